@@ -1,0 +1,1 @@
+"""Neural style transfer by optimising an image under VGG features."""
