@@ -1,0 +1,493 @@
+"""Endless procedural pictures, for training a feature network without any data set.
+
+A picture is a few layers from random families (occluding shapes, brush strokes, waves, noise,
+cells, landscapes, tiles, line drawings) in a random palette, finished with light, focus and grain.
+A *field* below is a (size, size) float32 tensor in [0, 1]; a *canvas* is (3, size, size) sRGB.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+_TAU = 2.0 * math.pi
+
+
+def batch(count: int, size: int, seed: int) -> Tensor:
+    """Return (count, 3, size, size) pictures; picture i depends on (seed, i) alone."""
+    pictures = torch.empty(count, 3, size, size)
+    generator = Generator()
+    for index in range(count):
+        # A hash, so that neighbouring seeds and indices do not share pictures.
+        digest = hashlib.sha256(f"{seed}:{index}".encode()).digest()
+        generator.manual_seed(int.from_bytes(digest[:4], "big"))
+        pictures[index] = picture(size, generator)
+    return pictures
+
+
+def picture(size: int, generator: Generator) -> Tensor:
+    """Return one (3, size, size) float32 sRGB picture in [0, 1], drawn from a CPU generator."""
+    palette = _palette(generator)
+    canvas = _base(size, generator, palette)
+    if _chance(generator, 0.3):
+        other = palette if _chance(generator, 0.5) else _palette(generator)
+        canvas = torch.lerp(canvas, _base(size, generator, other), _mask(size, generator))
+    if _chance(generator, 0.3):
+        canvas = _leaves(canvas, generator, palette, int(_uniform(generator, 2, 25)))
+    if _chance(generator, 0.22):
+        canvas = _brushed(canvas, generator)
+    if _chance(generator, 0.25):
+        canvas = _drawn(canvas, generator, palette)
+    return _finished(canvas, generator)
+
+
+def _uniform(g: Generator, low: float, high: float) -> float:
+    return low + (high - low) * float(torch.rand((), generator=g))
+
+
+def _chance(g: Generator, probability: float) -> bool:
+    return _uniform(g, 0.0, 1.0) < probability
+
+
+def _pick(g: Generator, count: int) -> int:
+    return int(torch.randint(count, (), generator=g))
+
+
+def _grid(size: int) -> tuple[Tensor, Tensor]:
+    """Return x (1, size) and y (size, 1), from -1 to 1."""
+    line = torch.linspace(-1.0, 1.0, size)
+    return line[None, :], line[:, None]
+
+
+# Colour
+
+
+def _palette(g: Generator) -> Tensor:
+    """Return (3 to 6, 3) colours: vivid like a poster, earthy like a photograph, or near grey."""
+    count = 3 + _pick(g, 4)
+    kind = _uniform(g, 0.0, 1.0)
+    hue = torch.rand(count, 1, generator=g)
+    saturation = torch.rand(count, 1, generator=g)
+    value = torch.rand(count, 1, generator=g)
+    if kind < 0.3:  # vivid
+        saturation = 0.5 + 0.5 * saturation
+        value = 0.35 + 0.65 * value
+    elif kind < 0.55:  # earth, skin and foliage, with at most one sky blue
+        hue = 0.02 + 0.28 * hue * hue
+        hue[0] = 0.58
+        saturation = 0.1 + 0.5 * saturation
+    elif kind < 0.7:  # warm against cool, subdued
+        hue = hue[:1] + 0.5 * (hue > 0.5) + 0.15 * (hue - 0.5)
+        saturation = 0.05 + 0.5 * saturation
+    elif kind < 0.85:  # one hue and its surroundings
+        hue = hue[:1] + 0.2 * (hue - 0.5)
+        saturation = 0.6 * saturation
+    else:
+        saturation = 0.15 * saturation
+    if _chance(g, 0.25):  # paper white or night black as the ground colour
+        value[0] = 0.97 if _chance(g, 0.5) else 0.04
+        saturation[0] *= 0.2
+    wheel = (hue + torch.tensor([1.0, 2 / 3, 1 / 3])) % 1.0
+    pure = ((wheel * 6.0 - 3.0).abs() - 1.0).clamp(0.0, 1.0)
+    return value * (1.0 - saturation + saturation * pure)
+
+
+def _painted(field: Tensor, g: Generator, palette: Tensor) -> Tensor:
+    """Colour a field along the palette, smoothly or (sometimes) in flat steps."""
+    place = field.clamp(0.0, 1.0) * (len(palette) - 1)
+    if _chance(g, 0.2):
+        return palette.T[:, place.round().long()]
+    lower = place.long().clamp(max=len(palette) - 2)
+    return torch.lerp(palette.T[:, lower], palette.T[:, lower + 1], (place - lower)[None])
+
+
+# Fields
+
+
+def _noise(size: int, g: Generator, slope: float, channels: int = 1) -> Tensor:
+    """Return (channels, size, size) noise of amplitude 1/f^slope, zero mean, unit deviation."""
+    fy = torch.fft.fftfreq(size)[:, None]
+    fx = torch.fft.rfftfreq(size)[None, :]
+    gain = (fx * fx + fy * fy).clamp(min=0.25 / size**2).pow(-slope / 2)
+    gain[0, 0] = 0.0
+    white = torch.randn(2, channels, size, size // 2 + 1, generator=g)
+    noise = torch.fft.irfft2(torch.complex(white[0], white[1]) * gain, s=(size, size))
+    return noise / noise.std(dim=(1, 2), keepdim=True).clamp(min=1e-6)
+
+
+def _cloud(size: int, g: Generator) -> Tensor:
+    """Return a field of 1/f noise, grainy to smooth."""
+    noise = _noise(size, g, _uniform(g, 0.5, 2.5))[0]
+    return (noise * _uniform(g, 0.6, 2.5)).sigmoid()
+
+
+def _mask(size: int, g: Generator) -> Tensor:
+    """Return a field of smooth regions with edges from soft to sharp."""
+    noise = _noise(size, g, _uniform(g, 1.8, 3.0))[0]
+    sharpness = math.exp2(_uniform(g, 0.0, 6.0))
+    return ((noise + _uniform(g, -0.6, 0.6)) * sharpness).sigmoid()
+
+
+def _surface(size: int, g: Generator) -> tuple[Tensor, Tensor]:
+    """Return (size, size) pattern coordinates: turned, seen in perspective, or warped."""
+    x, y = _grid(size)
+    angle = _uniform(g, 0.0, _TAU)
+    u = x * math.cos(angle) + y * math.sin(angle)
+    v = y * math.cos(angle) - x * math.sin(angle)
+    kind = _uniform(g, 0.0, 1.0)
+    if kind < 0.25:
+        depth = 1.0 / (v + _uniform(g, 1.6, 3.0))
+        u, v = 2.0 * u * depth, 4.0 * depth
+    elif kind < 0.6:
+        warp = _noise(size, g, _uniform(g, 1.8, 3.0), 2) * _uniform(g, 0.02, 0.25)
+        u, v = u + warp[0], v + warp[1]
+    elif kind < 0.75:
+        radius = (u * u + v * v).sqrt()
+        u, v = radius, torch.atan2(v, u) * (1 + _pick(g, 4)) / math.pi
+    return u, v
+
+
+def _waves(size: int, g: Generator) -> Tensor:
+    """Return a field of interfering gratings and ripples."""
+    u, v = _surface(size, g)
+    total = torch.zeros(size, size)
+    for _ in range(1 + _pick(g, 3)):
+        pitch = math.exp2(_uniform(g, 1.0, 5.5)) * min(1.0, size / 96)
+        if _chance(g, 0.35):
+            a, b = _uniform(g, -1.0, 1.0), _uniform(g, -1.0, 1.0)
+            path = ((u - a).square() + (v - b).square()).sqrt()
+        else:
+            angle = _uniform(g, 0.0, _TAU)
+            path = u * math.cos(angle) + v * math.sin(angle)
+        total += torch.sin(pitch * path + _uniform(g, 0.0, _TAU))
+    return (total * math.exp2(_uniform(g, 0.0, 4.0))).sigmoid()
+
+
+def _motif(size: int, g: Generator) -> Tensor:
+    """Return a field of a regular pattern: checks, dots, hatching, bricks or rings."""
+    u, v = _surface(size, g)
+    pitch = _uniform(g, 2.0, 9.0) * min(1.0, size / 64)
+    u, v = u * pitch, v * pitch * _uniform(g, 0.6, 1.6)
+    hard = _uniform(g, 4.0, 20.0)
+    kind = _pick(g, 5)
+    if kind == 0:
+        return (hard * torch.sin(u * math.pi) * torch.sin(v * math.pi)).sigmoid()
+    if kind == 1:
+        return (hard * (torch.sin(u * 6.0) + _uniform(g, -0.8, 0.8))).sigmoid()
+    row = v.floor()
+    p = ((u + 0.5 * (row % 2)) % 1.0 - 0.5).abs()
+    q = (v % 1.0 - 0.5).abs()
+    if kind == 2:
+        joint = (hard * 2 * (0.42 - torch.maximum(p, q))).sigmoid()
+        tone = (torch.sin(row * 12.99 + (u + 0.5 * (row % 2)).floor() * 78.23) * 43.7) % 1.0
+        return joint * (0.4 + 0.6 * tone)
+    radius = (p * p + q * q).sqrt()
+    if kind == 3:
+        return (hard * 2 * (_uniform(g, 0.15, 0.45) - radius)).sigmoid()
+    return 0.5 + 0.5 * torch.cos(radius * _uniform(g, 8.0, 30.0))
+
+
+def _marble(size: int, g: Generator) -> Tensor:
+    """Return a field of noise warped by noise, often ridged into veins."""
+    slope = _uniform(g, 1.4, 2.4)
+    noise = _noise(size, g, slope, 3)
+    x, y = _grid(size)
+    reach = _uniform(g, 0.1, 0.5)
+    place = torch.stack((x + reach * noise[0], y + reach * noise[1]), dim=-1)[None]
+    warped = F.grid_sample(noise[None, 2:], place, padding_mode="reflection", align_corners=True)
+    field = warped[0, 0]
+    if _chance(g, 0.6):
+        return 0.5 + 0.5 * torch.sin(field * _uniform(g, 2.0, 9.0))
+    return (1.0 - field.abs()).clamp(0.0, 1.0) if _chance(g, 0.5) else field.sigmoid()
+
+
+_FIELDS: tuple[Callable[[int, Generator], Tensor], ...] = (_cloud, _waves, _motif, _marble)
+
+
+# Canvases
+
+
+def _base(size: int, g: Generator, palette: Tensor) -> Tensor:
+    """Return a canvas of one family."""
+    kind = _uniform(g, 0.0, 1.0)
+    if kind < 0.26:
+        field = _FIELDS[_pick(g, len(_FIELDS))](size, g)
+        return _painted(field, g, palette)
+    if kind < 0.32:
+        return _spectrum(size, g, palette)
+    if kind < 0.42:
+        return _cells(size, g, palette)
+    if kind < 0.57:
+        return _landscape(size, g, palette)
+    if kind < 0.65 and size >= 32:
+        return _tiles(size, g, palette)
+    canvas = _light(size, g, palette)
+    if kind < 0.7:
+        return _drawn(canvas, g, palette)
+    return _leaves(canvas, g, palette, int(_uniform(g, 15, 70)))
+
+
+def _spectrum(size: int, g: Generator, palette: Tensor) -> Tensor:
+    """Return coloured noise whose channels agree more or less, as in photographs."""
+    noise = _noise(size, g, _uniform(g, 0.5, 2.2), 4)
+    chroma = _uniform(g, 0.0, 0.6)
+    tint = palette[0, :, None, None]
+    return (tint + _uniform(g, 0.08, 0.3) * (noise[:1] + chroma * noise[1:])).clamp(0.0, 1.0)
+
+
+def _light(size: int, g: Generator, palette: Tensor) -> Tensor:
+    """Return a smooth gradient, straight or round."""
+    x, y = _grid(size)
+    a, b = _uniform(g, -1.0, 1.0), _uniform(g, -1.0, 1.0)
+    if _chance(g, 0.5):
+        field = 0.5 + 0.5 * (a * x + b * y)
+    else:
+        field = ((x - a).square() + (y - b).square()).sqrt() * _uniform(g, 0.3, 0.8)
+    start = _pick(g, len(palette) - 1)
+    first, last = palette[start : start + 2, :, None, None]
+    return torch.lerp(first, last, field.clamp(0.0, 1.0)[None])
+
+
+def _cells(size: int, g: Generator, palette: Tensor) -> Tensor:
+    """Return Voronoi cells, flat or shaded, with borders from none to wide."""
+    count = int(math.exp2(_uniform(g, 2.5, 6.3)))
+    x, y = _grid(size)
+    warp = _noise(size, g, 2.0, 2) * _uniform(g, 0.0, 0.06)
+    sites = torch.rand(count, 2, generator=g) * 2.4 - 1.2
+    stretch = _uniform(g, 0.5, 1.5)
+    dx = (x + warp[0]) - sites[:, 0, None, None]
+    dy = ((y + warp[1]) - sites[:, 1, None, None]) * stretch
+    distance = dx.square_().add_(dy.square_())
+    nearest, owner = distance.min(dim=0)
+    second = distance.scatter_(0, owner[None], 9.0).amin(dim=0)
+    first, second = nearest.sqrt(), second.sqrt()
+    tones = palette[torch.randint(len(palette), (count,), generator=g)]
+    tones = tones * (0.7 + 0.5 * torch.rand(count, 1, generator=g))
+    canvas = tones.T[:, owner]
+    if _chance(g, 0.5):
+        canvas = canvas * (1.3 - _uniform(g, 0.5, 1.2) * first * math.sqrt(count))
+    if _chance(g, 0.6):
+        border = ((second - first) / _uniform(g, 0.01, 0.08)).clamp(0.0, 1.0)
+        ink = 0.05 if _chance(g, 0.6) else 0.95
+        canvas = ink + (canvas - ink) * border
+    return canvas.clamp(0.0, 1.0)
+
+
+def _landscape(size: int, g: Generator, palette: Tensor) -> Tensor:
+    """Return ridges in front of one another under a sky, hazier with distance."""
+    canvas = _light(size, g, palette)
+    _, y = _grid(size)
+    count = 1 + _pick(g, 5)
+    haze = _uniform(g, 0.0, 0.8)
+    relief = _noise(size, g, _uniform(g, 1.0, 2.0))[0]
+    ground = _noise(size, g, _uniform(g, 0.7, 1.8))[0] * _uniform(g, 0.0, 0.2)
+    for ridge in range(count):
+        level = -0.5 + 1.4 * (ridge + _uniform(g, 0.0, 0.7)) / count
+        line = level + relief[_pick(g, size)] * _uniform(g, 0.02, 0.2)
+        if _chance(g, 0.3):  # roofs and walls instead of hills
+            step = max(2, size // (4 + _pick(g, 12)))
+            line = line[::step].repeat_interleave(step)[:size]
+        colour = palette[_pick(g, len(palette))] * _uniform(g, 0.4, 1.0)
+        colour = torch.lerp(colour, palette[0], haze * (1.0 - (ridge + 1) / count))
+        near = ((y - line) * size / 2).clamp(0.0, 1.0)
+        canvas = torch.lerp(canvas, colour[:, None, None] + ground, near[None])
+    return canvas.clamp(0.0, 1.0)
+
+
+def _tiles(size: int, g: Generator, palette: Tensor) -> Tensor:
+    """Return a small picture repeated as wallpaper, plain or mirrored."""
+    side = max(8, size // (2 + _pick(g, 4)))
+    tile = _leaves(_light(side, g, palette), g, palette, 4 + _pick(g, 12))
+    if _chance(g, 0.6):
+        tile = torch.cat((tile, tile.flip(2)), dim=2)
+        tile = torch.cat((tile, tile.flip(1)), dim=1)
+    copies = -(-size // tile.shape[1])
+    return tile.repeat(1, copies, copies)[:, :size, :size]
+
+
+# Shapes
+
+
+def _outline(kind: int, u: Tensor, v: Tensor, g: Generator) -> Tensor:
+    """Return how far out (u, v) lies in a shape: 0 at its centre, 1 on its edge."""
+    if kind == 0:
+        return torch.maximum(u.abs(), v.abs())
+    if kind == 1:
+        sides = 3 + _pick(g, 4)
+        turn = torch.arange(sides)[:, None, None] * (_TAU / sides)
+        return (u * turn.cos() + v * turn.sin()).amax(dim=0) * 1.3
+    radius = (u * u + v * v).sqrt()
+    if kind > 3:
+        return radius
+    angle = torch.atan2(v, u)
+    bump = torch.sin(angle * (2 + _pick(g, 6)) + _uniform(g, 0.0, _TAU)) * _uniform(g, 0.05, 0.35)
+    return radius / (0.8 + bump + 0.1 * torch.sin(angle * 2))
+
+
+def _filled(q: Tensor, u: Tensor, texture: Tensor, g: Generator, palette: Tensor) -> Tensor:
+    """Return a (3, h, w) fill for a shape: gradient, rings or texture, then shade and edge."""
+    ends = palette[torch.randint(len(palette), (2,), generator=g)]
+    style = _uniform(g, 0.0, 1.0)
+    if style < 0.3:
+        field = torch.full_like(q, _uniform(g, 0.0, 0.3))
+    elif style < 0.5:
+        field = (0.5 + 0.5 * u).clamp(0.0, 1.0)
+    elif style < 0.62:  # eyes, wheels, flowers
+        field = (6.0 * torch.cos(q * _uniform(g, 4.0, 20.0))).sigmoid()
+    else:
+        field = texture
+    colour = torch.lerp(ends[0, :, None, None], ends[1, :, None, None], field[None])
+    finish = _uniform(g, 0.0, 1.0)
+    if finish < 0.3:  # round like a ball
+        colour = colour * (1.15 - _uniform(g, 0.3, 0.9) * q.square() - 0.25 * u)
+    elif finish < 0.45:  # glossy
+        colour = colour + (-((u - 0.3).square() + (q - 0.4).square()) * 25.0).exp()
+    elif finish < 0.65:  # outlined
+        colour = colour * ((1.0 - q) * 12.0).clamp(0.0, 1.0)
+    return colour
+
+
+def _leaves(canvas: Tensor, g: Generator, palette: Tensor, count: int) -> Tensor:
+    """Return the canvas under shapes that hide one another, their sizes by a power law."""
+    size = canvas.shape[1]
+    canvas = canvas.clone()
+    textures = [_FIELDS[_pick(g, len(_FIELDS))](size, g) for _ in range(2)]
+    only = _pick(g, 6) if _chance(g, 0.35) else None
+    soft_scene = _uniform(g, 0.0, 0.5)
+    smallest = _uniform(g, 0.02, 0.12)
+    draws = torch.rand(count, 7, generator=g).tolist()
+    for a, b, reach, turn, squeeze, blur, kind in draws:
+        # Inverse of the distribution of a density r^-3, cut to the picture.
+        radius = max(1.0, size * min(0.45, smallest / math.sqrt(max(reach, 1e-3))))
+        cx, cy, aspect = a * size, b * size, 0.3 + 0.7 * squeeze
+        left, right = int(max(0, cx - radius * 1.5)), int(min(size, cx + radius * 1.5 + 1))
+        top, bottom = int(max(0, cy - radius * 1.5)), int(min(size, cy + radius * 1.5 + 1))
+        x = (torch.arange(left, right) - cx)[None, :] / radius
+        y = (torch.arange(top, bottom) - cy)[:, None] / radius
+        cos, sin = math.cos(turn * _TAU), math.sin(turn * _TAU)
+        u, v = x * cos + y * sin, (y * cos - x * sin) / aspect
+        q = _outline(int(kind * 6) if only is None else only, u, v, g)
+        box = (slice(top, bottom), slice(left, right))
+        fill = _filled(q, u, textures[_pick(g, 2)][box], g, palette)
+        edge = radius * aspect / (1.0 + (radius * blur if blur < soft_scene else 0.0))
+        cover = ((1.0 - q) * edge + 0.5).clamp(0.0, 1.0)
+        canvas[:, *box].lerp_(fill, cover[None])
+    return canvas.clamp_(0.0, 1.0)
+
+
+# Paint and ink
+
+
+def _brushed(canvas: Tensor, g: Generator) -> Tensor:
+    """Repaint a canvas in short bristly strokes along a flow field."""
+    size = canvas.shape[1]
+    patch = max(6, int(size * _uniform(g, 0.1, 0.22)))
+    count = min(400, int(5.0 * (size / patch) ** 2))
+    top, left = torch.randint(size, (2, count), generator=g)
+    angle = _noise(size, g, 2.5)[0][top, left] * _uniform(g, 0.5, 3.0) + _uniform(g, 0.0, _TAU)
+    x, y = _grid(patch)
+    cos, sin = angle.cos()[:, None, None], angle.sin()[:, None, None]
+    u, v = x * cos + y * sin, (y * cos - x * sin) * _uniform(g, 2.0, 5.0)
+    grain = torch.sin(v * _uniform(g, 4.0, 12.0) + 9.0 * angle[:, None, None])
+    cover = (4.0 * (1.0 - v.abs()).minimum(1.0 - u.abs() + 0.15 * grain)).clamp(0.0, 1.0)
+    colours = canvas[:, top, left].T + _uniform(g, 0.0, 0.12) * torch.randn(count, 1, generator=g)
+    strokes = colours[:, :, None, None] + _uniform(g, 0.0, 0.12) * grain[:, None]
+    half = patch // 2
+    padded = F.pad(canvas[None], (half, patch, half, patch), mode="replicate")[0]
+    boxes = zip(top.tolist(), left.tolist(), strokes, cover[:, None], strict=True)
+    for row, column, stroke, alpha in boxes:
+        padded[:, row : row + patch, column : column + patch].lerp_(stroke, alpha)
+    return padded[:, half : half + size, half : half + size].clamp(0.0, 1.0)
+
+
+def _curls(g: Generator) -> Tensor:
+    """Return (points, 2) on a few wandering curves, in [-1, 1] more or less."""
+    count, steps = 1 + _pick(g, 14), 400
+    turning = torch.randn(count, 8, generator=g) * _uniform(g, 1.0, 6.0)
+    heading = F.interpolate(turning[None], size=steps, mode="linear")[0]
+    heading = heading + torch.rand(count, 1, generator=g) * _TAU
+    moves = torch.stack((heading.cos(), heading.sin()), dim=-1) * _uniform(g, 0.002, 0.008)
+    return (moves.cumsum(dim=1) + torch.rand(count, 1, 2, generator=g) * 2 - 1).flatten(0, 1)
+
+
+def _branches(g: Generator) -> Tensor:
+    """Return (points, 2) on a branching tree."""
+    tips = torch.tensor([[_uniform(g, -0.6, 0.6), 1.0]])
+    heading = torch.tensor([-math.pi / 2])
+    length, spread, points = _uniform(g, 0.4, 0.7), _uniform(g, 0.2, 0.8), []
+    along = torch.linspace(0.0, 1.0, 60)[None, :, None]
+    for _ in range(6):
+        step = torch.stack((heading.cos(), heading.sin()), dim=-1) * length
+        points.append((tips[:, None] + along * step[:, None]).flatten(0, 1))
+        tips = (tips + step).repeat(2, 1)
+        heading = torch.cat((heading - spread, heading + spread))
+        heading = heading + 0.3 * torch.randn(len(heading), generator=g)
+        length *= 0.75
+    return torch.cat(points)
+
+
+def _script(g: Generator) -> Tensor:
+    """Return (points, 2) on rows of small strokes, like writing."""
+    rows, signs, strokes = 2 + _pick(g, 7), 6 + _pick(g, 10), 3
+    row, sign = torch.arange(rows)[:, None, None], torch.arange(signs)[None, :, None]
+    corner = torch.rand(rows, signs, strokes + 1, 2, generator=g).mul_(3.0).round_().div_(3.0)
+    x = (sign + 0.7 * corner[..., 0]) / signs * 1.8 - 0.9
+    y = (row + 0.6 * corner[..., 1]) / rows * 1.8 - 0.9
+    ends = torch.stack((x, y), dim=-1)
+    along = torch.linspace(0.0, 1.0, 24)[:, None]
+    return torch.lerp(ends[:, :, :-1, None], ends[:, :, 1:, None], along).reshape(-1, 2)
+
+
+def _drawn(canvas: Tensor, g: Generator, palette: Tensor) -> Tensor:
+    """Return the canvas with lines on it: curves, a tree or writing, thin to thick."""
+    size = canvas.shape[1]
+    points = (_curls, _branches, _script)[_pick(g, 3)](g)
+    place = ((points + 1.0) * size).long()  # twice the resolution, for smooth edges
+    inside = ((place >= 0) & (place < 2 * size)).all(dim=1)
+    place = place[inside]
+    ink = torch.zeros(1, 2 * size, 2 * size)
+    ink[0, place[:, 1], place[:, 0]] = 1.0
+    width = 1 + 2 * _pick(g, 1 + _pick(g, 2 + size // 32))
+    ink = F.avg_pool2d(F.max_pool2d(ink, width, 1, width // 2), 2)
+    colour = palette[_pick(g, len(palette))] * (0.2 if _chance(g, 0.5) else 1.0)
+    return torch.lerp(canvas, colour[:, None, None], ink)
+
+
+# Finish
+
+
+def _blurred(canvas: Tensor, width: int) -> Tensor:
+    """Return the canvas under two box blurs of odd width."""
+    for _ in range(2):
+        canvas = F.avg_pool2d(canvas, width, 1, width // 2, count_include_pad=False)
+    return canvas
+
+
+def _finished(canvas: Tensor, g: Generator) -> Tensor:
+    """Apply light and shadow, focus, saturation, contrast, exposure and grain."""
+    size = canvas.shape[1]
+    if _chance(g, 0.45):  # a power keeps black black and white white
+        light = _noise(size, g, _uniform(g, 1.8, 3.0))[0] * _uniform(g, 0.1, 0.5)
+        canvas = (canvas + 0.02).pow(light.exp())
+    if _chance(g, 0.2):
+        x, y = _grid(size)
+        canvas = canvas * (1.0 - _uniform(g, 0.1, 0.45) * (x * x + y * y))
+    if _chance(g, 0.3):
+        focus = _mask(size, g) if _chance(g, 0.7) else torch.zeros(size, size)
+        width = 3 + 2 * _pick(g, 1 + size // 40)
+        canvas = torch.lerp(_blurred(canvas, width), canvas, focus)
+    if _chance(g, 0.5):
+        canvas = torch.lerp(canvas.mean(dim=0, keepdim=True), canvas, _uniform(g, 0.1, 1.0))
+    cast = 0.06 * torch.randn(3, 1, 1, generator=g) * _chance(g, 0.5)
+    middle, spread = canvas.mean(), float(canvas.std())
+    exposure = _uniform(g, -0.12, 0.12) + 0.35 * (0.48 - middle)
+    # Photographs are rarely as faint as two close palette colours: bring those halfway to 0.2.
+    contrast = _uniform(g, 0.6, 1.5) * math.sqrt(max(1.0, min(16.0, 0.2 / max(spread, 1e-6))))
+    canvas = (canvas - middle) * contrast + middle + exposure + cast
+    if _chance(g, 0.3):
+        grain = torch.randn(3 if _chance(g, 0.5) else 1, size, size, generator=g)
+        canvas = canvas + _uniform(g, 0.005, 0.07) * grain
+    return canvas.clamp(0.0, 1.0)
