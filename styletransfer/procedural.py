@@ -114,7 +114,7 @@ def _noise(size: int, g: Generator, slope: float, channels: int = 1) -> Tensor:
     gain = (fx * fx + fy * fy).clamp(min=0.25 / size**2).pow(-slope / 2)
     gain[0, 0] = 0.0
     white = torch.randn(2, channels, size, size // 2 + 1, generator=g)
-    noise = torch.fft.irfft2(torch.complex(white[0], white[1]) * gain, s=(size, size))
+    noise: Tensor = torch.fft.irfft2(torch.complex(white[0], white[1]) * gain, s=(size, size))
     return noise / noise.std(dim=(1, 2), keepdim=True).clamp(min=1e-6)
 
 
