@@ -1,0 +1,78 @@
+"""The content tap: features pass through unchanged, the content loss is a second output."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from styletransfer.functions.gram import accumulate_dtype, gradient_dtype
+from styletransfer.functions.validation import check_alike, check_features, check_floating
+
+
+class ContentTap(Function):
+    """L = mean((F - P)^2), with dL/dF = 2 (F - P) / (C H W)."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the features (a view, no copy) and the 0-d loss."""
+        difference = (features - target).to(accumulate_dtype(features.dtype))
+        return features.view_as(features), difference.square().mean()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
+        """Save F and P, which exist anyway, rather than their difference."""
+        ctx.save_for_backward(*inputs)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """Return one gradient for features and one for target, None where none is due."""
+        grad_features, grad_loss = grads
+        if grad_loss is None:
+            return grad_features, None
+        features, target = ctx.saved_tensors
+        dtype = gradient_dtype(features.dtype)
+        difference = (features - target).to(dtype)
+        factor = (grad_loss * (2 / features.numel())).to(dtype)
+        grad_input = grad_target = None
+        if ctx.needs_input_grad[0]:
+            if grad_features is None:
+                grad_input = difference * factor
+            else:
+                grad_input = torch.addcmul(grad_features.to(dtype), difference, factor)
+            grad_input = grad_input.to(features.dtype)
+        if ctx.needs_input_grad[1]:
+            grad_target = (difference * -factor).to(target.dtype)
+        return grad_input, grad_target
+
+
+def content_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Pass features on and measure their distance to a target; both outputs are differentiable.
+
+    Args:
+        features: F, (1, C, H, W), floating point, any memory format.
+        target: P, of the same shape, dtype and device. It may require grad.
+
+    Returns:
+        The features unchanged (a view), and the 0-d loss mean((F - P)^2), at least 0, in float32
+        for bfloat16 and float16 features, else in their dtype.
+
+    Raises:
+        TypeError: a tensor is not floating point, or the dtypes differ.
+        ValueError: shapes or devices differ, or the shape is not (1, C, H, W).
+
+    The loss is the content loss of Gatys et al. 2016 (equation 1), as a mean instead of half a sum.
+    """
+    check_features("content_tap", features)
+    check_floating("content_tap", target=target)
+    check_alike("content_tap", features=features, target=target)
+    if features.shape != target.shape:
+        raise ValueError(
+            f"content_tap: features have shape {tuple(features.shape)} but target has "
+            f"{tuple(target.shape)}"
+        )
+    tapped, loss = ContentTap.apply(features, target)
+    return tapped, loss

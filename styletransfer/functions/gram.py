@@ -1,0 +1,71 @@
+"""The Gram matrix of one feature map: how often two channels are active at the same pixel."""
+
+import torch
+from torch import Tensor
+
+from styletransfer.functions.validation import check_features
+
+# Low-precision sums are cut into this many parts, added in float32: each part is rounded once.
+CHUNKS = 8
+_LOW_PRECISION = (torch.bfloat16, torch.float16)
+
+
+def accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype in which sums over features of `dtype` are kept: float32 or wider."""
+    return torch.float32 if dtype in _LOW_PRECISION else dtype
+
+
+def gradient_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype in which a gradient's coefficients, as small as 1e-12, can be held.
+
+    bfloat16 has float32's exponents and keeps its fast products; float16 ends at 6e-8.
+    """
+    return torch.float32 if dtype == torch.float16 else dtype
+
+
+def pixel_rows(features: Tensor) -> Tensor:
+    """Return (1, C, H, W) as (HW, C): a view, never a copy, both for NCHW and channels_last."""
+    return features[0].permute(1, 2, 0).flatten(0, 1)
+
+
+def is_channels_last(features: Tensor) -> bool:
+    """Tell whether the C values of one pixel lie next to each other in memory.
+
+    Reads strides, because `is_contiguous(memory_format=...)` does not work under vmap.
+    """
+    return features.dim() == 4 and features.shape[1] > 1 and features.stride(1) == 1
+
+
+def gram_matrix(features: Tensor) -> Tensor:
+    """Compute G = F F^T / (C H W) with F as (C, HW), the Gram matrix of Gatys et al. 2016.
+
+    They leave the normalisation to the loss; dividing by C H W is the PyTorch tutorials' choice.
+    Differentiable by autograd, any number of times.
+
+    Args:
+        features: (1, C, H, W), floating point, any memory format.
+
+    Returns:
+        (C, C), symmetric; float32 for bfloat16 and float16 features, else of their dtype.
+
+    Raises:
+        TypeError: features are not floating point.
+        ValueError: features are not (1, C, H, W) with C, H, W at least 1.
+    """
+    check_features("gram_matrix", features)
+    rows = pixel_rows(features)
+    if features.dtype in _LOW_PRECISION:
+        return _sum_of_products(rows) / features.numel()
+    return rows.mT @ rows / features.numel()
+
+
+def _sum_of_products(rows: Tensor) -> Tensor:
+    """rows^T rows in float32: low-precision products of a few chunks, summed in float32."""
+    total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
+    unused = rows.new_zeros(1, 1)
+    for chunk in rows.chunk(CHUNKS):
+        pixels = chunk.shape[0]
+        # The mean over pixels, not the sum: float16 ends at 65504.
+        mean = torch.addmm(unused, chunk.mT, chunk, beta=0, alpha=1 / pixels)
+        total = total + mean.float() * pixels
+    return total

@@ -1,0 +1,58 @@
+"""Bad input, explained: each message names what was asked for and what was given."""
+
+from torch import Tensor
+
+
+def check_floating(where: str, **tensors: Tensor | None) -> None:
+    """Refuse tensors that carry no real derivative.
+
+    Raises:
+        TypeError: naming the first argument that is not a floating-point tensor.
+    """
+    for name, tensor in tensors.items():
+        if tensor is None:
+            continue
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{where}: {name} must be a tensor, not {type(tensor).__name__}")
+        if not tensor.is_floating_point():
+            raise TypeError(
+                f"{where}: {name} has dtype {tensor.dtype}, but gradients exist only for real "
+                f"floating-point tensors; convert it first, for example with {name}.float()"
+            )
+
+
+def check_alike(where: str, *, dtype: bool = True, **tensors: Tensor | None) -> None:
+    """Refuse tensors on different devices and, unless `dtype` is False, of different dtypes.
+
+    Raises:
+        TypeError: naming both dtypes.
+        ValueError: naming both devices.
+    """
+    given = [(name, tensor) for name, tensor in tensors.items() if tensor is not None]
+    first_name, first = given[0]
+    for name, tensor in given[1:]:
+        if tensor.device != first.device:
+            raise ValueError(
+                f"{where}: {first_name} is on {first.device} but {name} is on {tensor.device}; "
+                "move one with .to(device)"
+            )
+        if dtype and tensor.dtype != first.dtype:
+            raise TypeError(
+                f"{where}: {first_name} has dtype {first.dtype} but {name} has {tensor.dtype}; "
+                "convert one with .to(dtype)"
+            )
+
+
+def check_features(where: str, features: Tensor) -> None:
+    """Accept one feature map: floating point, shape (1, C, H, W) with C, H, W at least 1.
+
+    Raises:
+        TypeError: not a floating-point tensor.
+        ValueError: another shape.
+    """
+    check_floating(where, features=features)
+    shape = tuple(features.shape)
+    if len(shape) != 4 or shape[0] != 1 or 0 in shape:
+        raise ValueError(
+            f"{where}: features must have shape (1, C, H, W) with C, H, W at least 1, not {shape}"
+        )
