@@ -91,8 +91,8 @@ def write(
             infinity, or the file cannot be written.
     """
     extension, depth = _file_kind(path, bit_depth)
-    layers = rgb if alpha is None else torch.cat((rgb, alpha.to(rgb)), dim=1)
-    layers = layers.detach().to("cpu", torch.float32)
+    given = (rgb,) if alpha is None else (rgb, alpha)
+    layers = torch.cat([layer.detach().to("cpu", torch.float32) for layer in given], dim=1)
     if not layers.isfinite().all():
         raise UserError(f"cannot write {path}: the picture holds NaN or infinity")
     layers = layers.clamp(0.0, 1.0)

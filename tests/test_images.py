@@ -135,8 +135,11 @@ def test_values_are_clamped_and_rounded_to_the_nearest_sample(tmp_path):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
 def test_any_floating_dtype_can_be_written(tmp_path, dtype):
     rgb = torch.full((1, 3, 4, 4), 0.5, dtype=dtype, requires_grad=True)
-    write(tmp_path / "a.png", rgb, torch.ones(1, 1, 4, 4))
-    assert torch.allclose(read(tmp_path / "a.png").rgb, torch.tensor(0.5), atol=1 / 255)
+    alpha = torch.full((1, 1, 4, 4), 201 / 255)
+    write(tmp_path / "a.png", rgb, alpha)
+    picture = read(tmp_path / "a.png")
+    assert torch.allclose(picture.rgb, torch.tensor(0.5), atol=1 / 255)
+    assert torch.equal(picture.alpha, alpha)  # its precision is its own, not that of the colours
 
 
 # Reading what others wrote
