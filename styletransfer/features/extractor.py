@@ -1,0 +1,106 @@
+"""A frozen network whose activations can be read by name."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from styletransfer.errors import UserError
+
+
+class Normalize(nn.Module):
+    """Map sRGB in [0, 1], shape (N, 3, H, W), to the zero-mean input a network was trained on."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, mean: tuple[float, float, float], std: tuple[float, float, float]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1))
+        self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
+
+    def forward(self, image: Tensor) -> Tensor:
+        """Return (image - mean) / std in the network's dtype."""
+        # The subtraction happens in the image's own precision, then the result is rounded once.
+        return ((image - self.mean.to(image)) / self.std.to(image)).to(self.mean.dtype)
+
+
+class FeatureExtractor(nn.Module):
+    """A sequence of named layers that stays in eval mode.
+
+    The preprocessing is part of the network: callers hand over sRGB images in [0, 1].
+
+    Args:
+        preprocess: maps sRGB images in [0, 1] to the network's input.
+        layers: layer name -> module, in the order of evaluation. Every name is a tap.
+    """
+
+    def __init__(self, preprocess: nn.Module, layers: Mapping[str, nn.Module]) -> None:
+        super().__init__()
+        self.preprocess = preprocess
+        self.layers = nn.ModuleDict(OrderedDict(layers))
+        self.eval()
+
+    def train(self, mode: bool = True) -> Self:
+        """Stay in eval mode whatever is asked: the network is a measuring instrument."""
+        return super().train(False)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype in which the layers compute."""
+        return next(self.layers.parameters()).dtype
+
+    def ended_at(self, taps: Iterable[str]) -> "FeatureExtractor":
+        """Return the network up to its deepest tap; the layers are shared, not copied.
+
+        Raises:
+            UserError: a tap is not a layer of this network, or there is none.
+        """
+        return FeatureExtractor(self.preprocess, self._needed(set(taps)))
+
+    def forward(self, image: Tensor, taps: Iterable[str]) -> dict[str, Tensor]:
+        """Return tap -> activation (N, C, h, w) for an image (N, 3, H, W) in [0, 1].
+
+        Raises:
+            UserError: a tap is not a layer of this network, or there is none.
+        """
+        wanted = set(taps)
+        features: dict[str, Tensor] = {}
+        activation = self.preprocess(image)
+        for name, layer in self._needed(wanted).items():
+            activation = layer(activation)
+            if name in wanted:
+                features[name] = activation
+        return features
+
+    def _needed(self, wanted: set[str]) -> OrderedDict[str, nn.Module]:
+        """Return the layers up to the deepest of `wanted`, ReLUs in place where no tap sees it.
+
+        The convolution before a ReLU keeps only its input for the backward pass, so overwriting
+        its output loses nothing, unless that output is tapped.
+        """
+        if unknown := sorted(wanted - set(self.layers)):
+            raise UserError(
+                f"unknown tap {', '.join(unknown)}; this network has {', '.join(self.layers)}"
+            )
+        if not wanted:
+            raise UserError("no tap was asked for; name at least one content or style layer")
+        names = list(self.layers)
+        deepest = max(names.index(tap) for tap in wanted)
+        needed: OrderedDict[str, nn.Module] = OrderedDict()
+        for previous, name in zip(["", *names], names[: deepest + 1], strict=False):
+            layer = self.layers[name]
+            if isinstance(layer, nn.ReLU):
+                layer = nn.ReLU(inplace=previous not in wanted)
+            needed[name] = layer
+        return needed
+
+    def stride(self, tap: str) -> int:
+        """Return how many image pixels, per axis, one position of `tap` stands for."""
+        stride = 1
+        for layer in self._needed({tap}).values():
+            if isinstance(layer, nn.MaxPool2d | nn.AvgPool2d):
+                stride *= 2
+        return stride

@@ -1,0 +1,149 @@
+"""VGG-16 and VGG-19 (Simonyan and Zisserman 2014), and narrow networks of the same layout."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Literal
+from urllib.error import URLError
+
+import torch
+import torchvision
+from torch import Tensor, nn
+
+from styletransfer.errors import UserError
+from styletransfer.features.extractor import FeatureExtractor, Normalize
+
+Pooling = Literal["max", "average"]
+Padding = Literal["zeros", "replicate"]
+Preprocessing = Literal["imagenet", "none"]
+Widths = Sequence[Sequence[int]]
+
+# Table 1 of arXiv:1409.1556, columns D and E: output channels of each convolution, by block.
+WIDTHS: Mapping[str, Widths] = {
+    "vgg16": ((64,) * 2, (128,) * 2, (256,) * 3, (512,) * 3, (512,) * 3),
+    "vgg19": ((64,) * 2, (128,) * 2, (256,) * 4, (512,) * 4, (512,) * 4),
+}
+# Mean and standard deviation of ImageNet's RGB values, as torchvision's weights expect them.
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
+
+def conv_names(widths: Widths) -> list[str]:
+    """Return the convolutions' names in order: conv1_1, conv1_2, conv2_1, ..."""
+    return [
+        f"conv{block}_{index}"
+        for block, channels in enumerate(widths, start=1)
+        for index in range(1, len(channels) + 1)
+    ]
+
+
+def state_keys(widths: Widths) -> dict[str, str]:
+    """Return convolution name -> torchvision's key prefix, such as conv2_1 -> features.5."""
+    keys: dict[str, str] = {}
+    position = 0
+    for block, channels in enumerate(widths, start=1):
+        for index in range(1, len(channels) + 1):
+            keys[f"conv{block}_{index}"] = f"features.{position}"
+            position += 2  # the convolution and its ReLU
+        position += 1  # the pool that ends the block
+    return keys
+
+
+def build(
+    widths: Widths,
+    *,
+    pooling: Pooling = "max",
+    padding: Padding = "zeros",
+    preprocessing: Preprocessing = "imagenet",
+) -> FeatureExtractor:
+    """Return a frozen VGG-shaped network with uninitialised weights.
+
+    Args:
+        widths: output channels of each convolution, by block; a 2 x 2 pool stands between blocks.
+        pooling: "max" as trained, or "average" (Gatys et al. 2016 found it more pleasing).
+        padding: of the first convolution. "replicate" keeps the black frame that zero padding
+            pretends to see from reaching the picture's border.
+        preprocessing: "imagenet" subtracts the ImageNet mean and divides by its standard
+            deviation; "none" feeds sRGB in [0, 1] as it is.
+    """
+    layers: OrderedDict[str, nn.Module] = OrderedDict()
+    in_channels = 3
+    for block, channels in enumerate(widths, start=1):
+        if block > 1:
+            pool = nn.MaxPool2d(2) if pooling == "max" else nn.AvgPool2d(2)
+            layers[f"pool{block - 1}"] = pool
+        for index, out_channels in enumerate(channels, start=1):
+            conv = nn.utils.skip_init(
+                nn.Conv2d,
+                in_channels,
+                out_channels,
+                kernel_size=3,
+                padding=1,
+                padding_mode=padding if not layers else "zeros",
+            )
+            layers[f"conv{block}_{index}"] = conv
+            layers[f"relu{block}_{index}"] = nn.ReLU()
+            in_channels = out_channels
+    imagenet = preprocessing == "imagenet"
+    normalize = Normalize(
+        IMAGENET_MEAN if imagenet else (0.0, 0.0, 0.0), IMAGENET_STD if imagenet else (1.0, 1.0, 1.0)
+    )
+    return FeatureExtractor(normalize, layers).requires_grad_(False)
+
+
+def load(network: FeatureExtractor, state: Mapping[str, Tensor], widths: Widths, origin: str) -> None:
+    """Copy torchvision-named tensors into `network`; classifier tensors are left aside.
+
+    Raises:
+        UserError: a tensor is missing, unexpected, of another shape, or not finite.
+    """
+    expected = {
+        f"{key}.{kind}": getattr(network.layers[name], kind)
+        for name, key in state_keys(widths).items()
+        for kind in ("weight", "bias")
+    }
+    state = {key: value for key, value in state.items() if not key.startswith("classifier.")}
+    missing = [key for key in expected if key not in state]
+    extra = [key for key in state if key not in expected]
+    misshapen = [
+        f"{key} is {tuple(state[key].shape)}, not {tuple(target.shape)}"
+        for key, target in expected.items()
+        if key in state and state[key].shape != target.shape
+    ]
+    problems = [
+        f"{what} {', '.join(found[:3])}{' and more' if len(found) > 3 else ''}"
+        for what, found in (("missing", missing), ("unexpected", extra), ("misshapen:", misshapen))
+        if found
+    ]
+    if problems:
+        raise UserError(f"{origin} holds weights of another network: {'; '.join(problems)}")
+    if broken := [key for key in expected if not state[key].isfinite().all()]:
+        raise UserError(f"{origin} holds values that are not finite in {broken[0]}; get it again")
+    with torch.no_grad():
+        for key, target in expected.items():
+            target.copy_(state[key])
+
+
+def randomize(network: FeatureExtractor, seed: int) -> None:
+    """Fill the convolutions with He-normal weights (arXiv:1502.01852) and zero biases."""
+    generator = torch.Generator().manual_seed(seed)
+    for layer in network.layers.values():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
+            nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+
+
+def pretrained_state(name: str) -> Mapping[str, Tensor]:
+    """Return torchvision's ImageNet weights, downloaded once and checked against their hash.
+
+    Raises:
+        UserError: the download is unreachable or damaged.
+    """
+    weights = torchvision.models.get_model_weights(name)["IMAGENET1K_V1"]
+    try:
+        state: Mapping[str, Tensor] = weights.get_state_dict(progress=True, check_hash=True)
+    except (URLError, OSError, RuntimeError) as error:
+        raise UserError(
+            f"{name}'s weights cannot be downloaded ({error}); use features=bundled, give a file "
+            f"with features.weights=PATH, or features.weights=random for a lesson"
+        ) from error
+    return state

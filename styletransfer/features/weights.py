@@ -1,0 +1,44 @@
+"""Weights files, read without executing anything they hold."""
+
+import hashlib
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from styletransfer.errors import UserError
+
+
+def read(path: Path) -> Mapping[str, Tensor]:
+    """Return the tensors of a `.safetensors`, `.pth` or `.pt` file by name, on the CPU.
+
+    Raises:
+        UserError: the file is missing, damaged, of another kind, or would execute code.
+    """
+    if not path.is_file():
+        raise UserError(f"no weights file at {path}; check features.weights")
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        if path.suffix in (".pth", ".pt"):
+            return _tensors(torch.load(path, map_location="cpu", weights_only=True), path)
+    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(f"{path} is not a readable weights file: {reason}") from error
+    raise UserError(f"{path} must end in .safetensors, .pth or .pt")
+
+
+def sha256(path: Path) -> str:
+    """Return the file's SHA-256 as hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _tensors(loaded: object, path: Path) -> Mapping[str, Tensor]:
+    if isinstance(loaded, Mapping) and all(isinstance(v, Tensor) for v in loaded.values()):
+        return loaded
+    raise UserError(f"{path} does not hold a plain mapping of names to tensors")

@@ -1,0 +1,152 @@
+"""A narrow VGG that starts life as a copy of a wide one, fitted layer by layer.
+
+Training a narrow network from random weights spends its first hours finding what the teacher
+already knows. Here each layer of the student takes over chosen channels of the teacher's layer:
+channels by greedy column selection, weights by least squares on what the student's own previous
+layer really outputs, so that every layer compensates for the losses of those before it (the idea
+of channel pruning by reconstruction, arXiv:1707.06168).
+"""
+
+from collections.abc import Iterator, Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.features.vgg import Widths, build, conv_names
+
+# Positions sampled per picture batch and layer for the least-squares fit.
+POSITIONS = 6000
+# Relative ridge: keeps nearly dead inputs from taking huge weights.
+RIDGE = 1e-4
+
+
+@torch.no_grad()
+def balance(teacher: FeatureExtractor, images: Tensor) -> None:
+    """Rescale the teacher in place so that every ReLU has unit root mean square on `images`.
+
+    A ReLU network is positively homogeneous: scaling a convolution and undoing it in the next
+    changes no direction in feature space (Gatys et al. 2016 did the same with the mean).
+    """
+    activation = teacher.preprocess(images)
+    for name, layer in teacher.layers.items():
+        if isinstance(layer, nn.Conv2d):
+            response = layer(activation).relu_()
+            rms = response.square().mean().sqrt().item()
+            # The input already comes scaled; only the bias still carries the old scale.
+            layer.weight.div_(rms)
+            assert layer.bias is not None
+            layer.bias.div_(rms)
+            _rescale_later_biases(teacher, name, rms)
+        activation = layer(activation)
+
+
+def _rescale_later_biases(teacher: FeatureExtractor, name: str, rms: float) -> None:
+    names = list(teacher.layers)
+    for later in names[names.index(name) + 1 :]:
+        layer = teacher.layers[later]
+        if isinstance(layer, nn.Conv2d):
+            assert layer.bias is not None
+            layer.bias.div_(rms)
+
+
+def choose_channels(covariance: Tensor, importance: Tensor, count: int) -> Tensor:
+    """Return `count` channel indices whose span best explains all channels, in ascending order.
+
+    Args:
+        covariance: (C, C) second moments of the activations.
+        importance: (C,) how much the next layer listens to each channel.
+        count: how many to keep.
+    """
+    residual = covariance * importance[:, None] * importance[None, :]
+    residual = residual.double().clone()
+    chosen: list[int] = []
+    for _ in range(count):
+        diagonal = residual.diagonal().clamp_min(1e-12)
+        gain = residual.square().sum(0) / diagonal
+        if chosen:
+            gain[chosen] = -1
+        best = int(gain.argmax())
+        chosen.append(best)
+        column = residual[:, best] / diagonal[best].sqrt()
+        residual -= torch.outer(column, column)
+    return torch.tensor(sorted(chosen))
+
+
+@torch.no_grad()
+def inherit(
+    teacher: FeatureExtractor, widths: Widths, batches: Iterator[Tensor], count: int
+) -> tuple[FeatureExtractor, dict[str, Tensor]]:
+    """Return a student fitted to `teacher` and, per convolution, the teacher channels it stands for.
+
+    Args:
+        teacher: a balanced network of the same layout, at least as wide everywhere.
+        widths: the student's output channels, by block.
+        batches: yields training pictures (N, 3, H, W) in [0, 1].
+        count: how many batches to fit on.
+    """
+    student = build(widths, padding="zeros")
+    images = [next(batches) for _ in range(count)]
+    theirs = [teacher.preprocess(batch) for batch in images]
+    ours = list(theirs)
+    channels: dict[str, Tensor] = {}
+    order = conv_names(widths)
+    for name, layer in student.layers.items():
+        teacher_layer = teacher.layers[name]
+        if isinstance(layer, nn.Conv2d):
+            wanted = [teacher_layer(x) for x in theirs]
+            kept = _kept(name, order, teacher, wanted, layer.out_channels)
+            channels[name] = kept
+            _fit(layer, ours, [x[:, kept] for x in wanted])
+            theirs = wanted
+        else:
+            theirs = [teacher_layer(x) for x in theirs]
+        ours = [layer(x) for x in ours]
+    return student, channels
+
+
+def _kept(
+    name: str, order: list[str], teacher: FeatureExtractor, wanted: list[Tensor], count: int
+) -> Tensor:
+    total = wanted[0].shape[1]
+    if count == total:
+        return torch.arange(total)
+    flat = torch.cat([x.relu().transpose(0, 1).flatten(1)[:, ::7] for x in wanted], 1)
+    importance = torch.ones(total)
+    if name != order[-1]:
+        following = teacher.layers[order[order.index(name) + 1]]
+        assert isinstance(following, nn.Conv2d)
+        importance = following.weight.square().sum((0, 2, 3)).sqrt()
+    return choose_channels(flat @ flat.T / flat.shape[1], importance, count)
+
+
+def _fit(conv: nn.Conv2d, inputs: list[Tensor], outputs: list[Tensor]) -> None:
+    """Least squares of `outputs` on 3 x 3 patches of `inputs`, with a small ridge."""
+    size = conv.in_channels * 9 + 1
+    normal = torch.zeros(size, size)
+    right = torch.zeros(size, conv.out_channels)
+    generator = torch.Generator().manual_seed(0)
+    for x, y in zip(inputs, outputs, strict=True):
+        patches = F.unfold(x, 3, padding=1).transpose(1, 2).reshape(-1, size - 1)
+        values = y.permute(0, 2, 3, 1).reshape(-1, conv.out_channels)
+        sample = torch.randperm(len(values), generator=generator)[:POSITIONS]
+        patches = F.pad(patches[sample], (0, 1), value=1.0)
+        normal += patches.T @ patches
+        right += patches.T @ values[sample]
+    normal.diagonal().add_(RIDGE * normal.diagonal().mean())
+    solution = torch.linalg.solve(normal, right)
+    conv.weight.copy_(solution[:-1].T.reshape(conv.weight.shape))
+    assert conv.bias is not None
+    conv.bias.copy_(solution[-1])
+
+
+def relative_errors(
+    ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor], channels: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """Return tap -> ||F_s - F_t||^2 / ||F_t||^2 over the teacher channels the student stands for."""
+    errors: dict[str, Tensor] = {}
+    for tap, feature in ours.items():
+        target = theirs[tap][:, channels[tap.replace("relu", "conv")]].float()
+        errors[tap] = (feature.float() - target).square().mean() / target.square().mean()
+    return errors

@@ -1,0 +1,131 @@
+"""Pictures that optimisation under the student itself produces, for the student to learn from.
+
+An optimiser finds exactly what a student gets wrong: noise it cannot see, strokes it sees twice.
+A pool of small style transfers runs beside the training, and the teacher judges its pictures.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from styletransfer.features.extractor import FeatureExtractor
+
+STYLE_TAPS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
+CONTENT_TAP = "relu4_2"
+TAPS = (*STYLE_TAPS, CONTENT_TAP)
+
+# Each visit makes this many Adam steps; a picture lives 1 / RENEWAL visits on average.
+STEPS_PER_VISIT = 2
+RENEWAL = 1 / 40
+# Step sizes drawn per picture, in sRGB units: from careful to violent optimisers.
+LEARNING_RATES = (0.01, 0.05)
+# Content weight drawn per picture, against a style weight of 1 (log-uniform).
+CONTENT_WEIGHTS = (0.003, 0.3)
+
+MakePictures = Callable[[int, torch.Generator], Tensor]
+
+
+def gram(features: Tensor) -> Tensor:
+    """Return the Gram matrices (N, C, C) of features (N, C, H, W), divided by C H W."""
+    flat = features.float().flatten(2)
+    return flat @ flat.transpose(1, 2) / flat[0].numel()
+
+
+@dataclass
+class Pool:
+    """Style transfers in progress.
+
+    Attributes:
+        image: (P, 3, S, S) current pictures in [0, 1].
+        content: (P, 3, S, S) content pictures.
+        style: (P, 3, S, S) style pictures.
+        momentum: (P, 3, S, S) Adam's first moment.
+        square: (P, 3, S, S) Adam's second moment.
+        age: (P,) Adam steps made.
+        rate: (P,) learning rates.
+        weight: (P,) content weights.
+    """
+
+    image: Tensor
+    content: Tensor
+    style: Tensor
+    momentum: Tensor
+    square: Tensor
+    age: Tensor
+    rate: Tensor
+    weight: Tensor
+
+    @classmethod
+    def start(cls, count: int, make: MakePictures, generator: torch.Generator) -> "Pool":
+        """Return a pool of `count` fresh transfers between pictures from `make`."""
+        content, style = make(count, generator), make(count, generator)
+        zeros = torch.zeros_like(content)
+        pool = cls(
+            zeros.clone(), content, style, zeros.clone(), zeros.clone(),
+            torch.zeros(count), torch.zeros(count), torch.zeros(count),
+        )  # fmt: skip
+        for index in range(count):
+            pool._renew(index, content[index], style[index], generator)
+        return pool
+
+    def _renew(
+        self, index: int, content: Tensor, style: Tensor, generator: torch.Generator
+    ) -> None:
+        def uniform(low: float, high: float) -> Tensor:
+            return low + (high - low) * torch.rand((), generator=generator)
+
+        noise = torch.rand(content.shape, generator=generator)
+        share = uniform(0, 1) ** 3  # mostly content, now and then nearly pure noise
+        self.content[index], self.style[index] = content, style
+        self.image[index] = torch.lerp(content, noise, share)
+        self.momentum[index] = self.square[index] = self.age[index] = 0
+        self.rate[index] = uniform(*LEARNING_RATES)
+        low, high = CONTENT_WEIGHTS
+        self.weight[index] = low * (high / low) ** uniform(0, 1)
+
+    def advance(
+        self,
+        student: FeatureExtractor,
+        rows: Sequence[int],
+        make: MakePictures,
+        generator: torch.Generator,
+    ) -> Tensor:
+        """Renew a few of `rows`, optimise them all under `student`, and return them (n, 3, S, S)."""
+        index = torch.tensor(rows)
+        old = (torch.rand(len(rows), generator=generator) < RENEWAL).nonzero().flatten().tolist()
+        if old:
+            fresh = make(2 * len(old), generator)
+            for place, position in enumerate(old):
+                self._renew(rows[position], fresh[2 * place], fresh[2 * place + 1], generator)
+        with torch.no_grad():
+            style = student(self.style[index], STYLE_TAPS)
+            grams = {tap: gram(feature) for tap, feature in style.items()}
+            content = student(self.content[index], [CONTENT_TAP])[CONTENT_TAP].float()
+        image = self.image[index]
+        for _ in range(STEPS_PER_VISIT):
+            image = image.detach().requires_grad_()
+            features = student(image, TAPS)
+            loss = self.weight[index] * _relative(features[CONTENT_TAP].float(), content)
+            for tap, target in grams.items():
+                loss = loss + _relative(gram(features[tap]), target) / len(grams)
+            (gradient,) = torch.autograd.grad(loss.sum(), image)
+            image = self._adam(index, image.detach(), gradient)
+        self.image[index] = image
+        return image
+
+    def _adam(self, index: Tensor, image: Tensor, gradient: Tensor) -> Tensor:
+        """One Adam step per picture (arXiv:1412.6980, betas 0.9 and 0.99), clamped to [0, 1]."""
+        self.age[index] += 1
+        age = self.age[index].view(-1, 1, 1, 1)
+        first = self.momentum[index].lerp(gradient, 0.1)
+        second = self.square[index].lerp(gradient.square(), 0.01)
+        self.momentum[index], self.square[index] = first, second
+        direction = (first / (1 - 0.9**age)) / ((second / (1 - 0.99**age)).sqrt() + 1e-12)
+        return (image - self.rate[index].view(-1, 1, 1, 1) * direction).clamp(0, 1)
+
+
+def _relative(value: Tensor, target: Tensor) -> Tensor:
+    """Return ||value - target||^2 / ||target||^2 for each picture of the batch, shape (N,)."""
+    return (value - target).flatten(1).square().sum(1) / target.flatten(1).square().sum(1)
