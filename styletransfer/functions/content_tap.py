@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.functions.gram import accumulate_dtype, gradient_dtype
+from styletransfer.functions.precision import accumulate_dtype, gradient_dtype
 from styletransfer.functions.validation import check_alike, check_features, check_floating
 
 

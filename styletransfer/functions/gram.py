@@ -3,24 +3,11 @@
 import torch
 from torch import Tensor
 
+from styletransfer.functions.precision import LOW_PRECISION, without_autocast
 from styletransfer.functions.validation import check_features
 
 # Low-precision sums are cut into this many parts, added in float32: each part is rounded once.
 CHUNKS = 8
-_LOW_PRECISION = (torch.bfloat16, torch.float16)
-
-
-def accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
-    """Return the dtype in which sums over features of `dtype` are kept: float32 or wider."""
-    return torch.float32 if dtype in _LOW_PRECISION else dtype
-
-
-def gradient_dtype(dtype: torch.dtype) -> torch.dtype:
-    """Return the dtype in which a gradient's coefficients, as small as 1e-12, can be held.
-
-    bfloat16 has float32's exponents and keeps its fast products; float16 ends at 6e-8.
-    """
-    return torch.float32 if dtype == torch.float16 else dtype
 
 
 def pixel_rows(features: Tensor) -> Tensor:
@@ -54,9 +41,10 @@ def gram_matrix(features: Tensor) -> Tensor:
     """
     check_features("gram_matrix", features)
     rows = pixel_rows(features)
-    if features.dtype in _LOW_PRECISION:
-        return _sum_of_products(rows) / features.numel()
-    return rows.mT @ rows / features.numel()
+    with without_autocast(features):
+        low = features.dtype in LOW_PRECISION
+        products = _sum_of_products(rows) if low else rows.mT @ rows
+    return products / features.numel()
 
 
 def _sum_of_products(rows: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
+from styletransfer.functions.precision import without_autocast
 from styletransfer.functions.validation import check_alike, check_floating
 
 
@@ -19,7 +20,8 @@ class LinearFunction(Function):
     def forward(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Return x W^T + b, with every leading axis of x kept."""
         rows = _as_rows(x)
-        product = rows @ weight.mT if bias is None else torch.addmm(bias, rows, weight.mT)
+        with without_autocast(x):
+            product = rows @ weight.mT if bias is None else torch.addmm(bias, rows, weight.mT)
         return product.view(*x.shape[:-1], weight.shape[0])
 
     @staticmethod

@@ -6,13 +6,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.functions.gram import (
-    accumulate_dtype,
-    gradient_dtype,
-    gram_matrix,
-    is_channels_last,
-    pixel_rows,
-)
+from styletransfer.functions.gram import gram_matrix, is_channels_last, pixel_rows
+from styletransfer.functions.precision import accumulate_dtype, gradient_dtype
 from styletransfer.functions.validation import check_alike, check_features, check_floating
 
 
