@@ -1,0 +1,57 @@
+"""Feature networks: which there are, and how one is built from its settings."""
+
+from pathlib import Path
+
+from styletransfer.config import FeaturesConfig
+from styletransfer.errors import UserError
+from styletransfer.features import vgg, weights
+from styletransfer.features.extractor import FeatureExtractor
+
+__all__ = ["FeatureExtractor", "build_features"]
+
+CHOICES = {
+    "pooling": ("max", "average"),
+    "padding": ("zeros", "replicate"),
+    "preprocessing": ("imagenet", "none"),
+}
+
+
+def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
+    """Return the frozen network that `config` describes, in float32 on the CPU.
+
+    Args:
+        config: which network, and which weights.
+        seed: of random weights.
+
+    Raises:
+        UserError: an unknown choice, or weights that cannot be had or do not fit.
+    """
+    for key, choices in CHOICES.items():
+        if getattr(config, key) not in choices:
+            value = getattr(config, key)
+            raise UserError(f"unknown features.{key} {value!r}; choose {' or '.join(choices)}")
+    if config.name not in ("bundled", *vgg.WIDTHS):
+        raise UserError(f"unknown features {config.name!r}; choose bundled, vgg19 or vgg16")
+    state, origin = None, config.weights
+    if config.weights not in ("pretrained", "random"):
+        state = weights.read(Path(config.weights))
+    elif config.name == "bundled":
+        state, origin = weights.read_bundled(), "the bundled network"
+    elif config.weights == "pretrained":
+        state, origin = vgg.pretrained_state(config.name), f"torchvision's {config.name}"
+    if config.name == "bundled":
+        assert state is not None
+        widths = vgg.widths_of(state, origin)
+    else:
+        widths = vgg.WIDTHS[config.name]
+    network = vgg.build(
+        widths,
+        pooling=config.pooling,
+        padding=config.padding,
+        preprocessing=config.preprocessing,
+    )
+    if state is None or config.weights == "random":
+        vgg.randomize(network, seed)
+    else:
+        vgg.load(network, state, widths, origin)
+    return network

@@ -85,12 +85,15 @@ def build(
             in_channels = out_channels
     imagenet = preprocessing == "imagenet"
     normalize = Normalize(
-        IMAGENET_MEAN if imagenet else (0.0, 0.0, 0.0), IMAGENET_STD if imagenet else (1.0, 1.0, 1.0)
+        IMAGENET_MEAN if imagenet else (0.0, 0.0, 0.0),
+        IMAGENET_STD if imagenet else (1.0, 1.0, 1.0),
     )
     return FeatureExtractor(normalize, layers).requires_grad_(False)
 
 
-def load(network: FeatureExtractor, state: Mapping[str, Tensor], widths: Widths, origin: str) -> None:
+def load(
+    network: FeatureExtractor, state: Mapping[str, Tensor], widths: Widths, origin: str
+) -> None:
     """Copy torchvision-named tensors into `network`; classifier tensors are left aside.
 
     Raises:
@@ -121,6 +124,26 @@ def load(network: FeatureExtractor, state: Mapping[str, Tensor], widths: Widths,
     with torch.no_grad():
         for key, target in expected.items():
             target.copy_(state[key])
+
+
+def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
+    """Return the widths of the VGG-19-shaped network whose convolutions `state` holds.
+
+    The network may end early: one whose last convolution is conv5_1 has five blocks.
+
+    Raises:
+        UserError: the tensors do not follow VGG-19's names.
+    """
+    widths: list[list[int]] = []
+    for name, key in state_keys(WIDTHS["vgg19"]).items():
+        if f"{key}.weight" not in state:
+            break
+        if name.endswith("_1"):
+            widths.append([])
+        widths[-1].append(state[f"{key}.weight"].shape[0])
+    if not widths:
+        raise UserError(f"{origin} holds no features.0.weight; it is not a VGG-19-shaped network")
+    return widths
 
 
 def randomize(network: FeatureExtractor, seed: int) -> None:

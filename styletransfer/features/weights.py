@@ -32,6 +32,22 @@ def read(path: Path) -> Mapping[str, Tensor]:
     raise UserError(f"{path} must end in .safetensors, .pth or .pt")
 
 
+BUNDLED = Path(__file__).with_name("bundled.safetensors")
+# SHA-256 of that file; a flipped bit would load silently.
+BUNDLED_SHA256 = ""
+
+
+def read_bundled() -> Mapping[str, Tensor]:
+    """Return the tensors of the network that ships with the package, checked against their hash.
+
+    Raises:
+        UserError: the file is missing or damaged.
+    """
+    if not BUNDLED.is_file() or sha256(BUNDLED) != BUNDLED_SHA256:
+        raise UserError(f"{BUNDLED} is missing or damaged; install the project again")
+    return read(BUNDLED)
+
+
 def sha256(path: Path) -> str:
     """Return the file's SHA-256 as hexadecimal digits."""
     with path.open("rb") as file:

@@ -1,0 +1,40 @@
+"""Stylise one picture after another: `python scripts/train.py content=A.jpg style=B.jpg`.
+
+Without arguments it stylises the bundled pictures. Every key is explained in
+`styletransfer/config.py`; `--help` shows the composed config.
+"""
+
+from pathlib import Path
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from styletransfer.cli import friendly, register_schemas
+from styletransfer.config import TrainConfig
+from styletransfer.train import train
+
+register_schemas()
+
+
+@hydra.main(version_base="1.3", config_path="../configs", config_name="train")
+@friendly
+def main(cfg: DictConfig) -> None:
+    """Run one style transfer and say where the picture is."""
+    config = OmegaConf.to_object(cfg)
+    assert isinstance(config, TrainConfig)
+    outcome = train(config, Path(HydraConfig.get().runtime.output_dir))
+    result = outcome.result
+    losses = "  ".join(f"{name} {value:.4g}" for name, value in result.losses.items())
+    if losses:
+        print(losses)
+    how = "stopped early after" if result.interrupted else "done in"
+    print(
+        f"{how} {outcome.seconds:.1f} s, {result.steps} steps, "
+        f"{outcome.device}, {outcome.precision}"
+    )
+    print(outcome.picture)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Every setting: its unit, its default, and where the default comes from.
+
+These dataclasses are the schema of the files under `configs/`: a misspelt key or a value of the
+wrong type is an error before anything runs.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ASSETS = Path(__file__).resolve().parent.parent / "assets"
+
+
+@dataclass
+class FeaturesConfig:
+    """The network under which pictures are compared."""
+
+    name: str = "bundled"
+    """bundled (ships with the project), vgg19 or vgg16."""
+    weights: str = "pretrained"
+    """pretrained, random, or the path of a .safetensors or .pth file."""
+    pooling: str = "max"
+    """max (as trained) or average (Gatys et al. 2016)."""
+    padding: str = "replicate"
+    """Of the first convolution: zeros (as trained) or replicate (no frame along the border)."""
+    preprocessing: str = "imagenet"
+    """imagenet (mean and standard deviation), or none (sRGB in [0, 1], as the 0.3 tutorial)."""
+
+
+@dataclass
+class LossModeConfig:
+    """How losses reach the image's gradient."""
+
+    name: str = "autograd_function"
+    """fake_backward, loss_attribute or autograd_function."""
+
+
+@dataclass
+class ObjectiveConfig:
+    """What a good picture is: weighted losses on named taps."""
+
+    content_weight: float = 0.1
+    """Linear weight of the content losses."""
+    style_weight: float = 1.0
+    """Linear weight of the style losses."""
+    tv_weight: float = 0.0
+    """Linear weight of the squared total variation of the picture."""
+    content_layers: list[str] = field(default_factory=lambda: ["relu4_2"])
+    """Taps of the content losses. Default: Gatys et al. 2016."""
+    style_layers: list[str] = field(
+        default_factory=lambda: ["relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1"]
+    )
+    """Taps of the style losses. Default: Gatys et al. 2016."""
+    content_layer_weights: list[float] = field(default_factory=list)
+    """One factor per content layer; empty for 1 each."""
+    style_layer_weights: list[float] = field(default_factory=list)
+    """One factor per style layer; empty for 1 each."""
+    normalization: str = "target"
+    """target (each loss over its target's own mean square) or none (the tutorials' plain MSE)."""
+
+
+@dataclass
+class OptimizerConfig:
+    """Who moves the pixels."""
+
+    name: str = "lbfgs"
+    """lbfgs or adam, from torch.optim."""
+    learning_rate: float = 1.0
+    """L-BFGS: share of the quasi-Newton step. Adam: step size in sRGB units."""
+    history: int = 20
+    """L-BFGS: pairs of vectors kept; each costs twice the picture's memory."""
+    averaging: float = 0.0
+    """Decay per step of the running mean of pictures that becomes the result; 0 turns it off."""
+
+
+@dataclass
+class StyleTransferConfig:
+    """One pastiche."""
+
+    content: str = str(ASSETS / "content" / "coffee.jpg")
+    """Path of the content image."""
+    style: str = str(ASSETS / "style" / "oil.jpg")
+    """Path of the style image."""
+    output: str | None = None
+    """Where the pastiche goes; the extension chooses the format. Default: the run folder."""
+    size: int = 512
+    """Longer side of the pastiche in pixels."""
+    steps: int = 250
+    """Optimiser steps in all, shared evenly by the scales; each is one evaluation."""
+    scales: int = 0
+    """Levels of the pyramid, sqrt(2) apart; 1 for one scale, 0 for as many as leave 128 pixels."""
+    init: str = "content"
+    """Where the optimisation starts: content, style, noise, or the path of a picture."""
+    device: str = "auto"
+    """auto, cpu, cuda or cuda:N."""
+    precision: str = "auto"
+    """Of the network: auto, bfloat16, float32 or float64. The picture itself is at least float32."""
+    seed: int = 0
+    """Of the noise that `init=noise` starts from, and of random weights."""
+    features: FeaturesConfig = field(default_factory=FeaturesConfig)
+    loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+
+
+@dataclass
+class TrainConfig(StyleTransferConfig):
+    """`scripts/train.py`."""
+
+    snapshot_every: int = 0
+    """Save the picture every so many steps; 0 saves none."""

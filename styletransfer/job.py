@@ -1,0 +1,93 @@
+"""From a config to everything that a style transfer needs, loaded and checked."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from styletransfer import images
+from styletransfer.config import StyleTransferConfig
+from styletransfer.devices import choose_device, choose_precision
+from styletransfer.errors import UserError
+from styletransfer.features import FeatureExtractor, build_features
+from styletransfer.losses import LossMode, get_loss_mode
+from styletransfer.objective import check_size, layer_weights
+from styletransfer.optimize import check_run, pyramid
+
+
+@dataclass(frozen=True)
+class Job:
+    """A style transfer, ready to run.
+
+    Attributes:
+        config: what was asked for.
+        extractor: the network, on its device, in its precision.
+        mode: how losses reach the image's gradient.
+        content: (1, 3, H, W), sRGB in [0, 1], H or W equal to `config.size`.
+        alpha: (1, 1, H, W), the content's transparency, or None.
+        style: (1, 3, h, w), sRGB in [0, 1], the longer side at most `config.size`.
+        start: (1, 3, h, w), the picture that `init` names, or None for content, style or noise.
+    """
+
+    config: StyleTransferConfig
+    extractor: FeatureExtractor
+    mode: LossMode
+    content: Tensor
+    alpha: Tensor | None
+    style: Tensor
+    start: Tensor | None
+
+
+def prepare(config: StyleTransferConfig) -> Job:
+    """Load and check everything that `config` names; cheap checks come first.
+
+    Raises:
+        UserError: anything that would make the run fail, in one line.
+    """
+    check_run(config)
+    mode = get_loss_mode(config.loss_mode.name)
+    device = choose_device(config.device)
+    dtype = choose_precision(config.precision, device)
+    if config.output is not None:
+        images.check_writable(config.output)
+    content = images.resize_picture(images.read(config.content), config.size)
+    style = images.crop_transparent(images.read(config.style))
+    style = images.resize_picture(style, config.size)
+    start = None
+    if config.init not in ("content", "style", "noise"):
+        if not os.path.exists(config.init):
+            raise UserError(
+                f"unknown init {config.init!r}; choose content, style, noise or a picture file"
+            )
+        start = images.fill_transparent(images.read(config.init))
+    extractor = build_features(config.features, config.seed)
+    check_taps(extractor, config, content.rgb, style.rgb)
+    extractor.to(device, dtype, memory_format=torch.channels_last)
+    return Job(
+        config=config,
+        extractor=extractor,
+        mode=mode,
+        content=images.fill_transparent(content),
+        alpha=content.alpha,
+        style=images.fill_transparent(style),
+        start=start,
+    )
+
+
+def check_taps(
+    extractor: FeatureExtractor, config: StyleTransferConfig, content: Tensor, style: Tensor
+) -> None:
+    """Check that the taps exist and that both pictures reach them at the coarsest scale.
+
+    Raises:
+        UserError: an unknown tap, or a picture that is too small; see `Objective`.
+    """
+    ended = extractor.ended_at(
+        [tap for weights in layer_weights(config.objective) for tap in weights]
+    )
+    coarsest = pyramid(config.size, config.scales, config.steps)[0]
+    for image, name in ((content, config.content), (style, config.style)):
+        height, width = images.fit((image.shape[2], image.shape[3]), coarsest)
+        check_size(ended, (height, width), Path(name).name)

@@ -1,0 +1,47 @@
+"""The protocol by which an objective drives any loss mode."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Term:
+    """One content or style loss of an objective.
+
+    Attributes:
+        name: kind and tap, such as "style/relu1_1".
+        module: the transparent layer; after a forward its `loss` holds a 0-d tensor.
+        weight: the linear weight of the loss in the objective.
+    """
+
+    name: str
+    module: nn.Module
+    weight: float
+
+
+@dataclass(frozen=True)
+class LossMode:
+    """One way for modules to carry losses to the image's gradient.
+
+    Attributes:
+        name: as in the config.
+        content: (target features, linear weight) -> transparent content-loss layer.
+        style: (target Gram matrix, linear weight) -> transparent style-loss layer.
+        differentiate: (terms, prior) -> weighted losses, one per term, after their gradient and
+            that of `prior` (a loss on the image itself, or None) was accumulated in the image.
+    """
+
+    name: str
+    content: Callable[[Tensor, float], nn.Module]
+    style: Callable[[Tensor, float], nn.Module]
+    differentiate: Callable[[Sequence[Term], Tensor | None], list[Tensor]]
+
+
+def differentiate_sum(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:
+    """Sum weight * loss over all modules and call `.backward()` once."""
+    losses = [term.weight * term.module.loss for term in terms]  # type: ignore[operator]
+    total = sum(losses if prior is None else [*losses, prior], start=losses[0].new_zeros(()))
+    total.backward()  # type: ignore[no-untyped-call]
+    return losses
