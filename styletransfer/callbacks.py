@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Never, Self
 
 from tqdm import tqdm
 
@@ -18,7 +18,7 @@ class ProgressBar:
     """A tqdm bar on standard error with loss, scale and time left. Use as a context manager."""
 
     def __init__(self) -> None:
-        self.bar: tqdm[None] = tqdm(unit="step", dynamic_ncols=True, leave=False)
+        self.bar: tqdm[Never] = tqdm(unit="step", dynamic_ncols=True, leave=False)
 
     def __enter__(self) -> Self:
         return self

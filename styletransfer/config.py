@@ -108,3 +108,52 @@ class TrainConfig(StyleTransferConfig):
 
     snapshot_every: int = 0
     """Save the picture every so many steps; 0 saves none."""
+
+
+@dataclass
+class DistillConfig:
+    """`scripts/distill.py`: all that a distillation's result depends on, beside its pictures."""
+
+    teacher: FeaturesConfig = field(
+        default_factory=lambda: FeaturesConfig(name="vgg19", padding="zeros")
+    )
+    """The network to imitate."""
+    pictures: str | None = None
+    """A folder of real pictures to crop from, beside the procedural ones."""
+    widths: list[list[int]] = field(
+        default_factory=lambda: [
+            [64, 32],
+            [128, 64],
+            [256, 128, 128, 128],
+            [512, 192, 192, 192],
+            [512],
+        ]
+    )
+    """Channels of the student's convolutions, by block. Default: as wide as VGG-19 at each tap of
+    a style loss, so that its Gram matrices are approximated entry by entry, and narrow between."""
+    steps: int = 1400
+    """Training steps in all; the learning rate falls to zero over them."""
+    batch: int = 16
+    """Pictures a step."""
+    crop: int = 128
+    """Side of a training picture in pixels; a multiple of 16."""
+    on_policy: float = 0.4
+    """Share of a batch that optimisation under the student itself has produced."""
+    pool: int = 48
+    """Pictures under such optimisation."""
+    photo_share: float = 0.4
+    """Share of the other pictures that is cropped from real ones, where there are any."""
+    learning_rate: float = 1.2e-4
+    """Adam's, at its peak. 4e-4 undid in 100 steps what the layer-by-layer fit had reached."""
+    gram_weight: float = 0.5
+    """Weight of the relative error of Gram matrices beside that of activations."""
+    inner_weight: float = 0.2
+    """Weight of the activations between taps."""
+    fit_batches: int = 24
+    """Batches for the layer-by-layer fit that training starts from."""
+    seed: int = 0
+    """Of everything random."""
+    device: str = "auto"
+    """auto, cpu, cuda or cuda:N."""
+    checkpoint_every: int = 100
+    """Steps between checkpoints, each with a look at the held-out pictures."""

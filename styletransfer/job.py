@@ -64,7 +64,7 @@ def prepare(config: StyleTransferConfig) -> Job:
         start = images.fill_transparent(images.read(config.init))
     extractor = build_features(config.features, config.seed)
     check_taps(extractor, config, content.rgb, style.rgb)
-    extractor.to(device, dtype, memory_format=torch.channels_last)
+    extractor.to(device, dtype).to(memory_format=torch.channels_last)
     return Job(
         config=config,
         extractor=extractor,

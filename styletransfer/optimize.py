@@ -165,7 +165,7 @@ class Descent:
     def run(self, steps: int) -> Iterator[tuple[Losses, Tensor]]:
         """Make `steps` steps; yield the losses and the picture (1, 3, H, W) each one began with."""
         for step in range(steps):
-            self.optimizer.step(self._closure)
+            self.optimizer.step(self._closure)  # type: ignore[arg-type]
             losses, picture = self._remember(step)
             yield losses, picture
             last = step == steps - 1

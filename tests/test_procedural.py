@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from styletransfer.procedural import batch, picture
+from styletransfer.distillation.procedural import batch, picture
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Literal
 from urllib.error import URLError
 
 import torch
@@ -12,9 +11,6 @@ from torch import Tensor, nn
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor, Normalize
 
-Pooling = Literal["max", "average"]
-Padding = Literal["zeros", "replicate"]
-Preprocessing = Literal["imagenet", "none"]
 Widths = Sequence[Sequence[int]]
 
 # Table 1 of arXiv:1409.1556, columns D and E: output channels of each convolution, by block.
@@ -51,9 +47,9 @@ def state_keys(widths: Widths) -> dict[str, str]:
 def build(
     widths: Widths,
     *,
-    pooling: Pooling = "max",
-    padding: Padding = "zeros",
-    preprocessing: Preprocessing = "imagenet",
+    pooling: str = "max",
+    padding: str = "zeros",
+    preprocessing: str = "imagenet",
 ) -> FeatureExtractor:
     """Return a frozen VGG-shaped network with uninitialised weights.
 
@@ -72,13 +68,13 @@ def build(
             pool = nn.MaxPool2d(2) if pooling == "max" else nn.AvgPool2d(2)
             layers[f"pool{block - 1}"] = pool
         for index, out_channels in enumerate(channels, start=1):
-            conv = nn.utils.skip_init(
-                nn.Conv2d,
+            conv = nn.Conv2d(
                 in_channels,
                 out_channels,
                 kernel_size=3,
                 padding=1,
                 padding_mode=padding if not layers else "zeros",
+                device="meta",  # nothing is initialised twice
             )
             layers[f"conv{block}_{index}"] = conv
             layers[f"relu{block}_{index}"] = nn.ReLU()
@@ -88,6 +84,8 @@ def build(
         IMAGENET_MEAN if imagenet else (0.0, 0.0, 0.0),
         IMAGENET_STD if imagenet else (1.0, 1.0, 1.0),
     )
+    for layer in layers.values():
+        layer.to_empty(device="cpu")
     return FeatureExtractor(normalize, layers).requires_grad_(False)
 
 

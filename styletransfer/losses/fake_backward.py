@@ -86,7 +86,7 @@ def _drive(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:
         prior.backward()  # type: ignore[no-untyped-call]
     # The last graph is dropped here, not by autograd: nobody ever said retain_graph=False.
     for term in terms:
-        term.module.loss = None
+        term.module.loss = None  # type: ignore[assignment]
     return losses
 
 

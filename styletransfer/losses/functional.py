@@ -2,7 +2,8 @@
 
 from torch import Tensor
 
-from styletransfer.functions.gram import accumulate_dtype, gram_matrix
+from styletransfer.functions.gram import gram_matrix
+from styletransfer.functions.precision import accumulate_dtype
 
 __all__ = ["content_loss", "gram_matrix", "mean_square", "style_loss", "total_variation"]
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 
@@ -41,7 +42,9 @@ class LossMode:
 
 def differentiate_sum(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:
     """Sum weight * loss over all modules and call `.backward()` once."""
-    losses = [term.weight * term.module.loss for term in terms]  # type: ignore[operator]
-    total = sum(losses if prior is None else [*losses, prior], start=losses[0].new_zeros(()))
+    losses: list[Tensor] = [term.weight * term.module.loss for term in terms]  # type: ignore
+    total = torch.stack(losses).sum()
+    if prior is not None:
+        total = total + prior
     total.backward()  # type: ignore[no-untyped-call]
     return losses

@@ -78,7 +78,7 @@ def choose_channels(covariance: Tensor, importance: Tensor, count: int) -> Tenso
 def inherit(
     teacher: FeatureExtractor, widths: Widths, batches: Iterator[Tensor], count: int
 ) -> tuple[FeatureExtractor, dict[str, Tensor]]:
-    """Return a student fitted to `teacher` and, per convolution, the teacher channels it stands for.
+    """Return a student fitted to `teacher` and, per convolution, the teacher channels it took.
 
     Args:
         teacher: a balanced network of the same layout, at least as wide everywhere.
@@ -144,9 +144,13 @@ def _fit(conv: nn.Conv2d, inputs: list[Tensor], outputs: list[Tensor]) -> None:
 def relative_errors(
     ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor], channels: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
-    """Return tap -> ||F_s - F_t||^2 / ||F_t||^2 over the teacher channels the student stands for."""
+    """Return tap -> ||F_s - F_t||^2 / ||F_t||^2 over the channels that the student has."""
     errors: dict[str, Tensor] = {}
     for tap, feature in ours.items():
-        target = theirs[tap][:, channels[tap.replace("relu", "conv")]].float()
-        errors[tap] = (feature.float() - target).square().mean() / target.square().mean()
+        kept, target = channels[tap.replace("relu", "conv")], theirs[tap]
+        if len(kept) < target.shape[1]:
+            target = target[:, kept]
+        # Differences in the features' own precision, sums in float32.
+        error, energy = (feature - target).float().square().mean(), target.float().square().mean()
+        errors[tap] = error / energy
     return errors

@@ -58,13 +58,15 @@ class Pool:
     weight: Tensor
 
     @classmethod
-    def start(cls, count: int, make: MakePictures, generator: torch.Generator) -> "Pool":
+    def start(
+        cls, count: int, make: MakePictures, generator: torch.Generator, device: torch.device
+    ) -> "Pool":
         """Return a pool of `count` fresh transfers between pictures from `make`."""
         content, style = make(count, generator), make(count, generator)
-        zeros = torch.zeros_like(content)
+        zeros = torch.zeros_like(content, device=device)
         pool = cls(
-            zeros.clone(), content, style, zeros.clone(), zeros.clone(),
-            torch.zeros(count), torch.zeros(count), torch.zeros(count),
+            *(zeros.clone() for _ in range(5)),
+            *(torch.zeros(count, device=device) for _ in range(3)),
         )  # fmt: skip
         for index in range(count):
             pool._renew(index, content[index], style[index], generator)
@@ -92,8 +94,8 @@ class Pool:
         make: MakePictures,
         generator: torch.Generator,
     ) -> Tensor:
-        """Renew a few of `rows`, optimise them all under `student`, and return them (n, 3, S, S)."""
-        index = torch.tensor(rows)
+        """Renew a few of `rows`, optimise all under `student`, and return them (n, 3, S, S)."""
+        index = torch.tensor(rows, device=self.image.device)
         old = (torch.rand(len(rows), generator=generator) < RENEWAL).nonzero().flatten().tolist()
         if old:
             fresh = make(2 * len(old), generator)

@@ -1,0 +1,1 @@
+"""Distilling VGG-19 into the small feature network that ships with the project."""

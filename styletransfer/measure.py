@@ -1,0 +1,115 @@
+"""Time, memory and calls of a piece of work, measured so that several ways to do it compare."""
+
+import functools
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.autograd.profiler import profile
+
+Work = Callable[[], object]
+
+
+def median_seconds(work: Mapping[str, Work], rounds: int, device: torch.device) -> dict[str, float]:
+    """Return name -> median wall time of one call, in seconds.
+
+    Each is called once to warm up. Then every round calls all of them, each time beginning with
+    another, so that a machine that drifts slows all of them alike.
+
+    Args:
+        work: what to time.
+        rounds: timed calls of each, at least 1.
+        device: where the work runs; its queue is drained before and after each call.
+    """
+    names = list(work)
+    for call in work.values():
+        call()
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for first in range(rounds):
+        shift = first % len(names)
+        for name in names[shift:] + names[:shift]:
+            _drain(device)
+            began = time.perf_counter()
+            work[name]()
+            _drain(device)
+            seconds[name].append(time.perf_counter() - began)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def peak_memory(work: Work, device: torch.device) -> int:
+    """Return how many bytes of tensors one call needs at its peak, above what is held before it.
+
+    On CUDA these are the statistics of torch's caching allocator. On the CPU the profiler logs
+    every allocation and release of torch's CPU allocator, and the peak of their running sum is
+    returned: not an estimate from tensor shapes, and, unlike the resident set of the process, the
+    same number every time, free of what the C library keeps or other threads do. Neither sees
+    memory that a library takes behind torch's back.
+
+    Args:
+        work: called twice; the first call, unmeasured, fills caches that later calls share. It
+            should hold no tensor back, or the second call begins by releasing what the first held.
+        device: where the work runs.
+    """
+    work()
+    if device.type == "cuda":
+        _drain(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        work()
+        _drain(device)
+        return torch.cuda.max_memory_allocated(device) - before
+    # Kineto, below the profiler, would report its own progress on standard error.
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+    with profile(profile_memory=True) as recorded:
+        work()
+    assert recorded.kineto_results is not None
+    events = [event for event in recorded.kineto_results.events() if event.name() == "[memory]"]
+    level = peak = 0
+    for event in sorted(events, key=lambda event: event.start_ns()):
+        level += event.nbytes()
+        peak = max(peak, level)
+    return peak
+
+
+@dataclass
+class Calls:
+    """How often something was called."""
+
+    count: int = 0
+
+
+@contextmanager
+def counted(*places: tuple[Any, str]) -> Iterator[Calls]:
+    """Count the calls of functions while the body runs; the calls go through unchanged.
+
+    Args:
+        places: (module or class, name of its function), such as (torch.autograd, "backward").
+    """
+    calls = Calls()
+    originals = [(owner, name, getattr(owner, name)) for owner, name in places]
+    for owner, name, original in originals:
+        setattr(owner, name, _counting(original, calls))
+    try:
+        yield calls
+    finally:
+        for owner, name, original in originals:
+            setattr(owner, name, original)
+
+
+def _counting(function: Callable[..., Any], calls: Calls) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def counting(*args: Any, **kwargs: Any) -> Any:
+        calls.count += 1
+        return function(*args, **kwargs)
+
+    return counting
+
+
+def _drain(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
