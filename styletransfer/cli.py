@@ -8,7 +8,7 @@ from typing import ParamSpec
 
 from hydra.core.config_store import ConfigStore
 
-from styletransfer.config import DistillConfig, TrainConfig
+from styletransfer.config import CompareConfig, DistillConfig, TrainConfig
 from styletransfer.errors import UserError
 
 
@@ -19,6 +19,7 @@ def register_schemas() -> None:
     """Make the dataclasses of `styletransfer.config` known to Hydra as `<script>_schema`."""
     store = ConfigStore.instance()
     store.store(name="train_schema", node=TrainConfig)
+    store.store(name="compare_schema", node=CompareConfig)
     store.store(name="distill_schema", node=DistillConfig)
 
 

@@ -157,3 +157,15 @@ class DistillConfig:
     """auto, cpu, cuda or cuda:N."""
     checkpoint_every: int = 100
     """Steps between checkpoints, each with a look at the held-out pictures."""
+
+
+@dataclass
+class CompareConfig(StyleTransferConfig):
+    """`scripts/compare.py`. `output` receives the overview that is `comparison.png` in the folder."""
+
+    loss_mode: LossModeConfig = field(default_factory=lambda: LossModeConfig("loss_attribute"))
+    """The reference that all modes are compared with. Default: autograd's own gradient."""
+    rounds: int = 5
+    """Timed evaluations of each loss mode."""
+    points: int = 4
+    """Pictures along the reference's path at which gradients are compared, start and end included."""
