@@ -8,9 +8,8 @@ from typing import ParamSpec
 
 from hydra.core.config_store import ConfigStore
 
-from styletransfer.config import CompareConfig, DistillConfig, TrainConfig
+from styletransfer.config import CompareConfig, DistillConfig, EvaluateConfig, TrainConfig
 from styletransfer.errors import UserError
-
 
 P = ParamSpec("P")
 
@@ -21,6 +20,7 @@ def register_schemas() -> None:
     store.store(name="train_schema", node=TrainConfig)
     store.store(name="compare_schema", node=CompareConfig)
     store.store(name="distill_schema", node=DistillConfig)
+    store.store(name="evaluate_schema", node=EvaluateConfig)
 
 
 def friendly(main: Callable[P, None]) -> Callable[P, None]:

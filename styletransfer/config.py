@@ -7,6 +7,8 @@ wrong type is an error before anything runs.
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from omegaconf import MISSING
+
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 
 
@@ -93,7 +95,7 @@ class StyleTransferConfig:
     device: str = "auto"
     """auto, cpu, cuda or cuda:N."""
     precision: str = "auto"
-    """Of the network: auto, bfloat16, float32 or float64. The picture itself is at least float32."""
+    """Of the network: auto, bfloat16, float32 or float64. The picture is at least float32."""
     seed: int = 0
     """Of the noise that `init=noise` starts from, and of random weights."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
@@ -169,3 +171,37 @@ class CompareConfig(StyleTransferConfig):
     """Timed evaluations of each loss mode."""
     points: int = 4
     """Pictures along the reference's path at which gradients are compared, start and end included."""
+
+
+@dataclass
+class PairConfig:
+    """Two pictures to combine."""
+
+    content: str = MISSING
+    style: str = MISSING
+
+
+@dataclass
+class EvaluateConfig:
+    """`scripts/evaluate_features.py`: the networks, and the job on which VGG-19 judges them."""
+
+    pairs: list[PairConfig] = field(default_factory=list)
+    """Pictures, none of which the student was trained on."""
+    bundled: FeaturesConfig = field(default_factory=FeaturesConfig)
+    """The network under test; bundled.weights=PATH names another student."""
+    vgg19: FeaturesConfig = field(
+        default_factory=lambda: FeaturesConfig(name="vgg19", padding="zeros")
+    )
+    """The judge."""
+    size: int = 256
+    """Longer side of the pastiches in pixels."""
+    steps: int = 100
+    """Optimiser steps in all, for every network."""
+    device: str = "auto"
+    """auto, cpu, cuda or cuda:N."""
+    precision: str = "auto"
+    """Of the networks that stylise; the judge works in float32."""
+    seed: int = 0
+    """Of the random network."""
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)

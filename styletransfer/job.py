@@ -52,9 +52,7 @@ def prepare(config: StyleTransferConfig) -> Job:
     dtype = choose_precision(config.precision, device)
     if config.output is not None:
         images.check_writable(config.output)
-    content = images.resize_picture(images.read(config.content), config.size)
-    style = images.crop_transparent(images.read(config.style))
-    style = images.resize_picture(style, config.size)
+    content, style = load_pictures(config)
     start = None
     if config.init not in ("content", "style", "noise"):
         if not os.path.exists(config.init):
@@ -63,7 +61,7 @@ def prepare(config: StyleTransferConfig) -> Job:
             )
         start = images.fill_transparent(images.read(config.init))
     extractor = build_features(config.features, config.seed)
-    check_taps(extractor, config, content.rgb, style.rgb)
+    check_taps(extractor, config, content.rgb, style)
     extractor.to(device, dtype).to(memory_format=torch.channels_last)
     return Job(
         config=config,
@@ -71,9 +69,23 @@ def prepare(config: StyleTransferConfig) -> Job:
         mode=mode,
         content=images.fill_transparent(content),
         alpha=content.alpha,
-        style=images.fill_transparent(style),
+        style=style,
         start=start,
     )
+
+
+def load_pictures(config: StyleTransferConfig) -> tuple[images.Picture, Tensor]:
+    """Return the content picture and the style image (1, 3, h, w), at the pastiche's scale.
+
+    The style's transparent margins are cut off, and its visible colours spread into what
+    transparency is left, so that no invisible colour enters a Gram matrix.
+
+    Raises:
+        UserError: a picture that cannot be read, or is fully transparent.
+    """
+    content = images.resize_picture(images.read(config.content), config.size)
+    style = images.crop_transparent(images.read(config.style))
+    return content, images.fill_transparent(images.resize_picture(style, config.size))
 
 
 def check_taps(

@@ -83,7 +83,7 @@ def stylize(
     start: Tensor | None = None,
     callbacks: Sequence[Callback] = (),
 ) -> Result:
-    """Optimise a picture from coarse to fine until it has the content of one and the style of the other.
+    """Optimise a picture, coarse to fine, towards the content of one and the style of another.
 
     Args:
         extractor: the frozen network, on the device and in the dtype of the computation.

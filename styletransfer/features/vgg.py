@@ -73,7 +73,7 @@ def build(
                 out_channels,
                 kernel_size=3,
                 padding=1,
-                padding_mode=padding if not layers else "zeros",
+                padding_mode="replicate" if padding == "replicate" and not layers else "zeros",
                 device="meta",  # nothing is initialised twice
             )
             layers[f"conv{block}_{index}"] = conv

@@ -1,0 +1,50 @@
+"""Judge the bundled feature network by VGG-19: `python scripts/evaluate_features.py`.
+
+Every pair in `configs/evaluate_features.yaml` is stylised under a random VGG-19, the bundled
+network and VGG-19 itself; VGG-19 says how good each picture is.
+"""
+
+from pathlib import Path
+from statistics import mean
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+from rich.table import Table
+
+from styletransfer.cli import friendly, register_schemas
+from styletransfer.config import EvaluateConfig
+from styletransfer.evaluate import NETWORKS, evaluate, gap_closed
+
+register_schemas()
+
+
+@hydra.main(version_base="1.3", config_path="../configs", config_name="evaluate_features")
+@friendly
+def main(cfg: DictConfig) -> None:
+    """Stylise, judge, and print two tables."""
+    config = OmegaConf.to_object(cfg)
+    assert isinstance(config, EvaluateConfig)
+    folder = Path(HydraConfig.get().runtime.output_dir)
+    verdicts = evaluate(config, folder, print)
+    rows = list(verdicts.values())
+
+    errors = Table("error under VGG-19, mean over pairs", *NETWORKS)
+    for tap in rows[0]["content"].errors:
+        means = (mean(row[network].errors[tap] for row in rows) for network in NETWORKS)
+        errors.add_row(tap, *(f"{value:.4f}" for value in means))
+    gaps = Table("gap closed", *NETWORKS)
+    for name, row in verdicts.items():
+        gaps.add_row(name, *(f"{gap_closed(row, network):.3f}" for network in NETWORKS))
+    means = (mean(gap_closed(row, network) for row in rows) for network in NETWORKS)
+    gaps.add_row("mean", *(f"{value:.3f}" for value in means))
+    console = Console()
+    console.print(errors)
+    console.print(gaps)
+    print(folder / "evaluation.json")
+    print(folder / "contact_sheet.png")
+
+
+if __name__ == "__main__":
+    main()
