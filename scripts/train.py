@@ -6,19 +6,18 @@ Without arguments it stylises the bundled pictures. Every key is explained in
 
 from pathlib import Path
 
-import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from styletransfer.cli import friendly, register_schemas
+from styletransfer.cli import register_schemas, script
 from styletransfer.config import TrainConfig
+from styletransfer.errors import UserError
 from styletransfer.train import train
 
 register_schemas()
 
 
-@hydra.main(version_base="1.3", config_path="../configs", config_name="train")
-@friendly
+@script("train")
 def main(cfg: DictConfig) -> None:
     """Run one style transfer and say where the picture is."""
     config = OmegaConf.to_object(cfg)
@@ -28,12 +27,15 @@ def main(cfg: DictConfig) -> None:
     losses = "  ".join(f"{name} {value:.4g}" for name, value in result.losses.items())
     if losses:
         print(losses)
-    how = "stopped early after" if result.interrupted else "done in"
+    early = result.interrupted or result.problem is not None
+    how = "stopped early after" if early else "done in"
     print(
         f"{how} {outcome.seconds:.1f} s, {result.steps} steps, "
         f"{outcome.device}, {outcome.precision}"
     )
     print(outcome.picture)
+    if result.problem is not None:
+        raise UserError(result.problem)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,32 @@
 """What every script does around its one library call."""
 
+import difflib
 import functools
+import os
 import sys
 import warnings
-from collections.abc import Callable
-from typing import ParamSpec
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any, ParamSpec
 
+import hydra
 from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from styletransfer.config import CompareConfig, DistillConfig, EvaluateConfig, TrainConfig
 from styletransfer.errors import UserError
 
 P = ParamSpec("P")
+
+# Name of a file under configs/ -> its schema.
+SCHEMAS: dict[str, type[Any]] = {
+    "train": TrainConfig,
+    "compare": CompareConfig,
+    "distill": DistillConfig,
+    "evaluate_features": EvaluateConfig,
+}
 
 
 def register_schemas() -> None:
@@ -23,8 +38,55 @@ def register_schemas() -> None:
     store.store(name="evaluate_schema", node=EvaluateConfig)
 
 
+def script(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callable[[], None]]:
+    """Make a script's main from a function of the composed config `configs/<config_name>.yaml`.
+
+    Bad input ends in one line on standard error and exit status 1, Hydra's own errors included.
+    HYDRA_FULL_ERROR=1 in the environment brings the tracebacks of config errors back.
+    """
+
+    def decorate(function: Callable[[DictConfig], None]) -> Callable[[], None]:
+        @hydra.main(version_base="1.3", config_path="../configs", config_name=config_name)
+        @friendly
+        @functools.wraps(function)
+        def run(config: DictConfig) -> None:
+            for key in _added_keys(config):
+                raise UserError(_unknown_key(key, config_name))
+            try:
+                function(config)
+            except OmegaConfBaseException as error:  # a value that is missing or refers to nothing
+                raise UserError(explain(error, config_name)) from error
+
+        @functools.wraps(function)
+        def main() -> None:
+            if os.environ.get("HYDRA_FULL_ERROR") == "1":
+                run()
+                return
+            # Hydra then raises its errors, which it otherwise prints over many lines.
+            os.environ["HYDRA_FULL_ERROR"] = "1"
+            try:
+                run()
+            except (HydraException, OmegaConfBaseException) as error:
+                fail(explain(error, config_name))
+            except OSError as error:
+                if error.filename is None:
+                    raise
+                fail(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")
+            except KeyboardInterrupt:
+                fail("interrupted", status=130)
+            finally:
+                del os.environ["HYDRA_FULL_ERROR"]
+
+        return main
+
+    return decorate
+
+
 def friendly(main: Callable[P, None]) -> Callable[P, None]:
-    """Wrap a script's main so that bad input ends in one line and exit status 1."""
+    """Wrap a function so that bad input ends in one line and exit status 1.
+
+    A warning becomes one line as well, and so does a lack of memory.
+    """
 
     @functools.wraps(main)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -33,7 +95,65 @@ def friendly(main: Callable[P, None]) -> Callable[P, None]:
             try:
                 main(*args, **kwargs)
             except UserError as error:
-                print(f"error: {error}", file=sys.stderr)
-                sys.exit(1)
+                fail(str(error))
+            except (MemoryError, RuntimeError) as error:
+                # torch raises RuntimeError for it, on the CPU without a class of its own.
+                text = str(error).lower()
+                scarce = "out of memory" in text or "not enough memory" in text
+                if not (scarce or isinstance(error, MemoryError)):
+                    raise
+                fail("there is not enough memory; choose a smaller size")
 
     return wrapped
+
+
+def fail(message: str, status: int = 1) -> None:
+    """Print one line on standard error and leave."""
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(status)
+
+
+def explain(error: HydraException | OmegaConfBaseException, config_name: str) -> str:
+    """Say in one line what is wrong with the command line or the config."""
+    if isinstance(error, MissingConfigException) and error.options is not None:
+        group, _, name = str(error.missing_cfg_file).rpartition("/")
+        return f"unknown {group} {name!r}; there are {', '.join(error.options) or 'none'}"
+    if isinstance(error, OverrideParseException):
+        return (
+            f"cannot understand {error.override!r}; write KEY=VALUE, with quotes around a value "
+            "that holds special characters: 'content=\"a=b (1).jpg\"'"
+        )
+    cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
+    key = getattr(cause, "full_key", None)
+    if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
+        return _unknown_key(key, config_name)
+    reason = (str(cause).splitlines() or [type(cause).__name__])[0]
+    if reason.startswith("Ambiguous value"):
+        reason += "; write [a,b] for a list, '\"a,b\"' for a name with a comma, or add --multirun"
+    return f"{key}: {reason}" if key else reason
+
+
+def _unknown_key(key: str, config_name: str) -> str:
+    near = difflib.get_close_matches(key, _keys(SCHEMAS[config_name]), n=1)
+    return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else "see --help")
+
+
+def _keys(schema: type[Any], prefix: str = "") -> Iterator[str]:
+    """Yield every key of a dataclass of dataclasses, such as objective.style_weight."""
+    for field in fields(schema):
+        yield prefix + field.name
+        if isinstance(field.type, type) and is_dataclass(field.type):
+            yield from _keys(field.type, f"{prefix}{field.name}.")
+
+
+def _added_keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
+    """Yield the keys that `+key=value` added beside those of the schema; nothing reads them."""
+    schema = OmegaConf.get_type(config)
+    known = (
+        {field.name for field in fields(schema)} if is_dataclass(schema) else {*map(str, config)}
+    )
+    for key in map(str, config):
+        if key not in known:
+            yield prefix + key
+        elif isinstance(node := config._get_node(key), DictConfig):
+            yield from _added_keys(node, prefix + key + ".")
