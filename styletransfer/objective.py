@@ -30,7 +30,7 @@ class Losses:
     @property
     def total(self) -> Tensor:
         """The objective's value."""
-        return torch.stack([value.float() for value in self.terms.values()]).sum()
+        return torch.stack(list(self.terms.values())).sum()
 
     def as_floats(self) -> dict[str, float]:
         """Return name -> value, with "total"; waits for the device."""

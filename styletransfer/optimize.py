@@ -1,6 +1,7 @@
 """From a content and a style image to a pastiche: scales, optimiser, steps."""
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ RANGE_WEIGHT = 10.0
 STEPS_BETWEEN_CHECKS = 10
 # Fresh starts from the best picture after a loss that is not finite.
 RESTARTS = 3
+ADVICE = "lower optimizer.learning_rate or the weights, or choose precision=float32"
 # Adam's decay rates: the usual first, a faster second, for a gradient that changes with the scale.
 ADAM_BETAS = (0.9, 0.99)
 
@@ -60,7 +62,7 @@ class Result:
     Attributes:
         image: the pastiche (1, 3, H, W), sRGB in [0, 1], float32, on the CPU.
         losses: name -> weighted loss of that very picture, with "total"; empty if it was
-            interrupted before the last scale.
+            interrupted or gave up.
         steps: optimiser steps made.
         interrupted: Ctrl-C ended it early.
         problem: one line saying why it gave up, or None.
@@ -106,34 +108,36 @@ def stylize(
     image = image.to(weight.device, dtype)
     size = fit((content.shape[2], content.shape[3]), config.size)
     momentum: dict[str, Any] | None = None
+    descent: Descent | None = None
     done = 0
-    for index, side in enumerate(sides):
-        height, width = fit((content.shape[2], content.shape[3]), side)
-        objective = Objective(
-            extractor,
-            mode,
-            config.objective,
-            resize(content, (height, width)),
-            resize(style, fit((style.shape[2], style.shape[3]), side)),
-        )
-        descent = Descent(objective, resize(image, (height, width)), config.optimizer)
-        descent.warm_start(momentum)
-        planned = share(config.steps, len(sides), index)
-        try:
-            for losses_now, picture in descent.run(planned):
+    try:
+        for index, side in enumerate(sides):
+            height, width = fit((content.shape[2], content.shape[3]), side)
+            objective = Objective(
+                extractor,
+                mode,
+                config.objective,
+                resize(content, (height, width)),
+                resize(style, fit((style.shape[2], style.shape[3]), side)),
+            )
+            descent = Descent(objective, resize(image, (height, width)), config.optimizer)
+            descent.warm_start(momentum)
+            for losses_now, picture in descent.run(share(config.steps, len(sides), index)):
                 done += 1
                 iterate = Iterate(done, config.steps, index + 1, len(sides), losses_now, picture)
                 for callback in callbacks:
                     callback(iterate)
+            if descent.problem is not None:
+                picture = resize(descent.best_picture(), size)
+                return Result(picture.float().cpu(), {}, done, problem=descent.problem)
             image, final = descent.finish()
-        except KeyboardInterrupt:
-            picture = resize(descent.best_picture(), size)
-            return Result(picture.float().cpu(), {}, done, interrupted=True)
-        if descent.problem is not None:
-            picture = resize(descent.best_picture(), size)
-            return Result(picture.float().cpu(), {}, done, problem=descent.problem)
-        momentum = descent.momentum()
-    return Result(image.float().cpu(), final.as_floats(), done)
+            momentum = descent.momentum()
+        losses = final.as_floats()
+        problem = None if math.isfinite(losses["total"]) else f"the loss is not finite; {ADVICE}"
+        return Result(image.float().cpu(), losses, done, problem=problem)
+    except KeyboardInterrupt:
+        picture = image if descent is None else descent.best_picture()
+        return Result(resize(picture, size).float().cpu(), {}, done, interrupted=True)
 
 
 class Descent:
@@ -185,11 +189,16 @@ class Descent:
 
     def best_picture(self) -> Tensor:
         """Return the best picture so far (1, 3, H, W), in [0, 1]."""
-        return self.best if self.mean is None else self.mean
+        # An iterate that is not finite spoils the mean until the next check finds out.
+        if self.mean is None or not self.mean.isfinite().all():
+            return self.best
+        return self.mean
 
     def momentum(self) -> dict[str, Any] | None:
         """Return Adam's moments, to be carried to the next scale; L-BFGS starts afresh there."""
-        return dict(self.optimizer.state[self.point]) if self.config.name == "adam" else None
+        if self.config.name != "adam":
+            return None
+        return dict(self.optimizer.state[self.point]) or None  # none right after a restart
 
     def warm_start(self, momentum: dict[str, Any] | None) -> None:
         """Resize the moments of the scale before and go on with them."""
@@ -223,7 +232,7 @@ class Descent:
             self.best_losses = losses
         better = losses.total < self.best_losses.total
         # After a start that was not finite, anything finite is better.
-        better |= ~torch.isfinite(self.best_losses.total)
+        better |= losses.total.isfinite() & ~self.best_losses.total.isfinite()
         self.best = torch.where(better, picture, self.best)
         self.best_losses = Losses(
             {k: torch.where(better, v, self.best_losses.terms[k]) for k, v in losses.terms.items()}
@@ -241,10 +250,7 @@ class Descent:
         if self.restarts == 0:
             logger.warning("the loss is no longer finite; going on from the best picture so far")
         if self.restarts == RESTARTS:
-            self.problem = (
-                f"the loss was not finite {RESTARTS + 1} times; lower optimizer.learning_rate "
-                "or the weights, or choose precision=float32"
-            )
+            self.problem = f"the loss was not finite {RESTARTS + 1} times; {ADVICE}"
         self.restarts += 1
         with torch.no_grad():
             self.point.copy_(self.best)
@@ -286,10 +292,13 @@ def check_run(config: StyleTransferConfig) -> None:
         ("size", config.size, 1),
         ("steps", config.steps, 1),
         ("scales", config.scales, 0),
+        ("seed", config.seed, 0),
         ("optimizer.history", optimizer.history, 1),
     ):
         if value < low:
             raise UserError(f"{key}={value} must be {low} or more")
+    if config.seed >= 2**63:
+        raise UserError(f"seed={config.seed} must be below 2^63")
     if not 0 < optimizer.learning_rate < float("inf"):
         raise UserError(f"optimizer.learning_rate={optimizer.learning_rate} must be above 0")
     if not 0 <= optimizer.averaging < 1:
