@@ -1,6 +1,9 @@
 """What may watch a run: a progress bar, snapshots, metrics. They receive an Iterate, no more."""
 
 import json
+import logging
+import math
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Never, Self
@@ -8,7 +11,11 @@ from typing import Never, Self
 from tqdm import tqdm
 
 from styletransfer import images
-from styletransfer.optimize import Iterate
+from styletransfer.errors import UserError
+from styletransfer.objective import Losses
+from styletransfer.optimize import Callback, Iterate
+
+logger = logging.getLogger(__name__)
 
 # Losses are fetched from the device this many at a time.
 METRICS_BATCH = 20
@@ -58,17 +65,23 @@ class Snapshots:
 
 
 class Metrics:
-    """Write one JSON line per step: step, scale, width, height and every loss.
+    """Write one JSON line per step: step, scale, width, height and every loss, null if not finite.
 
-    Use as a context manager: leaving it writes what is still held back.
+    Use as a context manager: leaving it writes what is still held back. If nothing more can be
+    written, as on a full disk, it says so once and the run goes on.
 
     Args:
         path: of the `.jsonl` file, which is overwritten.
+
+    Raises:
+        OSError: the file cannot be made.
     """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self.file = path.open("w", encoding="utf-8")
-        self.held: list[Iterate] = []
+        # Not the iterates: their pictures are large.
+        self.held: list[tuple[dict[str, int], Losses]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -84,14 +97,40 @@ class Metrics:
 
     def __call__(self, iterate: Iterate) -> None:
         """Hold the losses back and write them a batch at a time."""
-        self.held.append(iterate)
+        height, width = iterate.image.shape[2:]
+        line = {"step": iterate.step, "scale": iterate.scale, "width": width, "height": height}
+        self.held.append((line, iterate.losses))
         if len(self.held) == METRICS_BATCH:
             self._flush()
 
     def _flush(self) -> None:
-        for iterate in self.held:
-            height, width = iterate.image.shape[2:]
-            line = {"step": iterate.step, "scale": iterate.scale, "width": width, "height": height}
-            self.file.write(json.dumps(line | iterate.losses.as_floats()) + "\n")
-        self.file.flush()
-        self.held.clear()
+        held, self.held = self.held, []
+        if self.file.closed:
+            return
+        try:
+            for line, losses in held:
+                values = losses.as_floats().items()
+                finite = {name: value if math.isfinite(value) else None for name, value in values}
+                self.file.write(json.dumps(line | finite) + "\n")
+            self.file.flush()
+        except OSError as error:
+            logger.warning("cannot write %s: %s; going on without", self.path, error.strerror)
+            with suppress(OSError):  # closing tries to write once more
+                self.file.close()
+
+
+def tolerated(callback: Callback) -> Callback:
+    """Return a callback that, once it cannot write, says so and does no more: the run goes on."""
+    failed = False
+
+    def call(iterate: Iterate) -> None:
+        nonlocal failed
+        if failed:
+            return
+        try:
+            callback(iterate)
+        except (OSError, UserError) as error:
+            failed = True
+            logger.warning("%s; going on without", error)
+
+    return call

@@ -16,6 +16,9 @@ from styletransfer.losses import LossMode, get_loss_mode
 from styletransfer.objective import check_size, layer_weights
 from styletransfer.optimize import check_run, pyramid
 
+# Enlarging a picture of fewer pixels a side gives a blur: nothing to take content or style from.
+SMALLEST_SIDE = 8
+
 
 @dataclass(frozen=True)
 class Job:
@@ -47,6 +50,7 @@ def prepare(config: StyleTransferConfig) -> Job:
         UserError: anything that would make the run fail, in one line.
     """
     check_run(config)
+    layer_weights(config.objective)
     mode = get_loss_mode(config.loss_mode.name)
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
@@ -81,10 +85,18 @@ def load_pictures(config: StyleTransferConfig) -> tuple[images.Picture, Tensor]:
     transparency is left, so that no invisible colour enters a Gram matrix.
 
     Raises:
-        UserError: a picture that cannot be read, or is fully transparent.
+        UserError: a picture that cannot be read, is fully transparent, or is next to nothing.
     """
-    content = images.resize_picture(images.read(config.content), config.size)
+    content = images.read(config.content)
     style = images.crop_transparent(images.read(config.style))
+    for picture in (content, style):
+        height, width = picture.size
+        if min(height, width) < SMALLEST_SIDE:
+            raise UserError(
+                f"{picture.name} shows {width} x {height} pixels; each side needs at least "
+                f"{SMALLEST_SIDE}"
+            )
+    content = images.resize_picture(content, config.size)
     return content, images.fill_transparent(images.resize_picture(style, config.size))
 
 

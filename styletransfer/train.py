@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from styletransfer import images
-from styletransfer.callbacks import Metrics, ProgressBar, Snapshots
+from styletransfer.callbacks import Metrics, ProgressBar, Snapshots, tolerated
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
+from styletransfer.files import check_folder
 from styletransfer.job import prepare
 from styletransfer.optimize import Callback, Result, stylize
 
@@ -45,14 +46,15 @@ def train(config: TrainConfig, folder: Path) -> Outcome:
     job = prepare(config)
     picture = Path(config.output) if config.output else folder / "pastiche.png"
     images.check_writable(picture)
+    check_folder(folder / "metrics.jsonl")
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         callbacks: list[Callback] = [
-            stack.enter_context(ProgressBar()),
+            tolerated(stack.enter_context(ProgressBar())),
             stack.enter_context(Metrics(folder / "metrics.jsonl")),
         ]
         if config.snapshot_every:
-            callbacks.append(Snapshots(folder / "snapshots", config.snapshot_every))
+            callbacks.append(tolerated(Snapshots(folder / "snapshots", config.snapshot_every)))
         began = time.perf_counter()
         result = stylize(
             job.extractor,
@@ -64,7 +66,7 @@ def train(config: TrainConfig, folder: Path) -> Outcome:
             callbacks=callbacks,
         )
         seconds = time.perf_counter() - began
-    images.write(picture, result.image, job.alpha)
+        images.write(picture, result.image, job.alpha)  # before anything else can go wrong
     weight = next(job.extractor.parameters())
     return Outcome(
         picture, result, seconds, str(weight.device), str(weight.dtype).removeprefix("torch.")

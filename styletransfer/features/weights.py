@@ -27,7 +27,7 @@ def read(path: Path) -> Mapping[str, Tensor]:
         if path.suffix in (".pth", ".pt"):
             return _tensors(torch.load(path, map_location="cpu", weights_only=True), path)
     except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UserError(f"{path} is not a readable weights file: {reason}") from error
     raise UserError(f"{path} must end in .safetensors, .pth or .pt")
 
