@@ -109,8 +109,8 @@ def layer_weights(config: ObjectiveConfig) -> tuple[dict[str, float], dict[str, 
     """Return tap -> linear weight of the content and of the style losses, those above zero.
 
     Raises:
-        UserError: a weight is negative or not finite, none of them acts, there are not as many
-            layer weights as layers, or the normalisation is unknown.
+        UserError: a weight is negative or not finite, none of them acts, a layer is named twice,
+            there are not as many layer weights as layers, or the normalisation is unknown.
     """
     if config.normalization not in ("target", "none"):
         raise UserError(
@@ -152,6 +152,8 @@ def _by_tap(kind: str, weight: float, layers: list[str], factors: list[float]) -
             f"objective.{kind}_layers names {len(layers)} layers but "
             f"objective.{kind}_layer_weights holds {len(factors)} numbers; give one for each"
         )
+    if twice := sorted({tap for tap in layers if layers.count(tap) > 1}):
+        raise UserError(f"objective.{kind}_layers names {', '.join(twice)} twice")
     for factor in factors:
         _check_weight(f"{kind}_layer_weights", factor)
     pairs = zip(layers, factors or [1.0] * len(layers), strict=True)

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from urllib.error import URLError
+from http.client import HTTPException
 
 import torch
 import torchvision
@@ -162,7 +162,7 @@ def pretrained_state(name: str) -> Mapping[str, Tensor]:
     weights = torchvision.models.get_model_weights(name)["IMAGENET1K_V1"]
     try:
         state: Mapping[str, Tensor] = weights.get_state_dict(progress=True, check_hash=True)
-    except (URLError, OSError, RuntimeError) as error:
+    except (OSError, HTTPException, RuntimeError) as error:  # URLError is an OSError
         raise UserError(
             f"{name}'s weights cannot be downloaded ({error}); use features=bundled, give a file "
             f"with features.weights=PATH, or features.weights=random for a lesson"

@@ -2,6 +2,7 @@
 
 import hashlib
 import pickle
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,9 +26,20 @@ def read(path: Path) -> Mapping[str, Tensor]:
         if path.suffix == ".safetensors":
             return load_file(path)
         if path.suffix in (".pth", ".pt"):
-            return _tensors(torch.load(path, map_location="cpu", weights_only=True), path)
-    except (SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError, OSError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # remarks on the pickle protocol
+                return _tensors(torch.load(path, map_location="cpu", weights_only=True), path)
+    except UserError:
+        raise
+    except pickle.UnpicklingError as error:
+        # torch's own message tells how to execute the file all the same.
+        raise UserError(
+            f"{path} holds more than plain tensors, or something else altogether; "
+            "nothing in it was executed: save the tensors alone, best as .safetensors"
+        ) from error
+    except Exception as error:  # a reader fed with broken bytes raises nearly anything
+        told = isinstance(error, SafetensorError | RuntimeError | OSError)
+        reason = str(error).strip().split(". ")[0] if told else "it is damaged or of another kind"
         raise UserError(f"{path} is not a readable weights file: {reason}") from error
     raise UserError(f"{path} must end in .safetensors, .pth or .pt")
 
@@ -55,6 +67,8 @@ def sha256(path: Path) -> str:
 
 
 def _tensors(loaded: object, path: Path) -> Mapping[str, Tensor]:
-    if isinstance(loaded, Mapping) and all(isinstance(v, Tensor) for v in loaded.values()):
+    if isinstance(loaded, Mapping) and all(
+        isinstance(name, str) and isinstance(value, Tensor) for name, value in loaded.items()
+    ):
         return loaded
     raise UserError(f"{path} does not hold a plain mapping of names to tensors")
