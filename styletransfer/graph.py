@@ -123,7 +123,7 @@ def saved(node: Node) -> tuple[Saved, ...]:
         tensors = found if isinstance(found, tuple | list) else (found,)
         for position, tensor in enumerate(tensors):
             if isinstance(tensor, Tensor):
-                label = name.removeprefix("_saved_") if tensor is found else str(position)
+                label = name.removeprefix("_saved_") if tensor is found else f"[{position}]"
                 memory = tensor.untyped_storage()
                 shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
                 kept.append(Saved(label, shape, dtype, memory.data_ptr(), memory.nbytes()))
