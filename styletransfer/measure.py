@@ -2,6 +2,7 @@
 
 import functools
 import os
+import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -99,6 +100,20 @@ def counted(*places: tuple[Any, str]) -> Iterator[Calls]:
     finally:
         for owner, name, original in originals:
             setattr(owner, name, original)
+
+
+def describe_machine(device: torch.device, dtype: torch.dtype) -> dict[str, str | int]:
+    """Return what a measurement depends on, in general terms: processor, versions, precision."""
+    cuda = device.type == "cuda"
+    return {
+        "device": torch.cuda.get_device_name(device) if cuda else "cpu",
+        "processor": platform.machine(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "cores": os.cpu_count() or 1,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "precision": str(dtype).removeprefix("torch."),
+    }
 
 
 def _counting(function: Callable[..., Any], calls: Calls) -> Callable[..., Any]:
