@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any, ParamSpec
 
 import hydra
@@ -19,6 +20,8 @@ from styletransfer.config import CompareConfig, DistillConfig, EvaluateConfig, T
 from styletransfer.errors import UserError
 
 P = ParamSpec("P")
+
+CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 
 # Name of a file under configs/ -> its schema.
 SCHEMAS: dict[str, type[Any]] = {
@@ -46,7 +49,7 @@ def script(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callabl
     """
 
     def decorate(function: Callable[[DictConfig], None]) -> Callable[[], None]:
-        @hydra.main(version_base="1.3", config_path="../configs", config_name=config_name)
+        @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=config_name)
         @friendly
         @functools.wraps(function)
         def run(config: DictConfig) -> None:
