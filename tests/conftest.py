@@ -1,0 +1,76 @@
+"""Tiny seeded networks and pictures: every test takes a moment and every number is known."""
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import picture, tiny_network
+
+from styletransfer import images
+from styletransfer.features import FeatureExtractor, vgg
+
+
+@pytest.fixture
+def network() -> FeatureExtractor:
+    """Two blocks in float64: conv1_1 to relu2_2."""
+    return tiny_network()
+
+
+@pytest.fixture
+def content() -> torch.Tensor:
+    return picture(seed=1)
+
+
+@pytest.fixture
+def style() -> torch.Tensor:
+    return picture(seed=2, height=18, width=14)
+
+
+@pytest.fixture
+def tiny_vgg(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let VGG-19 have a few channels only: same names, same layout, made in no time."""
+    widths = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])
+    monkeypatch.setitem(vgg.WIDTHS, "vgg19", widths)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> tuple[str, str]:
+    """Paths of a content and a style picture."""
+    paths = (tmp_path / "content.png", tmp_path / "style.png")
+    for seed, path in enumerate(paths):
+        images.write(path, picture(seed=seed, height=24, width=32))
+    return str(paths[0]), str(paths[1])
+
+
+@pytest.fixture(autouse=True)
+def _close_log_files() -> object:
+    """Hydra opens a log file for each run and leaves it open."""
+    root = logging.getLogger()
+    before = root.handlers[:]
+    level = root.level
+    yield
+    for handler in root.handlers[:]:
+        if handler not in before:
+            root.removeHandler(handler)
+            handler.close()
+    for handler in before:
+        if handler not in root.handlers:
+            root.addHandler(handler)
+    root.setLevel(level)
+
+
+@pytest.fixture
+def vgg19_weights() -> str:
+    """The path of real VGG-19 weights."""
+    return os.environ["STYLETRANSFER_VGG19"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs a GPU or real weights where there are none."""
+    for item in items:
+        if item.get_closest_marker("cuda") and not torch.cuda.is_available():
+            item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
+        if item.get_closest_marker("vgg") and not os.environ.get("STYLETRANSFER_VGG19"):
+            item.add_marker(pytest.mark.skip(reason="STYLETRANSFER_VGG19 names no weights"))

@@ -1,0 +1,98 @@
+"""What several test files share."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
+from styletransfer.features import FeatureExtractor, vgg
+from styletransfer.losses import LOSS_MODES, get_loss_mode
+from styletransfer.objective import Losses, Objective
+
+MODES = list(LOSS_MODES)
+
+
+def tiny_network(
+    widths: vgg.Widths = ((4, 4), (6, 6)), seed: int = 0, **options: Any
+) -> FeatureExtractor:
+    """Return a VGG-shaped network in float64, whose random numbers are the same on every CPU."""
+    network = vgg.build(widths, **options).double()
+    vgg.randomize(network, seed)
+    return network
+
+
+def picture(seed: int = 0, height: int = 16, width: int = 20) -> Tensor:
+    """Return seeded noise (1, 3, height, width) in float64."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.rand(1, 3, height, width, generator=generator, dtype=torch.float64)
+
+
+def relative_error(actual: Tensor, expected: Tensor) -> float:
+    return float((actual - expected).norm() / expected.norm())
+
+
+def layers(**settings: Any) -> ObjectiveConfig:
+    """Return an objective on the taps that a tiny network has."""
+    defaults: dict[str, Any] = {
+        "content_layers": ["relu2_1"],
+        "style_layers": ["relu1_1", "relu2_1"],
+        "content_weight": 0.5,
+        "style_weight": 2.0,
+    }
+    return ObjectiveConfig(**(defaults | settings))
+
+
+def make_objective(
+    mode: str, network: FeatureExtractor, content: Tensor, style: Tensor, **settings: Any
+) -> Objective:
+    return Objective(network, get_loss_mode(mode), layers(**settings), content, style)
+
+
+def gradient(objective: Objective, image: Tensor) -> Tensor:
+    """Return d(total)/d(image) at a copy of `image`."""
+    leaf = image.clone().requires_grad_()
+    objective.evaluate(leaf)
+    assert leaf.grad is not None
+    return leaf.grad
+
+
+def run_settings(optimizer: str = "lbfgs", **settings: Any) -> StyleTransferConfig:
+    """Return the settings of a short run with tiny pictures, at one scale."""
+    rate = 1.0 if optimizer == "lbfgs" else 0.02
+    defaults: dict[str, Any] = {
+        "size": 20,
+        "steps": 5,
+        "scales": 1,
+        "objective": layers(),
+        "optimizer": OptimizerConfig(name=optimizer, learning_rate=rate),
+    }
+    return StyleTransferConfig(**(defaults | settings))
+
+
+@dataclass
+class Bowl:
+    """An objective whose lowest point is known: mean((image - target)^2), NaN when told so.
+
+    Attributes:
+        target: where the loss is 0.
+        broken: numbers of the evaluations, from 1, that give NaN for the loss and its gradient.
+        raises: number of the evaluation that is interrupted by Ctrl-C, or 0.
+        points: every picture that was evaluated.
+    """
+
+    target: Tensor
+    broken: Any = ()
+    raises: int = 0
+    points: list[Tensor] = field(default_factory=list)
+
+    def evaluate(self, image: Tensor) -> Losses:
+        self.points.append(image.detach().clone())
+        if len(self.points) == self.raises:
+            raise KeyboardInterrupt
+        loss = (image - self.target).square().mean()
+        if len(self.points) in self.broken:
+            loss = loss * float("nan")
+        loss.backward()
+        return Losses({"bowl": loss.detach()})
