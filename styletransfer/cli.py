@@ -29,6 +29,7 @@ SCHEMAS: dict[str, type[Any]] = {
     "compare": CompareConfig,
     "distill": DistillConfig,
     "evaluate_features": EvaluateConfig,
+    "explain": TrainConfig,
 }
 
 
