@@ -1,12 +1,14 @@
 """Feature networks: names, layout, preprocessing, weights files."""
 
 import http.client
+import io
 import os
 import urllib.error
 import urllib.request
 
 import pytest
 import torch
+import torchvision
 from helpers import picture, tiny_network
 from safetensors.torch import save_file
 from torch import nn
@@ -43,16 +45,15 @@ def test_layers_have_the_fields_names(network):
 @pytest.mark.parametrize(("name", "convolutions"), [("vgg16", 13), ("vgg19", 16)])
 def test_keys_are_torchvisions(name, convolutions):
     """Against torchvision's own model, built without weights."""
-    import torchvision
-
     with torch.device("meta"):
         model = torchvision.models.get_model(name)
     expected = {key: tensor.shape for key, tensor in model.state_dict().items()}
     widths = vgg.WIDTHS[name]
     keys = vgg.state_keys(widths)
     assert len(keys) == convolutions
-    for (conv, key), out_channels in zip(keys.items(), sum(map(list, widths), []), strict=True):
-        assert expected[f"{key}.weight"][0] == out_channels, conv
+    channels = [count for block in widths for count in block]
+    for (conv, key), count in zip(keys.items(), channels, strict=True):
+        assert expected[f"{key}.weight"][0] == count, conv
     assert {f"{key}.weight" for key in keys.values()} == {
         key for key in expected if key.startswith("features.") and key.endswith(".weight")
     }
@@ -143,8 +144,8 @@ def test_preprocessing_rounds_once():
     assert (network.preprocess(x).float() - exact).abs().max() < 0.03
 
 
-def test_random_weights_follow_the_seed(tiny_vgg, content):
-    del tiny_vgg
+@pytest.mark.usefixtures("tiny_vgg")
+def test_random_weights_follow_the_seed():
     config = FeaturesConfig(name="vgg19", weights="random")
     one, again, other = (
         build_features(config, seed).layers["conv3_1"].weight for seed in (1, 1, 2)
@@ -182,8 +183,8 @@ def test_weights_survive_a_file(tmp_path, network, content, extension):
     )
 
 
-def test_a_path_as_weights(tmp_path, tiny_vgg):
-    del tiny_vgg
+@pytest.mark.usefixtures("tiny_vgg")
+def test_a_path_as_weights(tmp_path):
     network = built(weights="random")
     path = tmp_path / "weights.safetensors"
     state = state_of(network, vgg.WIDTHS["vgg19"])
@@ -308,13 +309,10 @@ def test_unreachable_download_names_the_other_choices(tmp_path, monkeypatch, err
 
 def test_damaged_download_is_refused(tmp_path, monkeypatch):
     """torchvision's hash is checked: here the server sends something else."""
-    import io
 
     class Answer(io.BytesIO):
         def info(self):
-            return {"Content-Length": "4"}
-
-        headers = {"Content-Length": "4"}
+            return http.client.HTTPMessage()
 
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     monkeypatch.setattr("torch.hub.urlopen", lambda *args, **kwargs: Answer(b"junk"))
