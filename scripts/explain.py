@@ -6,20 +6,18 @@ writes `explain.html`, a page that a browser opens offline. Try each `loss_mode=
 
 from pathlib import Path
 
-import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
-from styletransfer.cli import friendly, register_schemas
+from styletransfer.cli import register_schemas, script
 from styletransfer.config import TrainConfig
 from styletransfer.explain import explain
 
 register_schemas()
 
 
-@hydra.main(version_base="1.3", config_path="../configs", config_name="explain")
-@friendly
+@script("explain")
 def main(cfg: DictConfig) -> None:
     """Watch one evaluation and say where the page is."""
     config = OmegaConf.to_object(cfg)

@@ -81,7 +81,8 @@ def draw_map(study: Study) -> str:
         y += 20
     width, height = right + LABELS, y + 4
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" '
         f'font-family="system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif">'
         f"<title>The autograd graph of one evaluation, loss mode {study.mode}</title>"
         f'<rect width="{width}" height="{height}" fill="{PAPER}"/>{"".join(parts)}</svg>\n'
@@ -130,7 +131,7 @@ def _loss_box(group: Group, x: int, top: int) -> str:
     fill, stroke = FILLS[group.name.partition("/")[0]]
     size = f"{len(group.nodes)} nodes · {format_bytes(group.nbytes)}"
     body = _rect(x, top, HANGING_WIDTH, HANGING - 4, fill, stroke, 8)
-    body += _text(x + 8, top + 17, group.name, 11.5, stroke, bold=True)
+    body += _text(x + 8, top + 17, group.name, 11, stroke, bold=True)
     return _group(group.name, body + _text(x + 8, top + 33, size, 10.5, MUTED))
 
 

@@ -71,7 +71,8 @@ def draw_lanes(
         parts.append(f'<text x="{text_x}" y="{y + 4}" fill="{MUTED}">{escape(description)}</text>')
     height = ROW * len(layout.rows) + 8
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" '
         f'font-family="ui-monospace, DejaVu Sans Mono, monospace" font-size="12">'
         f'<rect width="{width}" height="{height}" fill="{PAPER}"/>{"".join(parts)}</svg>\n'
     )

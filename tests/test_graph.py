@@ -1,10 +1,13 @@
 import gc
 import weakref
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.autograd import Function, gradcheck
 from torch.autograd.graph import saved_tensors_hooks
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -249,6 +252,57 @@ def test_walking_keeps_no_tensor_alive_once_the_nodes_are_gone() -> None:
     del a
     gc.collect()
     assert reference() is None
+
+
+# When a Function earns its place.
+
+
+class Exp(Function):
+    """e^x by NumPy, which autograd cannot see."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        result = torch.from_numpy(np.exp(x.numpy()))
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        (result,) = ctx.saved_tensors
+        gradient: Tensor = grads[0] * result
+        return gradient
+
+
+def test_a_detour_through_numpy_cuts_the_graph_and_a_function_mends_it() -> None:
+    x = leaf(3)
+    cut = torch.from_numpy(np.exp(x.detach().numpy()))
+    with pytest.raises(UserError, match="nothing it was computed from requires grad"):
+        graph.root(cut)
+    assert gradcheck(Exp.apply, x)
+
+
+class Softplus(Function):
+    """log(1 + e^x), whose slope 1 / (1 + e^-x) never overflows."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x.clamp(min=0) + (-x.abs()).exp().log1p()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        gradient: Tensor = grads[0] * x.sigmoid()
+        return gradient
+
+
+def test_a_closed_form_can_be_stable_where_autograd_is_not() -> None:
+    x = torch.tensor([800.0], dtype=torch.float64, requires_grad=True)
+    (naive,) = torch.autograd.grad((1 + x.exp()).log().sum(), x)
+    (stable,) = torch.autograd.grad(Softplus.apply(x).sum(), x)
+    assert naive.isnan()
+    assert stable == 1
+    assert gradcheck(Softplus.apply, leaf(3))
 
 
 # Leaf or not, and why .grad is None.
