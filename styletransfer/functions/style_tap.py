@@ -54,10 +54,10 @@ class StyleTap(Function):
             return None, grad_target
         # dG = (dF F^T + F dF^T) / (C H W), so F meets the coefficients and their transpose.
         coefficients = (grad_difference + grad_difference.mT) / features.numel()
-        return _add_product(grad_features, coefficients, features), grad_target
+        return add_product(grad_features, coefficients, features), grad_target
 
 
-def _add_product(addend: Tensor | None, coefficients: Tensor, features: Tensor) -> Tensor:
+def add_product(addend: Tensor | None, coefficients: Tensor, features: Tensor) -> Tensor:
     """addend + coefficients F, shape (1, C, H, W), in the memory format and dtype of F."""
     dtype = gradient_dtype(features.dtype)
     coefficients = coefficients.to(dtype)

@@ -1,0 +1,133 @@
+"""Where tiles lie: which pixels a tile reads so that its own features come out exact.
+
+A tile owns a rectangle of pixels whose corners are multiples of the network's stride, and at every
+tap the positions that stand for these pixels. Each position is owned by one tile. To compute its
+positions a tile reads more: each convolution looks `padding` positions further. Where that would
+leave the picture, the picture's own border pads, exactly as it does for the whole picture.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise, product
+from types import EllipsisType
+
+from torch import Tensor, nn
+
+Span = tuple[int, int]
+# Of a tensor (1, C, h, w): all channels, some rows, some columns.
+Window = tuple[EllipsisType, slice, slice]
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A part of a picture and what it takes to compute its features.
+
+    Attributes:
+        pixels: what to read of the picture: rows and columns it owns and a halo.
+        trims: pool -> what to keep of its output: the rest of the halo has done its work.
+        own: layer -> what it owns of the layer's output, after trimming.
+        place: layer -> where that lies in the output for the whole picture.
+    """
+
+    pixels: Window
+    trims: dict[str, Window]
+    own: dict[str, Window]
+    place: dict[str, Window]
+
+    @property
+    def area(self) -> int:
+        """Return how many pixels it reads."""
+        _, rows, columns = self.pixels
+        return int((rows.stop - rows.start) * (columns.stop - columns.start))
+
+    def trim(self, layer: str, features: Tensor) -> Tensor:
+        """Return what is still needed of the output (1, C, h, w) of `layer`, a view."""
+        return features[self.trims[layer]] if layer in self.trims else features
+
+
+def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
+    """Cut a picture into tiles of nearly equal size.
+
+    Args:
+        layers: convolutions that keep the size, activations, and pools that halve it, rounding
+            down; in the order of evaluation.
+        size: height and width of the picture in pixels, at least the stride of `layers` each.
+        side: what a tile owns at most along each axis, in pixels; at least that stride. The last
+            tile of an axis also owns the rest that no position of the deepest layer stands for.
+    """
+    rows, columns = (_axis(layers, length, side) for length in size)
+    return [
+        Tile(
+            pixels=(..., down.pixels, right.pixels),
+            trims=_crossed(down.trims, right.trims),
+            own=_crossed(down.own, right.own),
+            place=_crossed(down.place, right.place),
+        )
+        for down, right in product(rows, columns)
+    ]
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """A tile along one axis; the attributes are those of Tile."""
+
+    pixels: slice
+    trims: dict[str, slice]
+    own: dict[str, slice]
+    place: dict[str, slice]
+
+
+def is_pool(layer: nn.Module) -> bool:
+    """Tell whether a layer halves the size, rounding down."""
+    return isinstance(layer, nn.MaxPool2d | nn.AvgPool2d)
+
+
+def _crossed(down: dict[str, slice], right: dict[str, slice]) -> dict[str, Window]:
+    return {name: (..., down[name], right[name]) for name in down}
+
+
+def _axis(layers: nn.ModuleDict, length: int, side: int) -> list[_Strip]:
+    stride = 2 ** sum(map(is_pool, layers.values()))
+    units = length // stride
+    count = -(-units // (side // stride))
+    cuts = [units * index // count * stride for index in range(count)]
+    return [_strip(layers, length, owned) for owned in pairwise([*cuts, length])]
+
+
+def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
+    """Return the strip that owns the pixels owned[0] to owned[1], the latter not included."""
+    spans = _needed(layers, length, owned)
+    start, stop = next(spans)
+    strip = _Strip(slice(start, stop), {}, {}, {})
+    stride = 1
+    for (name, layer), (low, high) in zip(layers.items(), spans, strict=True):
+        if is_pool(layer):
+            stride *= 2
+            start //= 2
+            strip.trims[name] = slice(low - start, high - start)
+            start = low
+        first, last = owned[0] // stride, owned[1] // stride
+        strip.own[name] = slice(first - start, last - start)
+        strip.place[name] = slice(first, last)
+    return strip
+
+
+def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
+    """Yield which positions are needed of the picture, and of each layer's output in turn."""
+    stride = 2 ** sum(map(is_pool, layers.values()))
+    low, high = owned[0] // stride, owned[1] // stride
+    spans = []
+    for layer in reversed(list(layers.values())):
+        if is_pool(layer):
+            # An even start, so that the windows of the next pool keep their places.
+            low -= low % 2
+            spans.append((low, high))
+            low, high, stride = 2 * low, 2 * high, stride // 2
+        else:
+            spans.append((low, high))
+            reach = int(layer.padding[0]) if isinstance(layer, nn.Conv2d) else 0
+            low, high = low - reach, high + reach
+        # Beyond the border lies nothing; the rest that pools leave out is owned all the same.
+        low, high = max(0, low), min(length // stride, max(high, owned[1] // stride))
+    yield low - low % 2, high
+    yield from reversed(spans)
