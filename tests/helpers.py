@@ -58,17 +58,14 @@ def gradient(objective: Objective, image: Tensor) -> Tensor:
     return leaf.grad
 
 
-def run_settings(optimizer: str = "lbfgs", **settings: Any) -> StyleTransferConfig:
+def run_settings(
+    optimizer: str | OptimizerConfig = "lbfgs", **settings: Any
+) -> StyleTransferConfig:
     """Return the settings of a short run with tiny pictures, at one scale."""
-    rate = 1.0 if optimizer == "lbfgs" else 0.02
-    defaults: dict[str, Any] = {
-        "size": 20,
-        "steps": 5,
-        "scales": 1,
-        "objective": layers(),
-        "optimizer": OptimizerConfig(name=optimizer, learning_rate=rate),
-    }
-    return StyleTransferConfig(**(defaults | settings))
+    if isinstance(optimizer, str):
+        optimizer = OptimizerConfig(optimizer, 1.0 if optimizer == "lbfgs" else 0.02)
+    defaults: dict[str, Any] = {"size": 20, "steps": 5, "scales": 1, "objective": layers()}
+    return StyleTransferConfig(optimizer=optimizer, **(defaults | settings))
 
 
 @dataclass
