@@ -1,0 +1,153 @@
+"""Every file under configs/ composes, by the very command that it gives."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import torch
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from styletransfer import cli
+from styletransfer.config import TrainConfig
+from styletransfer.features import build_features
+from styletransfer.job import check_taps
+from styletransfer.losses import get_loss_mode
+from styletransfer.losses.functional import content_loss, gram_matrix, style_loss
+from styletransfer.objective import layer_weights
+from styletransfer.optimize import check_run
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = sorted((ROOT / "configs").rglob("*.yaml"))
+PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
+
+cli.register_schemas()
+
+
+def composed(config_name, *overrides, with_hydra=False):
+    with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
+        return compose(config_name, list(overrides), return_hydra_config=with_hydra)
+
+
+def trained(*overrides):
+    config = OmegaConf.to_object(composed("train", *overrides))
+    assert isinstance(config, TrainConfig)
+    return config
+
+
+def heading(path):
+    """The comment lines that open a file, but for Hydra's own, which has to be the first."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines[:3] if line != "# @package _global_"][:2]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "configs")))
+def test_every_file_composes_by_the_command_it_gives(path):
+    first, second = heading(path)
+    assert re.match(r"# \S.{20,}", first), "the first line says what the file is for"
+    assert second.startswith("# ")
+    command = re.search(r"python (scripts/\w+\.py)(.*)", f"{first}\n{second}")
+    assert command, "one of the first two lines gives the command"
+    assert (ROOT / command[1]).is_file()
+    overrides = shlex.split(command[2])
+    config = composed(Path(command[1]).stem, *overrides, with_hydra=True)
+    if path.parent.name != "configs":
+        assert config.hydra.runtime.choices[path.parent.name] == path.stem
+    else:
+        assert config.hydra.job.config_name == path.stem
+
+
+def test_defaults_are_those_of_the_schema():
+    """The dataclasses hold the defaults; configs/train.yaml only chooses from the groups."""
+    assert trained() == TrainConfig()
+
+
+@pytest.mark.parametrize("name", ["bundled", "vgg19", "vgg16"])
+def test_features_group(name):
+    assert trained(f"features={name}").features.name == name
+
+
+def test_features_weights_beside_the_group():
+    features = trained("features=vgg19", "features.weights=a.pth").features
+    assert (features.name, features.weights) == ("vgg19", "a.pth")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs" / "loss_mode").glob("*.yaml")))
+def test_loss_modes_exist(path):
+    assert get_loss_mode(trained(f"loss_mode={path.stem}").loss_mode.name).name == path.stem
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs" / "optimizer").glob("*.yaml")))
+def test_optimizers_exist(path):
+    config = trained(f"optimizer={path.stem}")
+    assert config.optimizer.name == path.stem
+    check_run(config)
+
+
+# Presets.
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.usefixtures("tiny_vgg")
+def test_presets_are_jobs_that_work(name):
+    config = trained(f"experiment={name}", "features.weights=random")
+    check_run(config)
+    get_loss_mode(config.loss_mode.name)
+    large = torch.zeros(1, 3, config.size, config.size)
+    check_taps(build_features(config.features), config, large, large)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_constant_of_a_preset_has_a_comment(name):
+    lines = (ROOT / "configs" / "experiment" / f"{name}.yaml").read_text().splitlines()
+    constants = [line for line in lines if re.match(r"\s*[a-z_]+: \S", line)]
+    assert constants
+    assert [line for line in constants if "  # " not in line] == []
+
+
+def test_presets_are_overridden_by_the_command_line():
+    config = trained("experiment=tutorial_0_3", "loss_mode=loss_attribute", "size=64", "steps=3")
+    assert (config.loss_mode.name, config.size, config.steps) == ("loss_attribute", 64, 3)
+
+
+def test_the_tutorials_minimise_one_objective():
+    """They differ in how the gradient is made, and in the input of the network."""
+    old, new = trained("experiment=tutorial_0_3"), trained("experiment=tutorial_0_4")
+    assert old.objective == new.objective
+    assert layer_weights(old.objective) == (
+        {"conv2_2": 1.0},
+        dict.fromkeys(["conv1_1", "conv1_2", "conv2_1", "conv2_2", "conv3_1"], 1000.0**2),
+    )
+    assert (old.loss_mode.name, new.loss_mode.name) == ("fake_backward", "loss_attribute")
+    assert (old.features.preprocessing, new.features.preprocessing) == ("none", "imagenet")
+    old.loss_mode, old.features.preprocessing = new.loss_mode, new.features.preprocessing
+    assert old == new
+
+
+def test_gatys_weights_are_the_papers_equations():
+    """Equations 1 and 4 in sums, against our means, for features as large as the preset's."""
+    config = trained("experiment=gatys_2016")
+    content_weights, style_weights = layer_weights(config.objective)
+    generator = torch.Generator().manual_seed(0)
+    for (tap, weight), n in zip(style_weights.items(), (64, 128, 256, 512, 512), strict=True):
+        f, s = torch.randn(2, 1, n, 3, 4, generator=generator, dtype=torch.float64)
+        m = 3 * 4
+        g, a = (x[0].flatten(1) @ x[0].flatten(1).T for x in (f, s))
+        paper = ((g - a) ** 2).sum() / (4 * n**2 * m**2) / 5
+        ours = weight * style_loss(f, gram_matrix(s))
+        assert torch.allclose(ours, paper, rtol=1e-12), tap
+    # The bundled content picture is 600 x 400: 512 x 341 pixels, so 64 x 42 positions at relu4_2.
+    f, p = torch.randn(2, 1, 512, 42, 64, generator=generator, dtype=torch.float64)
+    paper = 1e-3 * ((f - p) ** 2).sum() / 2
+    assert torch.allclose(content_weights["relu4_2"] * content_loss(f, p), paper, rtol=1e-12)
+
+
+# The schema.
+
+
+@pytest.mark.parametrize("schema", cli.SCHEMAS.values(), ids=lambda schema: schema.__name__)
+def test_keys_are_found_for_hints(schema):
+    keys = set(cli._keys(schema))
+    assert all("." not in key or key.split(".")[0] in keys for key in keys)
+    assert keys >= schema.__dataclass_fields__.keys()
