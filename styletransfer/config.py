@@ -96,6 +96,9 @@ class StyleTransferConfig:
     """auto, cpu, cuda or cuda:N."""
     precision: str = "auto"
     """Of the network: auto, bfloat16, float32 or float64. The picture is at least float32."""
+    tile: str = "auto"
+    """Exact tiling: auto (only where the whole picture does not fit memory), off, or the side of a
+    tile in pixels. Only loss_mode=autograd_function can work in tiles."""
     seed: int = 0
     """Of the noise that `init=noise` starts from, and of random weights."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
@@ -110,6 +113,8 @@ class TrainConfig(StyleTransferConfig):
 
     snapshot_every: int = 0
     """Save the picture every so many steps; 0 saves none."""
+    dry_run: bool = False
+    """Print the plan, with estimated memory and time, and write nothing."""
 
 
 @dataclass
@@ -163,14 +168,14 @@ class DistillConfig:
 
 @dataclass
 class CompareConfig(StyleTransferConfig):
-    """`scripts/compare.py`. `output` receives the overview that is `comparison.png` in the folder."""
+    """`scripts/compare.py`. `output` receives a copy of the overview, `comparison.png`."""
 
     loss_mode: LossModeConfig = field(default_factory=lambda: LossModeConfig("loss_attribute"))
     """The reference that all modes are compared with. Default: autograd's own gradient."""
     rounds: int = 5
     """Timed evaluations of each loss mode."""
     points: int = 4
-    """Pictures along the reference's path at which gradients are compared, start and end included."""
+    """Pictures along the reference's path, from start to end, at which gradients are compared."""
 
 
 @dataclass

@@ -3,18 +3,22 @@
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from styletransfer.config import OptimizerConfig, StyleTransferConfig
+from styletransfer.elastic import ElasticObjective, make_objective
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.images import fit, resize
+from styletransfer.layout import choose_layout, parse_tile
 from styletransfer.losses import LossMode
+from styletransfer.memory import free_bytes, is_shortage
 from styletransfer.objective import Losses, Objective
+from styletransfer.tiling import TiledObjective
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +26,8 @@ logger = logging.getLogger(__name__)
 SMALLEST_SCALE = 128
 # A pixel outside [0, 1] is drawn back by RANGE_WEIGHT / 2 * excess^2, in the scaled loss below.
 RANGE_WEIGHT = 10.0
+# Mean change of a pixel in L-BFGS's first step, which follows the bare gradient: one grey level.
+FIRST_STEP = 1 / 255
 # Losses are looked at this often, because a look waits for the device.
 STEPS_BETWEEN_CHECKS = 10
 # Fresh starts from the best picture after a loss that is not finite.
@@ -109,18 +115,33 @@ def stylize(
     size = fit((content.shape[2], content.shape[3]), config.size)
     momentum: dict[str, Any] | None = None
     descent: Descent | None = None
+    limit: int | None = None
+    shortened = False
     done = 0
     try:
         for index, side in enumerate(sides):
             height, width = fit((content.shape[2], content.shape[3]), side)
-            objective = Objective(
+            style_size = fit((style.shape[2], style.shape[3]), side)
+            free = free_bytes(weight.device)
+            layout = choose_layout(
+                extractor, mode, config, (height, width), style_size, free, limit
+            )
+            if layout.history < config.optimizer.history and not shortened:
+                shortened = True
+                logger.warning("memory allows an L-BFGS history of %d", layout.history)
+            objective = make_objective(
                 extractor,
                 mode,
                 config.objective,
                 resize(content, (height, width)),
-                resize(style, fit((style.shape[2], style.shape[3]), side)),
+                resize(style, style_size),
+                layout.tile,
             )
-            descent = Descent(objective, resize(image, (height, width)), config.optimizer)
+            descent = Descent(
+                objective,
+                resize(image, (height, width)),
+                replace(config.optimizer, history=layout.history),
+            )
             descent.warm_start(momentum)
             for losses_now, picture in descent.run(share(config.steps, len(sides), index)):
                 done += 1
@@ -132,12 +153,21 @@ def stylize(
                 return Result(picture.float().cpu(), {}, done, problem=descent.problem)
             image, final = descent.finish()
             momentum = descent.momentum()
+            # The next scale must not find the memory of this one taken.
+            limit, descent = objective.tile if objective.halved else limit, None
         losses = final.as_floats()
         problem = None if math.isfinite(losses["total"]) else f"the loss is not finite; {ADVICE}"
         return Result(image.float().cpu(), losses, done, problem=problem)
     except KeyboardInterrupt:
         picture = image if descent is None else descent.best_picture()
         return Result(resize(picture, size).float().cpu(), {}, done, interrupted=True)
+    except (MemoryError, RuntimeError) as error:
+        if not is_shortage(error):
+            raise
+        picture = image if descent is None else descent.best_picture()
+        tiles = "" if mode.name == "autograd_function" else " or loss_mode=autograd_function"
+        problem = f"memory ran out; choose a smaller size{tiles}"
+        return Result(resize(picture, size).float().cpu(), {}, done, problem=problem)
 
 
 class Descent:
@@ -153,7 +183,12 @@ class Descent:
         config: the optimiser and its settings.
     """
 
-    def __init__(self, objective: Objective, start: Tensor, config: OptimizerConfig) -> None:
+    def __init__(
+        self,
+        objective: Objective | TiledObjective | ElasticObjective,
+        start: Tensor,
+        config: OptimizerConfig,
+    ) -> None:
         self.objective, self.config = objective, config
         # Contiguous: torch's L-BFGS flattens gradients with view(-1).
         self.point = start.detach().clone(memory_format=torch.contiguous_format)
@@ -170,6 +205,7 @@ class Descent:
         """Make `steps` steps; yield the losses and the picture (1, 3, H, W) each one began with."""
         for step in range(steps):
             self.optimizer.step(self._closure)  # type: ignore[arg-type]
+            self.optimizer.param_groups[0]["lr"] = self.config.learning_rate
             losses, picture = self._remember(step)
             yield losses, picture
             last = step == steps - 1
@@ -268,9 +304,11 @@ def make_optimizer(point: Tensor, config: OptimizerConfig) -> torch.optim.Optimi
         return torch.optim.Adam([point], lr=config.learning_rate, betas=ADAM_BETAS)
     if config.name == "lbfgs":
         # Tolerances of 0: torch's are absolute, and gradients of small weights would meet them.
+        # The rate is that of the first step alone, whose L1 length torch makes lr: its own choice,
+        # 1 for the whole picture, is so short that rounding fills the first curvature pair.
         return torch.optim.LBFGS(
             [point],
-            lr=config.learning_rate,
+            lr=FIRST_STEP * point.numel(),
             max_iter=1,
             history_size=config.history,
             tolerance_grad=0.0,
@@ -285,6 +323,7 @@ def check_run(config: StyleTransferConfig) -> None:
     Raises:
         UserError: naming the key, its value and what it may be.
     """
+    parse_tile(config.tile)
     optimizer = config.optimizer
     if optimizer.name not in ("lbfgs", "adam"):
         raise UserError(f"unknown optimizer {optimizer.name!r}; choose lbfgs or adam")

@@ -13,8 +13,8 @@ from styletransfer.errors import UserError
 
 logger = logging.getLogger(__name__)
 
-# Longer side to which real pictures are reduced: crops show them from whole to this close.
-PHOTO_SIZE = 640
+# Longer side in pixels to which real pictures are reduced, so that a folder fits in memory.
+PHOTO_SIZE = 1536
 
 
 def load_photos(folder: Path) -> list[Tensor]:
@@ -31,7 +31,9 @@ def load_photos(folder: Path) -> list[Tensor]:
     broken: list[str] = []
     for path in sorted(path for path in folder.iterdir() if path.is_file()):
         try:
-            picture = images.resize_picture(images.read(path), PHOTO_SIZE)
+            picture = images.read(path)
+            if max(picture.size) > PHOTO_SIZE:
+                picture = images.resize_picture(picture, PHOTO_SIZE)
             photos.append(images.fill_transparent(picture)[0])
         except UserError:
             broken.append(path.name)

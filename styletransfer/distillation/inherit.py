@@ -141,16 +141,16 @@ def _fit(conv: nn.Conv2d, inputs: list[Tensor], outputs: list[Tensor]) -> None:
     conv.bias.copy_(solution[-1])
 
 
-def relative_errors(
-    ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor], channels: Mapping[str, Tensor]
-) -> dict[str, Tensor]:
-    """Return tap -> ||F_s - F_t||^2 / ||F_t||^2 over the channels that the student has."""
+def same_channels(theirs: Tensor, kept: Tensor) -> Tensor:
+    """Return the `kept` channels of an activation (N, C, H, W); no copy if that is all."""
+    return theirs if len(kept) == theirs.shape[1] else theirs[:, kept]
+
+
+def relative_errors(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return tap -> ||F_s - F_t||^2 / ||F_t||^2, 0-d."""
     errors: dict[str, Tensor] = {}
     for tap, feature in ours.items():
-        kept, target = channels[tap.replace("relu", "conv")], theirs[tap]
-        if len(kept) < target.shape[1]:
-            target = target[:, kept]
         # Differences in the features' own precision, sums in float32.
-        error, energy = (feature - target).float().square().mean(), target.float().square().mean()
-        errors[tap] = error / energy
+        difference = (feature - theirs[tap]).float()
+        errors[tap] = difference.square().mean() / theirs[tap].float().square().mean()
     return errors

@@ -17,7 +17,7 @@ from torch import Tensor
 from styletransfer.config import DistillConfig
 from styletransfer.devices import has_native_bfloat16
 from styletransfer.distillation.crops import Crops
-from styletransfer.distillation.inherit import balance, inherit, relative_errors
+from styletransfer.distillation.inherit import balance, inherit, relative_errors, same_channels
 from styletransfer.distillation.on_policy import STYLE_TAPS, TAPS, Pool, gram
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
@@ -140,7 +140,9 @@ class Distillation:
             theirs = self.teacher(images, self.compared)
         with self._autocast():
             ours = self.student(images, self.compared)
-        errors = relative_errors(ours, theirs, self.channels)
+        for tap in ours:
+            theirs[tap] = same_channels(theirs[tap], self.channels[tap.replace("relu", "conv")])
+        errors = relative_errors(ours, theirs)
         grams = {
             f"gram_{tap}": _gram_error(ours[tap], theirs[tap]) for tap in STYLE_TAPS if tap in ours
         }
@@ -189,7 +191,7 @@ class Distillation:
 
 
 def _gram_error(ours: Tensor, theirs: Tensor) -> Tensor:
-    """Return ||G_s - G_t||^2 / ||G_t||^2, the mean over the batch; all channels are shared."""
+    """Return ||G_s - G_t||^2 / ||G_t||^2, the mean over the batch."""
     target = gram(theirs)
     difference = gram(ours) - target
     return (difference.square().sum((1, 2)) / target.square().sum((1, 2))).mean()
