@@ -1,7 +1,8 @@
 """Stylise one picture after another: `python scripts/train.py content=A.jpg style=B.jpg`.
 
 Without arguments it stylises the bundled pictures. Every key is explained in
-`styletransfer/config.py`; `--help` shows the composed config.
+`styletransfer/config.py`; `--help` shows the composed config, and `dry_run=true` prints what
+would be done, with estimated memory and time, and writes nothing.
 """
 
 from pathlib import Path
@@ -12,6 +13,8 @@ from omegaconf import DictConfig, OmegaConf
 from styletransfer.cli import register_schemas, script
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
+from styletransfer.job import prepare
+from styletransfer.plan import plan
 from styletransfer.train import train
 
 register_schemas()
@@ -22,6 +25,9 @@ def main(cfg: DictConfig) -> None:
     """Run one style transfer and say where the picture is."""
     config = OmegaConf.to_object(cfg)
     assert isinstance(config, TrainConfig)
+    if config.dry_run:
+        print(plan(prepare(config)))
+        return
     outcome = train(config, Path(HydraConfig.get().runtime.output_dir))
     result = outcome.result
     losses = "  ".join(f"{name} {value:.4g}" for name, value in result.losses.items())

@@ -18,6 +18,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from styletransfer.config import CompareConfig, DistillConfig, EvaluateConfig, TrainConfig
 from styletransfer.errors import UserError
+from styletransfer.memory import is_shortage
 
 P = ParamSpec("P")
 
@@ -34,7 +35,11 @@ SCHEMAS: dict[str, type[Any]] = {
 
 
 def register_schemas() -> None:
-    """Make the dataclasses of `styletransfer.config` known to Hydra as `<script>_schema`."""
+    """Make the dataclasses of `styletransfer.config` known to Hydra as `<script>_schema`.
+
+    Config files may also say ${either:CONDITION,A,B}: A where the condition is true, else B.
+    """
+    OmegaConf.register_new_resolver("either", lambda when, a, b: a if when else b, replace=True)
     store = ConfigStore.instance()
     store.store(name="train_schema", node=TrainConfig)
     store.store(name="compare_schema", node=CompareConfig)
@@ -101,10 +106,7 @@ def friendly(main: Callable[P, None]) -> Callable[P, None]:
             except UserError as error:
                 fail(str(error))
             except (MemoryError, RuntimeError) as error:
-                # torch raises RuntimeError for it, on the CPU without a class of its own.
-                text = str(error).lower()
-                scarce = "out of memory" in text or "not enough memory" in text
-                if not (scarce or isinstance(error, MemoryError)):
+                if not is_shortage(error):
                     raise
                 fail("there is not enough memory; choose a smaller size")
 

@@ -1,5 +1,6 @@
 """From a config to everything that a style transfer needs, loaded and checked."""
 
+import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,13 @@ from styletransfer.config import StyleTransferConfig
 from styletransfer.devices import choose_device, choose_precision
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features
+from styletransfer.layout import choose_layout
 from styletransfer.losses import LossMode, get_loss_mode
+from styletransfer.memory import free_bytes
 from styletransfer.objective import check_size, layer_weights
 from styletransfer.optimize import check_run, pyramid
+
+logger = logging.getLogger(__name__)
 
 # Enlarging a picture of fewer pixels a side gives a blur: nothing to take content or style from.
 SMALLEST_SIDE = 8
@@ -67,6 +72,10 @@ def prepare(config: StyleTransferConfig) -> Job:
     extractor = build_features(config.features, config.seed)
     check_taps(extractor, config, content.rgb, style)
     extractor.to(device, dtype).to(memory_format=torch.channels_last)
+    size, style_size = content.size, (style.shape[2], style.shape[3])
+    layout = choose_layout(extractor, mode, config, size, style_size, free_bytes(device))
+    if layout.warning is not None:
+        logger.warning(layout.warning)
     return Job(
         config=config,
         extractor=extractor,

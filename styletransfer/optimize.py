@@ -204,7 +204,8 @@ class Descent:
     def run(self, steps: int) -> Iterator[tuple[Losses, Tensor]]:
         """Make `steps` steps; yield the losses and the picture (1, 3, H, W) each one began with."""
         for step in range(steps):
-            self.optimizer.step(self._closure)  # type: ignore[arg-type]
+            if not self._step():
+                continue
             self.optimizer.param_groups[0]["lr"] = self.config.learning_rate
             losses, picture = self._remember(step)
             yield losses, picture
@@ -279,6 +280,24 @@ class Descent:
             self.mean = picture if self.mean is None else torch.lerp(picture, self.mean, decay)
         return losses, picture
 
+    def _step(self) -> bool:
+        """Make one step; where memory runs out, begin again with half the history: return False.
+
+        The objective has tried to do with less by then.
+        """
+        try:
+            self.optimizer.step(self._closure)  # type: ignore[arg-type]
+            return True
+        except (MemoryError, RuntimeError) as error:
+            lbfgs = self.config.name == "lbfgs"
+            if not (is_shortage(error) and lbfgs and self.config.history > 1):
+                raise
+        history = self.config.history // 2
+        logger.warning("memory ran out; going on with an L-BFGS history of %d", history)
+        self.config = replace(self.config, history=history)
+        self._begin_again()
+        return False
+
     def _is_finite(self, losses: Losses) -> bool:
         return bool(torch.isfinite(losses.total) & torch.isfinite(self.point).all())
 
@@ -288,6 +307,10 @@ class Descent:
         if self.restarts == RESTARTS:
             self.problem = f"the loss was not finite {RESTARTS + 1} times; {ADVICE}"
         self.restarts += 1
+        self._begin_again()
+
+    def _begin_again(self) -> None:
+        """Forget all but the best picture."""
         with torch.no_grad():
             self.point.copy_(self.best)
         self.mean = None

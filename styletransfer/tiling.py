@@ -6,7 +6,8 @@ at every position, with M = 4 w / (C^2 * C H W) * (G - A), and pass two runs eac
 time with a graph, and feeds M F where the tile owns positions. Content losses are sums over
 positions themselves and need no first pass.
 
-The second forward is the price: a third more work, and what the halos repeat.
+The price is a second forward, half as much work again (the weights are frozen, so a backward costs
+no more than a forward), and what the halos repeat.
 """
 
 import functools
@@ -68,12 +69,11 @@ class TiledObjective:
         style: Tensor,
         tile: int,
     ) -> None:
-        check_tiling(mode.name)
+        check_tile(extractor, mode, config, tile)
         content_weights, style_weights = layer_weights(config)
         self.extractor = extractor.ended_at([*content_weights, *style_weights])
         for image, name in ((content, "the content image"), (style, "the style image")):
             check_size(self.extractor, (image.shape[2], image.shape[3]), name)
-        check_tile(self.extractor, tile)
         self.tile, self.tv_weight = tile, config.tv_weight
         relative = config.normalization == "target"
         self.contents: dict[str, _Target] = {}
@@ -202,31 +202,33 @@ class TiledObjective:
         return image.shape[2] // stride, image.shape[3] // stride
 
 
-def check_tiling(mode: str) -> None:
-    """Check that the loss mode can work in tiles.
+def smallest_tile(extractor: FeatureExtractor, config: ObjectiveConfig) -> int:
+    """Return the stride of the deepest tap, in pixels: a tile holds one of its positions at least.
 
     Raises:
-        UserError: it is not autograd_function.
+        UserError: an unknown tap or no weight; see `layer_weights`.
     """
-    if mode != "autograd_function":
+    ended = extractor.ended_at([tap for weights in layer_weights(config) for tap in weights])
+    return ended.stride(list(ended.layers)[-1])
+
+
+def check_tile(
+    extractor: FeatureExtractor, mode: LossMode, config: ObjectiveConfig, tile: int
+) -> None:
+    """Check that there can be tiles of `tile` pixels.
+
+    Raises:
+        UserError: another loss mode than autograd_function, or less than `smallest_tile`.
+    """
+    if mode.name != "autograd_function":
         raise UserError(
             "tiles need the gradient in closed form: choose loss_mode=autograd_function, or "
-            f"tile=off with {mode}"
+            f"tile=off with {mode.name}"
         )
-
-
-def check_tile(extractor: FeatureExtractor, tile: int) -> None:
-    """Check that a tile holds at least one position of the network's deepest layer.
-
-    Raises:
-        UserError: it is too small; the message names the smallest that works.
-    """
-    deepest = list(extractor.layers)[-1]
-    stride = extractor.stride(deepest)
-    if tile < stride:
+    if tile < (least := smallest_tile(extractor, config)):
         raise UserError(
-            f"tile={tile} must be at least {stride}, the pixels that one position of {deepest} "
-            "stands for; choose tile=auto to have it chosen"
+            f"tile={tile} must be at least {least}, the pixels that one position of the deepest "
+            "tap stands for; choose tile=auto to have it chosen"
         )
 
 

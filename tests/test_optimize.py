@@ -12,7 +12,7 @@ import torch
 from helpers import MODES, Bowl, layers, make_objective, picture, run_settings, tiny_network
 from torch.overrides import TorchFunctionMode
 
-from styletransfer import optimize
+from styletransfer import elastic, optimize
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.images import fit, resize
@@ -33,7 +33,7 @@ def run(config, content, style, network=None, mode=MODE, **options):
 
 
 def with_bowl(monkeypatch, bowl):
-    monkeypatch.setattr(optimize, "Objective", lambda *args: bowl)
+    monkeypatch.setattr(elastic, "Objective", lambda *args: bowl)
     return bowl
 
 
@@ -373,7 +373,7 @@ def test_nan_for_good_ends_with_the_best_picture(
 def test_nan_at_the_end_of_a_scale_does_not_break_adams_warm_start(monkeypatch, content, style):
     """After a fresh start there are no moments to carry on."""
     bowls = [Bowl(resize(picture(seed=5), (11, 14)), broken=[3]), Bowl(picture(seed=5))]
-    monkeypatch.setattr(optimize, "Objective", lambda *args: bowls.pop(0))
+    monkeypatch.setattr(elastic, "Objective", lambda *args: bowls.pop(0))
     result, _ = run(run_settings("adam", steps=6, scales=2), content, style)
     assert result.problem is None
     assert result.image.isfinite().all()
@@ -431,7 +431,7 @@ def test_ctrl_c_between_two_scales(monkeypatch, content, style):
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(optimize, "Objective", second_is_interrupted)
+    monkeypatch.setattr(elastic, "Objective", second_is_interrupted)
     result, iterates = run(run_settings(steps=8, scales=2), content, style)
     assert result.interrupted
     assert result.steps == len(iterates) == 4

@@ -152,7 +152,7 @@ def test_nothing_is_read_twice_or_left_out():
 
 def test_bad_input():
     network, image = tiny_network(VGG19), picture(1, 40, 40)
-    with pytest.raises(UserError, match=r"tile=15 must be at least 16.* relu5_1"):
+    with pytest.raises(UserError, match="tile=15 must be at least 16"):
         TiledObjective(network, MODE, GATYS, image, image, 15)
     for mode in ("fake_backward", "loss_attribute"):
         with pytest.raises(UserError, match="loss_mode=autograd_function"):
