@@ -6,19 +6,17 @@ Interrupted, it goes on where it ended when the same command is given again. The
 
 from pathlib import Path
 
-import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from styletransfer.cli import friendly, register_schemas
+from styletransfer.cli import register_schemas, script
 from styletransfer.config import DistillConfig
 from styletransfer.distillation.run import distill
 
 register_schemas()
 
 
-@hydra.main(version_base="1.3", config_path="../configs", config_name="distill")
-@friendly
+@script("distill")
 def main(cfg: DictConfig) -> None:
     """Train, and say where the weights are."""
     config = OmegaConf.to_object(cfg)

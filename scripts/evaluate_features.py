@@ -7,21 +7,19 @@ network and VGG-19 itself; VGG-19 says how good each picture is.
 from pathlib import Path
 from statistics import mean
 
-import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from rich.table import Table
 
-from styletransfer.cli import friendly, register_schemas
+from styletransfer.cli import register_schemas, script
 from styletransfer.config import EvaluateConfig
 from styletransfer.evaluate import NETWORKS, evaluate, gap_closed
 
 register_schemas()
 
 
-@hydra.main(version_base="1.3", config_path="../configs", config_name="evaluate_features")
-@friendly
+@script("evaluate_features")
 def main(cfg: DictConfig) -> None:
     """Stylise, judge, and print two tables."""
     config = OmegaConf.to_object(cfg)
