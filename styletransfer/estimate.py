@@ -6,9 +6,11 @@ Above what the process holds once network and pictures are loaded, that is the s
 - the targets: the content's features, and a few matrices (C, C) per style tap;
 - one evaluation: what autograd keeps of the layers, by their actual channels, strides and dtype
   (a ReLU in place adds nothing, a maximum pool its 8-byte indices), plus three tensors of the
-  size of the layer at which backward has arrived; times the pixels of the largest tile.
+  size of the layer at which backward has arrived; times the pixels of the largest tile. Without a
+  graph a layer costs its input and twice its output.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -63,6 +65,7 @@ class _Cost:
     input: float
     output: float
     kept: float
+    columns: float
     channels: int
     positions: float
 
@@ -94,8 +97,8 @@ def estimate(
     costs = _costs(extractor)
     content_costs = [cost for cost in costs if cost.name in contents]
     style_costs = [cost for cost in costs if cost.name in styles]
-    backward = max(cost.kept + 3 * max(cost.input, cost.output) for cost in costs)
-    forward = max(cost.input + 2 * cost.output for cost in costs)
+    backward = max(cost.kept + 3 * max(cost.input, cost.output) + cost.columns for cost in costs)
+    forward = max(cost.input + 2 * cost.output + cost.columns for cost in costs)
     if mode.name != "autograd_function":
         # Autograd keeps the difference F - P, in float32 too, and fake_backward a weighted copy.
         backward += sum(3 * 4 * cost.channels * cost.positions for cost in content_costs)
@@ -147,9 +150,12 @@ def _costs(extractor: FeatureExtractor) -> list[_Cost]:
     kept = output + 12.0
     costs = []
     for name, layer in extractor.layers.items():
-        before = output
+        before, columns = output, 0.0
         if isinstance(layer, nn.Conv2d):
             channels = layer.out_channels
+            if extractor.dtype == torch.float64:
+                # The CPU's fast convolutions know no float64: torch copies each pixel's window.
+                columns = before * math.prod(layer.kernel_size)
         if is_pool(layer):
             positions /= 4
         output = channels * positions * size
@@ -157,7 +163,7 @@ def _costs(extractor: FeatureExtractor) -> list[_Cost]:
             kept += output
         if isinstance(layer, nn.MaxPool2d):
             kept += channels * positions * 8
-        costs.append(_Cost(name, before, output, kept, channels, positions))
+        costs.append(_Cost(name, before, output, kept, columns, channels, positions))
     return costs
 
 

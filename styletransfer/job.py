@@ -74,8 +74,10 @@ def prepare(config: StyleTransferConfig) -> Job:
     extractor.to(device, dtype).to(memory_format=torch.channels_last)
     size, style_size = content.size, (style.shape[2], style.shape[3])
     layout = choose_layout(extractor, mode, config, size, style_size, free_bytes(device))
-    if layout.warning is not None:
-        logger.warning(layout.warning)
+    if layout.problem is not None and config.tile == "auto":
+        raise UserError(layout.problem)
+    if layout.problem is not None:
+        logger.warning("%s; trying all the same", layout.problem)
     return Job(
         config=config,
         extractor=extractor,

@@ -26,13 +26,13 @@ class Layout:
         tile: side in pixels, or None for the whole picture at once.
         history: pairs that L-BFGS keeps.
         memory: estimated.
-        warning: one line if a tile that was asked for may need more than there is, else None.
+        problem: None, or one line saying that not even this may fit, and what would.
     """
 
     tile: int | None
     history: int
     memory: Memory
-    warning: str | None = None
+    problem: str | None = None
 
 
 def parse_tile(text: str) -> int | None:
@@ -63,7 +63,7 @@ def choose_layout(
     """Choose the tile and the history for one scale.
 
     tile=auto takes the whole picture if it fits, otherwise the largest tile that does, and only
-    with small tiles a shorter history. A tile that was asked for is taken at its word.
+    with small tiles a shorter history.
 
     Args:
         extractor: the network in the dtype of the computation.
@@ -75,7 +75,7 @@ def choose_layout(
         limit: the largest tile to consider, in pixels, after a larger one ran out of memory.
 
     Raises:
-        UserError: a tile that cannot be, or nothing fits; the message names a size that would.
+        UserError: a tile that cannot be.
     """
     asked = parse_tile(config.tile)
     if asked:
@@ -94,14 +94,14 @@ def choose_layout(
     if spare >= 0 and least.history > 0:
         history = min(wanted, 1 + int(spare / least.history))
         return Layout(tile, history, memory(tile, history))
-    numbers = f"needs about {readable(least.total)}, and {readable(usable)} of memory can be used"
-    if asked != 0:
-        warning = f"{size[1]} x {size[0]} pixels with tile={config.tile} {numbers}; trying anyway"
-        return Layout(tile, wanted, memory(tile, wanted), warning)
-    raise UserError(
-        f"a picture of {size[1]} x {size[0]} pixels {numbers}; "
+    # Who named a tile may know better than an estimate.
+    history = wanted if asked != 0 else 1
+    problem = (
+        f"a picture of {size[1]} x {size[0]} pixels with tile={config.tile} needs about "
+        f"{readable(least.total)}, and {readable(usable)} of memory can be used; "
         + _advice(extractor, mode, config, size, style_size, usable)
     )
+    return Layout(tile, history, memory(tile, history), problem)
 
 
 def _candidates(

@@ -17,8 +17,16 @@ CGROUP_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-# What torch, its CPU allocator and oneDNN say, for want of a class of their own.
-SHORTAGE = ("out of memory", "not enough memory", "allocate memory", "bad_alloc")
+# What torch, its CPU allocator and oneDNN say, for want of a class of their own. oneDNN names no
+# reason at all, but for a network that has run before there is no other.
+SHORTAGE = (
+    "out of memory",
+    "not enough memory",
+    "allocate memory",
+    "bad_alloc",
+    "could not create a primitive",
+    "could not execute a primitive",
+)
 
 
 def free_bytes(device: torch.device) -> float:

@@ -155,6 +155,7 @@ def stylize(
             momentum = descent.momentum()
             # The next scale must not find the memory of this one taken.
             limit, descent = objective.tile if objective.halved else limit, None
+            del objective
         losses = final.as_floats()
         problem = None if math.isfinite(losses["total"]) else f"the loss is not finite; {ADVICE}"
         return Result(image.float().cpu(), losses, done, problem=problem)
@@ -289,12 +290,11 @@ class Descent:
             self.optimizer.step(self._closure)  # type: ignore[arg-type]
             return True
         except (MemoryError, RuntimeError) as error:
-            lbfgs = self.config.name == "lbfgs"
-            if not (is_shortage(error) and lbfgs and self.config.history > 1):
+            kept = len(self.optimizer.state[self.point].get("old_dirs", []))
+            if not is_shortage(error) or kept < 2:
                 raise
-        history = self.config.history // 2
-        logger.warning("memory ran out; going on with an L-BFGS history of %d", history)
-        self.config = replace(self.config, history=history)
+        logger.warning("memory ran out; going on with an L-BFGS history of %d", kept // 2)
+        self.config = replace(self.config, history=kept // 2)
         self._begin_again()
         return False
 

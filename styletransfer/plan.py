@@ -91,9 +91,6 @@ def plan(job: Job) -> Plan:
 
     Nothing is written. The times take every scale's steps to cost as much per pixel as those of
     the small picture; snapshots and the like are left out.
-
-    Raises:
-        UserError: nothing fits memory; the message names a size that would.
     """
     config, mode = job.config, job.mode
     weight = next(job.extractor.parameters())
