@@ -13,7 +13,7 @@ from styletransfer.config import StyleTransferConfig
 from styletransfer.devices import choose_device, choose_precision
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features
-from styletransfer.layout import choose_layout
+from styletransfer.layout import choose_layout, parse_tile
 from styletransfer.losses import LossMode, get_loss_mode
 from styletransfer.memory import free_bytes
 from styletransfer.objective import check_size, layer_weights
@@ -74,7 +74,7 @@ def prepare(config: StyleTransferConfig) -> Job:
     extractor.to(device, dtype).to(memory_format=torch.channels_last)
     size, style_size = content.size, (style.shape[2], style.shape[3])
     layout = choose_layout(extractor, mode, config, size, style_size, free_bytes(device))
-    if layout.problem is not None and config.tile == "auto":
+    if layout.problem is not None and parse_tile(config.tile) == 0:
         raise UserError(layout.problem)
     if layout.problem is not None:
         logger.warning("%s; trying all the same", layout.problem)
