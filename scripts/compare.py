@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from styletransfer.cli import register_schemas, script
 from styletransfer.compare import compare
-from styletransfer.compare_report import sentences, table
+from styletransfer.comparison.report import sentences, table
 from styletransfer.config import CompareConfig
 
 register_schemas()

@@ -18,7 +18,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from styletransfer.config import CompareConfig, DistillConfig, EvaluateConfig, TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.memory import is_shortage
+from styletransfer.memory.free import is_shortage
 
 P = ParamSpec("P")
 

@@ -10,11 +10,7 @@ from torch import Tensor
 
 from styletransfer import images
 from styletransfer.callbacks import ProgressBar
-from styletransfer.compare_picture import draw
-from styletransfer.compare_report import Comparison, Entries, Findings, as_json, markdown
-from styletransfer.config import CompareConfig
-from styletransfer.errors import UserError
-from styletransfer.evaluations import (
+from styletransfer.comparison.evaluations import (
     backward_calls,
     evaluate_once,
     fake_backward_entries,
@@ -22,6 +18,10 @@ from styletransfer.evaluations import (
     objective_at,
     picture_for,
 )
+from styletransfer.comparison.picture import draw
+from styletransfer.comparison.report import Comparison, Entries, Findings, as_json, markdown
+from styletransfer.config import CompareConfig
+from styletransfer.errors import UserError
 from styletransfer.files import atomic, check_folder
 from styletransfer.job import Job, prepare
 from styletransfer.losses import LOSS_MODES, LossMode

@@ -40,7 +40,7 @@ class LossModeConfig:
 class ObjectiveConfig:
     """What a good picture is: weighted losses on named taps."""
 
-    content_weight: float = 0.1
+    content_weight: float = 0.25
     """Linear weight of the content losses."""
     style_weight: float = 1.0
     """Linear weight of the style losses."""

@@ -7,18 +7,18 @@ import torch
 from rich.tree import Tree
 
 from styletransfer.config import StyleTransferConfig
-from styletransfer.facts import Study
+from styletransfer.explanation.facts import Study
+from styletransfer.explanation.graph_page import draw_page
+from styletransfer.explanation.graph_svg import draw_map
+from styletransfer.explanation.graph_tree import draw_small_tree, draw_tree
+from styletransfer.explanation.lane_svg import draw_lanes
+from styletransfer.explanation.small_example import SmallExample, small_example
+from styletransfer.explanation.study import study
 from styletransfer.files import atomic
-from styletransfer.graph_page import draw_page
-from styletransfer.graph_svg import draw_map
-from styletransfer.graph_tree import draw_small_tree, draw_tree
 from styletransfer.images import resize
 from styletransfer.job import prepare
-from styletransfer.lane_svg import draw_lanes
 from styletransfer.objective import Objective
-from styletransfer.optimize import starting_picture
-from styletransfer.small_example import SmallExample, small_example
-from styletransfer.study import study
+from styletransfer.schedule import starting_picture
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from styletransfer.config import StyleTransferConfig
 from styletransfer.devices import choose_device, choose_precision
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features
-from styletransfer.layout import choose_layout, parse_tile
 from styletransfer.losses import LossMode, get_loss_mode
-from styletransfer.memory import free_bytes
+from styletransfer.memory.free import free_bytes
+from styletransfer.memory.layout import choose_layout, parse_tile
 from styletransfer.objective import check_size, layer_weights
-from styletransfer.optimize import check_run, pyramid
+from styletransfer.schedule import check_run, pyramid
 
 logger = logging.getLogger(__name__)
 

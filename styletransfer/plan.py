@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 import torch
 
-from styletransfer.elastic import make_objective
-from styletransfer.estimate import Memory, relative_work
+from styletransfer.descent import Descent
 from styletransfer.images import fit
 from styletransfer.job import Job
-from styletransfer.layout import choose_layout
-from styletransfer.memory import free_bytes, readable
-from styletransfer.optimize import Descent, pyramid, share
-from styletransfer.tiling import smallest_tile
+from styletransfer.memory.estimate import Memory, relative_work
+from styletransfer.memory.free import free_bytes, readable
+from styletransfer.memory.layout import choose_layout
+from styletransfer.schedule import pyramid, share
+from styletransfer.tiling.elastic import make_objective
+from styletransfer.tiling.objective import smallest_tile
 
 # Longer side in pixels of the picture on which a few steps are timed.
 CALIBRATION_SIZE = 256

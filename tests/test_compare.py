@@ -18,9 +18,9 @@ from styletransfer import compare as module
 from styletransfer import images
 from styletransfer.cli import register_schemas
 from styletransfer.compare import compare
-from styletransfer.compare_report import as_json, sentences, table
+from styletransfer.comparison.evaluations import gradient_errors, objective_at, relative_errors
+from styletransfer.comparison.report import as_json, sentences, table
 from styletransfer.errors import UserError
-from styletransfer.evaluations import gradient_errors, objective_at, relative_errors
 from styletransfer.job import prepare
 from styletransfer.losses import LOSS_MODES, fake_backward
 from styletransfer.measure import counted, median_seconds, peak_memory

@@ -16,7 +16,7 @@ from styletransfer.job import check_taps
 from styletransfer.losses import get_loss_mode
 from styletransfer.losses.functional import content_loss, gram_matrix, style_loss
 from styletransfer.objective import layer_weights
-from styletransfer.optimize import check_run
+from styletransfer.schedule import check_run
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))

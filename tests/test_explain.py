@@ -19,16 +19,16 @@ from styletransfer.cli import register_schemas
 from styletransfer.config import ObjectiveConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.explain import explain
-from styletransfer.facts import NodeFacts, Study
+from styletransfer.explanation.facts import NodeFacts, Study
+from styletransfer.explanation.graph_page import draw_page
+from styletransfer.explanation.graph_svg import draw_map, format_bytes
+from styletransfer.explanation.graph_tree import draw_small_tree, draw_tree
+from styletransfer.explanation.lane_svg import draw_lanes
+from styletransfer.explanation.small_example import small_example
+from styletransfer.explanation.study import study, trunk_group
 from styletransfer.features import vgg
-from styletransfer.graph_page import draw_page
-from styletransfer.graph_svg import draw_map, format_bytes
-from styletransfer.graph_tree import draw_small_tree, draw_tree
-from styletransfer.lane_svg import draw_lanes
 from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.objective import Objective
-from styletransfer.small_example import small_example
-from styletransfer.study import study, trunk_group
 
 ROOT = Path(__file__).resolve().parent.parent
 MODES = tuple(LOSS_MODES)

@@ -13,8 +13,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from styletransfer import graph
 from styletransfer.errors import UserError
+from styletransfer.explanation.small_example import CODE, small_example
 from styletransfer.functions import relu, style_tap
-from styletransfer.small_example import CODE, small_example
 
 
 def leaf(*shape: int) -> Tensor:

@@ -7,19 +7,21 @@ import pytest
 import torch
 from helpers import Bowl, layers, picture, relative_error, run_settings, tiny_network
 
-from styletransfer import elastic, memory
 from styletransfer.config import FeaturesConfig, LossModeConfig, StyleTransferConfig
+from styletransfer.descent import Descent
 from styletransfer.errors import UserError
-from styletransfer.estimate import FIXED, estimate
 from styletransfer.features import vgg
 from styletransfer.images import fit
 from styletransfer.job import prepare
-from styletransfer.layout import USABLE, choose_layout, parse_tile
 from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.measure import peak_memory
-from styletransfer.memory import free_bytes, is_shortage, readable
+from styletransfer.memory import free as memory
+from styletransfer.memory.estimate import FIXED, estimate
+from styletransfer.memory.free import free_bytes, is_shortage, readable
+from styletransfer.memory.layout import USABLE, choose_layout, parse_tile
 from styletransfer.objective import Losses, Objective
-from styletransfer.optimize import Descent, stylize
+from styletransfer.optimize import stylize
+from styletransfer.tiling import elastic
 
 CPU = torch.device("cpu")
 CLOSED = get_loss_mode("autograd_function")

@@ -12,12 +12,16 @@ import torch
 from helpers import MODES, Bowl, layers, make_objective, picture, run_settings, tiny_network
 from torch.overrides import TorchFunctionMode
 
-from styletransfer import elastic, optimize
+from styletransfer import descent as descent_module
+from styletransfer import schedule
 from styletransfer.config import OptimizerConfig
+from styletransfer.descent import Descent
 from styletransfer.errors import UserError
 from styletransfer.images import fit, resize
 from styletransfer.losses import get_loss_mode
-from styletransfer.optimize import Descent, check_run, pyramid, share, stylize
+from styletransfer.optimize import stylize
+from styletransfer.schedule import check_run, pyramid, share
+from styletransfer.tiling import elastic
 
 CURVES = Path(__file__).with_name("loss_curves.json")
 OPTIMIZERS = ["lbfgs", "adam"]
@@ -54,7 +58,7 @@ def test_pyramid(size, scales, steps):
     if scales:
         assert len(sides) <= scales
     else:
-        assert len(sides) == 1 or sides[0] >= optimize.SMALLEST_SCALE
+        assert len(sides) == 1 or sides[0] >= schedule.SMALLEST_SCALE
 
 
 def test_pyramid_has_as_many_scales_as_asked_for():
@@ -315,7 +319,7 @@ def test_loop_waits_for_the_device_only_when_it_checks():
         Bowl(picture(seed=5)), picture(seed=3), OptimizerConfig("adam", 0.01, averaging=0.9)
     )
     with Syncs() as syncs:
-        list(descent.run(2 * optimize.STEPS_BETWEEN_CHECKS))
+        list(descent.run(2 * descent_module.STEPS_BETWEEN_CHECKS))
     assert 1 <= syncs.count <= 3
 
 
@@ -423,7 +427,7 @@ def test_ctrl_c_in_an_evaluation(raises, monkeypatch, content, style):
 
 def test_ctrl_c_between_two_scales(monkeypatch, content, style):
     """While the next scale's targets are computed."""
-    real, made = optimize.Objective, []
+    real, made = elastic.Objective, []
 
     def second_is_interrupted(*args):
         made.append(args)

@@ -9,8 +9,8 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective import Objective
-from styletransfer.tiles import grid
-from styletransfer.tiling import TiledObjective
+from styletransfer.tiling.objective import TiledObjective
+from styletransfer.tiling.tiles import grid
 
 # The layout of VGG-19 with few channels: stride 16 at relu5_1.
 VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
-from styletransfer.estimate import Memory, Size, estimate
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.images import fit
 from styletransfer.losses import LossMode
-from styletransfer.memory import readable
-from styletransfer.tiling import check_tile, smallest_tile
+from styletransfer.memory.estimate import Memory, Size, estimate
+from styletransfer.memory.free import readable
+from styletransfer.tiling.objective import check_tile, smallest_tile
 
 # The share of the free memory that a plan may use: estimates err, and others need some too.
 USABLE = 0.8

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from styletransfer import graph
-from styletransfer.facts import NodeFacts
+from styletransfer.explanation.facts import NodeFacts
 
 CODE = """\
 a = torch.tensor(2.0, requires_grad=True)

@@ -3,11 +3,11 @@
 from html import escape
 from string import Template
 
-from styletransfer.facts import Group, NodeFacts, Study
-from styletransfer.graph_svg import draw_map, format_bytes, pass_colour
-from styletransfer.lane_svg import draw_lanes
-from styletransfer.page_template import PAGE
-from styletransfer.small_example import CODE, SmallExample
+from styletransfer.explanation.facts import Group, NodeFacts, Study
+from styletransfer.explanation.graph_svg import draw_map, format_bytes, pass_colour
+from styletransfer.explanation.lane_svg import draw_lanes
+from styletransfer.explanation.page_template import PAGE
+from styletransfer.explanation.small_example import CODE, SmallExample
 
 LESSONS = {
     "fake_backward": (

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from styletransfer.facts import Group, Pass, Study
+from styletransfer.explanation.facts import Group, Pass, Study
 
 COLUMN = 138  # one trunk group
 BOX = 104

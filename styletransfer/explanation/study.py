@@ -13,7 +13,7 @@ from torch.autograd.graph import Node
 from torch.overrides import TorchFunctionMode
 
 from styletransfer import graph
-from styletransfer.facts import Group, NodeFacts, Pass, Retention, Study
+from styletransfer.explanation.facts import Group, NodeFacts, Pass, Retention, Study
 from styletransfer.graph import Saved
 from styletransfer.objective import Objective
 

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from styletransfer.facts import NodeFacts
+from styletransfer.explanation.facts import NodeFacts
+from styletransfer.explanation.graph_svg import INK, MUTED, PAPER, format_bytes
 from styletransfer.graph import Saved
-from styletransfer.graph_svg import INK, MUTED, PAPER, format_bytes
 
 ROW = 26
 STEP = 18  # from lane to lane

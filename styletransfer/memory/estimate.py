@@ -20,8 +20,8 @@ from styletransfer.config import StyleTransferConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import LossMode
 from styletransfer.objective import layer_weights
-from styletransfer.tiles import grid, is_pool
-from styletransfer.tiling import WIDER
+from styletransfer.tiling.objective import WIDER
+from styletransfer.tiling.tiles import grid, is_pool
 
 # (height, width) in pixels.
 Size = tuple[int, int]

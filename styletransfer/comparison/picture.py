@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 from torch import Tensor
 
-from styletransfer.compare_report import Comparison
+from styletransfer.comparison.report import Comparison
 
 # One colour per mode; the widths fall, so that curves that coincide stay visible.
 COLOURS = ("#d98b5f", "#2f5d8a", "#6aa87f")

@@ -3,10 +3,10 @@
 from rich.markup import escape
 from rich.tree import Tree
 
-from styletransfer.facts import Group, Study
-from styletransfer.graph_page import answer, describe_retention
-from styletransfer.graph_svg import format_bytes
-from styletransfer.small_example import SmallExample
+from styletransfer.explanation.facts import Group, Study
+from styletransfer.explanation.graph_page import answer, describe_retention
+from styletransfer.explanation.graph_svg import format_bytes
+from styletransfer.explanation.small_example import SmallExample
 
 
 def draw_tree(study: Study, setting: str) -> Tree:

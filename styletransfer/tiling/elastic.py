@@ -9,9 +9,9 @@ from torch import Tensor
 from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import LossMode
-from styletransfer.memory import is_shortage
+from styletransfer.memory.free import is_shortage
 from styletransfer.objective import Losses, Objective
-from styletransfer.tiling import TiledObjective, smallest_tile
+from styletransfer.tiling.objective import TiledObjective, smallest_tile
 
 logger = logging.getLogger(__name__)
 

@@ -28,7 +28,7 @@ from styletransfer.functions.style_tap import add_product
 from styletransfer.losses import LossMode
 from styletransfer.losses.functional import mean_square, total_variation
 from styletransfer.objective import Losses, check_size, layer_weights
-from styletransfer.tiles import Tile, Window, grid
+from styletransfer.tiling.tiles import Tile, Window, grid
 
 # Without a graph a pixel takes less than half the memory, so tiles may be wider: fewer halos.
 WIDER = 1.5

@@ -1,0 +1,1 @@
+"""The parts of `styletransfer.compare`: measured evaluations, the report and the picture."""

@@ -1,0 +1,1 @@
+"""The parts of `styletransfer.explain`: facts about one evaluation, and drawings of them."""
