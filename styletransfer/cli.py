@@ -16,7 +16,13 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
-from styletransfer.config import CompareConfig, DistillConfig, EvaluateConfig, TrainConfig
+from styletransfer.config import (
+    BenchmarkConfig,
+    CompareConfig,
+    DistillConfig,
+    EvaluateConfig,
+    TrainConfig,
+)
 from styletransfer.errors import UserError
 from styletransfer.memory.free import is_shortage
 
@@ -28,6 +34,7 @@ CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 SCHEMAS: dict[str, type[Any]] = {
     "train": TrainConfig,
     "compare": CompareConfig,
+    "benchmark": BenchmarkConfig,
     "distill": DistillConfig,
     "evaluate_features": EvaluateConfig,
     "explain": TrainConfig,
@@ -43,6 +50,7 @@ def register_schemas() -> None:
     store = ConfigStore.instance()
     store.store(name="train_schema", node=TrainConfig)
     store.store(name="compare_schema", node=CompareConfig)
+    store.store(name="benchmark_schema", node=BenchmarkConfig)
     store.store(name="distill_schema", node=DistillConfig)
     store.store(name="evaluate_schema", node=EvaluateConfig)
 

@@ -210,3 +210,42 @@ class EvaluateConfig:
     """Of the random network."""
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+
+
+@dataclass
+class BenchmarkConfig:
+    """`scripts/benchmark.py`: what is measured against the plain loop of benchmarks/plain.py."""
+
+    content: str = str(ASSETS / "content" / "coffee.jpg")
+    """Path of the content image."""
+    style: str = str(ASSETS / "style" / "oil.jpg")
+    """Path of the style image."""
+    sizes: list[int] = field(default_factory=lambda: [128, 256, 512])
+    """Sides of the square pictures in pixels."""
+    rounds: int = 5
+    """Timed evaluations of each row, after one to warm up."""
+    precisions: list[str] = field(default_factory=lambda: ["float32", "bfloat16"])
+    """Of the network; the plain loop always works in float32."""
+    plain_up_to: int = 512
+    """Largest side in pixels at which the plain loop and the slower rows are run. Above it there
+    is only autograd_function in the precision that precision=auto means."""
+    tile: int = 0
+    """Side of a tile in pixels; 0 for half the picture's side, at most 1024."""
+    quality: bool = False
+    """Also measure how soon the default job is as good as the plain loop."""
+    quality_size: int = 512
+    """Longer side in pixels of the pictures for that."""
+    quality_steps: int = 300
+    """Evaluations of the plain loop for that. Default: the tutorials'."""
+    steps: int = 250
+    """Steps of the default job for that."""
+    device: str = "auto"
+    """auto, cpu, cuda or cuda:N."""
+    seed: int = 0
+    """Of random weights."""
+    features: FeaturesConfig = field(
+        default_factory=lambda: FeaturesConfig(name="vgg19", weights="random", padding="zeros")
+    )
+    """Max pooling and ImageNet's preprocessing, which is what the plain loop has."""
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)

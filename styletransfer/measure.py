@@ -17,7 +17,15 @@ Work = Callable[[], object]
 
 
 def median_seconds(work: Mapping[str, Work], rounds: int, device: torch.device) -> dict[str, float]:
-    """Return name -> median wall time of one call, in seconds.
+    """Return name -> median wall time of one call, in seconds; see `seconds_by_round`."""
+    seconds = seconds_by_round(work, rounds, device)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def seconds_by_round(
+    work: Mapping[str, Work], rounds: int, device: torch.device
+) -> dict[str, list[float]]:
+    """Return name -> wall time of one call in seconds, round by round.
 
     Each is called once to warm up. Then every round calls all of them, each time beginning with
     another, so that a machine that drifts slows all of them alike.
@@ -39,7 +47,7 @@ def median_seconds(work: Mapping[str, Work], rounds: int, device: torch.device) 
             work[name]()
             _drain(device)
             seconds[name].append(time.perf_counter() - began)
-    return {name: statistics.median(times) for name, times in seconds.items()}
+    return seconds
 
 
 def peak_memory(work: Work, device: torch.device) -> int:

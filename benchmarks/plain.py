@@ -1,0 +1,144 @@
+"""The plain loop: style transfer as the well-known tutorial has it, in the simplest honest form.
+
+NCHW float32, every loss a subgraph that autograd differentiates, torch's L-BFGS with its defaults,
+one scale, the content picture as the start, pixels clamped in place before each evaluation. It is
+what `scripts/benchmark.py` divides by, and a second opinion on the package's losses and gradients:
+nothing here comes from the package.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+# Of ImageNet's RGB values, as torchvision's weights expect them.
+MEAN = (0.485, 0.456, 0.406)
+STD = (0.229, 0.224, 0.225)
+
+
+def build_network(state: Mapping[str, Tensor], padding: str = "zeros") -> nn.Sequential:
+    """Return VGG's convolutions, ReLUs and maximum pools, named conv1_1, relu1_1, ..., frozen.
+
+    Args:
+        state: tensors by torchvision's names, features.0.weight and so on; the others are left.
+        padding: of the first convolution: zeros, as trained, or replicate.
+    """
+    numbers = sorted({int(key.split(".")[1]) for key in state if key.startswith("features.")})
+    network = nn.Sequential()
+    block, index, expected = 1, 0, 0
+    for number in numbers:
+        index += 1
+        if number != expected:  # torchvision counts the pools, too
+            network.add_module(f"pool{block}", nn.MaxPool2d(2))
+            block, index = block + 1, 1
+        expected = number + 2
+        weight, bias = state[f"features.{number}.weight"], state[f"features.{number}.bias"]
+        conv = nn.Conv2d(
+            weight.shape[1],
+            weight.shape[0],
+            kernel_size=3,
+            padding=1,
+            padding_mode="zeros" if number else padding,
+            device=weight.device,
+            dtype=weight.dtype,
+        )
+        conv.load_state_dict({"weight": weight, "bias": bias})
+        network.add_module(f"conv{block}_{index}", conv)
+        network.add_module(f"relu{block}_{index}", nn.ReLU())
+    return network.eval().requires_grad_(False)
+
+
+def gram_matrix(features: Tensor) -> Tensor:
+    """Return F F^T / (C H W), (C, C), of features (1, C, H, W)."""
+    rows = features.view(features.shape[1], -1)
+    return rows @ rows.t() / rows.numel()
+
+
+class PlainLoop:
+    """One content and one style picture, and the loop that combines them.
+
+    Args:
+        state: the network's tensors; see `build_network`.
+        content: (1, 3, H, W), sRGB in [0, 1], of the network's dtype, on its device.
+        style: (1, 3, h, w), likewise.
+        content_weights: layer -> factor of mean((F - P)^2).
+        style_weights: layer -> factor of mean((G - A)^2).
+        padding: see `build_network`.
+    """
+
+    def __init__(
+        self,
+        state: Mapping[str, Tensor],
+        content: Tensor,
+        style: Tensor,
+        content_weights: Mapping[str, float],
+        style_weights: Mapping[str, float],
+        padding: str = "zeros",
+    ) -> None:
+        self.content_weights, self.style_weights = dict(content_weights), dict(style_weights)
+        network = build_network(state, padding)
+        names = [name for name, _ in network.named_children()]
+        deepest = max(names.index(name) for name in (*content_weights, *style_weights))
+        self.network = network[: deepest + 1]
+        self.start = content.detach().contiguous()
+        self.picture = self.start
+        with torch.no_grad():
+            of_content, of_style = self.features(content), self.features(style)
+            self.contents = {name: of_content[name] for name in content_weights}
+            self.grams = {name: gram_matrix(of_style[name]) for name in style_weights}
+
+    def features(self, image: Tensor) -> dict[str, Tensor]:
+        """Return the layers that have a loss, by name, for an image (1, 3, H, W)."""
+        # Rounded to float32 in every precision, as the tutorial's are.
+        mean, std = (torch.tensor(values).view(1, 3, 1, 1).to(image) for values in (MEAN, STD))
+        activation = (image - mean) / std
+        found: dict[str, Tensor] = {}
+        for name, layer in self.network.named_children():
+            activation = layer(activation)
+            if name in self.content_weights or name in self.style_weights:
+                found[name] = activation
+        return found
+
+    def objective(self, image: Tensor) -> Tensor:
+        """Return the weighted sum of all losses at an image (1, 3, H, W), 0-d."""
+        features = self.features(image)
+        loss = image.new_zeros(())
+        for name, weight in self.content_weights.items():
+            loss = loss + weight * functional.mse_loss(features[name], self.contents[name])
+        for name, weight in self.style_weights.items():
+            gram = gram_matrix(features[name])
+            loss = loss + weight * functional.mse_loss(gram, self.grams[name])
+        return loss
+
+    def evaluate(self, image: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the objective at an image (1, 3, H, W), 0-d, and its gradient there."""
+        leaf = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
+        loss = self.objective(leaf)
+        loss.backward()
+        assert leaf.grad is not None
+        return loss.detach(), leaf.grad
+
+    def run(self, evaluations: int) -> list[float]:
+        """Optimise from the content picture; keep the result in `self.picture`.
+
+        Returns the objective at each evaluation. A step of torch's L-BFGS makes 20 of them, and
+        the last step is not cut short.
+        """
+        picture = self.start.clone().requires_grad_()
+        optimizer = torch.optim.LBFGS([picture])
+        losses: list[Tensor] = []
+
+        def closure() -> Tensor:
+            with torch.no_grad():
+                picture.clamp_(0, 1)
+            optimizer.zero_grad()
+            loss = self.objective(picture)
+            loss.backward()
+            losses.append(loss.detach())
+            return loss
+
+        while len(losses) < evaluations:
+            optimizer.step(closure)
+        self.picture = picture.detach().clamp(0, 1)
+        return [loss.item() for loss in losses]

@@ -1,0 +1,1 @@
+"""The parts of `styletransfer.benchmark`: the plain loop, memory, quality, report and picture."""
