@@ -1,9 +1,12 @@
 """Time and memory of every way to evaluate the objective, against the plain loop, in one run."""
 
 import logging
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from styletransfer.benchmarking.picture import draw
 from styletransfer.benchmarking.quality import measure_quality
@@ -43,6 +46,9 @@ def benchmark(config: BenchmarkConfig, folder: Path, make: MakeReference) -> Ben
     `plain_up_to`, on Linux and on the CPU, the resident memory of a process of its own, which is
     what a person has to have (see `benchmarking.resident`).
 
+    The files are written after each size, the smallest first, and again after time to quality: who
+    stops early keeps what was found.
+
     Args:
         config: what to measure.
         folder: of the run.
@@ -66,11 +72,23 @@ def benchmark(config: BenchmarkConfig, folder: Path, make: MakeReference) -> Ben
         chosen, left_out = candidates(config, network, size, device)
         skipped += left_out
         rows += measure_size(config, network, chosen, size, make)
-    if config.quality and config.features.weights == "random":
-        logger.warning("quality=true on random weights says little; name features.weights=")
-    machine = describe_machine(device, network.dtype)
+        found = summary(config, device, rows, skipped)
+        write(found, folder)
+    if config.quality:
+        if config.features.weights == "random":
+            logger.warning("quality=true on random weights says little; name features.weights=")
+        found = replace(found, quality=measure_quality(config, make))
+        write(found, folder)
+    return found
+
+
+def summary(
+    config: BenchmarkConfig, device: torch.device, rows: list[Row], skipped: list[str]
+) -> Benchmark:
+    """Return what was found so far, with what it depends on."""
+    machine = describe_machine(device, torch.float32)
     del machine["precision"]  # each row has its own
-    found = Benchmark(
+    return Benchmark(
         settings={
             "features": config.features.name,
             "weights": _kind_of_weights(config),
@@ -84,14 +102,16 @@ def benchmark(config: BenchmarkConfig, folder: Path, make: MakeReference) -> Ben
         rows=rows,
         growth=growth(rows),
         skipped=skipped,
-        quality=measure_quality(config, make) if config.quality else None,
     )
+
+
+def write(found: Benchmark, folder: Path) -> None:
+    """Write benchmark.json, benchmark.md and benchmark.png."""
     for file, text in (("benchmark.md", markdown(found)), ("benchmark.json", as_json(found))):
         with atomic(folder / file) as temporary:
             temporary.write_text(text, encoding="utf-8")
     with atomic(folder / "benchmark.png") as temporary:
         draw(found, temporary)
-    return found
 
 
 def check(config: BenchmarkConfig) -> None:

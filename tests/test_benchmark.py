@@ -15,6 +15,7 @@ from helpers import MODES, layers, picture, relative_error, tiny_network
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from styletransfer import benchmark as module
 from styletransfer import images
 from styletransfer.benchmark import benchmark
 from styletransfer.benchmarking import rows as rows_module
@@ -241,6 +242,18 @@ def test_sentences_follow_from_the_numbers(done):
 def test_json_refuses_what_it_cannot_hold(done):
     with pytest.raises(ValueError, match="not JSON compliant"):
         as_json(replace(done[0], growth={"plain": math.nan}))
+
+
+def test_an_interrupted_quality_leaves_the_rows(tiny, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "measure_quality", interrupted)
+    settings = ("sizes=[32]", "precisions=[float32]", "quality=true")
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(composed(*tiny, *settings), tmp_path, plain.PlainLoop)
+    assert {path.name for path in tmp_path.iterdir()} == FILES
+    assert json.loads((tmp_path / "benchmark.json").read_text())["quality"] is None
 
 
 # Its parts.

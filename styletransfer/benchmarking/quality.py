@@ -1,6 +1,7 @@
 """How soon the default job is as good as the plain loop, which judges both."""
 
 import logging
+import math
 import time
 from dataclasses import replace
 
@@ -35,7 +36,7 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
         make: the plain loop.
 
     Raises:
-        UserError: bad input, or a job that gave up.
+        UserError: bad input, a job that gave up, or a plain loop that was never finite.
     """
     ready = prepare(replace(job(config, config.quality_size), precision="auto"))
     device = next(ready.extractor.parameters()).device
@@ -50,7 +51,10 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
     began = _now(device)
     losses = [loss / SCALE for loss in reference.run(config.quality_steps)]
     plain_seconds = _now(device) - began
-    target = min(losses)
+    # An optimiser without bounds may leave the numbers; what it met before still counts.
+    target = min(filter(math.isfinite, losses), default=math.nan)
+    if math.isnan(target):
+        raise UserError("the plain loop's objective was never finite; try other pictures")
     best = losses.index(target) + 1
 
     logger.info("default job: %d steps", config.steps)
@@ -94,7 +98,7 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
         target=target,
         plain_evaluations=len(losses),
         plain_best_evaluation=best,
-        plain_final=plain_final,
+        plain_final=plain_final if math.isfinite(plain_final) else None,
         job_evaluations=result.steps if reached is None else reached[0],
         job_steps=config.steps,
         job_total_seconds=seconds,

@@ -76,7 +76,7 @@ class Quality:
         target: the lowest objective among the plain loop's evaluations.
         plain_evaluations: made by the plain loop.
         plain_best_evaluation: the one, from 1, that met the target.
-        plain_final: the objective at the plain loop's last picture.
+        plain_final: the objective at the plain loop's last picture; None if not finite.
         job_evaluations: steps of the job until then, or in all.
         job_steps: planned for the job.
         job_total_seconds: of the whole job.
@@ -92,7 +92,7 @@ class Quality:
     target: float
     plain_evaluations: int
     plain_best_evaluation: int
-    plain_final: float
+    plain_final: float | None
     job_evaluations: int
     job_steps: int
     job_total_seconds: float
