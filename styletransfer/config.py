@@ -86,7 +86,7 @@ class StyleTransferConfig:
     """Where the pastiche goes; the extension chooses the format. Default: the run folder."""
     size: int = 512
     """Longer side of the pastiche in pixels."""
-    steps: int = 250
+    steps: int = 100
     """Optimiser steps in all, shared evenly by the scales; each is one evaluation."""
     scales: int = 0
     """Levels of the pyramid, sqrt(2) apart; 1 for one scale, 0 for as many as leave 128 pixels."""
@@ -237,7 +237,7 @@ class BenchmarkConfig:
     """Longer side in pixels of the pictures for that."""
     quality_steps: int = 300
     """Evaluations of the plain loop for that. Default: the tutorials'."""
-    steps: int = 250
+    steps: int = 100
     """Steps of the default job for that."""
     device: str = "auto"
     """auto, cpu, cuda or cuda:N."""

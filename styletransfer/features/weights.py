@@ -46,7 +46,7 @@ def read(path: Path) -> Mapping[str, Tensor]:
 
 BUNDLED = Path(__file__).with_name("bundled.safetensors")
 # SHA-256 of that file; a flipped bit would load silently.
-BUNDLED_SHA256 = ""
+BUNDLED_SHA256 = "ec47f34b59a90271654fe177660b9b53dce5a97fb54e333029bec0fcbe91aa90"
 
 
 def read_bundled() -> Mapping[str, Tensor]:
