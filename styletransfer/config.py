@@ -138,7 +138,7 @@ class DistillConfig:
     )
     """Channels of the student's convolutions, by block. Default: as wide as VGG-19 at each tap of
     a style loss, so that its Gram matrices are approximated entry by entry, and narrow between."""
-    steps: int = 1400
+    steps: int = 800
     """Training steps in all; the learning rate falls to zero over them."""
     batch: int = 16
     """Pictures a step."""
