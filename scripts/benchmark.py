@@ -16,18 +16,13 @@ on a quiet machine, and copy results that are meant to be kept into benchmarks/r
 import importlib.util
 from pathlib import Path
 
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
-
 from styletransfer.benchmark import benchmark
 from styletransfer.benchmarking.reference import MakeReference
 from styletransfer.benchmarking.report import sentences, table
-from styletransfer.cli import register_schemas, script
+from styletransfer.cli import script
 from styletransfer.config import BenchmarkConfig
 
 PLAIN = Path(__file__).resolve().parent.parent / "benchmarks" / "plain.py"
-
-register_schemas()
 
 
 def plain_loop() -> MakeReference:
@@ -42,11 +37,8 @@ def plain_loop() -> MakeReference:
 
 
 @script("benchmark")
-def main(cfg: DictConfig) -> None:
+def main(config: BenchmarkConfig, folder: Path) -> None:
     """Measure; print the table, the findings and where the files are."""
-    config = OmegaConf.to_object(cfg)
-    assert isinstance(config, BenchmarkConfig)
-    folder = Path(HydraConfig.get().runtime.output_dir)
     found = benchmark(config, folder, plain_loop())
     print(table(found))
     print("time and memory are ratios to plain's; times are medians (quartiles)")

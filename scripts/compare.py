@@ -7,23 +7,15 @@ land in the run folder as comparison.json, comparison.md and comparison.png.
 
 from pathlib import Path
 
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
-
-from styletransfer.cli import register_schemas, script
+from styletransfer.cli import script
 from styletransfer.compare import compare
 from styletransfer.comparison.report import sentences, table
 from styletransfer.config import CompareConfig
 
-register_schemas()
-
 
 @script("compare")
-def main(cfg: DictConfig) -> None:
+def main(config: CompareConfig, folder: Path) -> None:
     """Compare the loss modes; print the table and where the files are."""
-    config = OmegaConf.to_object(cfg)
-    assert isinstance(config, CompareConfig)
-    folder = Path(HydraConfig.get().runtime.output_dir)
     comparison = compare(config, folder)
     print(table(comparison))
     print(f"time, memory and final loss are ratios to {comparison.reference}'s")

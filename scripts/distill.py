@@ -6,22 +6,15 @@ Interrupted, it goes on where it ended when the same command is given again. The
 
 from pathlib import Path
 
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
-
-from styletransfer.cli import register_schemas, script
+from styletransfer.cli import script
 from styletransfer.config import DistillConfig
 from styletransfer.distillation.run import distill
 
-register_schemas()
-
 
 @script("distill")
-def main(cfg: DictConfig) -> None:
+def main(config: DistillConfig, folder: Path) -> None:
     """Train, and say where the weights are."""
-    config = OmegaConf.to_object(cfg)
-    assert isinstance(config, DistillConfig)
-    print(distill(config, Path(HydraConfig.get().runtime.output_dir)))
+    print(distill(config, folder))
 
 
 if __name__ == "__main__":

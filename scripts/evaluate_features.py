@@ -7,24 +7,17 @@ network and VGG-19 itself; VGG-19 says how good each picture is.
 from pathlib import Path
 from statistics import mean
 
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 from rich.table import Table
 
-from styletransfer.cli import register_schemas, script
+from styletransfer.cli import script
 from styletransfer.config import EvaluateConfig
 from styletransfer.evaluate import NETWORKS, evaluate, gap_closed
 
-register_schemas()
-
 
 @script("evaluate_features")
-def main(cfg: DictConfig) -> None:
+def main(config: EvaluateConfig, folder: Path) -> None:
     """Stylise, judge, and print two tables."""
-    config = OmegaConf.to_object(cfg)
-    assert isinstance(config, EvaluateConfig)
-    folder = Path(HydraConfig.get().runtime.output_dir)
     verdicts = evaluate(config, folder, print)
     rows = list(verdicts.values())
 

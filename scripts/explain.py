@@ -6,23 +6,17 @@ writes `explain.html`, a page that a browser opens offline. Try each `loss_mode=
 
 from pathlib import Path
 
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
-from styletransfer.cli import register_schemas, script
+from styletransfer.cli import script
 from styletransfer.config import TrainConfig
 from styletransfer.explain import explain
 
-register_schemas()
-
 
 @script("explain")
-def main(cfg: DictConfig) -> None:
+def main(config: TrainConfig, folder: Path) -> None:
     """Watch one evaluation and say where the page is."""
-    config = OmegaConf.to_object(cfg)
-    assert isinstance(config, TrainConfig)
-    explanation = explain(config, Path(HydraConfig.get().runtime.output_dir))
+    explanation = explain(config, folder)
     console = Console()
     for tree in explanation.trees():
         console.print(tree)

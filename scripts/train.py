@@ -7,28 +7,21 @@ would be done, with estimated memory and time, and writes nothing.
 
 from pathlib import Path
 
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
-
-from styletransfer.cli import register_schemas, script
+from styletransfer.cli import script
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job import prepare
 from styletransfer.plan import plan
 from styletransfer.train import train
 
-register_schemas()
-
 
 @script("train")
-def main(cfg: DictConfig) -> None:
+def main(config: TrainConfig, folder: Path) -> None:
     """Run one style transfer and say where the picture is."""
-    config = OmegaConf.to_object(cfg)
-    assert isinstance(config, TrainConfig)
     if config.dry_run:
         print(plan(prepare(config)))
         return
-    outcome = train(config, Path(HydraConfig.get().runtime.output_dir))
+    outcome = train(config, folder)
     result = outcome.result
     losses = "  ".join(f"{name} {value:.4g}" for name, value in result.losses.items())
     if losses:

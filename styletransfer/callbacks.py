@@ -5,7 +5,6 @@ import logging
 import math
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Never, Self
 
 from tqdm import tqdm
@@ -30,12 +29,7 @@ class ProgressBar:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.bar.close()
 
     def __call__(self, iterate: Iterate) -> None:
@@ -86,12 +80,7 @@ class Metrics:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._flush()
         self.file.close()
 

@@ -12,6 +12,7 @@ from typing import Any, ParamSpec
 
 import hydra
 from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
@@ -48,21 +49,22 @@ def register_schemas() -> None:
     """
     OmegaConf.register_new_resolver("either", lambda when, a, b: a if when else b, replace=True)
     store = ConfigStore.instance()
-    store.store(name="train_schema", node=TrainConfig)
-    store.store(name="compare_schema", node=CompareConfig)
-    store.store(name="benchmark_schema", node=BenchmarkConfig)
-    store.store(name="distill_schema", node=DistillConfig)
-    store.store(name="evaluate_schema", node=EvaluateConfig)
+    for name, schema in SCHEMAS.items():
+        store.store(name=f"{name}_schema", node=schema)
 
 
-def script(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callable[[], None]]:
-    """Make a script's main from a function of the composed config `configs/<config_name>.yaml`.
+def script(config_name: str) -> Callable[[Callable[[Any, Path], None]], Callable[[], None]]:
+    """Make a script's main from a function of its settings and its run folder.
+
+    The settings are `configs/<config_name>.yaml`, composed, as an instance of its schema.
 
     Bad input ends in one line on standard error and exit status 1, Hydra's own errors included.
     HYDRA_FULL_ERROR=1 in the environment brings the tracebacks of config errors back.
     """
 
-    def decorate(function: Callable[[DictConfig], None]) -> Callable[[], None]:
+    register_schemas()
+
+    def decorate(function: Callable[[Any, Path], None]) -> Callable[[], None]:
         @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=config_name)
         @friendly
         @functools.wraps(function)
@@ -70,7 +72,8 @@ def script(config_name: str) -> Callable[[Callable[[DictConfig], None]], Callabl
             for key in _added_keys(config):
                 raise UserError(_unknown_key(key, config_name))
             try:
-                function(config)
+                settings = OmegaConf.to_object(config)
+                function(settings, Path(HydraConfig.get().runtime.output_dir))
             except OmegaConfBaseException as error:  # a value that is missing or refers to nothing
                 raise UserError(explain(error, config_name)) from error
 
