@@ -10,12 +10,14 @@ from torch.func import grad, jacrev, vmap
 from styletransfer.functions import (
     GlobalMaxPool,
     Linear,
+    MaxPool,
     ReLU,
     Scale,
     content_tap,
     global_max_pool,
     gram_matrix,
     linear,
+    max_pool,
     relu,
     scale,
     style_tap,
@@ -143,9 +145,39 @@ def test_linear_computes_and_saves_only_what_is_due(due: tuple[bool, bool, bool]
 
 def test_nothing_is_recorded_when_nothing_requires_grad() -> None:
     x = leaf(1, 3, 3, 3).detach()
-    results = [relu(x), scale(x, x), linear(x, x[0, 0]), *global_max_pool(x)]
+    results = [relu(x), scale(x, x), linear(x, x[0, 0]), *global_max_pool(x), max_pool(x)]
     results += [*style_tap(x, gram_matrix(x)), *content_tap(x, x)]
     assert not any(result.requires_grad for result in results)
+
+
+# --- max pooling --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("size", [(4, 6), (5, 7), (2, 3)])
+def test_max_pool_equals_torch(layout: str, size: tuple[int, int], device: str) -> None:
+    x = images(layout, 2, 3, *size, device=device)
+    assert_same(max_pool(x), torch.max_pool2d(x, 2), [x])
+
+
+def test_max_pool_gives_a_tie_to_the_first_position_as_torch() -> None:
+    x = torch.randint(0, 2, (2, 5, 6, 6)).double().requires_grad_()
+    assert_same(max_pool(x), torch.max_pool2d(x, 2), [x])
+
+
+def test_max_pool_keeps_only_its_input() -> None:
+    x = leaf(1, 3, 4, 4)
+    assert [kept is x for kept in max_pool(x).grad_fn.saved_tensors] == [True]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_max_pool_keeps_dtype_and_channels_last(dtype: torch.dtype) -> None:
+    x = torch.randn(1, 3, 6, 4).to(dtype).contiguous(memory_format=torch.channels_last)
+    y = max_pool(x.requires_grad_())
+    (gradient,) = torch.autograd.grad(y.sum(), x)
+    assert y.dtype == gradient.dtype == dtype
+    assert y.is_contiguous(memory_format=torch.channels_last)
+    assert gradient.is_contiguous(memory_format=torch.channels_last)
 
 
 # --- global max pooling -------------------------------------------------------------------------
@@ -343,6 +375,7 @@ FUNCTIONS = {
     "relu": (relu, torch.relu, (4, 3)),
     "scale": (lambda x: scale(x, WEIGHT[0]), lambda x: x * WEIGHT[0], (4, 3)),
     "linear": (lambda x: linear(x, WEIGHT), lambda x: x @ WEIGHT.T, (4, 3)),
+    "max_pool": (max_pool, lambda x: torch.max_pool2d(x, 2), (2, 3, 2, 4)),
     "pool": (lambda x: global_max_pool(x)[0], lambda x: x.flatten(2).amax(2), (2, 3, 2, 2)),
     "style": (
         lambda x: style_tap(x, torch.eye(3, dtype=x.dtype))[1],
@@ -395,6 +428,7 @@ def test_modules_are_their_functions() -> None:
     x = leaf(2, 3, 4, dtype=torch.float32)
     layer, unbiased, scaled = Linear(4, 2), Linear(4, 2, bias=False), Scale(3, 1)
     assert torch.equal(ReLU()(x), relu(x))
+    assert torch.equal(MaxPool()(x[None]), max_pool(x[None]))
     assert torch.equal(layer(x), linear(x, layer.weight, layer.bias))
     assert unbiased.bias is None
     assert torch.equal(unbiased(x), linear(x, unbiased.weight))
@@ -450,6 +484,9 @@ BAD: list[tuple[Callable, tuple, type[Exception], list[str]]] = [
     ),
     (global_max_pool, (torch.zeros(2, 3),), ValueError, ["(N, C, ...)", "(2, 3)"]),
     (global_max_pool, (torch.zeros(2, 3, 0),), ValueError, ["(2, 3, 0)"]),
+    (max_pool, (torch.zeros(3, 2, 2),), ValueError, ["(N, C, H, W)", "(3, 2, 2)"]),
+    (max_pool, (torch.zeros(1, 3, 1, 2),), ValueError, ["at least 2", "(1, 3, 1, 2)"]),
+    (max_pool, (F.int(),), TypeError, ["int32"]),
     (gram_matrix, (torch.zeros(2, 3, 4, 4),), ValueError, ["(1, C, H, W)", "(2, 3, 4, 4)"]),
     (gram_matrix, (torch.zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
     (gram_matrix, (F.long(),), TypeError, ["int64"]),

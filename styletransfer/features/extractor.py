@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.errors import UserError
+from styletransfer.functions import MaxPool
 
 
 class Normalize(nn.Module):
@@ -101,6 +102,10 @@ class FeatureExtractor(nn.Module):
         """Return how many image pixels, per axis, one position of `tap` stands for."""
         stride = 1
         for layer in self._needed({tap}).values():
-            if isinstance(layer, nn.MaxPool2d | nn.AvgPool2d):
-                stride *= 2
+            stride *= 2 if is_pool(layer) else 1
         return stride
+
+
+def is_pool(layer: nn.Module) -> bool:
+    """Tell whether a layer halves the size, rounding down."""
+    return isinstance(layer, MaxPool | nn.AvgPool2d)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor, Normalize
+from styletransfer.functions import MaxPool
 
 Widths = Sequence[Sequence[int]]
 
@@ -65,7 +66,7 @@ def build(
     in_channels = 3
     for block, channels in enumerate(widths, start=1):
         if block > 1:
-            pool = nn.MaxPool2d(2) if pooling == "max" else nn.AvgPool2d(2)
+            pool = MaxPool() if pooling == "max" else nn.AvgPool2d(2)
             layers[f"pool{block - 1}"] = pool
         for index, out_channels in enumerate(channels, start=1):
             conv = nn.Conv2d(

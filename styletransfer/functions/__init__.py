@@ -13,6 +13,7 @@ from styletransfer.functions.global_max_pool import (
 )
 from styletransfer.functions.gram import gram_matrix
 from styletransfer.functions.linear import Linear, LinearFunction, linear
+from styletransfer.functions.max_pool import MaxPool, MaxPoolFunction, max_pool
 from styletransfer.functions.relu import ReLU, ReLUFunction, relu
 from styletransfer.functions.scale import Scale, ScaleFunction, scale
 from styletransfer.functions.style_tap import StyleTap, style_tap
@@ -23,6 +24,8 @@ __all__ = [
     "GlobalMaxPoolFunction",
     "Linear",
     "LinearFunction",
+    "MaxPool",
+    "MaxPoolFunction",
     "ReLU",
     "ReLUFunction",
     "Scale",
@@ -32,6 +35,7 @@ __all__ = [
     "global_max_pool",
     "gram_matrix",
     "linear",
+    "max_pool",
     "relu",
     "scale",
     "style_tap",

@@ -10,6 +10,7 @@ from styletransfer.functions.content_tap import content_tap
 from styletransfer.functions.global_max_pool import global_max_pool
 from styletransfer.functions.gram import gram_matrix
 from styletransfer.functions.linear import linear
+from styletransfer.functions.max_pool import max_pool
 from styletransfer.functions.relu import relu
 from styletransfer.functions.scale import scale
 from styletransfer.functions.style_tap import style_tap
@@ -85,6 +86,11 @@ def cases(seed: int = 0) -> list[Case]:
             "channels_last",
         ),
         Case("global_max_pool", global_max_pool, (draw(0, 3, 4),), "empty"),
+        Case("max_pool", max_pool, (draw.all_different(2, 3, 2, 4),)),
+        Case("max_pool", max_pool, (draw.all_different(1, 2, 5, 3),), "odd sides"),
+        Case(
+            "max_pool", max_pool, (channels_last(draw.all_different(1, 3, 2, 4)),), "channels_last"
+        ),
         Case("gram_matrix", gram_matrix, (draw(1, 3, 2, 4),)),
         Case("style_tap", style_tap, (draw(1, 3, 2, 4), draw(3, 3))),
         Case("style_tap", style_tap, (draw(1, 1, 3, 2), draw(1, 1)), "one channel"),
