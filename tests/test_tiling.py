@@ -145,9 +145,9 @@ def test_nothing_is_read_twice_or_left_out():
             for tile in tiles:
                 owners[tile.place[name]] += 1
             assert (owners == 1).all(), name
-    inner = next(tile for tile in grid(layers, (256, 256), 16) if tile.pixels[1].start == 112 - 70)
+    inner = next(tile for tile in grid(layers, (256, 256), 16) if tile.window[1].start == 112 - 70)
     # 156 pixels across for one position of relu5_1.
-    assert inner.pixels[1] == slice(112 - 70, 112 + 16 + 70)
+    assert inner.window[1] == slice(112 - 70, 112 + 16 + 70)
 
 
 def test_bad_input():

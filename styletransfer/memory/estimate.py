@@ -5,9 +5,9 @@ Above what the process holds once network and pictures are loaded, that is the s
 - the optimisation: PICTURES tensors of the picture's size, and 2 per pair of L-BFGS's history;
 - the targets: the content's features, and a few matrices (C, C) per style tap;
 - one evaluation: what autograd keeps of the layers, by their actual channels, strides and dtype
-  (a ReLU in place adds nothing, a maximum pool its 8-byte indices), plus three tensors of the
-  size of the layer at which backward has arrived; times the pixels of the largest tile. Without a
-  graph a layer costs its input and twice its output.
+  (a ReLU in place adds nothing), plus three tensors of the size of the layer at which backward has
+  arrived. Without a graph a layer costs its input and twice its output. In tiles that is taken
+  stage by stage, and the inputs of all stages are kept beside it.
 """
 
 import math
@@ -17,11 +17,10 @@ import torch
 from torch import nn
 
 from styletransfer.config import StyleTransferConfig
-from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.features.extractor import FeatureExtractor, is_pool
 from styletransfer.losses import LossMode
 from styletransfer.objective import layer_weights
-from styletransfer.tiling.objective import WIDER
-from styletransfer.tiling.tiles import grid, is_pool
+from styletransfer.tiling.stages import Stage, stages
 
 # (height, width) in pixels.
 Size = tuple[int, int]
@@ -59,7 +58,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class _Cost:
-    """Bytes per pixel of the picture at one layer: `kept` includes all layers before it."""
+    """Bytes at one layer per position of the first layer's input; `kept` includes all before it.
+
+    `work` is in multiplications per such position.
+    """
 
     name: str
     input: float
@@ -68,6 +70,17 @@ class _Cost:
     columns: float
     channels: int
     positions: float
+    work: float
+
+    @property
+    def backward(self) -> float:
+        """Bytes while backward is at this layer."""
+        return self.kept + 3 * max(self.input, self.output) + self.columns
+
+    @property
+    def forward(self) -> float:
+        """Bytes while the layer runs without a graph."""
+        return self.input + 2 * self.output + self.columns
 
 
 def estimate(
@@ -92,26 +105,21 @@ def estimate(
     """
     contents, styles = layer_weights(config.objective)
     extractor = extractor.ended_at([*contents, *styles])
-    pixels, style_pixels = size[0] * size[1], style_size[0] * style_size[1]
+    pixels = math.prod(size)
     picture = 3 * pixels * (8 if extractor.dtype == torch.float64 else 4)
-    costs = _costs(extractor)
+    costs = _costs(extractor.layers, 3, extractor.dtype)
     content_costs = [cost for cost in costs if cost.name in contents]
     style_costs = [cost for cost in costs if cost.name in styles]
-    backward = max(cost.kept + 3 * max(cost.input, cost.output) + cost.columns for cost in costs)
-    forward = max(cost.input + 2 * cost.output + cost.columns for cost in costs)
-    if mode.name != "autograd_function":
-        # Autograd keeps the difference F - P, in float32 too, and fake_backward a weighted copy.
-        backward += sum(3 * 4 * cost.channels * cost.positions for cost in content_costs)
     if tile is None:
+        backward = max(cost.backward for cost in costs)
+        if mode.name != "autograd_function":
+            # Autograd keeps F - P, in float32 too, and fake_backward a weighted copy.
+            backward += sum(3 * 4 * cost.channels * cost.positions for cost in content_costs)
         tapped = sum(cost.output for cost in content_costs + style_costs)
-        evaluation = max(backward * pixels, (forward + tapped) * max(pixels, style_pixels))
+        forward = max(cost.forward for cost in costs) + tapped
+        evaluation = max(backward * pixels, forward * max(pixels, math.prod(style_size)))
     else:
-        wide = int(tile * WIDER)
-        evaluation = max(
-            backward * _largest(extractor, size, tile),
-            forward * _largest(extractor, size, wide),
-            forward * _largest(extractor, style_size, wide),
-        )
+        evaluation = _in_tiles(extractor, size, style_size, tile)
     lbfgs = config.optimizer.name == "lbfgs"
     return Memory(
         pictures=PICTURES * picture,
@@ -128,45 +136,83 @@ def relative_work(
     """Return the work of an evaluation in tiles over that of the whole picture.
 
     The whole picture takes a forward and a backward, of about the same cost since no weight needs
-    a gradient; tiles take another forward, and read their halos as well.
+    a gradient. Tiles take another forward, unless they are the only one of a last stage, and read
+    their halos as well.
     """
     if tile is None:
         return 1.0
-    ended = extractor.ended_at(
-        [tap for weights in layer_weights(config.objective) for tap in weights]
-    )
-    wide, narrow = (
-        sum(each.area for each in grid(ended.layers, size, side))
-        for side in (int(tile * WIDER), tile)
-    )
-    return (wide + 2 * narrow) / (2 * size[0] * size[1])
+    taps = [tap for weights in layer_weights(config.objective) for tap in weights]
+    whole = tiled = 0.0
+    is_kept = True
+    for stage, costs in reversed(_staged(extractor.ended_at(taps))):
+        tiles = stage.tiles(size, tile)
+        is_kept = is_kept and len(tiles) == 1
+        work = sum(cost.work for cost in costs)
+        whole += 2 * work * math.prod(stage.size(size))
+        tiled += (2 if is_kept else 3) * work * sum(each.area for each in tiles)
+    return tiled / whole
 
 
-def _costs(extractor: FeatureExtractor) -> list[_Cost]:
-    size = extractor.dtype.itemsize
-    channels, positions = 3, 1.0
+def _in_tiles(extractor: FeatureExtractor, size: Size, style_size: Size, tile: int) -> float:
+    """Return the bytes of an evaluation in tiles, or of making its targets, at their peak."""
+    staged = _staged(extractor)
+    counts = [len(stage.tiles(size, tile)) for stage, _ in staged]
+    held = peak = 0.0  # held: inputs of stages, and graphs that are kept
+    for index, (stage, costs) in enumerate(staged):
+        positions, last = math.prod(stage.size(size)), costs[-1].output
+        backward = max(cost.backward for cost in costs)
+        if stage.stride > 1:
+            held += costs[0].input * positions
+        if all(count == 1 for count in counts[index:]):
+            peak = max(peak, held + backward * positions)
+            held += costs[-1].kept * positions
+            continue
+        # The gradients at both ends of the stage; at the picture's own it is counted elsewhere.
+        ends = last + (costs[0].input if stage.stride > 1 else 0.0)
+        largest = max(each.area for each in stage.tiles(size, tile))
+        peak = max(peak, held + ends * positions + backward * largest)
+        styles = max(each.area for each in stage.tiles(style_size, tile))
+        inputs = (costs[0].input + last) * math.prod(stage.size(style_size))
+        peak = max(peak, inputs + max(cost.forward for cost in costs) * styles)
+    return peak
+
+
+def _staged(extractor: FeatureExtractor) -> list[tuple[Stage, list[_Cost]]]:
+    """Return the stages, and the costs of their layers per position of the stage's input."""
+    found: list[tuple[Stage, list[_Cost]]] = []
+    channels = 3
+    for stage in stages(extractor):
+        costs = _costs(stage.layers, channels, extractor.dtype)
+        found.append((stage, costs))
+        channels = costs[-1].channels
+    return found
+
+
+def _costs(layers: nn.ModuleDict, channels: int, dtype: torch.dtype) -> list[_Cost]:
+    """Return the cost of each layer.
+
+    Args:
+        layers: from the preprocessing on, or from some pool on.
+        channels: of their input; 3 means the picture.
+        dtype: of the features.
+    """
+    output = channels * dtype.itemsize + (12.0 if channels == 3 else 0.0)
     # The picture and its gradient, and its normalised self in two precisions.
-    output = channels * size + 12.0
-    kept = output + 12.0
+    kept = output + (12.0 if channels == 3 else 0.0)
+    positions = 1.0
     costs = []
-    for name, layer in extractor.layers.items():
-        before, columns = output, 0.0
+    for name, layer in layers.items():
+        before, columns, work = output, 0.0, 0.0
         if isinstance(layer, nn.Conv2d):
             channels = layer.out_channels
-            if extractor.dtype == torch.float64:
+            work = layer.weight.numel() * positions
+            if dtype == torch.float64:
                 # The CPU's fast convolutions know no float64: torch copies each pixel's window.
                 columns = before * math.prod(layer.kernel_size)
         if is_pool(layer):
             positions /= 4
-        output = channels * positions * size
+        output = channels * positions * dtype.itemsize
         if not (isinstance(layer, nn.ReLU) and layer.inplace):
             kept += output
-        if isinstance(layer, nn.MaxPool2d):
-            kept += channels * positions * 8
-        costs.append(_Cost(name, before, output, kept, columns, channels, positions))
+        costs.append(_Cost(name, before, output, kept, columns, channels, positions, work))
     return costs
-
-
-def _largest(extractor: FeatureExtractor, size: Size, tile: int) -> int:
-    """Return how many pixels the largest tile reads."""
-    return max(each.area for each in grid(extractor.layers, size, tile))

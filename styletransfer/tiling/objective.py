@@ -1,18 +1,20 @@
-"""The objective and its exact gradient tile by tile: memory no longer grows with the picture.
+"""The objective and its exact gradient tile by tile: memory grows far slower than the picture.
 
 A style loss couples all positions, but only through its Gram matrix, which is a sum over positions.
-So pass one adds up the Gram matrices of all tiles without a graph. From them dL/dF = M F is known
-at every position, with M = 4 w / (C^2 * C H W) * (G - A), and pass two runs each tile again, this
-time with a graph, and feeds M F where the tile owns positions. Content losses are sums over
-positions themselves and need no first pass.
+So pass one adds up the Gram matrices of all tiles without a graph, stage by stage, and keeps every
+stage's input. From the Gram matrices dL/dF = M F is known at every position, with
+M = 4 w / (C^2 * C H W) * (G - A). Pass two takes the stages in reverse, runs each tile again, this
+time with a graph, and feeds M F where the tile owns positions, and at the stage's end the gradient
+that the next stage has found. Content losses are sums over positions themselves.
 
 The price is a second forward, half as much work again (the weights are frozen, so a backward costs
-no more than a forward), and what the halos repeat.
+no more than a forward). It is not paid where the last stages are one tile each: pass one then
+keeps their graphs.
 """
 
 import functools
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import torch
@@ -28,10 +30,8 @@ from styletransfer.functions.style_tap import add_product
 from styletransfer.losses import LossMode
 from styletransfer.losses.functional import mean_square, total_variation
 from styletransfer.objective import Losses, check_size, layer_weights
-from styletransfer.tiling.tiles import Tile, Window, grid
-
-# Without a graph a pixel takes less than half the memory, so tiles may be wider: fewer halos.
-WIDER = 1.5
+from styletransfer.tiling.stages import Stage, Visit, stages
+from styletransfer.tiling.tiles import Tile
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,10 @@ class _Target:
 
 
 class TiledObjective:
-    """The losses and the gradient of `Objective`, in memory that is bounded by the tile.
+    """The losses and the gradient of `Objective`, in memory that the tile bounds.
 
-    Beside one tile's activations it holds the content's features, the picture and its gradient.
+    Beside one tile's activations it holds the content's features, the inputs of all stages, the
+    picture and its gradient.
 
     Args:
         extractor: the frozen network, on the device and in the dtype of the computation.
@@ -54,7 +55,7 @@ class TiledObjective:
         content: (1, 3, H, W), sRGB in [0, 1].
         style: (1, 3, h, w), sRGB in [0, 1].
         tile: side of a tile in pixels without its halo; at least the stride of the deepest tap.
-            It is rounded down to a multiple of that stride.
+            See `Stage.tiles`.
 
     Raises:
         UserError: another loss mode, a tile below the stride, and what `Objective` refuses.
@@ -73,8 +74,16 @@ class TiledObjective:
         content_weights, style_weights = layer_weights(config)
         self.extractor = extractor.ended_at([*content_weights, *style_weights])
         for image, name in ((content, "the content image"), (style, "the style image")):
-            check_size(self.extractor, (image.shape[2], image.shape[3]), name)
+            check_size(self.extractor, _size(image), name)
         self.tile, self.tv_weight = tile, config.tv_weight
+        self.in_tiles = [
+            (stage, stage.tiles(_size(content), tile)) for stage in stages(self.extractor)
+        ]
+        # The last stages, if they are one tile each: pass one keeps their graph.
+        self.whole: list[tuple[Stage, Tile]] = []
+        while self.in_tiles and len(self.in_tiles[-1][1]) == 1:
+            stage, (only,) = self.in_tiles.pop()
+            self.whole.insert(0, (stage, only))
         relative = config.normalization == "target"
         self.contents: dict[str, _Target] = {}
         for tap, features in self._features(content, content_weights).items():
@@ -93,112 +102,141 @@ class TiledObjective:
         Args:
             image: (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad; of the content's size.
         """
-        gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
-        terms: dict[str, Tensor] = {}
+        terms, gradient = self._differentiate(image.detach())
         if self.tv_weight > 0:
             prior = self.tv_weight * total_variation(image)
-            gradient += torch.autograd.grad(prior, image)[0]
+            gradient = gradient + torch.autograd.grad(prior, image)[0]
             terms["total_variation"] = prior.detach()
-        factors: dict[str, Tensor] = {}
-        for tap, gram in self._grams(image.detach(), self.styles).items():
-            target = self.styles[tap]
-            difference = gram - target.value
-            terms[f"style/{tap}"] = target.weight * mean_square(difference)
-            # 2 D / C^2 is dL/dD; the other 2 / (C H W) comes from G = F F^T / (C H W).
-            count = len(gram) * math.prod(self._size_at(tap, image))
-            factors[tap] = difference * (4 * target.weight / (difference.numel() * count))
-        for tile in grid(self.extractor.layers, _size(image), self.tile):
-            self._add_tile(tile, image.detach(), factors, terms, gradient)
+        gradient = gradient.contiguous()
         image.grad = gradient if image.grad is None else image.grad + gradient
         names = [f"{kind}/{tap}" for tap in self.extractor.layers for kind in ("content", "style")]
         names = [name for name in [*names, "total_variation"] if name in terms]
         return Losses({name: terms[name] for name in names})
 
-    def _add_tile(
-        self,
-        tile: Tile,
-        image: Tensor,
-        factors: dict[str, Tensor],
-        terms: dict[str, Tensor],
-        gradient: Tensor,
-    ) -> None:
-        """Add one tile's share to the content losses in `terms`, and to `gradient`.
+    def _differentiate(self, image: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        """Return the content and style losses by name, and their gradient (1, 3, H, W)."""
+        terms: dict[str, Tensor] = {}
+        grams: dict[str, Tensor] = {}
+        factors: dict[str, Tensor] = {}
 
-        Args:
-            tile: which part of the image.
-            image: (1, 3, H, W), detached.
-            factors: style tap -> M, (C, C).
-            terms: name -> weighted loss.
-            gradient: (1, 3, H, W), d(total)/d(image).
-        """
-        pixels = image[tile.pixels].requires_grad_()
-        features = self.extractor.preprocess(pixels)
-        for name, layer in self.extractor.layers.items():
-            features = tile.trim(name, layer(features))
-            if target := self.contents.get(name):
-                mine = features.detach()[tile.own[name]]
-                loss = mean_square(mine - target.value[tile.place[name]])
-                share = loss * (target.weight * mine.numel() / target.value.numel())
-                term = f"content/{name}"
-                terms[term] = terms[term] + share if term in terms else share
-            if name in self.contents or name in self.styles:
-                feed = functools.partial(self._joined, tile, name, factors.get(name))
-                features = fed_tap(features, feed)
-        # Whatever reaches the pixels is fed at the taps; the end itself has nothing to add.
-        (share,) = torch.autograd.grad(features, pixels, torch.zeros_like(features))
-        gradient[tile.pixels] += share
+        def measure(layer: str, tile: Tile, features: Tensor) -> Tensor:
+            if layer in self.styles:
+                _add(grams, layer, self._share_of_gram(layer, tile, features.detach(), image))
+            if layer in self.contents:
+                _add(terms, f"content/{layer}", self._content_share(layer, tile, features.detach()))
+            return features
+
+        def feed(layer: str, tile: Tile, features: Tensor) -> Tensor:
+            if layer not in self.styles and layer not in self.contents:
+                return features
+            # `factors` is filled before any backward arrives.
+            return fed_tap(features, functools.partial(self._joined, tile, layer, factors))
+
+        def measure_and_feed(layer: str, tile: Tile, features: Tensor) -> Tensor:
+            return feed(layer, tile, measure(layer, tile, features))
+
+        # Pass one.
+        inputs: list[Tensor] = []
+        features: Tensor | None = image
+        for stage, tiles in self.in_tiles:
+            assert features is not None
+            inputs.append(features)
+            features = stage.forward(tiles, features, measure)
+        start = end = features
+        for stage, only in self.whole:
+            assert end is not None
+            end = stage.run(only, end.requires_grad_(), measure_and_feed)
+
+        for layer, gram in grams.items():
+            target = self.styles[layer]
+            difference = gram - target.value
+            terms[f"style/{layer}"] = target.weight * mean_square(difference)
+            # 2 D / C^2 is dL/dD; the other 2 / (C H W) comes from G = F F^T / (C H W).
+            count = len(gram) * math.prod(self._size_at(layer, image))
+            factors[layer] = difference * (4 * target.weight / (difference.numel() * count))
+
+        # Pass two. Whatever reaches the pixels is fed at taps; the very end has nothing to add.
+        gradient: Tensor | None = None
+        if start is not None and end is not None:
+            (gradient,) = torch.autograd.grad(end, start, torch.zeros_like(end))
+        del features, start, end
+        for stage, tiles in reversed(self.in_tiles):
+            gradient = stage.backward(tiles, inputs.pop(), gradient, feed)
+        assert gradient is not None
+        return terms, gradient
 
     def _joined(
-        self, tile: Tile, tap: str, factor: Tensor | None, features: Tensor, gradient: Tensor
+        self,
+        tile: Tile,
+        layer: str,
+        factors: dict[str, Tensor],
+        features: Tensor,
+        gradient: Tensor,
     ) -> Tensor:
         """Return `gradient` plus dL/dF of the tap's own losses where the tile owns positions."""
-        own, dtype = tile.own[tap], gradient_dtype(features.dtype)
+        own, dtype = tile.own[layer], gradient_dtype(features.dtype)
         share = gradient[own]
-        if factor is not None:
-            share = add_product(share, factor, features[own])
-        if target := self.contents.get(tap):
+        if layer in factors:
+            share = add_product(share, factors[layer], features[own])
+        if target := self.contents.get(layer):
             # dL/dF = 2 w (F - P) / (C H W)
             scale = 2 * target.weight / target.value.numel()
-            difference = (features[own] - target.value[tile.place[tap]]).to(dtype)
+            difference = (features[own] - target.value[tile.place[layer]]).to(dtype)
             share = torch.add(share.to(dtype), difference, alpha=scale).to(features.dtype)
+        if share.shape == gradient.shape:  # there is no halo
+            return share
         joined = gradient.clone()
         joined[own] = share
         return joined
 
-    @torch.no_grad()
-    def _scan(self, image: Tensor, taps: Collection[str]) -> Iterator[tuple[str, Window, Tensor]]:
-        """Yield a tap, a place in its features for the whole image, and the features there."""
-        if not taps:
-            return
-        extractor = self.extractor.ended_at(taps)
-        for tile in grid(extractor.layers, _size(image), int(self.tile * WIDER)):
-            features = extractor.preprocess(image[tile.pixels])
-            for name, layer in extractor.layers.items():
-                features = tile.trim(name, layer(features))
-                if name in taps:
-                    yield name, tile.place[name], features[tile.own[name]]
+    def _share_of_gram(self, layer: str, tile: Tile, features: Tensor, image: Tensor) -> Tensor:
+        """Return what the positions that `tile` owns add to the Gram matrix (C, C) of `image`."""
+        mine = features[tile.own[layer]]
+        return gram_matrix(mine) * (mine[0, 0].numel() / math.prod(self._size_at(layer, image)))
+
+    def _content_share(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
+        """Return what the positions that `tile` owns add to a content loss, weighted."""
+        mine, target = features[tile.own[layer]], self.contents[layer]
+        loss = mean_square(mine - target.value[tile.place[layer]])
+        return loss * (target.weight * mine.numel() / target.value.numel())
 
     def _grams(self, image: Tensor, taps: Collection[str]) -> dict[str, Tensor]:
         """Return tap -> Gram matrix (C, C) of the whole image's features."""
         grams: dict[str, Tensor] = {}
-        for tap, _, mine in self._scan(image, taps):
-            positions = math.prod(self._size_at(tap, image))
-            gram = gram_matrix(mine) * (mine[0, 0].numel() / positions)
-            grams[tap] = grams[tap] + gram if tap in grams else gram
+
+        def add(layer: str, tile: Tile, features: Tensor) -> Tensor:
+            if layer in taps:
+                _add(grams, layer, self._share_of_gram(layer, tile, features, image))
+            return features
+
+        self._scan(image, taps, add)
         return grams
 
     def _features(self, image: Tensor, taps: Collection[str]) -> dict[str, Tensor]:
         """Return tap -> features (1, C, h, w) of the whole image."""
-        whole: dict[str, Tensor] = {}
-        for tap, place, mine in self._scan(image, taps):
-            if tap not in whole:
-                shape = (1, mine.shape[1], *self._size_at(tap, image))
-                whole[tap] = mine.new_empty(shape).to(memory_format=torch.channels_last)
-            whole[tap][place] = mine
-        return whole
+        wholes: dict[str, Tensor] = {}
 
-    def _size_at(self, tap: str, image: Tensor) -> tuple[int, int]:
-        stride = self.extractor.stride(tap)
+        def keep(layer: str, tile: Tile, features: Tensor) -> Tensor:
+            if layer in taps:
+                mine = features[tile.own[layer]]
+                if layer not in wholes:
+                    shape = (1, mine.shape[1], *self._size_at(layer, image))
+                    wholes[layer] = mine.new_empty(shape).to(memory_format=torch.channels_last)
+                wholes[layer][tile.place[layer]] = mine
+            return features
+
+        self._scan(image, taps, keep)
+        return wholes
+
+    def _scan(self, image: Tensor, taps: Collection[str], visit: Visit) -> None:
+        """Show `visit` all features of the image, up to the deepest of `taps`."""
+        features: Tensor | None = image
+        for stage in stages(self.extractor.ended_at(taps)) if taps else []:
+            assert features is not None
+            features = stage.forward(stage.tiles(_size(image), self.tile), features, visit)
+
+    def _size_at(self, layer: str, image: Tensor) -> tuple[int, int]:
+        stride = self.extractor.stride(layer)
         return image.shape[2] // stride, image.shape[3] // stride
 
 
@@ -230,6 +268,10 @@ def check_tile(
             f"tile={tile} must be at least {least}, the pixels that one position of the deepest "
             "tap stands for; choose tile=auto to have it chosen"
         )
+
+
+def _add(sums: dict[str, Tensor], name: str, share: Tensor) -> None:
+    sums[name] = sums[name] + share if name in sums else share
 
 
 def _size(image: Tensor) -> tuple[int, int]:

@@ -1,9 +1,10 @@
-"""Where tiles lie: which pixels a tile reads so that its own features come out exact.
+"""Where tiles lie: what a tile reads so that its own features come out exact.
 
-A tile owns a rectangle of pixels whose corners are multiples of the network's stride, and at every
-tap the positions that stand for these pixels. Each position is owned by one tile. To compute its
-positions a tile reads more: each convolution looks `padding` positions further. Where that would
-leave the picture, the picture's own border pads, exactly as it does for the whole picture.
+A tile owns a rectangle of its stage's input (the picture, or a feature map) whose corners are
+multiples of the stage's pooling, and at every layer the positions that stand for this rectangle.
+Each position is owned by one tile. To compute its positions a tile reads more: each convolution
+looks `padding` positions further. Where that would leave the input, the input's own border pads,
+exactly as it does for the whole.
 """
 
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from types import EllipsisType
 
 from torch import Tensor, nn
 
+from styletransfer.features.extractor import is_pool
+
 Span = tuple[int, int]
 # Of a tensor (1, C, h, w): all channels, some rows, some columns.
 Window = tuple[EllipsisType, slice, slice]
@@ -20,24 +23,24 @@ Window = tuple[EllipsisType, slice, slice]
 
 @dataclass(frozen=True)
 class Tile:
-    """A part of a picture and what it takes to compute its features.
+    """A part of a stage's input and what it takes to compute its features.
 
     Attributes:
-        pixels: what to read of the picture: rows and columns it owns and a halo.
+        window: what to read of the input: rows and columns it owns and a halo.
         trims: pool -> what to keep of its output: the rest of the halo has done its work.
         own: layer -> what it owns of the layer's output, after trimming.
         place: layer -> where that lies in the output for the whole picture.
     """
 
-    pixels: Window
+    window: Window
     trims: dict[str, Window]
     own: dict[str, Window]
     place: dict[str, Window]
 
     @property
     def area(self) -> int:
-        """Return how many pixels it reads."""
-        _, rows, columns = self.pixels
+        """Return how many positions of the input it reads."""
+        _, rows, columns = self.window
         return int((rows.stop - rows.start) * (columns.stop - columns.start))
 
     def trim(self, layer: str, features: Tensor) -> Tensor:
@@ -46,19 +49,20 @@ class Tile:
 
 
 def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
-    """Cut a picture into tiles of nearly equal size.
+    """Cut the input of some layers into tiles of nearly equal size.
 
     Args:
         layers: convolutions that keep the size, activations, and pools that halve it, rounding
             down; in the order of evaluation.
-        size: height and width of the picture in pixels, at least the stride of `layers` each.
-        side: what a tile owns at most along each axis, in pixels; at least that stride. The last
-            tile of an axis also owns the rest that no position of the deepest layer stands for.
+        size: height and width of the input, at least the pooling of all `layers` each.
+        side: positions of the input that a tile owns at most along each axis; at least that
+            pooling. The last tile of an axis also owns the rest that no position of the deepest
+            layer stands for.
     """
     rows, columns = (_axis(layers, length, side) for length in size)
     return [
         Tile(
-            pixels=(..., down.pixels, right.pixels),
+            window=(..., down.window, right.window),
             trims=_crossed(down.trims, right.trims),
             own=_crossed(down.own, right.own),
             place=_crossed(down.place, right.place),
@@ -71,15 +75,10 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
 class _Strip:
     """A tile along one axis; the attributes are those of Tile."""
 
-    pixels: slice
+    window: slice
     trims: dict[str, slice]
     own: dict[str, slice]
     place: dict[str, slice]
-
-
-def is_pool(layer: nn.Module) -> bool:
-    """Tell whether a layer halves the size, rounding down."""
-    return isinstance(layer, nn.MaxPool2d | nn.AvgPool2d)
 
 
 def _crossed(down: dict[str, slice], right: dict[str, slice]) -> dict[str, Window]:
@@ -95,7 +94,7 @@ def _axis(layers: nn.ModuleDict, length: int, side: int) -> list[_Strip]:
 
 
 def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
-    """Return the strip that owns the pixels owned[0] to owned[1], the latter not included."""
+    """Return the strip that owns the input from owned[0] to owned[1], the latter not included."""
     spans = _needed(layers, length, owned)
     start, stop = next(spans)
     strip = _Strip(slice(start, stop), {}, {}, {})
@@ -113,7 +112,7 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
 
 
 def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
-    """Yield which positions are needed of the picture, and of each layer's output in turn."""
+    """Yield which positions are needed of the input, and of each layer's output in turn."""
     stride = 2 ** sum(map(is_pool, layers.values()))
     low, high = owned[0] // stride, owned[1] // stride
     spans = []
