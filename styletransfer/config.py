@@ -68,8 +68,11 @@ class OptimizerConfig:
     """lbfgs or adam, from torch.optim."""
     learning_rate: float = 1.0
     """L-BFGS: share of the quasi-Newton step. Adam: step size in sRGB units."""
-    history: int = 20
+    history: int = 10
     """L-BFGS: pairs of vectors kept; each costs twice the picture's memory."""
+    spectrum: float = 1.0
+    """L-BFGS: exponent of the falling amplitude by which coordinates are scaled, see
+    `styletransfer/spectrum.py`; 0 for the bare pixels of the papers."""
     averaging: float = 0.0
     """Decay per step of the running mean of pictures that becomes the result; 0 turns it off."""
 
@@ -89,7 +92,7 @@ class StyleTransferConfig:
     steps: int = 100
     """Optimiser steps in all, shared evenly by the scales; each is one evaluation."""
     scales: int = 0
-    """Levels of the pyramid, sqrt(2) apart; 1 for one scale, 0 for as many as leave 128 pixels."""
+    """Levels of the pyramid, each half the next; 1 for one scale, 0 for all from 128 pixels up."""
     init: str = "content"
     """Where the optimisation starts: content, style, noise, or the path of a picture."""
     device: str = "auto"

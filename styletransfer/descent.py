@@ -12,6 +12,7 @@ from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.memory.free import is_shortage
 from styletransfer.objective import Losses
+from styletransfer.spectrum import Spectrum
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,8 @@ class Descent:
 
     The optimiser moves a point without bounds; the picture is that point clamped to [0, 1]. What
     is minimised is objective(clamp(point)) plus a small pull back to the range, a plain function
-    of the point, so that nothing ever moves behind the optimiser's back.
+    of the point, so that nothing ever moves behind the optimiser's back. The optimiser's own leaf
+    is the shift from the start to the point, for L-BFGS in the coordinates of `Spectrum`.
 
     Args:
         objective: what to minimise.
@@ -56,11 +58,15 @@ class Descent:
         config: OptimizerConfig,
     ) -> None:
         self.objective, self.config = objective, config
+        self.spectrum: Spectrum | None = None
+        if config.name == "lbfgs" and config.spectrum > 0:
+            self.spectrum = Spectrum(start, config.spectrum)
+        self.start = start.detach()
         # Contiguous: torch's L-BFGS flattens gradients with view(-1).
-        self.point = start.detach().clone(memory_format=torch.contiguous_format)
-        self.point.requires_grad_()
-        self.optimizer = make_optimizer(self.point, config)
-        self.best = self.point.detach().clamp(0, 1)
+        self.shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
+        self.shift.requires_grad_()
+        self.optimizer = make_optimizer(self.shift, config)
+        self.best = self.start.clamp(0, 1)
         self.best_losses: Losses | None = None
         self.mean: Tensor | None = None
         self.restarts = 0
@@ -101,20 +107,25 @@ class Descent:
         """Return Adam's moments, to be carried to the next scale; L-BFGS starts afresh there."""
         if self.config.name != "adam":
             return None
-        return dict(self.optimizer.state[self.point]) or None  # none right after a restart
+        return dict(self.optimizer.state[self.shift]) or None  # none right after a restart
 
     def warm_start(self, momentum: dict[str, Any] | None) -> None:
         """Resize the moments of the scale before and go on with them."""
         if momentum is None:
             return
-        size = (self.point.shape[2], self.point.shape[3])
+        size = (self.shift.shape[2], self.shift.shape[3])
         state = {"step": momentum["step"]}
         for key in ("exp_avg", "exp_avg_sq"):
             state[key] = torch.nn.functional.interpolate(momentum[key], size, mode="bilinear")
-        self.optimizer.state[self.point] = state
+        self.optimizer.state[self.shift] = state
+
+    def point(self) -> Tensor:
+        """Return where the optimiser is, (1, 3, H, W), not clamped."""
+        shift = self.shift.detach()
+        return self.start + (shift if self.spectrum is None else self.spectrum.apply(shift))
 
     def _closure(self) -> Tensor:
-        point = self.point.detach()
+        point = self.point()
         image = point.clamp(0, 1).requires_grad_()
         losses = self.objective.evaluate(image)
         assert image.grad is not None
@@ -123,7 +134,8 @@ class Descent:
         # Adam adds an absolute 1e-8 to its denominator.
         count = image.numel()
         gradient = image.grad.mul_(count).masked_fill_(excess != 0, 0)
-        self.point.grad = gradient.add_(excess, alpha=RANGE_WEIGHT)
+        gradient = gradient.add_(excess, alpha=RANGE_WEIGHT)
+        self.shift.grad = gradient if self.spectrum is None else self.spectrum.apply(gradient)
         self._seen = losses, image.detach()
         return losses.total * count + RANGE_WEIGHT / 2 * excess.square().sum()
 
@@ -155,7 +167,7 @@ class Descent:
             self.optimizer.step(self._closure)  # type: ignore[arg-type]
             return True
         except (MemoryError, RuntimeError) as error:
-            kept = len(self.optimizer.state[self.point].get("old_dirs", []))
+            kept = len(self.optimizer.state[self.shift].get("old_dirs", []))
             if not is_shortage(error) or kept < 2:
                 raise
         logger.warning("memory ran out; going on with an L-BFGS history of %d", kept // 2)
@@ -164,7 +176,7 @@ class Descent:
         return False
 
     def _is_finite(self, losses: Losses) -> bool:
-        return bool(torch.isfinite(losses.total) & torch.isfinite(self.point).all())
+        return bool(torch.isfinite(losses.total) & torch.isfinite(self.shift).all())
 
     def _restart(self) -> None:
         if self.restarts == 0:
@@ -176,27 +188,27 @@ class Descent:
 
     def _begin_again(self) -> None:
         """Forget all but the best picture."""
+        self.start, self.mean = self.best, None
         with torch.no_grad():
-            self.point.copy_(self.best)
-        self.mean = None
-        self.optimizer = make_optimizer(self.point, self.config)
+            self.shift.zero_()
+        self.optimizer = make_optimizer(self.shift, self.config)
 
 
-def make_optimizer(point: Tensor, config: OptimizerConfig) -> torch.optim.Optimizer:
+def make_optimizer(shift: Tensor, config: OptimizerConfig) -> torch.optim.Optimizer:
     """Return torch's optimiser for one picture; each of its steps makes one evaluation.
 
     Raises:
         UserError: an unknown optimiser, or settings out of range.
     """
     if config.name == "adam":
-        return torch.optim.Adam([point], lr=config.learning_rate, betas=ADAM_BETAS)
+        return torch.optim.Adam([shift], lr=config.learning_rate, betas=ADAM_BETAS)
     if config.name == "lbfgs":
         # Tolerances of 0: torch's are absolute, and gradients of small weights would meet them.
         # The rate is that of the first step alone, whose L1 length torch makes lr: its own choice,
         # 1 for the whole picture, is so short that rounding fills the first curvature pair.
         return torch.optim.LBFGS(
-            [point],
-            lr=FIRST_STEP * point.numel(),
+            [shift],
+            lr=FIRST_STEP * shift.numel(),
             max_iter=1,
             history_size=config.history,
             tolerance_grad=0.0,

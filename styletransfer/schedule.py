@@ -27,11 +27,14 @@ def check_run(config: StyleTransferConfig) -> None:
         ("scales", config.scales, 0),
         ("seed", config.seed, 0),
         ("optimizer.history", optimizer.history, 1),
+        ("optimizer.spectrum", optimizer.spectrum, 0),
     ):
         if value < low:
             raise UserError(f"{key}={value} must be {low} or more")
     if config.seed >= 2**63:
         raise UserError(f"seed={config.seed} must be below 2^63")
+    if optimizer.spectrum == float("inf"):
+        raise UserError("optimizer.spectrum=inf must be a finite number")
     if not 0 < optimizer.learning_rate < float("inf"):
         raise UserError(f"optimizer.learning_rate={optimizer.learning_rate} must be above 0")
     if not 0 <= optimizer.averaging < 1:
@@ -39,7 +42,7 @@ def check_run(config: StyleTransferConfig) -> None:
 
 
 def pyramid(size: int, scales: int, steps: int) -> list[int]:
-    """Return the longer sides in pixels from coarse to fine, sqrt(2) apart, ending with `size`.
+    """Return the longer sides in pixels from coarse to fine, doubling, up to `size`.
 
     Args:
         size: longer side of the pastiche.
@@ -48,7 +51,7 @@ def pyramid(size: int, scales: int, steps: int) -> list[int]:
     """
     sides = [size]
     while len(sides) < min(scales or steps, steps):
-        side = round(size / 2 ** (len(sides) / 2))
+        side = round(size / 2 ** len(sides))
         if side < (1 if scales else SMALLEST_SCALE):
             break
         sides.append(side)

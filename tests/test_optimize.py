@@ -52,9 +52,7 @@ def test_pyramid(size, scales, steps):
     assert sides[-1] == size
     assert sides == sorted(sides)
     assert 1 <= len(sides) <= steps
-    assert all(
-        math.isclose(fine, coarse * math.sqrt(2), abs_tol=1) for coarse, fine in pairwise(sides)
-    )
+    assert all(math.isclose(fine, coarse * 2, abs_tol=2) for coarse, fine in pairwise(sides))
     if scales:
         assert len(sides) <= scales
     else:
@@ -63,8 +61,8 @@ def test_pyramid(size, scales, steps):
 
 def test_pyramid_has_as_many_scales_as_asked_for():
     assert pyramid(512, 1, 100) == [512]
-    assert pyramid(512, 3, 100) == [256, 362, 512]
-    assert pyramid(512, 3, 2) == [362, 512]
+    assert pyramid(512, 0, 100) == pyramid(512, 3, 100) == [128, 256, 512]
+    assert pyramid(512, 3, 2) == [256, 512]
 
 
 @pytest.mark.parametrize("steps", range(1, 30))
@@ -85,7 +83,7 @@ def test_scales_follow_one_another(content, style):
     assert [i.step for i in iterates] == list(range(1, 9))
     assert [i.scale for i in iterates] == [1, 1, 2, 2, 2, 3, 3, 3]
     assert {(i.steps, i.scales) for i in iterates} == {(8, 3)}
-    shapes = [fit((16, 20), side) for side in (10, 14, 20)]
+    shapes = [fit((16, 20), side) for side in (5, 10, 20)]
     assert [tuple(i.image.shape[2:]) for i in iterates] == [shapes[i.scale - 1] for i in iterates]
 
 
@@ -99,7 +97,7 @@ def test_pastiche_has_the_contents_aspect_and_the_size(content, style, size):
 
 def test_each_scale_starts_from_the_last(content, style):
     _, iterates = run(run_settings(size=20, steps=6, scales=2, init="style"), content, style)
-    coarse, _ = run(run_settings(size=14, steps=3, init="style"), content, style)
+    coarse, _ = run(run_settings(size=10, steps=3, init="style"), content, style)
     assert torch.allclose(iterates[3].image.float(), resize(coarse.image, (16, 20)), atol=1e-6)
 
 
@@ -190,22 +188,25 @@ def test_closure_moves_nothing(optimizer, network, content, style):
     objective = make_objective("loss_attribute", network, content, style)
     start = 1.5 * picture(seed=3) - 0.25
     descent = Descent(objective, start, OptimizerConfig(name=optimizer))
-    before = descent.point.detach().clone()
+    before = descent.point()
     values = [descent._closure().item() for _ in range(2)]
-    assert torch.equal(descent.point, before)
+    assert torch.equal(descent.point(), before)
     assert values[0] == values[1]
 
 
-def test_closures_gradient_is_the_slope_of_its_value(network, content, style):
+@pytest.mark.parametrize("spectrum", [0.0, 1.0])
+def test_closures_gradient_is_the_slope_of_its_value(spectrum, network, content, style):
     objective = make_objective("loss_attribute", network, content, style)
     start, direction, h = 1.5 * picture(seed=3) - 0.25, picture(seed=4) - 0.5, 1e-6
 
-    def at(point):
-        descent = Descent(objective, point, OptimizerConfig())
-        return descent._closure().item(), descent.point.grad
+    def at(shift):
+        descent = Descent(objective, start, OptimizerConfig(spectrum=spectrum))
+        with torch.no_grad():
+            descent.shift.add_(shift)
+        return descent._closure().item(), descent.shift.grad
 
-    slope = (at(start)[1] * direction).sum().item()
-    change = at(start + h * direction)[0] - at(start - h * direction)[0]
+    slope = (at(0)[1] * direction).sum().item()
+    change = at(h * direction)[0] - at(-h * direction)[0]
     assert change / (2 * h) == pytest.approx(slope, rel=1e-5)
 
 
@@ -271,16 +272,16 @@ def test_average_tames_a_jittering_optimizer(monkeypatch, content, style):
 
 
 def test_adams_moments_go_on_at_the_next_scale():
-    """At an unchanged size, three steps and three more are six, bit for bit."""
+    """At an unchanged size, three steps and three more are six."""
     config = OptimizerConfig(name="adam", learning_rate=0.02)
     start, target = 0.3 + 0.4 * picture(seed=3), picture(seed=5)
     whole, first = (Descent(Bowl(target), start, config) for _ in range(2))
     list(whole.run(6))
     list(first.run(3))
-    second = Descent(Bowl(target), first.point.detach(), config)
+    second = Descent(Bowl(target), first.point(), config)
     second.warm_start(first.momentum())
     list(second.run(3))
-    assert torch.equal(second.point, whole.point)
+    assert torch.allclose(second.point(), whole.point(), rtol=1e-14, atol=0)
 
 
 def test_adams_moments_are_resized():
@@ -289,7 +290,7 @@ def test_adams_moments_are_resized():
     list(first.run(3))
     second = Descent(Bowl(picture(5, 23, 28)), picture(3, 23, 28), config)
     second.warm_start(first.momentum())
-    state, old = second.optimizer.state[second.point], first.optimizer.state[first.point]
+    state, old = second.optimizer.state[second.shift], first.optimizer.state[first.shift]
     assert state["exp_avg"].shape == state["exp_avg_sq"].shape == (1, 3, 23, 28)
     assert (state["exp_avg_sq"] >= 0).all()
     assert state["exp_avg"].mean() == pytest.approx(old["exp_avg"].mean().item(), rel=0.2)
@@ -376,7 +377,7 @@ def test_nan_for_good_ends_with_the_best_picture(
 
 def test_nan_at_the_end_of_a_scale_does_not_break_adams_warm_start(monkeypatch, content, style):
     """After a fresh start there are no moments to carry on."""
-    bowls = [Bowl(resize(picture(seed=5), (11, 14)), broken=[3]), Bowl(picture(seed=5))]
+    bowls = [Bowl(resize(picture(seed=5), (8, 10)), broken=[3]), Bowl(picture(seed=5))]
     monkeypatch.setattr(elastic, "Objective", lambda *args: bowls.pop(0))
     result, _ = run(run_settings("adam", steps=6, scales=2), content, style)
     assert result.problem is None

@@ -89,7 +89,7 @@ def test_run_folder(photos, tmp_path, capsys):
     assert [list(line) for line in lines] == [["step", "scale", "width", "height", *losses]] * 6
     assert [line["step"] for line in lines] == [1, 2, 3, 4, 5, 6]
     assert [line["scale"] for line in lines] == [1, 1, 1, 2, 2, 2]
-    assert [(line["width"], line["height"]) for line in lines] == [(23, 17)] * 3 + [(32, 24)] * 3
+    assert [(line["width"], line["height"]) for line in lines] == [(16, 12)] * 3 + [(32, 24)] * 3
     for line in lines:
         assert line["total"] == pytest.approx(sum(line[name] for name in losses[1:]), rel=1e-6)
     assert outcome.result.losses["total"] < lines[3]["total"]
