@@ -68,11 +68,14 @@ class OptimizerConfig:
     """lbfgs or adam, from torch.optim."""
     learning_rate: float = 1.0
     """L-BFGS: share of the quasi-Newton step. Adam: step size in sRGB units."""
-    history: int = 10
+    history: int = 20
     """L-BFGS: pairs of vectors kept; each costs twice the picture's memory."""
     spectrum: float = 1.0
     """L-BFGS: exponent of the falling amplitude by which coordinates are scaled, see
     `styletransfer/spectrum.py`; 0 for the bare pixels of the papers."""
+    plateau: float = 0.001
+    """L-BFGS: a scale ends early once ten steps lower the loss by less than this share; 0 for
+    never."""
     averaging: float = 0.0
     """Decay per step of the running mean of pictures that becomes the result; 0 turns it off."""
 

@@ -1,6 +1,7 @@
 """The optimisation of one picture at one scale: what the optimiser moves, and what is kept."""
 
 import logging
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Protocol
@@ -72,9 +73,13 @@ class Descent:
         self.restarts = 0
         self.problem: str | None = None
         self._seen: tuple[Losses, Tensor] | None = None
+        self._looked_at = math.inf
 
     def run(self, steps: int) -> Iterator[tuple[Losses, Tensor]]:
-        """Make `steps` steps; yield the losses and the picture (1, 3, H, W) each one began with."""
+        """Make `steps` steps; yield the losses and the picture (1, 3, H, W) each one began with.
+
+        L-BFGS makes fewer where the loss has reached a plateau.
+        """
         for step in range(steps):
             if not self._step():
                 continue
@@ -82,8 +87,12 @@ class Descent:
             losses, picture = self._remember(step)
             yield losses, picture
             last = step == steps - 1
-            if (last or step % STEPS_BETWEEN_CHECKS == 0) and not self._is_finite(losses):
-                self._restart()
+            if last or step % STEPS_BETWEEN_CHECKS == 0:
+                if not self._is_finite(losses):
+                    self._restart()
+                elif self._has_settled():
+                    logger.info("the loss has settled after %d of %d steps", step + 1, steps)
+                    return
             if self.problem is not None:
                 return
 
@@ -178,6 +187,15 @@ class Descent:
     def _is_finite(self, losses: Losses) -> bool:
         return bool(torch.isfinite(losses.total) & torch.isfinite(self.shift).all())
 
+    def _has_settled(self) -> bool:
+        """Tell whether the best loss has hardly fallen since the last look."""
+        if self.config.name != "lbfgs" or self.config.plateau == 0:
+            return False
+        assert self.best_losses is not None
+        best, before = float(self.best_losses.total), self._looked_at
+        self._looked_at = best
+        return best > (1 - self.config.plateau) * before
+
     def _restart(self) -> None:
         if self.restarts == 0:
             logger.warning("the loss is no longer finite; going on from the best picture so far")
@@ -188,7 +206,7 @@ class Descent:
 
     def _begin_again(self) -> None:
         """Forget all but the best picture."""
-        self.start, self.mean = self.best, None
+        self.start, self.mean, self._looked_at = self.best, None, math.inf
         with torch.no_grad():
             self.shift.zero_()
         self.optimizer = make_optimizer(self.shift, self.config)

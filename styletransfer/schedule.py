@@ -27,14 +27,15 @@ def check_run(config: StyleTransferConfig) -> None:
         ("scales", config.scales, 0),
         ("seed", config.seed, 0),
         ("optimizer.history", optimizer.history, 1),
-        ("optimizer.spectrum", optimizer.spectrum, 0),
     ):
         if value < low:
             raise UserError(f"{key}={value} must be {low} or more")
     if config.seed >= 2**63:
         raise UserError(f"seed={config.seed} must be below 2^63")
-    if optimizer.spectrum == float("inf"):
-        raise UserError("optimizer.spectrum=inf must be a finite number")
+    if not 0 <= optimizer.plateau < 1:
+        raise UserError(f"optimizer.plateau={optimizer.plateau} must be 0 or more, below 1")
+    if not 0 <= optimizer.spectrum < float("inf"):
+        raise UserError(f"optimizer.spectrum={optimizer.spectrum} must be finite, 0 or more")
     if not 0 < optimizer.learning_rate < float("inf"):
         raise UserError(f"optimizer.learning_rate={optimizer.learning_rate} must be above 0")
     if not 0 <= optimizer.averaging < 1:

@@ -142,9 +142,10 @@ def test_vgg19_at_4096_pixels_in_tiles_of_1024():
     config, size = StyleTransferConfig(), (4096, 4096)
     needed = estimate(network, CLOSED, config, size, size, 1024, history=1)
     pictures = 2 * 4096 * 4096 * 3 * 4
-    assert 2 * GIB < needed.evaluation + needed.targets + pictures < 3 * GIB
+    # 2.8 GiB were measured, resident, above the loaded process.
+    assert 2.8 * GIB < needed.evaluation + needed.targets + pictures < 3.2 * GIB
     whole = estimate(network, CLOSED, config, size, size, None, history=1)
-    assert whole.evaluation > 13 * GIB
+    assert whole.evaluation > 10 * GIB
 
 
 # What is chosen.
@@ -166,7 +167,7 @@ def test_tiles_shrink_with_memory_and_then_the_history():
     assert len(set(sides)) > 3
     histories = [layout.history for layout in layouts]
     assert histories == sorted(histories, reverse=True)
-    assert histories[0] == 10 > histories[-1] >= 1
+    assert histories[0] == 20 > histories[-1] >= 1
     for gib, layout in zip((60, 20, 14, 12, 9, 6, 5), layouts[1:], strict=True):
         assert layout.problem is None
         assert layout.memory.total <= USABLE * gib * GIB

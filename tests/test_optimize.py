@@ -19,6 +19,7 @@ from styletransfer.descent import Descent
 from styletransfer.errors import UserError
 from styletransfer.images import fit, resize
 from styletransfer.losses import get_loss_mode
+from styletransfer.objective import Losses
 from styletransfer.optimize import stylize
 from styletransfer.schedule import check_run, pyramid, share
 from styletransfer.tiling import elastic
@@ -223,6 +224,23 @@ def test_steps_end_at_the_lowest_point(optimizer, monkeypatch, content, style):
     with_bowl(monkeypatch, Bowl(target))
     result, _ = run(run_settings(optimizer, steps=200), content, style)
     assert (result.image - target).abs().max() < 0.01
+
+
+def test_a_plateau_ends_a_scale_early(caplog):
+    """A bowl on a floor of 1: its best loss soon falls by less than a thousandth in ten steps."""
+    caplog.set_level("INFO")
+
+    class Raised(Bowl):
+        def evaluate(self, image):
+            return Losses({"bowl": super().evaluate(image).total + 1})
+
+    for plateau, made in ((0.001, range(10, 60)), (0.0, range(100, 101))):
+        settings = OptimizerConfig(plateau=plateau)
+        descent = Descent(Raised(picture(seed=5)), picture(seed=3), settings)
+        assert len(list(descent.run(100))) in made
+    assert caplog.text.count("the loss has settled after") == 1
+    adam = Descent(Raised(picture(seed=5)), picture(seed=3), OptimizerConfig("adam", 1e-9))
+    assert len(list(adam.run(30))) == 30
 
 
 def test_channels_last_pictures_do_not_crash_lbfgs(content, style):
@@ -461,6 +479,10 @@ def test_ctrl_c_between_two_scales(monkeypatch, content, style):
         ({"optimizer": OptimizerConfig(learning_rate=0.0)}, "learning_rate=0.0 must be above 0"),
         ({"optimizer": OptimizerConfig(learning_rate=math.nan)}, "learning_rate=nan"),
         ({"optimizer": OptimizerConfig(learning_rate=math.inf)}, "learning_rate=inf"),
+        ({"optimizer": OptimizerConfig(spectrum=-1.0)}, "spectrum=-1.0 must be finite"),
+        ({"optimizer": OptimizerConfig(spectrum=math.nan)}, "spectrum=nan"),
+        ({"optimizer": OptimizerConfig(plateau=1.0)}, "plateau=1.0 must be 0 or more, below 1"),
+        ({"optimizer": OptimizerConfig(plateau=math.nan)}, "plateau=nan"),
         ({"optimizer": OptimizerConfig(averaging=1.0)}, "averaging=1.0 must be 0 or more, below 1"),
         ({"optimizer": OptimizerConfig(averaging=math.nan)}, "averaging=nan"),
     ],

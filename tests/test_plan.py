@@ -49,14 +49,14 @@ def test_the_plan_is_what_a_run_does(tiny_vgg, photos):
     assert (planned.loss_mode, planned.optimizer) == ("autograd_function", "lbfgs")
     assert 0 < planned.memory < planned.free
     assert 0 < planned.seconds < 100
-    assert all(scale.tile is None and scale.history == 10 for scale in planned.scales)
+    assert all(scale.tile is None and scale.history == 20 for scale in planned.scales)
 
 
 def test_a_plan_is_told_in_lines(tiny_vgg, photos):
     lines = str(plan(job(photos, tile="32"))).splitlines()
     assert lines[0] == "cpu, float32, autograd_function, lbfgs"
-    assert lines[1].startswith("32 x 24: 3 steps, whole, history 10, about ")
-    assert lines[2].startswith("64 x 48: 4 steps, tiles of 32 px, history 10, about ")
+    assert lines[1].startswith("32 x 24: 3 steps, whole, history 20, about ")
+    assert lines[2].startswith("64 x 48: 4 steps, tiles of 32 px, history 20, about ")
     assert lines[3].startswith("in all about ")
     assert len(lines) == 4
 

@@ -1,0 +1,84 @@
+"""Where the time of one evaluation goes: operators, grouped, of VGG-19 under Gatys' layers.
+
+    python benchmarks/profile_evaluation.py --size 512
+
+Prints, for float32 and bfloat16, milliseconds of one evaluation on the CPU by kind of operator, and
+what share of the whole they are. Weights and pictures are random: time does not depend on them. Run
+it on a quiet machine.
+"""
+
+import argparse
+import statistics
+from collections import Counter
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch.profiler import ProfilerActivity, profile
+
+from styletransfer.config import FeaturesConfig, ObjectiveConfig
+from styletransfer.features import build_features
+from styletransfer.losses import get_loss_mode
+from styletransfer.objective import Objective
+
+# Parts of operators' names, as the profiler has them, by what they are here for.
+KINDS = {
+    "convolutions, forward": ("mkldnn_convolution",),
+    "convolutions, backward": ("convolution_backward",),
+    "Gram matrices and style gradients": ("::addmm", "::mm"),
+    "pools": ("maximum", "max_pool2d"),
+    "ReLUs": ("clamp_min", "threshold"),
+    "copies and zeros": ("copy_", "fill_", "zero_"),
+}
+OTHER = "all else"
+
+
+def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, float]:
+    """Return kind -> median milliseconds of one evaluation at `size` x `size` pixels."""
+    network = build_features(FeaturesConfig(name="vgg19", weights="random"), seed=0)
+    network = network.ended_at(["relu5_1"]).to(precision, memory_format=torch.channels_last)
+    content, style, image = torch.rand(3, 1, 3, size, size)
+    mode = get_loss_mode("autograd_function")
+    objective = Objective(network, mode, ObjectiveConfig(), content, style)
+    objective.evaluate(image.requires_grad_())
+    found: list[Counter[str]] = []
+    for _ in range(rounds):
+        with profile(activities=[ProfilerActivity.CPU]) as recorded:
+            objective.evaluate(image)
+        times: Counter[str] = Counter()
+        for event in recorded.key_averages():
+            kinds = (kind for kind, parts in KINDS.items() if any(p in event.key for p in parts))
+            times[next(kinds, OTHER)] += event.self_cpu_time_total / 1000
+        found.append(times)
+    return {kind: statistics.median(times[kind] for times in found) for kind in [*KINDS, OTHER]}
+
+
+def main() -> None:
+    """Profile both precisions and print one table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", type=int, default=512, help="side in pixels (default 512)")
+    parser.add_argument("--rounds", type=int, default=5, help="evaluations (default 5)")
+    arguments = parser.parse_args()
+    if arguments.size < 16:
+        parser.error(f"--size must be at least 16, the stride of relu5_1, not {arguments.size}")
+    if arguments.rounds < 1:
+        parser.error(f"--rounds must be at least 1, not {arguments.rounds}")
+    torch.manual_seed(0)
+    table = Table(title=f"One evaluation at {arguments.size} x {arguments.size}")
+    table.add_column("operators")
+    columns = []
+    for precision in (torch.float32, torch.bfloat16):
+        name = str(precision).removeprefix("torch.")
+        table.add_column(f"{name}, ms", justify="right")
+        table.add_column("share", justify="right")
+        columns.append(milliseconds(precision, arguments.size, arguments.rounds))
+    for kind in [*KINDS, OTHER]:
+        cells = []
+        for times in columns:
+            cells += [f"{times[kind]:.0f}", f"{times[kind] / sum(times.values()):.2f}"]
+        table.add_row(kind, *cells)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
