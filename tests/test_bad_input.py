@@ -114,8 +114,8 @@ BAD = {
         r"content\.png comes down to 12 x 9 pixels, too small for relu5_1: .* at least 16; raise",
     ),
     "coarsest scale too small": (
-        ["size=32", "scales=4", "steps=8", "objective.content_layers=[relu5_1]"],
-        r"content\.png comes down to 11 x 8 pixels, too small for relu5_1: .* lower scales",
+        ["size=32", "scales=3", "steps=8", "objective.content_layers=[relu5_1]"],
+        r"content\.png comes down to 8 x 6 pixels, too small for relu5_1: .* lower scales",
     ),
     "unknown init": (["init=mirror"], r"unknown init 'mirror'; choose content, style, noise or a"),
     "init is a folder": (["init=folder"], r"folder is a folder"),

@@ -135,5 +135,7 @@ class Study:
 
     @property
     def functions(self) -> dict[str, int]:
-        """Name -> count of the nodes that run a hand-written backward."""
-        return dict(Counter(node.name for node in self.nodes if node.is_function))
+        """Name -> count of the nodes that run a hand-written backward of a loss."""
+        losses = [group for group in self.groups if group.kind == "loss"]
+        nodes = [node for group in losses for node in group.nodes]
+        return dict(Counter(node.name for node in nodes if node.is_function))

@@ -93,7 +93,7 @@ def _cards(study: Study) -> list[tuple[str, str]]:
         (str(study.visits), "nodes entered, all passes together"),
         (format_bytes(study.kept), "kept for backward by the graph alone"),
         (format_bytes(study.passes[-1].held_after), "still kept after the last pass"),
-        (str(sum(study.functions.values())), "nodes with a hand-written backward"),
+        (str(sum(study.functions.values())), "nodes with a loss's hand-written backward"),
     ]
 
 

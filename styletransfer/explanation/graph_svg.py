@@ -196,7 +196,7 @@ def _summary(study: Study) -> list[str]:
     return [
         f"{_count(len(study.nodes), 'node', 'nodes')}, entered {study.visits} times; "
         f"{format_bytes(study.kept)} kept for backward, {after}",
-        f"Hand-written backwards among the nodes: {written}{methods}",
+        f"Losses' hand-written backwards among the nodes: {written}{methods}",
     ]
 
 
