@@ -90,7 +90,7 @@ class Descent:
             if last or step % STEPS_BETWEEN_CHECKS == 0:
                 if not self._is_finite(losses):
                     self._restart()
-                elif self._has_settled():
+                elif self._has_settled(losses):
                     logger.info("the loss has settled after %d of %d steps", step + 1, steps)
                     return
             if self.problem is not None:
@@ -187,14 +187,18 @@ class Descent:
     def _is_finite(self, losses: Losses) -> bool:
         return bool(torch.isfinite(losses.total) & torch.isfinite(self.shift).all())
 
-    def _has_settled(self) -> bool:
-        """Tell whether the best loss has hardly fallen since the last look."""
+    def _has_settled(self, losses: Losses) -> bool:
+        """Tell whether the best loss has hardly fallen since the last look, and is where we are.
+
+        After a step that went too far the loss may take ten steps to find back.
+        """
         if self.config.name != "lbfgs" or self.config.plateau == 0:
             return False
         assert self.best_losses is not None
-        best, before = float(self.best_losses.total), self._looked_at
+        now, best, before = float(losses.total), float(self.best_losses.total), self._looked_at
         self._looked_at = best
-        return best > (1 - self.config.plateau) * before
+        share = self.config.plateau
+        return best > (1 - share) * before and now < (1 + share) * best
 
     def _restart(self) -> None:
         if self.restarts == 0:

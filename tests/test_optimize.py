@@ -239,6 +239,10 @@ def test_a_plateau_ends_a_scale_early(caplog):
         descent = Descent(Raised(picture(seed=5)), picture(seed=3), settings)
         assert len(list(descent.run(100))) in made
     assert caplog.text.count("the loss has settled after") == 1
+    overshot = Descent(Raised(picture(seed=5)), picture(seed=3), OptimizerConfig())
+    overshot.best_losses, overshot._looked_at = Losses({"bowl": torch.tensor(1.0)}), 1.0
+    assert not overshot._has_settled(Losses({"bowl": torch.tensor(1.5)}))
+    assert overshot._has_settled(Losses({"bowl": torch.tensor(1.0)}))
     adam = Descent(Raised(picture(seed=5)), picture(seed=3), OptimizerConfig("adam", 1e-9))
     assert len(list(adam.run(30))) == 30
 
