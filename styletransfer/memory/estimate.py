@@ -156,20 +156,20 @@ def relative_work(
 def _in_tiles(extractor: FeatureExtractor, size: Size, style_size: Size, tile: int) -> float:
     """Return the bytes of an evaluation in tiles, or of making its targets, at their peak."""
     staged = _staged(extractor)
-    counts = [len(stage.tiles(size, tile)) for stage, _ in staged]
+    grids = [stage.tiles(size, tile) for stage, _ in staged]
     held = peak = 0.0  # held: inputs of stages, and graphs that are kept
     for index, (stage, costs) in enumerate(staged):
         positions, last = math.prod(stage.size(size)), costs[-1].output
         backward = max(cost.backward for cost in costs)
         if stage.stride > 1:
             held += costs[0].input * positions
-        if all(count == 1 for count in counts[index:]):
+        if all(len(tiles) == 1 for tiles in grids[index:]):
             peak = max(peak, held + backward * positions)
             held += costs[-1].kept * positions
             continue
         # The gradients at both ends of the stage; at the picture's own it is counted elsewhere.
         ends = last + (costs[0].input if stage.stride > 1 else 0.0)
-        largest = max(each.area for each in stage.tiles(size, tile))
+        largest = max(each.area for each in grids[index])
         peak = max(peak, held + ends * positions + backward * largest)
         styles = max(each.area for each in stage.tiles(style_size, tile))
         inputs = (costs[0].input + last) * math.prod(stage.size(style_size))

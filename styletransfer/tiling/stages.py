@@ -5,7 +5,6 @@ pool ends a stage, its output is kept whole, and the next stage cuts it into til
 spans the convolutions of one stage only, 6 pixels before pool2 of VGG-19 and 4 positions after it.
 """
 
-import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.features.extractor import FeatureExtractor, is_pool
-from styletransfer.tiling.tiles import Tile, grid
+from styletransfer.tiling.tiles import Tile, grid, pooling
 
 # Of pixels per position, along an axis: pools below it end no stage, their outputs are too large.
 # At 4 VGG-19 has 8 values per pixel of the picture, at 2 it has 16.
@@ -40,11 +39,6 @@ class Stage:
     stride: int
     is_last: bool
 
-    @property
-    def pooling(self) -> int:
-        """Positions of the input, along each axis, that one position of the output stands for."""
-        return math.prod(2 for layer in self.layers.values() if is_pool(layer))
-
     def size(self, picture: tuple[int, int]) -> tuple[int, int]:
         """Return the height and width of the input for a picture of (height, width) pixels."""
         return picture[0] // self.stride, picture[1] // self.stride
@@ -57,7 +51,7 @@ class Stage:
             tile: side in pixels at the first stage. A later one, whose layers hold fewer values
                 per pixel, takes half as many positions: at stride 4 twice as many pixels.
         """
-        side = tile if self.stride == 1 else max(tile // 2, self.pooling)
+        side = tile if self.stride == 1 else max(tile // 2, pooling(self.layers))
         return grid(self.layers, self.size(picture), side)
 
     def run(self, tile: Tile, inputs: Tensor, visit: Visit) -> Tensor:

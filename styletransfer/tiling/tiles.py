@@ -81,12 +81,17 @@ class _Strip:
     place: dict[str, slice]
 
 
+def pooling(layers: nn.ModuleDict) -> int:
+    """Return how many positions of the input, along each axis, one of the output stands for."""
+    return int(2 ** sum(map(is_pool, layers.values())))
+
+
 def _crossed(down: dict[str, slice], right: dict[str, slice]) -> dict[str, Window]:
     return {name: (..., down[name], right[name]) for name in down}
 
 
 def _axis(layers: nn.ModuleDict, length: int, side: int) -> list[_Strip]:
-    stride = 2 ** sum(map(is_pool, layers.values()))
+    stride = pooling(layers)
     units = length // stride
     count = -(-units // (side // stride))
     cuts = [units * index // count * stride for index in range(count)]
@@ -113,7 +118,7 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
 
 def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
     """Yield which positions are needed of the input, and of each layer's output in turn."""
-    stride = 2 ** sum(map(is_pool, layers.values()))
+    stride = pooling(layers)
     low, high = owned[0] // stride, owned[1] // stride
     spans = []
     for layer in reversed(list(layers.values())):
