@@ -26,6 +26,7 @@ from styletransfer.config import (
 )
 from styletransfer.errors import UserError
 from styletransfer.memory.free import is_shortage
+from styletransfer.memory.heap import keep_freed_memory
 
 P = ParamSpec("P")
 
@@ -79,6 +80,7 @@ def script(config_name: str) -> Callable[[Callable[[Any, Path], None]], Callable
 
         @functools.wraps(function)
         def main() -> None:
+            keep_freed_memory()
             if os.environ.get("HYDRA_FULL_ERROR") == "1":
                 run()
                 return

@@ -2,6 +2,9 @@
 
 import logging
 import math
+import platform
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -21,6 +24,7 @@ from styletransfer.job import prepare
 from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.measure import peak_memory
 from styletransfer.memory import free as memory
+from styletransfer.memory import heap
 from styletransfer.memory.estimate import FIXED, estimate
 from styletransfer.memory.free import free_bytes, is_shortage, readable
 from styletransfer.memory.layout import USABLE, choose_layout, parse_tile
@@ -50,6 +54,39 @@ def files(root, contents):
 
 def test_free_memory_here():
     assert 0 < free_bytes(CPU) < 2**50
+
+
+HEAP = """
+import torch
+from styletransfer.memory import heap
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+heap.keep_freed_memory()
+empty = resident()
+torch.ones(2**25)  # 128 MiB
+print(resident() - empty)
+heap.return_freed_memory()
+print(resident() - empty)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
+def test_freed_memory_is_kept_until_it_is_returned():
+    run = subprocess.run(
+        [sys.executable, "-c", HEAP], capture_output=True, text=True, check=True, timeout=120
+    )
+    kept, returned = map(int, run.stdout.split())
+    assert kept > 2**26 > returned
+
+
+def test_other_systems_keep_their_own_heap(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert heap._glibc() is None
+    heap.keep_freed_memory()
+    heap.return_freed_memory()
 
 
 def test_available(tmp_path):

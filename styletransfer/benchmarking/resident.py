@@ -21,6 +21,7 @@ from styletransfer.benchmarking.rows import (
     squares,
 )
 from styletransfer.config import BenchmarkConfig
+from styletransfer.memory.heap import keep_freed_memory
 
 STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")
@@ -48,6 +49,7 @@ def peak_resident(config: BenchmarkConfig, candidate: Candidate, size: int) -> i
 
 def _measure(config: BenchmarkConfig, candidate: Candidate, size: int, threads: int) -> int:
     torch.set_num_threads(threads)
+    keep_freed_memory()
     device = torch.device("cpu")
     network = in_precision(build_network(config, device), candidate.precision)
     content, style = squares(config, size, device)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import torch
 
+from styletransfer.memory.heap import return_freed_memory
+
 try:
     import resource
 except ImportError:  # Windows has no limits of this kind
@@ -40,6 +42,7 @@ def free_bytes(device: torch.device) -> float:
         # What torch's allocator holds in reserve is free as well.
         reserve = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return float(free + reserve)
+    return_freed_memory()  # what lies idle in the heap would look taken
     return max(0.0, min(_available(), *_left_by_groups(), _left_by_ulimit()))
 
 

@@ -44,8 +44,15 @@ class Tile:
         return int((rows.stop - rows.start) * (columns.stop - columns.start))
 
     def trim(self, layer: str, features: Tensor) -> Tensor:
-        """Return what is still needed of the output (1, C, h, w) of `layer`, a view."""
-        return features[self.trims[layer]] if layer in self.trims else features
+        """Return what is still needed of the output (1, C, h, w) of `layer`."""
+        if layer not in self.trims:
+            return features
+        _, rows, columns = self.trims[layer]
+        height, width = features.shape[2:]
+        # A slice's gradient would be laid out as NCHW whatever the features are.
+        return nn.functional.pad(
+            features, (-columns.start, columns.stop - width, -rows.start, rows.stop - height)
+        )
 
 
 def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
