@@ -17,7 +17,7 @@ from rich.table import Table
 from torch.profiler import ProfilerActivity, profile
 
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
-from styletransfer.features import build_features
+from styletransfer.features import build_features, deploy
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective import Objective
 
@@ -36,7 +36,7 @@ OTHER = "all else"
 def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, float]:
     """Return kind -> median milliseconds of one evaluation at `size` x `size` pixels."""
     network = build_features(FeaturesConfig(name="vgg19", weights="random"), seed=0)
-    network = network.ended_at(["relu5_1"]).to(precision, memory_format=torch.channels_last)
+    network = deploy(network.ended_at(["relu5_1"]), torch.device("cpu"), precision)
     content, style, image = torch.rand(3, 1, 3, size, size)
     mode = get_loss_mode("autograd_function")
     objective = Objective(network, mode, ObjectiveConfig(), content, style)

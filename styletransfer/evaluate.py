@@ -17,7 +17,7 @@ from styletransfer import images
 from styletransfer.config import EvaluateConfig, StyleTransferConfig
 from styletransfer.devices import choose_device, choose_precision
 from styletransfer.errors import UserError
-from styletransfer.features import FeatureExtractor, build_features
+from styletransfer.features import FeatureExtractor, build_features, deploy
 from styletransfer.files import atomic
 from styletransfer.functions import gram_matrix
 from styletransfer.job import load_pictures
@@ -108,16 +108,14 @@ def evaluate(
         raise UserError("pairs is empty; name at least one content and style picture")
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
-    judging = build_features(config.vgg19).to(device)
+    judging = deploy(build_features(config.vgg19), device, torch.float32)
     rivals = {
         "random": replace(config.vgg19, weights="random"),
         "bundled": config.bundled,
         "vgg19": replace(config.vgg19, padding=config.bundled.padding),
     }
     networks = {
-        name: build_features(features, config.seed)
-        .to(device, dtype)
-        .to(memory_format=torch.channels_last)
+        name: deploy(build_features(features, config.seed), device, dtype)
         for name, features in rivals.items()
     }
     verdicts: dict[str, dict[str, Verdict]] = {}

@@ -5,14 +5,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from styletransfer import images
 from styletransfer.config import StyleTransferConfig
 from styletransfer.devices import choose_device, choose_precision
 from styletransfer.errors import UserError
-from styletransfer.features import FeatureExtractor, build_features
+from styletransfer.features import FeatureExtractor, build_features, deploy
 from styletransfer.losses import LossMode, get_loss_mode
 from styletransfer.memory.free import free_bytes
 from styletransfer.memory.layout import choose_layout, parse_tile
@@ -55,7 +54,7 @@ def prepare(config: StyleTransferConfig) -> Job:
         UserError: anything that would make the run fail, in one line.
     """
     check_run(config)
-    layer_weights(config.objective)
+    taps = [tap for weights in layer_weights(config.objective) for tap in weights]
     mode = get_loss_mode(config.loss_mode.name)
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
@@ -71,7 +70,7 @@ def prepare(config: StyleTransferConfig) -> Job:
         start = images.fill_transparent(images.read(config.init))
     extractor = build_features(config.features, config.seed)
     check_taps(extractor, config, content.rgb, style)
-    extractor.to(device, dtype).to(memory_format=torch.channels_last)
+    extractor = deploy(extractor.ended_at(taps), device, dtype)
     size, style_size = content.size, (style.shape[2], style.shape[3])
     layout = choose_layout(extractor, mode, config, size, style_size, free_bytes(device))
     if layout.problem is not None and parse_tile(config.tile) == 0:

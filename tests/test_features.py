@@ -16,7 +16,8 @@ from torch.nn.functional import conv2d
 
 from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
-from styletransfer.features import build_features, vgg, weights
+from styletransfer.features import build_features, deploy, vgg, weights
+from styletransfer.features.deploy import WinogradConv2d
 
 TINY = ((4, 4), (6, 6))
 
@@ -75,6 +76,43 @@ def test_network_ends_at_the_deepest_tap(network):
     ended = network.ended_at(["relu1_1", "relu2_1"])
     assert list(ended.layers)[-1] == "relu2_1"
     assert ended.layers["conv2_1"] is network.layers["conv2_1"]
+
+
+CPU = torch.device("cpu")
+WIDE = ((8, 128), (192, 64))
+
+
+def wide():
+    network = vgg.build(WIDE, padding="replicate")
+    vgg.randomize(network, seed=0)
+    return network
+
+
+def shorter_ways(network):
+    return [name for name, layer in network.layers.items() if isinstance(layer, WinogradConv2d)]
+
+
+def test_wide_convolutions_take_the_shorter_way_in_float32_alone():
+    assert shorter_ways(deploy(wide(), CPU, torch.float32)) == ["conv2_1"]
+    assert shorter_ways(deploy(wide(), CPU, torch.bfloat16)) == []
+    assert shorter_ways(deploy(wide(), CPU, torch.float64)) == []
+
+
+@pytest.mark.parametrize("size", [(20, 20), (50, 61)])
+def test_a_deployed_network_computes_the_same(size):
+    image = picture(*size).float()
+    expected = wide()(image, ["relu2_2"])["relu2_2"]
+    network = deploy(wide(), CPU, torch.float32)
+    found = network(image, ["relu2_2"])["relu2_2"]
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    assert not any(parameter.requires_grad for parameter in network.parameters())
+
+
+def test_small_inputs_are_convolved_directly():
+    layer = deploy(wide(), CPU, torch.float32).layers["conv2_1"]
+    small, large = (torch.randn(1, 128, side, side, requires_grad=True) for side in (23, 24))
+    assert layer(small).grad_fn.name() == "ConvolutionBackward0"
+    assert layer(large).grad_fn.name() == "WinogradConvBackward"
 
 
 @pytest.mark.parametrize(("tap", "stride"), [("relu1_2", 1), ("pool1", 2), ("relu2_2", 2)])

@@ -21,6 +21,8 @@ from styletransfer.functions import (
     relu,
     scale,
     style_tap,
+    transform_kernels,
+    winograd_conv,
 )
 from styletransfer.functions.tiny import largest_difference, train_tiny
 
@@ -147,6 +149,7 @@ def test_nothing_is_recorded_when_nothing_requires_grad() -> None:
     x = leaf(1, 3, 3, 3).detach()
     results = [relu(x), scale(x, x), linear(x, x[0, 0]), *global_max_pool(x), max_pool(x)]
     results += [*style_tap(x, gram_matrix(x)), *content_tap(x, x)]
+    results += [winograd_conv(x, transform_kernels(leaf(2, 3, 3, 3).detach()))]
     assert not any(result.requires_grad for result in results)
 
 
@@ -178,6 +181,53 @@ def test_max_pool_keeps_dtype_and_channels_last(dtype: torch.dtype) -> None:
     assert y.dtype == gradient.dtype == dtype
     assert y.is_contiguous(memory_format=torch.channels_last)
     assert gradient.is_contiguous(memory_format=torch.channels_last)
+
+
+# --- Winograd's convolution ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("size", [(1, 1), (4, 8), (5, 6), (7, 3), (30, 130)])
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_winograd_conv_equals_torch(
+    layout: str, size: tuple[int, int], with_bias: bool, device: str
+) -> None:
+    # 30 x 130 takes several strips of tiles, the last of them shorter.
+    x, weight = images(layout, 1, 3, *size, device=device), leaf(4, 3, 3, 3, device=device).detach()
+    bias = leaf(4, device=device).detach() if with_bias else None
+    ours = winograd_conv(x, transform_kernels(weight), bias)
+    theirs = nn.functional.conv2d(x, weight, bias, padding=1)
+    torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-11)
+    direction = torch.randn_like(theirs)
+    torch.testing.assert_close(
+        torch.autograd.grad(ours, x, direction),
+        torch.autograd.grad(theirs, x, direction),
+        rtol=1e-11,
+        atol=1e-11,
+    )
+
+
+@pytest.mark.parametrize("size", [(8, 8), (7, 9), (30, 130)])
+def test_winograd_conv_is_channels_last_and_may_be_changed_in_place(size: tuple[int, int]) -> None:
+    x, weight = leaf(1, 3, *size), leaf(4, 3, 3, 3).detach()
+    y = winograd_conv(x, transform_kernels(weight))
+    assert y.is_contiguous(memory_format=torch.channels_last)
+    y.relu_().sum().backward()
+    expected = torch.relu(nn.functional.conv2d(x, weight, padding=1))
+    torch.testing.assert_close(x.grad, torch.autograd.grad(expected.sum(), x)[0])
+
+
+def test_winograd_conv_keeps_its_kernels_alone() -> None:
+    kernels = transform_kernels(leaf(4, 3, 3, 3).detach())
+    (kept,) = winograd_conv(leaf(1, 3, 4, 4), kernels).grad_fn.saved_tensors
+    assert kept is kernels
+
+
+def test_winograd_conv_in_float32_is_close() -> None:
+    x, weight = leaf(1, 32, 20, 20), leaf(32, 32, 3, 3).detach()
+    exact = nn.functional.conv2d(x, weight, padding=1)
+    ours = winograd_conv(x.float(), transform_kernels(weight.float())).double()
+    assert (ours - exact).norm() < 1e-5 * exact.norm()
 
 
 # --- global max pooling -------------------------------------------------------------------------
@@ -360,10 +410,15 @@ def test_taps_never_wait_for_the_gpu(dtype: torch.dtype) -> None:
 
 def test_autocast_changes_no_dtype() -> None:
     x, weight = leaf(1, 3, 4, 4, dtype=torch.float32), leaf(2, 4, dtype=torch.float32)
-    target = torch.eye(3)
+    target, kernels = torch.eye(3), transform_kernels(leaf(2, 3, 3, 3).detach().float())
+
+    def results() -> list[Tensor]:
+        taps = [style_tap(x, target)[1], gram_matrix(x)]
+        return [*taps, linear(x, weight), winograd_conv(x, kernels)]
+
     with torch.autocast("cpu", torch.bfloat16):
-        inside = [style_tap(x, target)[1], linear(x, weight), gram_matrix(x)]
-    outside = [style_tap(x, target)[1], linear(x, weight), gram_matrix(x)]
+        inside = results()
+    outside = results()
     for ours, expected in zip(inside, outside, strict=True):
         assert_same(ours, expected, [x])
 
@@ -371,10 +426,16 @@ def test_autocast_changes_no_dtype() -> None:
 # --- torch.func ---------------------------------------------------------------------------------
 
 WEIGHT = torch.linspace(-1, 1, 6, dtype=torch.float64).view(2, 3)
+CONV_WEIGHT = torch.linspace(-1, 1, 54, dtype=torch.float64).view(2, 3, 3, 3)
 FUNCTIONS = {
     "relu": (relu, torch.relu, (4, 3)),
     "scale": (lambda x: scale(x, WEIGHT[0]), lambda x: x * WEIGHT[0], (4, 3)),
     "linear": (lambda x: linear(x, WEIGHT), lambda x: x @ WEIGHT.T, (4, 3)),
+    "winograd": (
+        lambda x: winograd_conv(x, transform_kernels(CONV_WEIGHT)),
+        lambda x: nn.functional.conv2d(x, CONV_WEIGHT, padding=1),
+        (1, 3, 2, 5),
+    ),
     "max_pool": (max_pool, lambda x: torch.max_pool2d(x, 2), (2, 3, 2, 4)),
     "pool": (lambda x: global_max_pool(x)[0], lambda x: x.flatten(2).amax(2), (2, 3, 2, 2)),
     "style": (
@@ -458,6 +519,7 @@ def test_tiny_training_leaves_the_callers_random_state_alone() -> None:
 # --- bad input ----------------------------------------------------------------------------------
 
 F = torch.zeros(1, 3, 2, 2)
+K = torch.zeros(6, 6, 3, 4)
 BAD: list[tuple[Callable, tuple, type[Exception], list[str]]] = [
     (relu, (torch.ones(2, dtype=torch.int64),), TypeError, ["int64", "x.float()"]),
     (relu, (torch.ones(2, dtype=torch.complex64),), TypeError, ["complex64"]),
@@ -487,6 +549,12 @@ BAD: list[tuple[Callable, tuple, type[Exception], list[str]]] = [
     (max_pool, (torch.zeros(3, 2, 2),), ValueError, ["(N, C, H, W)", "(3, 2, 2)"]),
     (max_pool, (torch.zeros(1, 3, 1, 2),), ValueError, ["at least 2", "(1, 3, 1, 2)"]),
     (max_pool, (F.int(),), TypeError, ["int32"]),
+    (winograd_conv, (F, torch.zeros(6, 6, 4, 3)), ValueError, ["(1, 3, 2, 2)", "(6, 6, 4, 3)"]),
+    (winograd_conv, (F, torch.zeros(3, 3, 3, 3)), ValueError, ["(6, 6, C, K)"]),
+    (winograd_conv, (F, K, torch.zeros(3)), ValueError, ["(4,)", "(3,)"]),
+    (winograd_conv, (F, K.double()), TypeError, ["float32", "float64"]),
+    (winograd_conv, (F, K.clone().requires_grad_()), ValueError, ["constants", "detach"]),
+    (transform_kernels, (torch.zeros(4, 3, 5, 5),), ValueError, ["(K, C, 3, 3)", "(4, 3, 5, 5)"]),
     (gram_matrix, (torch.zeros(2, 3, 4, 4),), ValueError, ["(1, C, H, W)", "(2, 3, 4, 4)"]),
     (gram_matrix, (torch.zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
     (gram_matrix, (F.long(),), TypeError, ["int64"]),

@@ -104,7 +104,7 @@ def test_every_exported_function_has_cases() -> None:
         result = case.function(*case.inputs)
         last = [x for x in (result if isinstance(result, tuple) else (result,)) if x.requires_grad]
         checked.add(last[-1].grad_fn.name().removesuffix("Backward"))
-    assert len(exported) == 7
+    assert len(exported) == 8
     assert exported <= checked
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from styletransfer.comparison.evaluations import evaluate_once
 from styletransfer.config import BenchmarkConfig, StyleTransferConfig
 from styletransfer.devices import PRECISIONS, choose_precision
-from styletransfer.features import FeatureExtractor, build_features
+from styletransfer.features import FeatureExtractor, build_features, deploy
 from styletransfer.images import resize
 from styletransfer.job import load_pictures
 from styletransfer.losses import LOSS_MODES, get_loss_mode
@@ -101,8 +101,9 @@ def build_network(config: BenchmarkConfig, device: torch.device) -> FeatureExtra
 
 
 def in_precision(network: FeatureExtractor, precision: str) -> FeatureExtractor:
-    """Return a copy of `network` whose weights were cast once."""
-    return copy.deepcopy(network).to(PRECISIONS[precision])
+    """Return a copy of `network`, ready to be evaluated."""
+    device = next(network.layers.parameters()).device
+    return deploy(copy.deepcopy(network), device, PRECISIONS[precision])
 
 
 def job(config: BenchmarkConfig, size: int) -> StyleTransferConfig:

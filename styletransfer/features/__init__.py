@@ -5,9 +5,10 @@ from pathlib import Path
 from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import vgg, weights
+from styletransfer.features.deploy import deploy
 from styletransfer.features.extractor import FeatureExtractor
 
-__all__ = ["FeatureExtractor", "build_features"]
+__all__ = ["FeatureExtractor", "build_features", "deploy"]
 
 CHOICES = {
     "pooling": ("max", "average"),

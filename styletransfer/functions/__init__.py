@@ -17,6 +17,7 @@ from styletransfer.functions.max_pool import MaxPool, MaxPoolFunction, max_pool
 from styletransfer.functions.relu import ReLU, ReLUFunction, relu
 from styletransfer.functions.scale import Scale, ScaleFunction, scale
 from styletransfer.functions.style_tap import StyleTap, style_tap
+from styletransfer.functions.winograd import WinogradConv, transform_kernels, winograd_conv
 
 __all__ = [
     "ContentTap",
@@ -31,6 +32,7 @@ __all__ = [
     "Scale",
     "ScaleFunction",
     "StyleTap",
+    "WinogradConv",
     "content_tap",
     "global_max_pool",
     "gram_matrix",
@@ -39,4 +41,6 @@ __all__ = [
     "relu",
     "scale",
     "style_tap",
+    "transform_kernels",
+    "winograd_conv",
 ]

@@ -14,6 +14,7 @@ from styletransfer.functions.max_pool import max_pool
 from styletransfer.functions.relu import relu
 from styletransfer.functions.scale import scale
 from styletransfer.functions.style_tap import style_tap
+from styletransfer.functions.winograd import transform_kernels, winograd_conv
 
 # A corner (relu at 0, a tie of maxima) has no derivative; stay this far from it.
 MARGIN = 0.1
@@ -62,6 +63,7 @@ def cases(seed: int = 0) -> list[Case]:
     """Return every Function's cases, plus gram_matrix, on which the style tap stands."""
     draw = Draw(seed)
     frozen = draw(2, 3).detach()
+    constants = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
     return [
         Case("relu", relu, (draw.away_from_zero(3, 4),)),
         Case("relu", relu, (channels_last(draw.away_from_zero(2, 3, 2, 2)),), "channels_last"),
@@ -90,6 +92,13 @@ def cases(seed: int = 0) -> list[Case]:
         Case("max_pool", max_pool, (draw.all_different(1, 2, 5, 3),), "odd sides"),
         Case(
             "max_pool", max_pool, (channels_last(draw.all_different(1, 3, 2, 4)),), "channels_last"
+        ),
+        Case("winograd_conv", winograd_conv, (draw(1, 2, 5, 3), *constants), "odd sides"),
+        Case(
+            "winograd_conv",
+            winograd_conv,
+            (channels_last(draw(1, 2, 4, 4)), constants[0]),
+            "no bias",
         ),
         Case("gram_matrix", gram_matrix, (draw(1, 3, 2, 4),)),
         Case("style_tap", style_tap, (draw(1, 3, 2, 4), draw(3, 3))),
