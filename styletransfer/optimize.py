@@ -17,7 +17,7 @@ from styletransfer.losses import LossMode
 from styletransfer.memory.free import free_bytes, is_shortage
 from styletransfer.memory.layout import choose_layout
 from styletransfer.objective import Losses
-from styletransfer.schedule import check_run, pyramid, share, starting_picture
+from styletransfer.schedule import check_run, enlarge, pyramid, share, starting_picture
 from styletransfer.tiling.elastic import make_objective
 
 logger = logging.getLogger(__name__)
@@ -96,8 +96,8 @@ def stylize(
     dtype = torch.float64 if weight.dtype == torch.float64 else torch.float32
     content, style = (image.to(weight.device, dtype) for image in (content, style))
     sides = pyramid(config.size, config.scales, config.steps)
-    image = starting_picture(config, content, style) if start is None else start
-    image = image.to(weight.device, dtype)
+    start = starting_picture(config, content, style) if start is None else start
+    start = image = start.to(weight.device, dtype)
     size = fit((content.shape[2], content.shape[3]), config.size)
     momentum: dict[str, Any] | None = None
     descent: Descent | None = None
@@ -125,7 +125,7 @@ def stylize(
             )
             descent = Descent(
                 objective,
-                resize(image, (height, width)),
+                enlarge(image, start, (height, width), config.init),
                 replace(config.optimizer, history=layout.history),
             )
             descent.warm_start(momentum)

@@ -5,10 +5,15 @@ from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
+from styletransfer.images import resize
 from styletransfer.memory.layout import parse_tile
 
 # The pyramid ends where the longer side would fall below this; VGG's deep taps see little there.
 SMALLEST_SCALE = 128
+
+# Of the detail that a finer scale brings back. Without it losses ended 3 to 14 % higher on three
+# pairs, and all of it left a photograph's edges where strokes belong.
+DETAIL = 0.5
 
 
 def check_run(config: StyleTransferConfig) -> None:
@@ -78,3 +83,21 @@ def starting_picture(config: StyleTransferConfig, content: Tensor, style: Tensor
         generator = torch.Generator().manual_seed(config.seed)
         return torch.rand(content.shape, generator=generator, dtype=content.dtype)
     raise UserError(f"unknown init {config.init!r}; choose content, style, noise or a picture file")
+
+
+def enlarge(image: Tensor, start: Tensor, size: tuple[int, int], init: str) -> Tensor:
+    """Return `image` at a finer scale, with some of the finest detail of where the run began.
+
+    An enlarged picture is a blur, and the first ten steps would go into finding some detail again.
+
+    Args:
+        image: (1, 3, h, w), what the scale before has made of `start`, or `start` itself.
+        start: (1, 3, H, W), where the run began.
+        size: (height, width) of the finer scale.
+        init: what `start` is; noise has no detail worth keeping.
+    """
+    if init == "noise":
+        return resize(image, size)
+    coarse = resize(start, (image.shape[2], image.shape[3]))
+    detail = resize(start, size) - resize(coarse, size)
+    return torch.add(resize(image, size), detail, alpha=DETAIL).clamp(0, 1)

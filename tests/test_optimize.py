@@ -21,7 +21,7 @@ from styletransfer.images import fit, resize
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective import Losses
 from styletransfer.optimize import stylize
-from styletransfer.schedule import check_run, pyramid, share
+from styletransfer.schedule import DETAIL, check_run, enlarge, pyramid, share
 from styletransfer.tiling import elastic
 
 CURVES = Path(__file__).with_name("loss_curves.json")
@@ -58,6 +58,24 @@ def test_pyramid(size, scales, steps):
         assert len(sides) <= scales
     else:
         assert len(sides) == 1 or sides[0] >= schedule.SMALLEST_SCALE
+
+
+def test_a_finer_scale_brings_back_half_the_detail_of_the_start():
+    start = picture(32, 24) * 0.5 + 0.25
+    height, width = size = (start.shape[2], start.shape[3])
+    coarse = resize(start, (height // 2, width // 2))
+    blur = resize(coarse, size)
+    assert torch.equal(enlarge(start, start, size, "content"), start)
+    torch.testing.assert_close(
+        enlarge(coarse, start, size, "content"), torch.lerp(blur, start, DETAIL)
+    )
+    # What was done to the coarse picture stays done.
+    torch.testing.assert_close(
+        enlarge(coarse + 0.1, start, size, "style"), torch.lerp(blur, start, DETAIL) + 0.1
+    )
+    assert torch.equal(enlarge(coarse, start, size, "noise"), blur)
+    bright = torch.ones_like(coarse)
+    assert float(enlarge(bright, start, size, "content").max()) == 1
 
 
 def test_pyramid_has_as_many_scales_as_asked_for():
@@ -99,7 +117,8 @@ def test_pastiche_has_the_contents_aspect_and_the_size(content, style, size):
 def test_each_scale_starts_from_the_last(content, style):
     _, iterates = run(run_settings(size=20, steps=6, scales=2, init="style"), content, style)
     coarse, _ = run(run_settings(size=10, steps=3, init="style"), content, style)
-    assert torch.allclose(iterates[3].image.float(), resize(coarse.image, (16, 20)), atol=1e-6)
+    expected = enlarge(coarse.image, style.float(), (16, 20), "style")
+    assert torch.allclose(iterates[3].image.float(), expected, atol=1e-6)
 
 
 # Starts.
