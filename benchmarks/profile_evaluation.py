@@ -14,6 +14,7 @@ from collections import Counter
 import torch
 from rich.console import Console
 from rich.table import Table
+from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
@@ -23,8 +24,8 @@ from styletransfer.objective import Objective
 
 # Parts of operators' names, as the profiler has them, by what they are here for.
 KINDS = {
-    "convolutions, forward": ("mkldnn_convolution",),
-    "convolutions, backward": ("convolution_backward",),
+    "convolutions, backward": ("convolution_backward", "WinogradConvBackward"),
+    "convolutions, forward": ("mkldnn_convolution", "WinogradConv"),
     "Gram matrices and style gradients": ("::addmm", "::mm"),
     "pools": ("maximum", "max_pool2d"),
     "ReLUs": ("clamp_min", "threshold"),
@@ -46,11 +47,21 @@ def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, fl
         with profile(activities=[ProfilerActivity.CPU]) as recorded:
             objective.evaluate(image)
         times: Counter[str] = Counter()
-        for event in recorded.key_averages():
-            kinds = (kind for kind, parts in KINDS.items() if any(p in event.key for p in parts))
-            times[next(kinds, OTHER)] += event.self_cpu_time_total / 1000
+        for event in recorded.events():
+            times[kind_of(event)] += event.self_cpu_time_total / 1000
         found.append(times)
     return {kind: statistics.median(times[kind] for times in found) for kind in [*KINDS, OTHER]}
+
+
+def kind_of(event: FunctionEvent) -> str:
+    """Return the kind of an operator, or of the Winograd convolution that it is a part of."""
+    around, names = event, [event.name]
+    while around := around.cpu_parent:
+        names += [around.name] if "Winograd" in around.name else []
+    for kind, parts in KINDS.items():
+        if any(part in names[-1] for part in parts):
+            return kind
+    return OTHER
 
 
 def main() -> None:
