@@ -20,6 +20,7 @@ from torch.profiler import ProfilerActivity, profile
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features, deploy
 from styletransfer.losses import get_loss_mode
+from styletransfer.memory.heap import keep_freed_memory
 from styletransfer.objective import Objective
 
 # Parts of operators' names, as the profiler has them, by what they are here for.
@@ -74,6 +75,7 @@ def main() -> None:
         parser.error(f"--size must be at least 16, the stride of relu5_1, not {arguments.size}")
     if arguments.rounds < 1:
         parser.error(f"--rounds must be at least 1, not {arguments.rounds}")
+    keep_freed_memory()
     torch.manual_seed(0)
     table = Table(title=f"One evaluation at {arguments.size} x {arguments.size}")
     table.add_column("operators")
