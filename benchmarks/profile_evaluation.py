@@ -56,13 +56,12 @@ def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, fl
 
 def kind_of(event: FunctionEvent) -> str:
     """Return the kind of an operator, or of the Winograd convolution that it is a part of."""
-    around, names = event, [event.name]
-    while around := around.cpu_parent:
-        names += [around.name] if "Winograd" in around.name else []
-    for kind, parts in KINDS.items():
-        if any(part in names[-1] for part in parts):
-            return kind
-    return OTHER
+    name = event.name
+    while event := event.cpu_parent:
+        if "Winograd" in event.name:
+            name = event.name
+    kinds = (kind for kind, parts in KINDS.items() if any(part in name for part in parts))
+    return next(kinds, OTHER)
 
 
 def main() -> None:

@@ -49,10 +49,9 @@ class Tile:
             return features
         _, rows, columns = self.trims[layer]
         height, width = features.shape[2:]
+        excess = (-columns.start, columns.stop - width, -rows.start, rows.stop - height)
         # A slice's gradient would be laid out as NCHW whatever the features are.
-        return nn.functional.pad(
-            features, (-columns.start, columns.stop - width, -rows.start, rows.stop - height)
-        )
+        return nn.functional.pad(features, excess) if any(excess) else features
 
 
 def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
