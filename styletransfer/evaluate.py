@@ -22,6 +22,7 @@ from styletransfer.files import atomic
 from styletransfer.functions import gram_matrix
 from styletransfer.job import load_pictures
 from styletransfer.losses import get_loss_mode
+from styletransfer.objective import tapped_layers
 from styletransfer.optimize import stylize
 
 STYLE_TAPS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
@@ -108,14 +109,16 @@ def evaluate(
         raise UserError("pairs is empty; name at least one content and style picture")
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
-    judging = deploy(build_features(config.vgg19), device, torch.float32)
+    judging = build_features(config.vgg19).ended_at([*STYLE_TAPS, CONTENT_TAP])
+    judging = deploy(judging, device, torch.float32)
     rivals = {
         "random": replace(config.vgg19, weights="random"),
         "bundled": config.bundled,
         "vgg19": replace(config.vgg19, padding=config.bundled.padding),
     }
+    taps = tapped_layers(config.objective)
     networks = {
-        name: deploy(build_features(features, config.seed), device, dtype)
+        name: deploy(build_features(features, config.seed).ended_at(taps), device, dtype)
         for name, features in rivals.items()
     }
     verdicts: dict[str, dict[str, Verdict]] = {}

@@ -15,7 +15,7 @@ from styletransfer.features import FeatureExtractor, build_features, deploy
 from styletransfer.losses import LossMode, get_loss_mode
 from styletransfer.memory.free import free_bytes
 from styletransfer.memory.layout import choose_layout, parse_tile
-from styletransfer.objective import check_size, layer_weights
+from styletransfer.objective import check_size, tapped_layers
 from styletransfer.schedule import check_run, pyramid
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ def prepare(config: StyleTransferConfig) -> Job:
         UserError: anything that would make the run fail, in one line.
     """
     check_run(config)
-    taps = [tap for weights in layer_weights(config.objective) for tap in weights]
+    taps = tapped_layers(config.objective)
     mode = get_loss_mode(config.loss_mode.name)
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
@@ -118,9 +118,7 @@ def check_taps(
     Raises:
         UserError: an unknown tap, or a picture that is too small; see `Objective`.
     """
-    ended = extractor.ended_at(
-        [tap for weights in layer_weights(config.objective) for tap in weights]
-    )
+    ended = extractor.ended_at(tapped_layers(config.objective))
     coarsest = pyramid(config.size, config.scales, config.steps)[0]
     for image, name in ((content, config.content), (style, config.style)):
         height, width = images.fit((image.shape[2], image.shape[3]), coarsest)

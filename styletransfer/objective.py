@@ -129,6 +129,16 @@ def layer_weights(config: ObjectiveConfig) -> tuple[dict[str, float], dict[str, 
     return content, style
 
 
+def tapped_layers(config: ObjectiveConfig) -> list[str]:
+    """Return the layers at which the losses act, content before style.
+
+    Raises:
+        UserError: see `layer_weights`.
+    """
+    content, style = layer_weights(config)
+    return [*content, *style]
+
+
 def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) -> None:
     """Check that the deepest tap of `extractor` has a position left at (height, width) `size`.
 

@@ -18,7 +18,7 @@ from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.memory.estimate import estimate
 from styletransfer.memory.free import free_bytes, readable
 from styletransfer.memory.layout import USABLE
-from styletransfer.objective import Objective, layer_weights
+from styletransfer.objective import Objective, tapped_layers
 from styletransfer.tiling.objective import TiledObjective, smallest_tile
 
 # The only mode that can work in tiles, and the only one measured above `plain_up_to`.
@@ -95,7 +95,7 @@ def build_network(config: BenchmarkConfig, device: torch.device) -> FeatureExtra
     Raises:
         UserError: see `build_features` and `layer_weights`.
     """
-    taps = [tap for weights in layer_weights(config.objective) for tap in weights]
+    taps = tapped_layers(config.objective)
     network = build_features(config.features, config.seed).ended_at(taps).to(device)
     return network.to(memory_format=torch.channels_last)
 

@@ -42,9 +42,7 @@ def deploy(
     return FeatureExtractor(
         extractor.preprocess,
         {
-            name: WinogradConv2d(layer)
-            if isinstance(layer, nn.Conv2d) and _pays(layer) and device.type == "cpu"
-            else layer
+            name: WinogradConv2d(layer) if isinstance(layer, nn.Conv2d) and _pays(layer) else layer
             for name, layer in extractor.layers.items()
         },
     )
@@ -53,7 +51,7 @@ def deploy(
 def _pays(layer: nn.Conv2d) -> bool:
     channels = sorted((layer.in_channels, layer.out_channels))
     return (
-        layer.weight.dtype == torch.float32
+        (layer.weight.device.type, layer.weight.dtype) == ("cpu", torch.float32)
         and (layer.kernel_size, layer.padding, layer.padding_mode) == ((3, 3), (1, 1), "zeros")
         and channels[0] >= FEWER_CHANNELS
         and channels[1] >= MORE_CHANNELS

@@ -19,7 +19,7 @@ from torch import nn
 from styletransfer.config import StyleTransferConfig
 from styletransfer.features.extractor import FeatureExtractor, is_pool
 from styletransfer.losses import LossMode
-from styletransfer.objective import layer_weights
+from styletransfer.objective import layer_weights, tapped_layers
 from styletransfer.tiling.stages import Stage, stages
 
 # (height, width) in pixels.
@@ -141,7 +141,7 @@ def relative_work(
     """
     if tile is None:
         return 1.0
-    taps = [tap for weights in layer_weights(config.objective) for tap in weights]
+    taps = tapped_layers(config.objective)
     whole = tiled = 0.0
     is_kept = True
     for stage, costs in reversed(_staged(extractor.ended_at(taps))):

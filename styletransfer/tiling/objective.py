@@ -29,7 +29,7 @@ from styletransfer.functions.precision import gradient_dtype
 from styletransfer.functions.style_tap import add_product
 from styletransfer.losses import LossMode
 from styletransfer.losses.functional import mean_square, total_variation
-from styletransfer.objective import Losses, check_size, layer_weights
+from styletransfer.objective import Losses, check_size, layer_weights, tapped_layers
 from styletransfer.tiling.stages import Stage, Visit, stages
 from styletransfer.tiling.tiles import Tile
 
@@ -246,7 +246,7 @@ def smallest_tile(extractor: FeatureExtractor, config: ObjectiveConfig) -> int:
     Raises:
         UserError: an unknown tap or no weight; see `layer_weights`.
     """
-    ended = extractor.ended_at([tap for weights in layer_weights(config) for tap in weights])
+    ended = extractor.ended_at(tapped_layers(config))
     return ended.stride(list(ended.layers)[-1])
 
 
