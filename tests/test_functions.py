@@ -519,7 +519,7 @@ def test_tiny_training_leaves_the_callers_random_state_alone() -> None:
 # --- bad input ----------------------------------------------------------------------------------
 
 F = torch.zeros(1, 3, 2, 2)
-K = torch.zeros(6, 6, 3, 4)
+K = torch.zeros(6, 6, 4, 3)
 BAD: list[tuple[Callable, tuple, type[Exception], list[str]]] = [
     (relu, (torch.ones(2, dtype=torch.int64),), TypeError, ["int64", "x.float()"]),
     (relu, (torch.ones(2, dtype=torch.complex64),), TypeError, ["complex64"]),
@@ -549,8 +549,8 @@ BAD: list[tuple[Callable, tuple, type[Exception], list[str]]] = [
     (max_pool, (torch.zeros(3, 2, 2),), ValueError, ["(N, C, H, W)", "(3, 2, 2)"]),
     (max_pool, (torch.zeros(1, 3, 1, 2),), ValueError, ["at least 2", "(1, 3, 1, 2)"]),
     (max_pool, (F.int(),), TypeError, ["int32"]),
-    (winograd_conv, (F, torch.zeros(6, 6, 4, 3)), ValueError, ["(1, 3, 2, 2)", "(6, 6, 4, 3)"]),
-    (winograd_conv, (F, torch.zeros(3, 3, 3, 3)), ValueError, ["(6, 6, C, K)"]),
+    (winograd_conv, (F, torch.zeros(6, 6, 3, 4)), ValueError, ["(1, 3, 2, 2)", "(6, 6, 3, 4)"]),
+    (winograd_conv, (F, torch.zeros(3, 3, 3, 3)), ValueError, ["(6, 6, K, C)"]),
     (winograd_conv, (F, K, torch.zeros(3)), ValueError, ["(4,)", "(3,)"]),
     (winograd_conv, (F, K.double()), TypeError, ["float32", "float64"]),
     (winograd_conv, (F, K.clone().requires_grad_()), ValueError, ["constants", "detach"]),
