@@ -24,6 +24,7 @@ from styletransfer.config import (
     EvaluateConfig,
     TrainConfig,
 )
+from styletransfer.devices import state_float32
 from styletransfer.errors import UserError
 from styletransfer.memory.free import is_shortage
 from styletransfer.memory.heap import keep_freed_memory
@@ -81,6 +82,7 @@ def script(config_name: str) -> Callable[[Callable[[Any, Path], None]], Callable
         @functools.wraps(function)
         def main() -> None:
             keep_freed_memory()
+            state_float32()
             if os.environ.get("HYDRA_FULL_ERROR") == "1":
                 run()
                 return

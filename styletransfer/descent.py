@@ -223,7 +223,7 @@ def make_optimizer(shift: Tensor, config: OptimizerConfig) -> torch.optim.Optimi
         UserError: an unknown optimiser, or settings out of range.
     """
     if config.name == "adam":
-        return torch.optim.Adam([shift], lr=config.learning_rate, betas=ADAM_BETAS)
+        return torch.optim.Adam([shift], lr=config.learning_rate, betas=ADAM_BETAS, fused=True)
     if config.name == "lbfgs":
         # Tolerances of 0: torch's are absolute, and gradients of small weights would meet them.
         # The rate is that of the first step alone, whose L1 length torch makes lr: its own choice,

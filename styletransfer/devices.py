@@ -50,3 +50,13 @@ def has_native_bfloat16(device: torch.device) -> bool:
         return torch.cuda.get_device_capability(device) >= (8, 0)
     capabilities = torch.cpu.get_capabilities()
     return bool(capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))
+
+
+def state_float32() -> None:
+    """Say what float32 means on CUDA, instead of leaving it to torch's defaults or the environment.
+
+    Convolutions use TF32's units: factors rounded to 10 bits, sums in float32. Matrix products,
+    and with them the Gram matrices and the style's gradients, keep float32 throughout.
+    """
+    torch.backends.cudnn.conv.fp32_precision = "tf32"  # type: ignore[attr-defined]
+    torch.backends.cuda.matmul.fp32_precision = "ieee"

@@ -1,30 +1,35 @@
-"""The coordinates in which L-BFGS moves a picture: its spectrum, flattened.
+"""The coordinates in which L-BFGS moves a picture: its curvatures, evened out.
 
-L-BFGS begins at every scale with a step along the bare gradient, equally long at all spatial
-frequencies. But photographs and paintings have far more power in broad tones than in fine detail,
-an amplitude of about 1 / f (Field 1987, "Relations between the statistics of natural images and
-the response properties of cortical cells"), so broad tones have farther to go. In coordinates
-divided by such an amplitude all frequencies are about equally far away. The objective and its
-minimum stay as they are; only the way there changes.
+L-BFGS begins at every scale as if the objective were equally curved in all directions. It is not
+(`python benchmarks/curvature.py`): under VGG-19 the curvature along waves of lightness grows with
+their frequency to the power of 1 to 2, up to 0.2 cycles per pixel, along waves of colour up to less
+than 0.1, and falls beyond. Coordinates divided by the root of the curvature would make all
+directions alike. These go nearly as far: their gain falls as 1 / frequency, which also is how the
+amplitudes of natural images fall (Field 1987, "Relations between the statistics of natural images
+and the response properties of cortical cells"), and then stays. The objective and its minimum are
+what they were; only the way there changes.
 """
 
 import torch
 from torch import Tensor, fft
 
-# Cycles per pixel, added to f: below it, tones as broad as 50 pixels count alike.
+# In cycles per pixel. Tones broader than waves of CORNER count alike, and so does detail finer
+# than waves of the limits.
 CORNER = 0.02
+LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
 
 
 class Spectrum:
-    """Maps a shift in these coordinates to one of the picture, by a gain of (f + CORNER)^-exponent.
+    """Maps a shift in these coordinates to one of the picture.
 
-    The gain depends on the frequency alone, so the map is its own transpose: what it does to a
-    shift it also does to a gradient. Its mean square over frequencies is 1, so that steps keep
-    their length.
+    Lightness (the mean of red, green and blue) is multiplied by a gain that depends on its
+    frequency alone, and so are the colours (what is left), by one of their own. Therefore the map
+    is its own transpose: what it does to a shift it also does to a gradient. The mean square of
+    lightness's gain over frequencies is 1, so that steps keep about their length.
 
     Args:
         picture: (1, 3, H, W), of which size, dtype and device are taken.
-        exponent: 0 leaves pictures as they are, 1 is the amplitude of natural images.
+        exponent: of the gains; 0 leaves pictures as they are, 1 evens the curvatures out.
     """
 
     def __init__(self, picture: Tensor, exponent: float) -> None:
@@ -32,10 +37,16 @@ class Spectrum:
         options = {"dtype": picture.dtype, "device": picture.device}
         down = fft.fftfreq(self.size[0], **options).unsqueeze(1)
         right = fft.rfftfreq(self.size[1], **options)
-        gain = (torch.hypot(down, right) + CORNER) ** -exponent
-        self.gain = gain / gain.square().mean().sqrt()
+        frequency = torch.hypot(down, right)
+        lightness = (frequency.clamp(max=LIGHTNESS_LIMIT) + CORNER) ** -exponent
+        colour = (frequency.clamp(max=COLOUR_LIMIT) + CORNER) ** -exponent
+        mean = lightness.square().mean().sqrt()
+        self.lightness_gain, self.colour_gain = lightness / mean, colour / mean
 
     def apply(self, shift: Tensor) -> Tensor:
         """Return the picture's shift for one of the coordinates; for gradients, vice versa."""
-        result: Tensor = fft.irfft2(fft.rfft2(shift) * self.gain, s=self.size)
+        waves = fft.rfft2(shift)
+        lightness = waves.mean(1, keepdim=True)
+        waves = (waves - lightness).mul_(self.colour_gain).add_(lightness * self.lightness_gain)
+        result: Tensor = fft.irfft2(waves, s=self.size)
         return result

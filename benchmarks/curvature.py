@@ -1,0 +1,78 @@
+"""How curved the objective is along waves of each frequency: the measurement behind `spectrum.py`.
+
+    python benchmarks/curvature.py features=vgg19 features.weights=FILE precision=float32
+
+Takes the keys of scripts/train.py, paints the pastiche, and prints second differences of the
+objective there along random shifts of one band of frequencies, in grey (lightness) and without grey
+(colour). Shifts have length 1 over the whole picture, and the objective is multiplied by the number
+of the picture's values, as the optimiser has it.
+"""
+
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor, fft
+
+from styletransfer.cli import script
+from styletransfer.config import TrainConfig
+from styletransfer.images import resize
+from styletransfer.job import prepare
+from styletransfer.objective import Objective
+from styletransfer.optimize import stylize
+
+# Of the bands, in cycles per pixel; 0.71 is the finest diagonal wave.
+EDGES = (0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.5, 0.71)
+# Half the length of a difference: about a fifth of a grey level for a pixel of a 512 x 512 picture.
+REACH = 0.5
+SHIFTS = 4
+
+
+def band(noise: Tensor, low: float, high: float) -> Tensor:
+    """Return the waves of `low` to `high` cycles per pixel in noise (1, 3, H, W), of length 1."""
+    height, width = noise.shape[2:]
+    frequency = torch.hypot(fft.fftfreq(height).unsqueeze(1), fft.rfftfreq(width))
+    inside = (low <= frequency) & (frequency < high)
+    waves: Tensor = fft.irfft2(fft.rfft2(noise) * inside, s=(height, width))
+    return waves / waves.norm()
+
+
+def slope(objective: Objective, image: Tensor) -> Tensor:
+    """Return the gradient of the objective times the number of the image's values."""
+    leaf = image.clone().requires_grad_()
+    objective.evaluate(leaf)
+    assert leaf.grad is not None
+    return leaf.grad * leaf.numel()
+
+
+def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
+    """Return the second difference of the objective along `shift`, of length 1."""
+    ahead, behind = slope(objective, image + REACH * shift), slope(objective, image - REACH * shift)
+    return float(((ahead - behind) * shift).sum()) / (2 * REACH)
+
+
+@script("train")
+def main(config: TrainConfig, folder: Path) -> None:
+    """Paint, measure band by band, and print a table."""
+    job = prepare(config)
+    image = stylize(job.extractor, job.mode, job.content, job.style, config).image
+    objective = Objective(
+        job.extractor, job.mode, config.objective, resize(job.content, image.shape[2:]), job.style
+    )
+    generator = torch.Generator().manual_seed(config.seed)
+    table = Table("cycles per pixel", "lightness", "colour", title="Mean curvature")
+    for low, high in pairwise(EDGES):
+        found = {"lightness": 0.0, "colour": 0.0}
+        for _ in range(SHIFTS):
+            noise = torch.randn(image.shape, generator=generator)
+            grey = noise.mean(1, keepdim=True).expand_as(noise)
+            for name, shift in (("lightness", grey), ("colour", noise - grey)):
+                found[name] += curvature(objective, image, band(shift, low, high)) / SHIFTS
+        table.add_row(f"{low} to {high}", *(f"{mean:.1f}" for mean in found.values()))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
