@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from styletransfer.benchmarking.default_job import measure_default_job
 from styletransfer.benchmarking.picture import draw
 from styletransfer.benchmarking.quality import measure_quality
 from styletransfer.benchmarking.reference import MakeReference, make_reference
@@ -46,8 +47,8 @@ def benchmark(config: BenchmarkConfig, folder: Path, make: MakeReference) -> Ben
     `plain_up_to`, on Linux and on the CPU, the resident memory of a process of its own, which is
     what a person has to have (see `benchmarking.resident`).
 
-    The files are written after each size, the smallest first, and again after time to quality: who
-    stops early keeps what was found.
+    The files are written after each size, the smallest first, and again after time to quality and
+    the default job: who stops early keeps what was found.
 
     Args:
         config: what to measure.
@@ -78,6 +79,9 @@ def benchmark(config: BenchmarkConfig, folder: Path, make: MakeReference) -> Ben
         if config.features.weights == "random":
             logger.warning("quality=true on random weights says little; name features.weights=")
         found = replace(found, quality=measure_quality(config, make))
+        write(found, folder)
+    if config.default_job:
+        found = replace(found, default_job=measure_default_job(config))
         write(found, folder)
     return found
 

@@ -245,6 +245,8 @@ class BenchmarkConfig:
     """Evaluations of the plain loop for that. Default: the tutorials'."""
     steps: int = 100
     """Steps of the default job for that."""
+    default_job: bool = False
+    """Also time `python scripts/train.py` as it is, process start included, `rounds` times."""
     device: str = "auto"
     """auto, cpu, cuda or cuda:N."""
     seed: int = 0

@@ -18,6 +18,7 @@ from omegaconf import OmegaConf
 from styletransfer import benchmark as module
 from styletransfer import images
 from styletransfer.benchmark import benchmark
+from styletransfer.benchmarking import default_job
 from styletransfer.benchmarking import rows as rows_module
 from styletransfer.benchmarking.reference import make_reference, torchvision_state
 from styletransfer.benchmarking.report import (
@@ -178,7 +179,15 @@ def test_it_writes_every_file_and_nothing_else(done):
 
 def test_the_json_file_has_its_schema(done):
     found = json.loads((done[1] / "benchmark.json").read_text())
-    assert set(found) == {"settings", "machine", "rows", "growth", "skipped", "quality"}
+    assert set(found) == {
+        "settings",
+        "machine",
+        "rows",
+        "growth",
+        "skipped",
+        "quality",
+        "default_job",
+    }
     assert found["settings"]["sizes"] == [32, 48]
     assert found["settings"]["weights"] == "random"
     assert "precision" not in found["machine"]
@@ -224,6 +233,7 @@ def test_quality_is_judged_by_plain(done):
     if quality.ratio is not None:
         assert quality.ratio == pytest.approx(quality.seconds / quality.plain_seconds)
         assert quality.seconds <= quality.job_total_seconds
+    assert (quality.float32_final is None) == (quality.job_precision == "float32")
 
 
 def test_sentences_follow_from_the_numbers(done):
@@ -233,6 +243,10 @@ def test_sentences_follow_from_the_numbers(done):
     assert any("(1/8.0)" in line for line in sentences(replace(found, quality=good)))
     assert any("did not reach" in line for line in sentences(replace(found, quality=bad)))
     assert any("1.500 times" in line for line in sentences(replace(found, quality=bad)))
+    lower = replace(found.quality, job_final=1.1, float32_final=1.0)
+    assert any("1.100 times" in line for line in sentences(replace(found, quality=lower)))
+    timed = replace(found, default_job=Spread(13.0, 12.0, 14.0))
+    assert any("takes 13 (12 to 14) s" in line for line in sentences(timed))
     emulated = replace(found.rows[0], native=False)
     assert "plain (emulated)" in table(replace(found, rows=[emulated]))
     assert any("emulated" in line for line in sentences(replace(found, rows=[emulated])))
@@ -256,7 +270,32 @@ def test_an_interrupted_quality_leaves_the_rows(tiny, tmp_path, monkeypatch):
     assert json.loads((tmp_path / "benchmark.json").read_text())["quality"] is None
 
 
+def test_the_default_job_is_measured_when_asked_for(tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "measure_default_job", lambda _: Spread(2.0, 1.0, 3.0))
+    settings = ("sizes=[32]", "precisions=[float32]", "default_job=true")
+    benchmark(composed(*tiny, *settings), tmp_path, plain.PlainLoop)
+    found = json.loads((tmp_path / "benchmark.json").read_text())
+    assert found["default_job"] == {"median": 2.0, "lower": 1.0, "upper": 3.0}
+
+
 # Its parts.
+
+
+def test_the_default_job_is_a_process_of_its_own_warmed_up_once(tmp_path, monkeypatch):
+    calls, script = tmp_path / "calls", tmp_path / "train.py"
+    script.write_text(f"import sys\nprint(sys.argv[1:3], file=open({str(calls)!r}, 'a'))\n")
+    monkeypatch.setattr(default_job, "TRAIN", script)
+    seconds = default_job.measure_default_job(BenchmarkConfig(rounds=2, device="cpu"), ("size=8",))
+    assert 0 < seconds.lower <= seconds.median <= seconds.upper
+    assert calls.read_text().splitlines() == ["['device=cpu', 'size=8']"] * 3
+
+
+def test_a_default_job_that_fails_says_why(tmp_path, monkeypatch):
+    script = tmp_path / "train.py"
+    script.write_text("import sys\nsys.exit('error: no picture')\n")
+    monkeypatch.setattr(default_job, "TRAIN", script)
+    with pytest.raises(UserError, match="failed: error: no picture"):
+        default_job.measure_default_job(BenchmarkConfig(rounds=1, device="cpu"))
 
 
 def row(name, size, seconds, tile=None):

@@ -3,6 +3,7 @@
 import logging
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -14,8 +15,8 @@ from styletransfer.benchmarking.rows import build_network, job
 from styletransfer.config import BenchmarkConfig
 from styletransfer.errors import UserError
 from styletransfer.images import fit, resize
-from styletransfer.job import prepare
-from styletransfer.optimize import Iterate, stylize
+from styletransfer.job import Job, prepare
+from styletransfer.optimize import Callback, Iterate, Result, stylize
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +30,8 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
     The target is the lowest objective that the plain loop met, and its time the time until then:
     without a line search its last evaluation need not be its best. Loading the network and the
     pictures is counted for neither; making the targets is counted for the job alone. The job's
-    pictures are kept while it runs and judged afterwards, so that judging costs it no time.
+    pictures are kept while it runs and judged afterwards, so that judging costs it no time. Where
+    precision=auto is not float32, the job is run in float32 as well.
 
     Args:
         config: `quality_size`, `quality_steps` and `steps`.
@@ -65,19 +67,13 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
             pictures.append((iterate.step, _now(device) - began, iterate.image.float().clone()))
 
     began = _now(device)
-    result = stylize(
-        ready.extractor,
-        ready.mode,
-        ready.content,
-        ready.style,
-        ready.config,
-        callbacks=[keep],
-    )
+    result = _run(ready, [keep])
     seconds = _now(device) - began
-    if result.interrupted:
-        raise KeyboardInterrupt
-    if result.problem is not None:
-        raise UserError(f"the default job gave up: {result.problem}")
+
+    twin: Result | None = None
+    if ready.extractor.dtype != torch.float32:
+        logger.info("default job in float32")
+        twin = _run(prepare(replace(ready.config, precision="float32")))
 
     pictures.append((result.steps, seconds, result.image.to(device)))
     reached: tuple[int, float] | None = None
@@ -88,6 +84,9 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
                 break
         job_final = reference.objective(pictures[-1][2]).item() / SCALE
         plain_final = reference.objective(reference.picture).item() / SCALE
+        float32_final = None
+        if twin is not None:
+            float32_final = reference.objective(twin.image.to(device)).item() / SCALE
     until_best = plain_seconds * best / len(losses)
     return Quality(
         width=content.shape[3],
@@ -103,8 +102,26 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
         job_steps=config.steps,
         job_total_seconds=seconds,
         job_final=job_final,
+        float32_final=float32_final,
         job_precision=str(ready.extractor.dtype).removeprefix("torch."),
     )
+
+
+def _run(ready: Job, callbacks: Sequence[Callback] = ()) -> Result:
+    """Stylise, with every way to end early as an exception."""
+    result = stylize(
+        ready.extractor,
+        ready.mode,
+        ready.content,
+        ready.style,
+        ready.config,
+        callbacks=callbacks,
+    )
+    if result.interrupted:
+        raise KeyboardInterrupt
+    if result.problem is not None:
+        raise UserError(f"the default job gave up: {result.problem}")
+    return result
 
 
 def _now(device: torch.device) -> float:

@@ -81,6 +81,8 @@ class Quality:
         job_steps: planned for the job.
         job_total_seconds: of the whole job.
         job_final: the objective at the job's result.
+        float32_final: the objective at the result of the same job in float32; None where
+            `precision=auto` chose that.
         job_precision: what `precision=auto` chose.
     """
 
@@ -97,6 +99,7 @@ class Quality:
     job_steps: int
     job_total_seconds: float
     job_final: float
+    float32_final: float | None
     job_precision: str
 
 
@@ -111,6 +114,7 @@ class Benchmark:
         growth: row's name -> e in seconds ~ pixels^e, fitted over its sizes.
         skipped: what was left out, and why.
         quality: see `Quality`; None unless asked for.
+        default_job: seconds of `python scripts/train.py`; None unless asked for.
     """
 
     settings: dict[str, str | int | list[int]]
@@ -119,6 +123,7 @@ class Benchmark:
     growth: dict[str, float]
     skipped: list[str]
     quality: Quality | None = None
+    default_job: Spread | None = None
 
 
 def growth(rows: Sequence[Row]) -> dict[str, float]:
@@ -205,6 +210,12 @@ def sentences(benchmark: Benchmark) -> list[str]:
         found.append("Rows called emulated use a precision that this device has no units for.")
     if benchmark.quality is not None:
         found.append(_quality_sentence(benchmark.quality, benchmark.settings))
+        found += _float32_sentence(benchmark.quality)
+    if benchmark.default_job is not None:
+        found.append(
+            "`python scripts/train.py`, with the bundled pictures and network, takes "
+            f"{benchmark.default_job} s, start of the process included."
+        )
     found += [f"Left out: {what}." for what in benchmark.skipped]
     return found
 
@@ -247,3 +258,12 @@ def _quality_sentence(quality: Quality, settings: Mapping[str, str | int | list[
         f"its time (1/{1 / quality.ratio:.1f}), after {quality.job_evaluations} evaluations of its "
         f"own, and ended at {quality.job_final / quality.target:.3f} times that objective."
     )
+
+
+def _float32_sentence(quality: Quality) -> list[str]:
+    if quality.float32_final is None:
+        return []
+    return [
+        f"Its objective at the end is {quality.job_final / quality.float32_final:.3f} times that "
+        "of the same job in float32."
+    ]

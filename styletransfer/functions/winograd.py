@@ -50,7 +50,7 @@ STEP, READ = 4, 6
 ONE = 1
 # Tiles at a time. Every lot packs the kernels again; all tiles at once would take nearly seven
 # times the memory of x.
-TILES = 512
+TILES = 256
 
 
 class WinogradConv(Function):
