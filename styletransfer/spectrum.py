@@ -47,6 +47,6 @@ class Spectrum:
         """Return the picture's shift for one of the coordinates; for gradients, vice versa."""
         waves = fft.rfft2(shift)
         lightness = waves.mean(1, keepdim=True)
-        waves = (waves - lightness).mul_(self.colour_gain).add_(lightness * self.lightness_gain)
+        waves.sub_(lightness).mul_(self.colour_gain).add_(lightness.mul_(self.lightness_gain))
         result: Tensor = fft.irfft2(waves, s=self.size)
         return result
