@@ -18,7 +18,6 @@ from torch import Tensor, fft
 
 from styletransfer.cli import script
 from styletransfer.config import TrainConfig
-from styletransfer.images import resize
 from styletransfer.job import prepare
 from styletransfer.objective import Objective
 from styletransfer.optimize import stylize
@@ -35,8 +34,9 @@ def band(noise: Tensor, low: float, high: float) -> Tensor:
     height, width = noise.shape[2:]
     frequency = torch.hypot(fft.fftfreq(height).unsqueeze(1), fft.rfftfreq(width))
     inside = (low <= frequency) & (frequency < high)
-    waves: Tensor = fft.irfft2(fft.rfft2(noise) * inside, s=(height, width))
-    return waves / waves.norm()
+    waves = fft.irfft2(fft.rfft2(noise) * inside, s=(height, width))
+    result: Tensor = waves / waves.norm()
+    return result
 
 
 def slope(objective: Objective, image: Tensor) -> Tensor:
@@ -44,7 +44,8 @@ def slope(objective: Objective, image: Tensor) -> Tensor:
     leaf = image.clone().requires_grad_()
     objective.evaluate(leaf)
     assert leaf.grad is not None
-    return leaf.grad * leaf.numel()
+    gradient: Tensor = leaf.grad * leaf.numel()
+    return gradient
 
 
 def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
@@ -57,10 +58,11 @@ def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
 def main(config: TrainConfig, folder: Path) -> None:
     """Paint, measure band by band, and print a table."""
     job = prepare(config)
-    image = stylize(job.extractor, job.mode, job.content, job.style, config).image
-    objective = Objective(
-        job.extractor, job.mode, config.objective, resize(job.content, image.shape[2:]), job.style
-    )
+    weight = next(job.extractor.parameters())
+    images = (job.content.to(weight.device), job.style.to(weight.device))
+    image = stylize(job.extractor, job.mode, *images, config, start=job.start).image
+    image = image.to(weight.device)
+    objective = Objective(job.extractor, job.mode, config.objective, *images)
     generator = torch.Generator().manual_seed(config.seed)
     table = Table("cycles per pixel", "lightness", "colour", title="Mean curvature")
     for low, high in pairwise(EDGES):
@@ -69,7 +71,8 @@ def main(config: TrainConfig, folder: Path) -> None:
             noise = torch.randn(image.shape, generator=generator)
             grey = noise.mean(1, keepdim=True).expand_as(noise)
             for name, shift in (("lightness", grey), ("colour", noise - grey)):
-                found[name] += curvature(objective, image, band(shift, low, high)) / SHIFTS
+                wave = band(shift, low, high).to(weight.device)
+                found[name] += curvature(objective, image, wave) / SHIFTS
         table.add_row(f"{low} to {high}", *(f"{mean:.1f}" for mean in found.values()))
     Console().print(table)
 

@@ -4,7 +4,7 @@ L-BFGS begins at every scale as if the objective were equally curved in all dire
 (`python benchmarks/curvature.py`): under VGG-19 the curvature along waves of lightness grows with
 their frequency to the power of 1 to 2, up to 0.2 cycles per pixel, along waves of colour up to less
 than 0.1, and falls beyond. Coordinates divided by the root of the curvature would make all
-directions alike. These go nearly as far: their gain falls as 1 / frequency, which also is how the
+directions alike. These come close: their gain falls as 1 / frequency, which also is how the
 amplitudes of natural images fall (Field 1987, "Relations between the statistics of natural images
 and the response properties of cortical cells"), and then stays. The objective and its minimum are
 what they were; only the way there changes.

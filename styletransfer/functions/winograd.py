@@ -81,13 +81,13 @@ class WinogradConv(Function):
         for top in range(0, height, rows):
             count = min(rows, height - top)
             with without_autocast(x):
-                patches = _patches(_padded(x, top, count))
-                down, across = patches.shape[:2]
-                columns = to_products @ patches.flatten(0, 1)
+                pixels = _padded(x, top, count)
+                columns = to_products @ _patches(pixels)
                 products = _flat(multiply(_channels(columns), weight, groups=READ**2))
                 if bias is not None:
                     products[:, ONE * READ + ONE] += bias
                 results = to_results @ products
+            down, across = pixels.shape[0] // STEP, pixels.shape[1] // STEP
             results = results.view(down, across, STEP, STEP, -1).transpose(1, 2)
             strip = results.reshape(STEP * down, STEP * across, -1)
             strips.append(strip[None, :count, :width].permute(0, 3, 1, 2))
@@ -125,13 +125,14 @@ def _tiles(length: int) -> int:
 
 
 def _patches(pixels: Tensor) -> Tensor:
-    """Return what every tile reads: (4 r + 2, 4 c + 2, C) -> (r, c, 36, C)."""
-    return pixels.unfold(0, READ, STEP).unfold(1, READ, STEP).permute(0, 1, 3, 4, 2).flatten(2, 3)
+    """Return what each of n tiles reads: (4 r + 2, 4 c + 2, C) -> (n, 36, C)."""
+    patches = pixels.unfold(0, READ, STEP).unfold(1, READ, STEP).permute(0, 1, 3, 4, 2)
+    return patches.reshape(-1, READ**2, pixels.shape[2])
 
 
 def _channels(columns: Tensor) -> Tensor:
     """Return (n, 36, C) as one picture of 36 C channels, as channels_last has it."""
-    return columns.flatten(1)[None, :, None].permute(0, 3, 1, 2)
+    return columns.reshape(1, columns.shape[0], 1, -1).permute(0, 3, 1, 2)
 
 
 def _flat(products: Tensor) -> Tensor:
