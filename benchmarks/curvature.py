@@ -17,10 +17,12 @@ from rich.table import Table
 from torch import Tensor, fft
 
 from styletransfer.cli import script
+from styletransfer.comparison.evaluations import evaluate_once
 from styletransfer.config import TrainConfig
 from styletransfer.job import prepare
 from styletransfer.objective import Objective
 from styletransfer.optimize import stylize
+from styletransfer.spectrum import frequencies
 
 # Of the bands, in cycles per pixel; 0.71 is the finest diagonal wave.
 EDGES = (0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.5, 0.71)
@@ -31,27 +33,18 @@ SHIFTS = 4
 
 def band(noise: Tensor, low: float, high: float) -> Tensor:
     """Return the waves of `low` to `high` cycles per pixel in noise (1, 3, H, W), of length 1."""
-    height, width = noise.shape[2:]
-    frequency = torch.hypot(fft.fftfreq(height).unsqueeze(1), fft.rfftfreq(width))
+    frequency = frequencies(noise)
     inside = (low <= frequency) & (frequency < high)
-    waves = fft.irfft2(fft.rfft2(noise) * inside, s=(height, width))
+    waves = fft.irfft2(fft.rfft2(noise) * inside, s=noise.shape[2:])
     result: Tensor = waves / waves.norm()
     return result
 
 
-def slope(objective: Objective, image: Tensor) -> Tensor:
-    """Return the gradient of the objective times the number of the image's values."""
-    leaf = image.clone().requires_grad_()
-    objective.evaluate(leaf)
-    assert leaf.grad is not None
-    gradient: Tensor = leaf.grad * leaf.numel()
-    return gradient
-
-
 def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
-    """Return the second difference of the objective along `shift`, of length 1."""
-    ahead, behind = slope(objective, image + REACH * shift), slope(objective, image - REACH * shift)
-    return float(((ahead - behind) * shift).sum()) / (2 * REACH)
+    """Return the second difference of the objective, times the image's values, along `shift`."""
+    ahead = evaluate_once(objective, image + REACH * shift)
+    behind = evaluate_once(objective, image - REACH * shift)
+    return float(((ahead - behind) * shift).sum()) * image.numel() / (2 * REACH)
 
 
 @script("train")

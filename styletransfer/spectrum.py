@@ -19,6 +19,18 @@ CORNER = 0.02
 LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
 
 
+def frequencies(picture: Tensor) -> Tensor:
+    """Return the cycles per pixel of what rfft2 makes of a picture: (H, W // 2 + 1), 0 to 0.71.
+
+    Args:
+        picture: (1, 3, H, W), of which size, dtype and device are taken.
+    """
+    options = {"dtype": picture.dtype, "device": picture.device}
+    down = fft.fftfreq(picture.shape[2], **options).unsqueeze(1)
+    right = fft.rfftfreq(picture.shape[3], **options)
+    return torch.hypot(down, right)
+
+
 class Spectrum:
     """Maps a shift in these coordinates to one of the picture.
 
@@ -34,10 +46,7 @@ class Spectrum:
 
     def __init__(self, picture: Tensor, exponent: float) -> None:
         self.size = (picture.shape[2], picture.shape[3])
-        options = {"dtype": picture.dtype, "device": picture.device}
-        down = fft.fftfreq(self.size[0], **options).unsqueeze(1)
-        right = fft.rfftfreq(self.size[1], **options)
-        frequency = torch.hypot(down, right)
+        frequency = frequencies(picture)
         lightness = (frequency.clamp(max=LIGHTNESS_LIMIT) + CORNER) ** -exponent
         colour = (frequency.clamp(max=COLOUR_LIMIT) + CORNER) ** -exponent
         mean = lightness.square().mean().sqrt()

@@ -283,11 +283,13 @@ def test_the_default_job_is_measured_when_asked_for(tiny, tmp_path, monkeypatch)
 
 def test_the_default_job_is_a_process_of_its_own_warmed_up_once(tmp_path, monkeypatch):
     calls, script = tmp_path / "calls", tmp_path / "train.py"
-    script.write_text(f"import sys\nprint(sys.argv[1:3], file=open({str(calls)!r}, 'a'))\n")
+    script.write_text(
+        f"import sys\nprint(len(sys.argv), sys.argv[1], file=open({str(calls)!r}, 'a'))\n"
+    )
     monkeypatch.setattr(default_job, "TRAIN", script)
-    seconds = default_job.measure_default_job(BenchmarkConfig(rounds=2, device="cpu"), ("size=8",))
+    seconds = default_job.measure_default_job(BenchmarkConfig(rounds=2, device="cpu"))
     assert 0 < seconds.lower <= seconds.median <= seconds.upper
-    assert calls.read_text().splitlines() == ["['device=cpu', 'size=8']"] * 3
+    assert calls.read_text().splitlines() == ["3 device=cpu"] * 3
 
 
 def test_a_default_job_that_fails_says_why(tmp_path, monkeypatch):

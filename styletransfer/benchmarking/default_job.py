@@ -16,14 +16,13 @@ logger = logging.getLogger(__name__)
 TRAIN = Path(__file__).resolve().parent.parent.parent / "scripts" / "train.py"
 
 
-def measure_default_job(config: BenchmarkConfig, arguments: tuple[str, ...] = ()) -> Spread:
+def measure_default_job(config: BenchmarkConfig) -> Spread:
     """Run `python scripts/train.py` once to warm up, then `rounds` times; return the seconds.
 
     Start and end of the process are included: this is what a person waits.
 
     Args:
         config: `rounds` and `device`.
-        arguments: of the script, beside the device.
 
     Raises:
         UserError: the script failed, with its last line.
@@ -32,8 +31,8 @@ def measure_default_job(config: BenchmarkConfig, arguments: tuple[str, ...] = ()
     for number in range(1 + config.rounds):
         logger.info("scripts/train.py: %d of %d", number + 1, 1 + config.rounds)
         with tempfile.TemporaryDirectory() as folder:
-            command = [sys.executable, str(TRAIN), f"device={config.device}", *arguments]
-            command.append(f"hydra.run.dir={folder}/run")
+            arguments = [f"device={config.device}", f"hydra.run.dir={folder}/run"]
+            command = [sys.executable, str(TRAIN), *arguments]
             began = time.perf_counter()
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             seconds.append(time.perf_counter() - began)
