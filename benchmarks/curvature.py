@@ -17,12 +17,12 @@ from rich.table import Table
 from torch import Tensor, fft
 
 from styletransfer.cli import script
-from styletransfer.comparison.evaluations import evaluate_once
+from styletransfer.commands.compare.evaluations import evaluate_once
 from styletransfer.config import TrainConfig
-from styletransfer.job import prepare
-from styletransfer.objective import Objective
-from styletransfer.optimize import stylize
-from styletransfer.spectrum import frequencies
+from styletransfer.objective.whole import Objective
+from styletransfer.optimize.job import prepare
+from styletransfer.optimize.preconditioner import frequencies
+from styletransfer.optimize.run import stylize
 
 # Of the bands, in cycles per pixel; 0.71 is the finest diagonal wave.
 EDGES = (0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.5, 0.71)

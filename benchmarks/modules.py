@@ -20,7 +20,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.benchmark import Timer
 
-from styletransfer.functions import Linear, ReLU, gram_matrix, linear, relu, style_tap
+from styletransfer.functions import gram_matrix, style_tap
+from styletransfer.lessons import Linear, ReLU, linear, relu
 
 MODULE = "module / function"
 OURS = "ours / autograd's"

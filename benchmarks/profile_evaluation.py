@@ -19,9 +19,9 @@ from torch.profiler import ProfilerActivity, profile
 
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features, deploy
-from styletransfer.losses import get_loss_mode
-from styletransfer.memory.heap import keep_freed_memory
-from styletransfer.objective import Objective
+from styletransfer.modes import get_loss_mode
+from styletransfer.objective.whole import Objective
+from styletransfer.system.heap import keep_freed_memory
 
 # Parts of operators' names, as the profiler has them, by what they are here for.
 KINDS = {

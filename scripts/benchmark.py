@@ -17,10 +17,10 @@ on a quiet machine, and copy results that are meant to be kept into benchmarks/r
 import importlib.util
 from pathlib import Path
 
-from styletransfer.benchmark import benchmark
-from styletransfer.benchmarking.reference import MakeReference
-from styletransfer.benchmarking.report import sentences, table
 from styletransfer.cli import script
+from styletransfer.commands.benchmark.reference import MakeReference
+from styletransfer.commands.benchmark.report import sentences, table
+from styletransfer.commands.benchmark.run import benchmark
 from styletransfer.config import BenchmarkConfig
 
 PLAIN = Path(__file__).resolve().parent.parent / "benchmarks" / "plain.py"

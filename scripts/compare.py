@@ -8,8 +8,8 @@ land in the run folder as comparison.json, comparison.md and comparison.png.
 from pathlib import Path
 
 from styletransfer.cli import script
-from styletransfer.compare import compare
-from styletransfer.comparison.report import sentences, table
+from styletransfer.commands.compare.report import sentences, table
+from styletransfer.commands.compare.run import compare
 from styletransfer.config import CompareConfig
 
 

@@ -7,8 +7,8 @@ Interrupted, it goes on where it ended when the same command is given again. The
 from pathlib import Path
 
 from styletransfer.cli import script
+from styletransfer.commands.distill.run import distill
 from styletransfer.config import DistillConfig
-from styletransfer.distillation.run import distill
 
 
 @script("distill")

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from styletransfer.cli import script
+from styletransfer.commands.judge.run import NETWORKS, evaluate, gap_closed
 from styletransfer.config import EvaluateConfig
-from styletransfer.evaluate import NETWORKS, evaluate, gap_closed
 
 
 @script("evaluate_features")

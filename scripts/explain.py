@@ -9,8 +9,8 @@ from pathlib import Path
 from rich.console import Console
 
 from styletransfer.cli import script
+from styletransfer.commands.explain.run import explain
 from styletransfer.config import TrainConfig
-from styletransfer.explain import explain
 
 
 @script("explain")

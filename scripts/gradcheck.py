@@ -11,8 +11,8 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from styletransfer.functions.cases import cases
-from styletransfer.functions.checks import STEP, Case, Outcome, check, check_in_float32
+from styletransfer.lessons.cases import cases
+from styletransfer.lessons.checks import STEP, Case, Outcome, check, check_in_float32
 
 
 def main() -> int:

@@ -8,11 +8,11 @@ would be done, with estimated memory and time, and writes nothing.
 from pathlib import Path
 
 from styletransfer.cli import script
+from styletransfer.commands.train.run import train
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.job import prepare
-from styletransfer.plan import plan
-from styletransfer.train import train
+from styletransfer.optimize.job import prepare
+from styletransfer.optimize.plan import plan
 
 
 @script("train")

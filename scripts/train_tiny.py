@@ -10,7 +10,7 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from styletransfer.functions.tiny import largest_difference, train_tiny
+from styletransfer.lessons.tiny import largest_difference, train_tiny
 
 
 def main() -> None:

@@ -24,10 +24,10 @@ from styletransfer.config import (
     EvaluateConfig,
     TrainConfig,
 )
-from styletransfer.devices import state_float32
 from styletransfer.errors import UserError
-from styletransfer.memory.free import is_shortage
-from styletransfer.memory.heap import keep_freed_memory
+from styletransfer.system.devices import state_float32
+from styletransfer.system.heap import keep_freed_memory
+from styletransfer.system.memory import is_shortage
 
 P = ParamSpec("P")
 

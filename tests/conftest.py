@@ -8,8 +8,8 @@ import pytest
 import torch
 from helpers import picture, tiny_network
 
-from styletransfer import images
 from styletransfer.features import FeatureExtractor, vgg
+from styletransfer.pictures import images
 
 # Tiny tensors gain nothing from threads, and the last bits depend on their number.
 torch.set_num_threads(1)

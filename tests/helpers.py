@@ -1,6 +1,7 @@
 """What several test files share."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -8,9 +9,10 @@ from torch import Tensor
 
 from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, vgg
-from styletransfer.losses import LOSS_MODES, get_loss_mode
-from styletransfer.objective import Losses, Objective
+from styletransfer.modes import LOSS_MODES, get_loss_mode
+from styletransfer.objective.whole import Losses, Objective
 
+ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
 
 

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 import torch
+from helpers import ROOT
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from styletransfer import cli
 from styletransfer.config import TrainConfig
 from styletransfer.features import build_features
-from styletransfer.job import check_taps
-from styletransfer.losses import get_loss_mode
 from styletransfer.losses.functional import content_loss, gram_matrix, style_loss
-from styletransfer.objective import layer_weights
-from styletransfer.schedule import check_run
+from styletransfer.modes import get_loss_mode
+from styletransfer.objective.whole import layer_weights
+from styletransfer.optimize.job import check_taps
+from styletransfer.optimize.schedule import check_run
 
-ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 

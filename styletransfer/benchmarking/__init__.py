@@ -1,1 +1,0 @@
-"""The parts of `styletransfer.benchmark`: the plain loop, memory, quality, report and picture."""

@@ -1,0 +1,1 @@
+"""One room per command of the console; none knows another."""

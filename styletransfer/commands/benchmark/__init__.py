@@ -1,0 +1,1 @@
+"""`benchmark`: time and memory against the plain loop."""

@@ -1,0 +1,188 @@
+"""Which evaluations are measured at a size, and how each is made."""
+
+import copy
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from styletransfer.commands.compare.evaluations import evaluate_once
+from styletransfer.config import BenchmarkConfig, StyleTransferConfig
+from styletransfer.features import FeatureExtractor, build_features, deploy
+from styletransfer.modes import LOSS_MODES, get_loss_mode
+from styletransfer.objective.tiled import TiledObjective, smallest_tile
+from styletransfer.objective.whole import Objective, tapped_layers
+from styletransfer.optimize.job import load_pictures
+from styletransfer.optimize.layout import USABLE
+from styletransfer.optimize.memory import estimate
+from styletransfer.pictures.images import resize
+from styletransfer.system.devices import PRECISIONS, choose_precision
+from styletransfer.system.memory import free_bytes, readable
+
+# The only mode that can work in tiles, and the only one measured above `plain_up_to`.
+CLOSED_FORM = "autograd_function"
+# The largest tile that is chosen by itself, in pixels.
+LARGEST_TILE = 1024
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to evaluate the objective.
+
+    Attributes:
+        mode: name of a loss mode.
+        precision: of the network.
+        tile: side in pixels, or None for the whole picture at once.
+    """
+
+    mode: str
+    precision: str
+    tile: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Such as "autograd_function bfloat16 tiled"."""
+        return f"{self.mode} {self.precision}" + ("" if self.tile is None else " tiled")
+
+
+def candidates(
+    config: BenchmarkConfig, network: FeatureExtractor, size: int, device: torch.device
+) -> tuple[list[Candidate], list[str]]:
+    """Return what is measured at a side of `size` pixels beside the plain loop, and what is not.
+
+    Up to `plain_up_to` that is every loss mode in every precision. Above it only the closed form,
+    in the precision that precision=auto means, if it is among those asked for; and the whole
+    picture at once only where it should fit the memory that is free.
+    """
+    found: list[Candidate] = []
+    skipped: list[str] = []
+    precisions, modes = config.precisions, list(LOSS_MODES)
+    small = size <= config.plain_up_to
+    if not small:
+        auto = choose_precision("auto", device)
+        precisions = [name for name in precisions if PRECISIONS[name] == auto] or precisions
+        modes = [CLOSED_FORM]
+        skipped.append(f"plain and slower rows at {size}, above plain_up_to={config.plain_up_to}")
+    for precision in precisions:
+        for mode in modes:
+            whole = Candidate(mode, precision)
+            needed = 0.0 if small else _memory(config, network, whole, size)
+            if needed <= USABLE * free_bytes(device):
+                found.append(whole)
+            else:
+                skipped.append(f"{whole.name} at {size}, which would need {readable(needed)}")
+        tile = tile_at(config, network, size)
+        if tile < size:
+            found.append(Candidate(CLOSED_FORM, precision, tile))
+        else:
+            skipped.append(f"{CLOSED_FORM} {precision} tiled at {size}, a single tile")
+    return found, skipped
+
+
+def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> int:
+    """Return the side of a tile in pixels: `config.tile`, or half the picture's up to a bound."""
+    if config.tile:
+        return config.tile
+    stride = smallest_tile(network, config.objective)
+    return max(stride, min(size // 2, LARGEST_TILE) // stride * stride)
+
+
+def build_network(config: BenchmarkConfig, device: torch.device) -> FeatureExtractor:
+    """Return the network in float32 up to its deepest tap.
+
+    Raises:
+        UserError: see `build_features` and `layer_weights`.
+    """
+    taps = tapped_layers(config.objective)
+    network = build_features(config.features, config.seed).ended_at(taps).to(device)
+    return network.to(memory_format=torch.channels_last)
+
+
+def in_precision(network: FeatureExtractor, precision: str) -> FeatureExtractor:
+    """Return a copy of `network`, ready to be evaluated."""
+    device = next(network.layers.parameters()).device
+    return deploy(copy.deepcopy(network), device, PRECISIONS[precision])
+
+
+def job(config: BenchmarkConfig, size: int) -> StyleTransferConfig:
+    """Return the default job of this size, with the benchmark's pictures, network and weights."""
+    return StyleTransferConfig(
+        content=config.content,
+        style=config.style,
+        size=size,
+        steps=config.steps,
+        device=config.device,
+        seed=config.seed,
+        features=config.features,
+        optimizer=config.optimizer,
+        objective=config.objective,
+    )
+
+
+def squares(config: BenchmarkConfig, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return the middle of both pictures, (1, 3, size, size) each, float32.
+
+    Raises:
+        UserError: see `load_pictures`.
+    """
+    content, style = load_pictures(job(config, size))
+    return _square(content.rgb, size).to(device), _square(style, size).to(device)
+
+
+def evaluation(
+    config: BenchmarkConfig,
+    candidate: Candidate,
+    network: FeatureExtractor,
+    content: Tensor,
+    style: Tensor,
+) -> Callable[[], Tensor]:
+    """Return a call that evaluates once and returns the gradient; it holds nothing else back.
+
+    Args:
+        config: layers and weights.
+        candidate: how.
+        network: in the candidate's precision.
+        content: (1, 3, H, W), sRGB in [0, 1].
+        style: (1, 3, h, w), sRGB in [0, 1].
+    """
+    dtype = torch.float64 if network.dtype == torch.float64 else torch.float32
+    content, style = content.to(dtype), style.to(dtype)
+    image, mode = middle(content, style), get_loss_mode(candidate.mode)
+    if candidate.tile is None:
+        whole = Objective(network, mode, config.objective, content, style)
+        return functools.partial(evaluate_once, whole, image)
+    tiled = TiledObjective(network, mode, config.objective, content, style, candidate.tile)
+    return functools.partial(_evaluate_tiled, tiled, image)
+
+
+def middle(content: Tensor, style: Tensor) -> Tensor:
+    """Return the mean of two squares: a picture at which no loss is 0."""
+    return (content + style) / 2
+
+
+def _evaluate_tiled(objective: TiledObjective, image: Tensor) -> Tensor:
+    leaf = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
+    objective.evaluate(leaf)
+    assert leaf.grad is not None
+    return leaf.grad
+
+
+def _square(image: Tensor, size: int) -> Tensor:
+    height, width = image.shape[2:]
+    side = min(height, width)
+    top, left = (height - side) // 2, (width - side) // 2
+    return resize(image[..., top : top + side, left : left + side], (size, size))
+
+
+def _memory(
+    config: BenchmarkConfig, network: FeatureExtractor, candidate: Candidate, size: int
+) -> float:
+    """Return the estimated bytes of one evaluation, its targets included."""
+    run = replace(job(config, size), optimizer=config.optimizer)
+    # The estimate goes by the parameters' dtype; on "meta" a cast copies nothing.
+    cast = copy.deepcopy(network).to("meta").to(PRECISIONS[candidate.precision])
+    mode = get_loss_mode(candidate.mode)
+    square = (size, size)
+    return estimate(cast, mode, run, square, square, candidate.tile, history=0).total

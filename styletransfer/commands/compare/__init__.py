@@ -1,0 +1,1 @@
+"""`compare`: one job under every loss mode, side by side."""

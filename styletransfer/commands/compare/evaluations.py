@@ -1,0 +1,108 @@
+"""What a single evaluation does under each loss mode: its gradient, its calls of backward."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from styletransfer.modes import LOSS_MODES, LossMode
+from styletransfer.objective.whole import Objective
+from styletransfer.optimize.job import Job
+from styletransfer.pictures.images import fit, resize
+from styletransfer.system.measure import counted
+
+
+def picture_for(job: Job, image: Tensor) -> Tensor:
+    """Return `image` on the job's device, in the dtype of its pictures: at least float32."""
+    weight = next(job.extractor.parameters())
+    dtype = torch.float64 if weight.dtype == torch.float64 else torch.float32
+    return image.to(weight.device, dtype)
+
+
+def objective_at(job: Job, mode: LossMode, side: int) -> Objective:
+    """Return the objective that `stylize` minimises at the scale whose longer side is `side`."""
+    content, style = (
+        resize(picture_for(job, image), fit((image.shape[2], image.shape[3]), side))
+        for image in (job.content, job.style)
+    )
+    return Objective(job.extractor, mode, job.config.objective, content, style)
+
+
+def evaluate_once(objective: Objective, image: Tensor) -> Tensor:
+    """Return d(total)/d(image), (1, 3, H, W), and hold nothing else back.
+
+    Args:
+        objective: at the size of the image.
+        image: (1, 3, H, W), sRGB in [0, 1]; left as it is.
+    """
+    leaf = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
+    objective.evaluate(leaf)
+    for term in objective.terms:
+        # It would keep the graph, and with it this leaf.
+        term.module.loss = None  # type: ignore[assignment]
+    assert leaf.grad is not None
+    return leaf.grad
+
+
+def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[str, float]:
+    """Return mode -> the largest relative error of its gradient at any of `points`.
+
+    That is |g - r| / |r| in the Euclidean norm, r being the reference mode's gradient; |g| where r
+    is zero.
+
+    Args:
+        job: in float64, where rounding leaves about 1e-15.
+        reference: name of a loss mode.
+        points: pictures (1, 3, h, w), each of the size of one of the job's scales.
+    """
+    by_side: dict[int, list[Tensor]] = {}
+    for point in points:
+        by_side.setdefault(max(point.shape[2:]), []).append(picture_for(job, point))
+    errors: dict[str, list[float]] = {name: [] for name in LOSS_MODES}
+    for side, pictures in by_side.items():
+        objectives = {name: objective_at(job, mode, side) for name, mode in LOSS_MODES.items()}
+        for picture in pictures:
+            gradients = {name: evaluate_once(each, picture) for name, each in objectives.items()}
+            for name, error in relative_errors(gradients, reference).items():
+                errors[name].append(error)
+    # torch's maximum, unlike Python's, never passes over a NaN.
+    return {
+        name: torch.tensor(found, dtype=torch.float64).max().item()
+        for name, found in errors.items()
+    }
+
+
+def relative_errors(gradients: Mapping[str, Tensor], reference: str) -> dict[str, float]:
+    """Return name -> |g - r| / |r|, or |g| where r is zero; r is the gradient of `reference`."""
+    expected = gradients[reference]
+    norm = expected.norm().item() or 1.0
+    return {name: (each - expected).norm().item() / norm for name, each in gradients.items()}
+
+
+def backward_calls(objective: Objective, image: Tensor) -> int:
+    """Return how often one evaluation at `image` calls `backward` on a tensor."""
+    # Tensor.backward calls torch.autograd.backward, so both are counted, each once.
+    with counted((torch.autograd, "backward")) as calls:
+        evaluate_once(objective, image)
+    return calls.count
+
+
+def fake_backward_entries(objective: Objective, image: Tensor) -> tuple[int, int]:
+    """Return how often the loss modules' own `backward` is entered: by autograd, by the driver.
+
+    Autograd differentiates the sum of the modules' losses, of which everyone's gradient is a part;
+    the driver evaluates the objective.
+
+    Args:
+        objective: under the mode fake_backward.
+        image: (1, 3, H, W), sRGB in [0, 1], of the objective's size.
+    """
+    places = [(kind, "backward") for kind in {type(term.module) for term in objective.terms}]
+    leaf = image.detach().clone().requires_grad_()
+    with counted(*places) as by_autograd:
+        objective.network(leaf)
+        losses = [term.module.loss for term in objective.terms]
+        torch.stack(losses).sum().backward()  # type: ignore[arg-type, no-untyped-call]
+    with counted(*places) as by_driver:
+        evaluate_once(objective, image)
+    return by_autograd.count, by_driver.count

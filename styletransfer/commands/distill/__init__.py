@@ -1,0 +1,1 @@
+"""`distill`: a small network that sees what a large one sees."""

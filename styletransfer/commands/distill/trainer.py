@@ -1,0 +1,197 @@
+"""Distils a wide VGG into a narrow one that has its layout, its tap names and its tapped channels.
+
+Each training step shows teacher and student the same pictures: procedural ones, crops of real
+ones, and pictures that optimisation under the student has produced. The student learns the
+teacher's activations and Gram matrices. Everything random in step k follows from (seed, k) alone,
+so a run that is resumed continues bit for bit.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from styletransfer.commands.distill.inherit import balance, inherit, relative_errors, same_channels
+from styletransfer.commands.distill.replay_buffer import STYLE_TAPS, TAPS, Pool, gram
+from styletransfer.config import DistillConfig
+from styletransfer.errors import UserError
+from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.features.vgg import Widths, build, conv_names, state_keys
+from styletransfer.pictures.crops import Crops
+from styletransfer.system.devices import has_native_bfloat16
+
+# Steps of the generators that are not training steps.
+BALANCE, POOL, HELD_OUT = -1, -2, 2**40
+# Settings that may change between two halves of a run without changing its result.
+FREE_SETTINGS = ("device", "pictures", "teacher", "checkpoint_every")
+ADAM_BETAS = (0.9, 0.99)
+WARMUP_STEPS = 50
+
+
+class Distillation:
+    """One run: a teacher, a student, an optimiser and the pool, advanced step by step.
+
+    Args:
+        teacher: VGG with its trained weights, on the CPU; it is rescaled in place.
+        photos: real pictures (3, H, W) in [0, 1]; may be empty.
+        config: the recipe.
+        device: where to train.
+        state: of an earlier run with the same recipe, from `state_dict`, to go on from.
+
+    Raises:
+        UserError: the state belongs to another recipe.
+    """
+
+    def __init__(
+        self,
+        teacher: FeatureExtractor,
+        photos: list[Tensor],
+        config: DistillConfig,
+        device: torch.device,
+        state: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.config, self.device = config, device
+        if state is not None and state["recipe"] != self._recipe():
+            raise UserError(
+                "the checkpoint belongs to another recipe; give the same settings, "
+                "or another folder with hydra.run.dir=FOLDER"
+            )
+        widths: Widths = config.widths
+        self.low_precision = has_native_bfloat16(device)
+        self.make = Crops(photos, config.photo_share, config.crop)
+        # The first convolution sees the same pixels as the teacher's and is copied exactly.
+        self.compared = [name.replace("conv", "relu") for name in conv_names(widths)[1:]]
+        teacher = teacher.ended_at([self.compared[-1]])
+        generator = self._generator(BALANCE)
+        balance(teacher, self.make(config.batch, generator))
+        if state is None:
+            batches = self._batches(generator)
+            self.student, self.channels = inherit(teacher, widths, batches, config.fit_batches)
+        else:
+            self.student, self.channels = build(widths), dict(state["channels"])
+            self.student.load_state_dict(state["student"])
+        self.teacher = teacher.to(device).to(memory_format=torch.channels_last)
+        if self.low_precision:
+            self.teacher = self.teacher.to(torch.bfloat16)
+        self.student.to(device).to(memory_format=torch.channels_last)
+        self.trained = [p for name, p in self.student.named_parameters() if "conv1_1" not in name]
+        self.optimizer = torch.optim.Adam(self.trained, lr=0.0, betas=ADAM_BETAS)
+        self.step = 0
+        if state is None:
+            self.pool = Pool.start(config.pool, self.make, self._generator(POOL), device)
+        else:
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.pool = Pool(**{key: value.to(device) for key, value in state["pool"].items()})
+            self.step = state["step"]
+
+    def _recipe(self) -> dict[str, Any]:
+        return {k: v for k, v in asdict(self.config).items() if k not in FREE_SETTINGS}
+
+    def _generator(self, step: int) -> torch.Generator:
+        return torch.Generator().manual_seed((self.config.seed + 1) * 10**9 + step)
+
+    def _batches(self, generator: torch.Generator) -> Iterator[Tensor]:
+        while True:
+            yield self.make(self.config.batch, generator)
+
+    def learning_rate(self) -> float:
+        """Return the rate of the current step: a short linear rise, then half a cosine to zero."""
+        warmup = min(WARMUP_STEPS, self.config.steps // 10)
+        rise = min(1.0, (self.step + 1) / (warmup + 1))
+        fall = 0.5 + 0.5 * math.cos(math.pi * self.step / self.config.steps)
+        return self.config.learning_rate * rise * fall
+
+    def advance(self) -> dict[str, Tensor]:
+        """Make one training step and return its losses (detached, 0-d) by name."""
+        config, generator = self.config, self._generator(self.step)
+        own = round(config.batch * config.on_policy)
+        rows = torch.randperm(config.pool, generator=generator)[:own].tolist()
+        images = self.make(config.batch - own, generator).to(self.device)
+        # The pool's optimisation needs gradients of pictures only.
+        self.student.requires_grad_(False)
+        if own:
+            with self._autocast():
+                produced = self.pool.advance(self.student, rows, self.make, generator)
+            images = torch.cat([images, produced])
+        for parameter in self.trained:
+            parameter.requires_grad_(True)
+        losses = self.losses(images)
+        total = losses["features"] + config.gram_weight * losses["gram"]
+        total = total + config.inner_weight * losses["inner"]
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.learning_rate()
+        self.optimizer.zero_grad()
+        total.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        self.step += 1
+        return {name: value.detach() for name, value in losses.items()}
+
+    def losses(self, images: Tensor) -> dict[str, Tensor]:
+        """Return the student's relative errors on images (N, 3, H, W): mean of taps, and each tap.
+
+        "features" and "gram" are means over the taps of style transfer, "inner" is the mean over
+        the narrow layers between them.
+        """
+        images = images.to(memory_format=torch.channels_last)
+        with torch.no_grad():
+            theirs = self.teacher(images, self.compared)
+        with self._autocast():
+            ours = self.student(images, self.compared)
+        for tap in ours:
+            theirs[tap] = same_channels(theirs[tap], self.channels[tap.replace("relu", "conv")])
+        errors = relative_errors(ours, theirs)
+        grams = {
+            f"gram_{tap}": _gram_error(ours[tap], theirs[tap]) for tap in STYLE_TAPS if tap in ours
+        }
+        tapped = [tap for tap in errors if tap in TAPS]
+        inner = [tap for tap in errors if tap not in TAPS]
+        return {
+            "features": torch.stack([errors[tap] for tap in tapped]).mean(),
+            "gram": torch.stack(list(grams.values())).mean(),
+            "inner": torch.stack([errors[tap] for tap in inner]).mean(),
+            **{tap: errors[tap] for tap in tapped},
+            **grams,
+        }
+
+    @torch.no_grad()
+    def held_out(self, batches: int = 4) -> dict[str, float]:
+        """Return the mean losses on procedural pictures never trained on, the same every time."""
+        totals: dict[str, float] = {}
+        make = Crops([], 0.0, self.config.crop)
+        for index in range(batches):
+            fresh = make(self.config.batch, self._generator(HELD_OUT + index)).to(self.device)
+            for name, value in self.losses(fresh).items():
+                totals[name] = totals.get(name, 0.0) + value.item() / batches
+        return totals
+
+    def _autocast(self) -> torch.autocast:
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.low_precision)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that a resumed run needs."""
+        return {
+            "recipe": self._recipe(),
+            "channels": self.channels,
+            "student": self.student.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "pool": vars(self.pool),
+            "step": self.step,
+        }
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the student's tensors in float16 under torchvision's key names, on the CPU."""
+        return {
+            f"{key}.{kind}": getattr(self.student.layers[name], kind).detach().half().contiguous()
+            for name, key in state_keys(self.config.widths).items()
+            for kind in ("weight", "bias")
+        }
+
+
+def _gram_error(ours: Tensor, theirs: Tensor) -> Tensor:
+    """Return ||G_s - G_t||^2 / ||G_t||^2, the mean over the batch."""
+    target = gram(theirs)
+    difference = gram(ours) - target
+    return (difference.square().sum((1, 2)) / target.square().sum((1, 2))).mean()

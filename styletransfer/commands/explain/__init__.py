@@ -1,0 +1,1 @@
+"""`explain`: what autograd does in one evaluation, as a page and a tree."""

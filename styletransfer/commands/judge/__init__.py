@@ -1,0 +1,1 @@
+"""`judge`: how good a feature network is, by VGG-19."""

@@ -1,0 +1,1 @@
+"""`train`: two pictures in, a pastiche out."""

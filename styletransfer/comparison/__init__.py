@@ -1,1 +1,0 @@
-"""The parts of `styletransfer.compare`: measured evaluations, the report and the picture."""

@@ -1,1 +1,0 @@
-"""The parts of `styletransfer.explain`: facts about one evaluation, and drawings of them."""

@@ -1,0 +1,117 @@
+"""The points at which each Function is checked: varied shapes, layouts and missing inputs."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from styletransfer.functions.content_tap import content_tap
+from styletransfer.functions.gram import gram_matrix
+from styletransfer.functions.max_pool import max_pool
+from styletransfer.functions.style_tap import style_tap
+from styletransfer.functions.winograd import transform_kernels, winograd_conv
+from styletransfer.lessons.checks import Case
+from styletransfer.lessons.global_max_pool import global_max_pool
+from styletransfer.lessons.linear import linear
+from styletransfer.lessons.relu import relu
+from styletransfer.lessons.scale import scale
+
+# A corner (relu at 0, a tie of maxima) has no derivative; stay this far from it.
+MARGIN = 0.1
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Seeded float64 leaves that require grad."""
+
+    seed: int
+    generator: torch.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "generator", torch.Generator().manual_seed(self.seed))
+
+    def __call__(self, *shape: int) -> Tensor:
+        """Return a leaf of normal values."""
+        return self._normal(shape).requires_grad_()
+
+    def away_from_zero(self, *shape: int) -> Tensor:
+        """Return a leaf of values of both signs, none within MARGIN of zero."""
+        x = self._normal(shape)
+        return (x + MARGIN * x.sign()).requires_grad_()
+
+    def all_different(self, *shape: int) -> Tensor:
+        """Return a leaf of values that lie at least MARGIN apart from each other."""
+        count = torch.Size(shape).numel()
+        order = torch.randperm(count, generator=self.generator).double()
+        return ((order - count / 2) * MARGIN).view(shape).requires_grad_()
+
+    def _normal(self, shape: tuple[int, ...]) -> Tensor:
+        return torch.randn(shape, generator=self.generator, dtype=torch.float64)
+
+
+def channels_last(x: Tensor) -> Tensor:
+    """Return a leaf with the same values, stored channels_last."""
+    return x.detach().contiguous(memory_format=torch.channels_last).requires_grad_()
+
+
+def transposed(x: Tensor) -> Tensor:
+    """Return a leaf with the same values whose memory runs along the first axis."""
+    return x.detach().t().contiguous().t().requires_grad_()
+
+
+def cases(seed: int = 0) -> list[Case]:
+    """Return every Function's cases, plus gram_matrix, on which the style tap stands."""
+    draw = Draw(seed)
+    frozen = draw(2, 3).detach()
+    constants = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
+    return [
+        Case("relu", relu, (draw.away_from_zero(3, 4),)),
+        Case("relu", relu, (channels_last(draw.away_from_zero(2, 3, 2, 2)),), "channels_last"),
+        Case("relu", relu, (draw(0, 3),), "empty"),
+        Case("scale", scale, (draw(4, 3), draw(3))),
+        Case("scale", scale, (draw(4, 3), draw(4, 3))),
+        Case("scale", scale, (channels_last(draw(2, 3, 2, 2)), draw(3, 1, 1)), "channels_last"),
+        Case("scale", scale, (draw(0, 3), draw(3)), "empty"),
+        Case("linear", linear, (draw(4, 3), draw(2, 3), draw(2))),
+        Case("linear", linear, (draw(4, 3), draw(2, 3)), "no bias"),
+        Case("linear", linear, (draw(4, 3), frozen), "frozen weight"),
+        Case("linear", linear, (draw(3), draw(2, 3), draw(2))),
+        Case("linear", linear, (draw(2, 2, 3), draw(2, 3), draw(2))),
+        Case("linear", linear, (transposed(draw(4, 3)), transposed(draw(2, 3))), "transposed"),
+        Case("linear", linear, (draw(0, 3), draw(2, 3), draw(2)), "empty"),
+        Case("global_max_pool", global_max_pool, (draw.all_different(2, 3, 5),)),
+        Case("global_max_pool", global_max_pool, (draw.all_different(2, 3, 2, 2),)),
+        Case(
+            "global_max_pool",
+            global_max_pool,
+            (channels_last(draw.all_different(2, 3, 2, 2)),),
+            "channels_last",
+        ),
+        Case("global_max_pool", global_max_pool, (draw(0, 3, 4),), "empty"),
+        Case("max_pool", max_pool, (draw.all_different(2, 3, 2, 4),)),
+        Case("max_pool", max_pool, (draw.all_different(1, 2, 5, 3),), "odd sides"),
+        Case(
+            "max_pool", max_pool, (channels_last(draw.all_different(1, 3, 2, 4)),), "channels_last"
+        ),
+        Case("winograd_conv", winograd_conv, (draw(1, 2, 5, 3), *constants), "odd sides"),
+        Case(
+            "winograd_conv",
+            winograd_conv,
+            (channels_last(draw(1, 2, 4, 4)), constants[0]),
+            "no bias",
+        ),
+        Case("gram_matrix", gram_matrix, (draw(1, 3, 2, 4),)),
+        Case("style_tap", style_tap, (draw(1, 3, 2, 4), draw(3, 3))),
+        Case("style_tap", style_tap, (draw(1, 1, 3, 2), draw(1, 1)), "one channel"),
+        Case("style_tap", style_tap, (draw(1, 3, 1, 1), draw(3, 3)), "one pixel"),
+        Case(
+            "style_tap", style_tap, (channels_last(draw(1, 3, 2, 4)), draw(3, 3)), "channels_last"
+        ),
+        Case("content_tap", content_tap, (draw(1, 3, 2, 4), draw(1, 3, 2, 4))),
+        Case(
+            "content_tap",
+            content_tap,
+            (channels_last(draw(1, 3, 2, 4)), draw(1, 3, 2, 4)),
+            "channels_last",
+        ),
+    ]

@@ -1,0 +1,98 @@
+"""The PyTorch 0.3 way: a loss module with a method called `backward`.
+
+Autograd knows nothing of that method. `loss.backward()` on a network that holds such modules walks
+the graph of operations and never enters it; only a driver that calls it by hand does. Each call
+walks the trunk below its own tap again, and `retain_graph=True` keeps every saved tensor alive for
+the calls that follow.
+
+The weight sits inside, on the features and on the Gram matrix: MSE(F w, P w) = w^2 MSE(F, P). So
+it acts squared, which is why the 0.3 tutorial's style weight of 1000 and the 0.4 tutorial's of
+1 000 000 name the same objective.
+"""
+
+import math
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from styletransfer.losses.functional import gram_matrix, mean_square
+from styletransfer.modes.mode import LossMode, Term
+
+
+class ContentLoss(nn.Module):
+    """A transparent layer that computes MSE(F w, P w) and can be told to differentiate it.
+
+    Args:
+        target: P, (1, C, H, W); detached and kept as a buffer, already weighted.
+        weight: w, at least 0; acts squared.
+    """
+
+    target: Tensor
+
+    def __init__(self, target: Tensor, weight: float) -> None:
+        super().__init__()
+        self.register_buffer("target", target.detach() * weight)
+        self.weight = weight
+        self.loss: Tensor | None = None
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Keep the loss in `self.loss` and return the features (1, C, H, W) as they came."""
+        self.loss = mean_square(features * self.weight - self.target)
+        return features
+
+    def backward(self, retain_graph: bool = True) -> Tensor:
+        """Differentiate the loss of the last forward; called by the driver, never by autograd."""
+        return _differentiate(self.loss, retain_graph)
+
+
+class StyleLoss(nn.Module):
+    """A transparent layer that computes MSE(G w, A w) and can be told to differentiate it.
+
+    Args:
+        target: A, the style's Gram matrix (C, C); detached and kept as a buffer, already weighted.
+        weight: w, at least 0; acts squared.
+    """
+
+    target: Tensor
+
+    def __init__(self, target: Tensor, weight: float) -> None:
+        super().__init__()
+        self.register_buffer("target", target.detach() * weight)
+        self.weight = weight
+        self.loss: Tensor | None = None
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Keep the loss in `self.loss` and return the features (1, C, H, W) as they came."""
+        gram = gram_matrix(features)
+        self.loss = mean_square(gram * self.weight - self.target.to(gram.dtype))
+        return features
+
+    def backward(self, retain_graph: bool = True) -> Tensor:
+        """Differentiate the loss of the last forward; called by the driver, never by autograd."""
+        return _differentiate(self.loss, retain_graph)
+
+
+def _differentiate(loss: Tensor | None, retain_graph: bool) -> Tensor:
+    if loss is None:
+        raise RuntimeError("backward() was called before forward(): there is no loss yet")
+    loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+    return loss
+
+
+def _drive(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:
+    """Call every module's own `backward`; the gradients add up in the image."""
+    losses = [term.module.backward() for term in terms]  # type: ignore[operator]
+    if prior is not None:
+        prior.backward()  # type: ignore[no-untyped-call]
+    # The last graph is dropped here, not by autograd: nobody ever said retain_graph=False.
+    for term in terms:
+        term.module.loss = None  # type: ignore[assignment]
+    return losses
+
+
+MODE = LossMode(
+    name="fake_backward",
+    content=lambda target, weight: ContentLoss(target, math.sqrt(weight)),
+    style=lambda target, weight: StyleLoss(target, math.sqrt(weight)),
+    differentiate=_drive,
+)

@@ -1,0 +1,1 @@
+"""The losses at one picture and their gradient: whole, or in tiles."""

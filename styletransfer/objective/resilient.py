@@ -1,0 +1,98 @@
+"""An objective that goes on in smaller tiles when memory runs out."""
+
+import logging
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from styletransfer.config import ObjectiveConfig
+from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.modes import LossMode
+from styletransfer.objective.tiled import TiledObjective, smallest_tile
+from styletransfer.objective.whole import Losses, Objective
+from styletransfer.system.memory import is_shortage
+
+logger = logging.getLogger(__name__)
+
+RigidObjective = Objective | TiledObjective
+# Builds the objective of one scale for a tile in pixels, or None for the whole picture.
+Build = Callable[[int | None], RigidObjective]
+
+
+class ElasticObjective:
+    """The objective of one scale, halving its tile whenever memory runs out.
+
+    Args:
+        build: makes the objective, again after each change of the tile.
+        tile: side in pixels to begin with, or None for the whole picture.
+        longest: longer side of the picture in pixels, of which half is the first tile after None.
+        smallest: tiles never become smaller than this; 0 where tiles are out of question.
+
+    Attributes:
+        tile: as it is now.
+        halved: it is smaller than it was asked for.
+    """
+
+    def __init__(self, build: Build, tile: int | None, longest: int, smallest: int) -> None:
+        self.build, self.tile, self.longest, self.smallest = build, tile, longest, smallest
+        self.halved = False
+        self.objective: RigidObjective | None = None
+
+    def evaluate(self, image: Tensor) -> Losses:
+        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
+
+        Args:
+            image: (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad.
+
+        Raises:
+            MemoryError, RuntimeError: memory ran out and the tile cannot be halved any more.
+        """
+        while True:
+            try:
+                if self.objective is None:
+                    self.objective = self.build(self.tile)
+                return self.objective.evaluate(image)
+            except (MemoryError, RuntimeError) as error:
+                smaller = (self.tile or self.longest) // 2
+                if not is_shortage(error) or self.smallest == 0 or smaller < self.smallest:
+                    raise
+            # Only here: the error's traceback held on to the tensors of the failed evaluation.
+            self._shrink(smaller)
+
+    def _shrink(self, tile: int) -> None:
+        if not self.halved:
+            logger.warning(
+                "memory ran out; going on in tiles of %d pixels, or less if need be", tile
+            )
+        self.tile, self.halved, self.objective = tile, True, None
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+
+
+def make_objective(
+    extractor: FeatureExtractor,
+    mode: LossMode,
+    config: ObjectiveConfig,
+    content: Tensor,
+    style: Tensor,
+    tile: int | None,
+) -> ElasticObjective:
+    """Return the objective of one scale: whole or in tiles, and in smaller ones if need be.
+
+    Args:
+        extractor: the frozen network, on the device and in the dtype of the computation.
+        mode: how losses reach the image's gradient; only autograd_function has tiles.
+        config: layers and linear weights.
+        content: (1, 3, H, W), sRGB in [0, 1].
+        style: (1, 3, h, w), sRGB in [0, 1].
+        tile: side in pixels, or None for the whole picture at once.
+    """
+
+    def build(tile: int | None) -> RigidObjective:
+        if tile is None:
+            return Objective(extractor, mode, config, content, style)
+        return TiledObjective(extractor, mode, config, content, style, tile)
+
+    smallest = smallest_tile(extractor, config) if mode.name == "autograd_function" else 0
+    return ElasticObjective(build, tile, longest=max(content.shape[2:]), smallest=smallest)

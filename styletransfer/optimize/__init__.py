@@ -1,0 +1,1 @@
+"""A job and its run: scales, optimiser, steps, memory."""

@@ -1,0 +1,125 @@
+"""From a config to everything that a style transfer needs, loaded and checked."""
+
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from styletransfer.config import StyleTransferConfig
+from styletransfer.errors import UserError
+from styletransfer.features import FeatureExtractor, build_features, deploy
+from styletransfer.modes import LossMode, get_loss_mode
+from styletransfer.objective.whole import check_size, tapped_layers
+from styletransfer.optimize.layout import choose_layout, parse_tile
+from styletransfer.optimize.schedule import check_run, pyramid
+from styletransfer.pictures import images
+from styletransfer.system.devices import choose_device, choose_precision
+from styletransfer.system.memory import free_bytes
+
+logger = logging.getLogger(__name__)
+
+# Enlarging a picture of fewer pixels a side gives a blur: nothing to take content or style from.
+SMALLEST_SIDE = 8
+
+
+@dataclass(frozen=True)
+class Job:
+    """A style transfer, ready to run.
+
+    Attributes:
+        config: what was asked for.
+        extractor: the network, on its device, in its precision.
+        mode: how losses reach the image's gradient.
+        content: (1, 3, H, W), sRGB in [0, 1], H or W equal to `config.size`.
+        alpha: (1, 1, H, W), the content's transparency, or None.
+        style: (1, 3, h, w), sRGB in [0, 1], the longer side at most `config.size`.
+        start: (1, 3, h, w), the picture that `init` names, or None for content, style or noise.
+    """
+
+    config: StyleTransferConfig
+    extractor: FeatureExtractor
+    mode: LossMode
+    content: Tensor
+    alpha: Tensor | None
+    style: Tensor
+    start: Tensor | None
+
+
+def prepare(config: StyleTransferConfig) -> Job:
+    """Load and check everything that `config` names; cheap checks come first.
+
+    Raises:
+        UserError: anything that would make the run fail, in one line.
+    """
+    check_run(config)
+    taps = tapped_layers(config.objective)
+    mode = get_loss_mode(config.loss_mode.name)
+    device = choose_device(config.device)
+    dtype = choose_precision(config.precision, device)
+    if config.output is not None:
+        images.check_writable(config.output)
+    content, style = load_pictures(config)
+    start = None
+    if config.init not in ("content", "style", "noise"):
+        if not os.path.exists(config.init):
+            raise UserError(
+                f"unknown init {config.init!r}; choose content, style, noise or a picture file"
+            )
+        start = images.fill_transparent(images.read(config.init))
+    extractor = build_features(config.features, config.seed)
+    check_taps(extractor, config, content.rgb, style)
+    extractor = deploy(extractor.ended_at(taps), device, dtype)
+    size, style_size = content.size, (style.shape[2], style.shape[3])
+    layout = choose_layout(extractor, mode, config, size, style_size, free_bytes(device))
+    if layout.problem is not None and parse_tile(config.tile) == 0:
+        raise UserError(layout.problem)
+    if layout.problem is not None:
+        logger.warning("%s; trying all the same", layout.problem)
+    return Job(
+        config=config,
+        extractor=extractor,
+        mode=mode,
+        content=images.fill_transparent(content),
+        alpha=content.alpha,
+        style=style,
+        start=start,
+    )
+
+
+def load_pictures(config: StyleTransferConfig) -> tuple[images.Picture, Tensor]:
+    """Return the content picture and the style image (1, 3, h, w), at the pastiche's scale.
+
+    The style's transparent margins are cut off, and its visible colours spread into what
+    transparency is left, so that no invisible colour enters a Gram matrix.
+
+    Raises:
+        UserError: a picture that cannot be read, is fully transparent, or is next to nothing.
+    """
+    content = images.read(config.content)
+    style = images.crop_transparent(images.read(config.style))
+    for picture in (content, style):
+        height, width = picture.size
+        if min(height, width) < SMALLEST_SIDE:
+            raise UserError(
+                f"{picture.name} shows {width} x {height} pixels; each side needs at least "
+                f"{SMALLEST_SIDE}"
+            )
+    content = images.resize_picture(content, config.size)
+    return content, images.fill_transparent(images.resize_picture(style, config.size))
+
+
+def check_taps(
+    extractor: FeatureExtractor, config: StyleTransferConfig, content: Tensor, style: Tensor
+) -> None:
+    """Check that the taps exist and that both pictures reach them at the coarsest scale.
+
+    Raises:
+        UserError: an unknown tap, or a picture that is too small; see `Objective`.
+    """
+    ended = extractor.ended_at(tapped_layers(config.objective))
+    coarsest = pyramid(config.size, config.scales, config.steps)[0]
+    for image, name in ((content, config.content), (style, config.style)):
+        height, width = images.fit((image.shape[2], image.shape[3]), coarsest)
+        check_size(ended, (height, width), Path(name).name)

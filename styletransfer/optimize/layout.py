@@ -1,0 +1,150 @@
+"""How a run is laid out in memory: whole or in tiles, with how much L-BFGS history."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from styletransfer.config import StyleTransferConfig
+from styletransfer.errors import UserError
+from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.modes import LossMode
+from styletransfer.objective.tiled import check_tile, smallest_tile
+from styletransfer.optimize.memory import Memory, Size, estimate
+from styletransfer.pictures.images import fit
+from styletransfer.system.memory import readable
+
+# The share of the free memory that a plan may use: estimates err, and others need some too.
+USABLE = 0.8
+# Smaller tiles are halo more than anything else; before them, L-BFGS's history shrinks.
+SMALL_TILE = 256
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What was chosen for one scale.
+
+    Attributes:
+        tile: side in pixels, or None for the whole picture at once.
+        history: pairs that L-BFGS keeps.
+        memory: estimated.
+        problem: None, or one line saying that not even this may fit, and what would.
+    """
+
+    tile: int | None
+    history: int
+    memory: Memory
+    problem: str | None = None
+
+
+def parse_tile(text: str) -> int | None:
+    """Return the pixels that `config.tile` names; 0 for auto, and None for off.
+
+    Raises:
+        UserError: it is none of these.
+    """
+    text = text.strip().lower()
+    if text == "auto":
+        return 0
+    if text in ("off", "false"):  # YAML reads a bare off as false
+        return None
+    if not text.isdecimal() or int(text) == 0:
+        raise UserError(f"tile={text} must be auto, off or a number of pixels above 0")
+    return int(text)
+
+
+def choose_layout(
+    extractor: FeatureExtractor,
+    mode: LossMode,
+    config: StyleTransferConfig,
+    size: Size,
+    style_size: Size,
+    free: float,
+    limit: int | None = None,
+) -> Layout:
+    """Choose the tile and the history for one scale.
+
+    tile=auto takes the whole picture if it fits, otherwise the largest tile that does, and only
+    with small tiles a shorter history.
+
+    Args:
+        extractor: the network in the dtype of the computation.
+        mode: only autograd_function can work in tiles.
+        config: the tile, the optimiser and the taps.
+        size: (height, width) of the pastiche at this scale.
+        style_size: (height, width) of the style image at this scale.
+        free: bytes of memory that may be used up.
+        limit: the largest tile to consider, in pixels, after a larger one ran out of memory.
+
+    Raises:
+        UserError: a tile that cannot be.
+    """
+    asked = parse_tile(config.tile)
+    if asked:
+        check_tile(extractor, mode, config.objective, asked)
+    tiles = list(_candidates(extractor, mode, config, size, asked, limit))
+    usable, wanted = USABLE * free, config.optimizer.history
+
+    def memory(tile: int | None, history: int) -> Memory:
+        return estimate(extractor, mode, config, size, style_size, tile, history)
+
+    for tile in tiles:
+        if (needed := memory(tile, wanted)).total <= usable:
+            return Layout(tile, wanted, needed)
+    tile, least = tiles[-1], memory(tiles[-1], 1)
+    spare = usable - least.total
+    if spare >= 0 and least.history > 0:
+        history = min(wanted, 1 + int(spare / least.history))
+        return Layout(tile, history, memory(tile, history))
+    # Who named a tile may know better than an estimate.
+    history = wanted if asked != 0 else 1
+    problem = (
+        f"a picture of {size[1]} x {size[0]} pixels with tile={config.tile} needs about "
+        f"{readable(least.total)}, and {readable(usable)} of memory can be used; "
+        + _advice(extractor, mode, config, size, style_size, usable)
+    )
+    return Layout(tile, history, memory(tile, history), problem)
+
+
+def _candidates(
+    extractor: FeatureExtractor,
+    mode: LossMode,
+    config: StyleTransferConfig,
+    size: Size,
+    asked: int | None,
+    limit: int | None,
+) -> Iterator[int | None]:
+    """Yield the tiles to consider, the largest first; None is the whole picture."""
+    if limit is not None:
+        yield min(limit, asked or limit)
+        return
+    if asked:
+        yield None if asked >= max(size) else asked
+        return
+    yield None
+    if asked is None or mode.name != "autograd_function":
+        return
+    stride = smallest_tile(extractor, config.objective)
+    for count in range(2, max(size) + 1):
+        tile = -(-max(size) // (count * stride)) * stride
+        if tile < max(SMALL_TILE, stride):
+            return
+        yield tile
+
+
+def _advice(
+    extractor: FeatureExtractor,
+    mode: LossMode,
+    config: StyleTransferConfig,
+    size: Size,
+    style_size: Size,
+    usable: float,
+) -> str:
+    """Name a size that would fit, to the nearest 5 % below."""
+    side = max(size)
+    while side > SMALL_TILE // 4:
+        side = int(side * 0.95)
+        smaller, style = fit(size, side), fit(style_size, min(side, max(style_size)))
+        *_, tile = _candidates(extractor, mode, config, smaller, 0, None)
+        if estimate(extractor, mode, config, smaller, style, tile, 1).total <= usable:
+            other = " or loss_mode=autograd_function, which can work in tiles"
+            return f"size={side} would fit" + ("" if mode.name == "autograd_function" else other)
+    return "no size would fit; close other programs or raise the limit"

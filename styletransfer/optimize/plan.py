@@ -1,0 +1,148 @@
+"""What a run would do, how much memory and how long it would take, without doing it."""
+
+import time
+from dataclasses import dataclass
+
+import torch
+
+from styletransfer.objective.resilient import make_objective
+from styletransfer.objective.tiled import smallest_tile
+from styletransfer.optimize.descent import Descent
+from styletransfer.optimize.job import Job
+from styletransfer.optimize.layout import choose_layout
+from styletransfer.optimize.memory import Memory, relative_work
+from styletransfer.optimize.schedule import pyramid, share
+from styletransfer.pictures.images import fit
+from styletransfer.system.memory import free_bytes, readable
+
+# Longer side in pixels of the picture on which a few steps are timed.
+CALIBRATION_SIZE = 256
+CALIBRATION_STEPS = 2
+
+
+@dataclass(frozen=True)
+class ScalePlan:
+    """One level of the pyramid.
+
+    Attributes:
+        width: of the picture in pixels.
+        height: of the picture in pixels.
+        steps: to be made at this scale.
+        tile: side in pixels, or None for the whole picture at once.
+        history: pairs that L-BFGS keeps; 0 for another optimiser.
+        memory: estimated peak in bytes, by purpose.
+        seconds: estimated.
+    """
+
+    width: int
+    height: int
+    steps: int
+    tile: int | None
+    history: int
+    memory: Memory
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run before it is made. As a string: a few lines for a person.
+
+    Attributes:
+        scales: coarse to fine.
+        device: where it would run, such as "cpu".
+        precision: of the network, such as "bfloat16".
+        loss_mode: its name.
+        optimizer: its name.
+        free: bytes of memory that the device has left.
+    """
+
+    scales: list[ScalePlan]
+    device: str
+    precision: str
+    loss_mode: str
+    optimizer: str
+    free: float
+
+    @property
+    def memory(self) -> float:
+        """Estimated peak in bytes, above what the loaded process takes."""
+        return max(scale.memory.total for scale in self.scales)
+
+    @property
+    def seconds(self) -> float:
+        """Estimated time of the optimisation."""
+        return sum(scale.seconds for scale in self.scales)
+
+    def __str__(self) -> str:
+        lines = [f"{self.device}, {self.precision}, {self.loss_mode}, {self.optimizer}"]
+        for scale in self.scales:
+            tile = "whole" if scale.tile is None else f"tiles of {scale.tile} px"
+            history = f", history {scale.history}" if scale.history else ""
+            lines.append(
+                f"{scale.width} x {scale.height}: {scale.steps} steps, {tile}{history}, "
+                f"about {readable(scale.memory.total)}, {scale.seconds:.1f} s"
+            )
+        free = "" if self.free == float("inf") else f" of {readable(self.free)} free"
+        lines.append(f"in all about {self.seconds:.1f} s and {readable(self.memory)}{free}")
+        return "\n".join(lines)
+
+
+def plan(job: Job) -> Plan:
+    """Plan a run: choose what it would choose now, and time a few steps on a small picture.
+
+    Nothing is written. The times take every scale's steps to cost as much per pixel as those of
+    the small picture; snapshots and the like are left out.
+    """
+    config, mode = job.config, job.mode
+    weight = next(job.extractor.parameters())
+    free = free_bytes(weight.device)
+    per_pixel = _seconds_per_pixel(job)
+    sides = pyramid(config.size, config.scales, config.steps)
+    scales = []
+    for index, side in enumerate(sides):
+        size, style_size = (
+            fit((image.shape[2], image.shape[3]), side) for image in (job.content, job.style)
+        )
+        layout = choose_layout(job.extractor, mode, config, size, style_size, free)
+        steps = share(config.steps, len(sides), index)
+        work = relative_work(job.extractor, config, size, layout.tile)
+        scales.append(
+            ScalePlan(
+                width=size[1],
+                height=size[0],
+                steps=steps,
+                tile=layout.tile,
+                history=layout.history if config.optimizer.name == "lbfgs" else 0,
+                memory=layout.memory,
+                # Each scale ends with one evaluation more.
+                seconds=per_pixel * size[0] * size[1] * work * (steps + 1),
+            )
+        )
+    return Plan(
+        scales=scales,
+        device=str(weight.device),
+        precision=str(weight.dtype).removeprefix("torch."),
+        loss_mode=mode.name,
+        optimizer=config.optimizer.name,
+        free=free,
+    )
+
+
+def _seconds_per_pixel(job: Job) -> float:
+    """Return the seconds of one step over the pixels of its picture, measured on noise."""
+    weight = next(job.extractor.parameters())
+    dtype = torch.float64 if weight.dtype == torch.float64 else torch.float32
+    least = smallest_tile(job.extractor, job.config.objective)
+    side = max(least, min(job.config.size, CALIBRATION_SIZE))
+    generator = torch.Generator().manual_seed(0)
+    noise = torch.rand(1, 3, side, side, generator=generator).to(weight.device, dtype)
+    objective = make_objective(
+        job.extractor, job.mode, job.config.objective, noise, noise.flip(3), tile=None
+    )
+    descent = Descent(objective, noise.flip(2), job.config.optimizer)
+    began = 0.0
+    for step, (losses, _) in enumerate(descent.run(1 + CALIBRATION_STEPS)):
+        losses.total.item()  # waits for the device
+        if step == 0:
+            began = time.perf_counter()
+    return (time.perf_counter() - began) / CALIBRATION_STEPS / side**2

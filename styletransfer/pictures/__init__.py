@@ -1,0 +1,1 @@
+"""Pictures: read, written, resized, made."""

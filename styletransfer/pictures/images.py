@@ -1,0 +1,247 @@
+"""Image files <-> tensors (1, 3, H, W), float32, sRGB in [0, 1]."""
+
+import io
+import os
+import struct
+import zlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import imagecodecs
+import numpy as np
+import tifffile
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+from torch.nn.functional import avg_pool2d, interpolate
+
+from styletransfer.errors import UserError
+from styletransfer.pictures.decode import decode, srgb_profile
+from styletransfer.system.files import atomic, check_folder
+
+MAX_PIXELS = 2**27
+"""The largest picture read by default: 134 million pixels, 1.6 GB as float32 RGB."""
+
+BIT_DEPTHS = {
+    ".png": (8, 16),
+    ".jpg": (8,),
+    ".jpeg": (8,),
+    ".webp": (8,),
+    ".tif": (16, 8),
+    ".tiff": (16, 8),
+}
+"""Extensions that can be written, each with its bits per sample, the default first."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture in memory."""
+
+    rgb: Tensor
+    """(1, 3, H, W), float32, sRGB in [0, 1], not premultiplied."""
+    alpha: Tensor | None = None
+    """(1, 1, H, W), float32, 0 transparent to 1 opaque; None if the picture holds no alpha."""
+    name: str = "the picture"
+    """What error messages call it: its path, if it was read."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width in pixels."""
+        return self.rgb.shape[2], self.rgb.shape[3]
+
+
+def read(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> Picture:
+    """Read a JPEG, PNG, WebP, TIFF, BMP or GIF file (of several frames or pages, the first).
+
+    8 and 16 bits per sample are kept, grey, palette and CMYK become RGB, an EXIF orientation is
+    applied, and an embedded ICC profile is converted to sRGB (an unusable one is ignored with a
+    warning). Files without a profile are taken to be sRGB.
+
+    Raises:
+        UserError: if the file cannot be read, is no such picture, is damaged, or has more than
+            `max_pixels` pixels.
+    """
+    rgb, alpha = decode(Path(path), max_pixels)
+    return Picture(_to_tensor(rgb), None if alpha is None else _to_tensor(alpha), str(path))
+
+
+def write(
+    path: str | os.PathLike[str],
+    rgb: Tensor,
+    alpha: Tensor | None = None,
+    *,
+    bit_depth: int | None = None,
+) -> None:
+    """Write a picture in the format that the extension names, tagged as sRGB.
+
+    JPEG has quality 95 without chroma subsampling; WebP is lossless, because its lossy mode always
+    subsamples chroma. Alpha is kept, except in JPEG, where the picture is laid on white. Equal
+    pictures give equal bytes. The file appears under its name only when it is complete.
+
+    Args:
+        path: ends in .png, .jpg, .jpeg, .webp, .tif or .tiff; missing folders are created.
+        rgb: (1, 3, H, W), any floating dtype and device; clamped to [0, 1].
+        alpha: (1, 1, H, W), likewise.
+        bit_depth: 8 or 16 bits per sample; by default 16 for TIFF and 8 for the others.
+
+    Raises:
+        UserError: if the extension, the depth or the size does not suit, the picture holds NaN or
+            infinity, or the file cannot be written.
+    """
+    extension, depth = _file_kind(path, bit_depth)
+    given = (rgb,) if alpha is None else (rgb, alpha)
+    layers = torch.cat([layer.detach().to("cpu", torch.float32) for layer in given], dim=1)
+    if not layers.isfinite().all():
+        raise UserError(f"cannot write {path}: the picture holds NaN or infinity")
+    layers = layers.clamp(0.0, 1.0)
+    if alpha is not None and extension in (".jpg", ".jpeg"):
+        layers = 1.0 + layers[:, 3:] * (layers[:, :3] - 1.0)
+    pixels = layers[0].permute(1, 2, 0).numpy()
+    dtype = np.uint8 if depth == 8 else np.uint16
+    samples = np.ascontiguousarray(np.round(pixels * np.iinfo(dtype).max).astype(dtype))
+    try:
+        encoded = _encode(samples, extension)
+    except (OSError, ValueError) as error:
+        height, width, _ = samples.shape
+        raise UserError(
+            f"cannot write {path}: {extension} cannot hold {width} x {height} pixels; use .png"
+        ) from error
+    with atomic(path) as temporary:
+        temporary.write_bytes(encoded)
+
+
+def check_writable(path: str | os.PathLike[str], *, bit_depth: int | None = None) -> None:
+    """Fail before a long run if `write(path, ..., bit_depth=bit_depth)` would fail after it.
+
+    Raises:
+        UserError: for an unknown extension, an unsuitable depth or a folder that takes no file.
+    """
+    _file_kind(path, bit_depth)
+    check_folder(path)
+
+
+def fit(size: tuple[int, int], longer_side: int) -> tuple[int, int]:
+    """Return the (height, width) of the same aspect ratio with this longer side, at least 1 x 1."""
+    scale = longer_side / max(size)
+    return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
+
+
+def resize(image: Tensor, size: tuple[int, int]) -> Tensor:
+    """Resample (N, C, H, W) to height and width `size`: bicubic, antialiased, clamped to [0, 1]."""
+    if image.shape[2:] == size:
+        return image
+    return interpolate(image, size, mode="bicubic", antialias=True).clamp(0.0, 1.0)
+
+
+def resize_picture(picture: Picture, longer_side: int) -> Picture:
+    """Resample a picture to a longer side in pixels.
+
+    Colours are weighted by alpha, so that those hidden under transparent pixels do not bleed into
+    visible ones; fully transparent pixels become black.
+    """
+    size = fit(picture.size, longer_side)
+    if picture.alpha is None or size == picture.size:
+        return replace(picture, rgb=resize(picture.rgb, size))
+    alpha = resize(picture.alpha, size)
+    premultiplied = resize(picture.rgb * picture.alpha, size)
+    visible = alpha.clamp_min(1e-3)  # below a quarter of an 8-bit step the colour does not matter
+    return replace(picture, rgb=(premultiplied / visible).clamp(0.0, 1.0), alpha=alpha)
+
+
+def crop_transparent(picture: Picture) -> Picture:
+    """Cut off the fully transparent margins.
+
+    Raises:
+        UserError: if no pixel is visible.
+    """
+    if picture.alpha is None:
+        return picture
+    seen = picture.alpha[0, 0] > 0
+    if not seen.any():
+        raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
+    rows, columns = (seen.any(dim=side).nonzero().flatten().tolist() for side in (1, 0))
+    box = (..., slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+    return replace(picture, rgb=picture.rgb[box], alpha=picture.alpha[box])
+
+
+def fill_transparent(picture: Picture) -> Tensor:
+    """Paint what is transparent with colours that spread inwards from the visible pixels around it.
+
+    A style's Gram matrix would count transparent pixels as black ones. Here they continue their
+    surroundings instead, and half transparent ones are laid over that continuation; opaque pixels
+    stay as they are. Margins are better cut off first, with `crop_transparent`: a smooth fill is no
+    style.
+
+    Returns:
+        (1, 3, H, W), sRGB in [0, 1].
+
+    Raises:
+        UserError: if no pixel is visible.
+    """
+    if picture.alpha is None:
+        return picture.rgb
+    if not (picture.alpha > 0).any():
+        raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
+    return _spread(picture.rgb * picture.alpha, picture.alpha).clamp(0.0, 1.0)
+
+
+def _spread(premultiplied: Tensor, alpha: Tensor) -> Tensor:
+    """Fill from ever coarser averages of the visible colours (pull-push; Gortler et al. 1996)."""
+    size = alpha.shape[2:]
+    if max(size) == 1:
+        return premultiplied / alpha
+    halves = (avg_pool2d(x, 2, ceil_mode=True) for x in (premultiplied, alpha))
+    behind = interpolate(_spread(*halves), size, mode="bilinear", align_corners=False)
+    return premultiplied + (1.0 - alpha) * behind
+
+
+def _to_tensor(samples: NDArray[np.float32]) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(samples.transpose(2, 0, 1)))[None]
+
+
+def _file_kind(path: str | os.PathLike[str], bit_depth: int | None) -> tuple[str, int]:
+    extension = Path(path).suffix.lower()
+    if extension not in BIT_DEPTHS:
+        raise UserError(
+            f"cannot write {path}: unknown extension '{extension}'; use {', '.join(BIT_DEPTHS)}"
+        )
+    depths = BIT_DEPTHS[extension]
+    if bit_depth not in (None, *depths):
+        raise UserError(
+            f"cannot write {path}: {extension} has no {bit_depth}-bit samples; "
+            f"use {' or '.join(map(str, depths))}"
+        )
+    return extension, bit_depth or depths[0]
+
+
+def _encode(samples: NDArray[Any], extension: str) -> bytes:
+    """Encode (H, W, 3 or 4) uint8 or uint16 samples."""
+    profile = srgb_profile()
+    if extension == ".png" and samples.dtype == np.uint16:  # Pillow writes no 16-bit RGB
+        png = bytes(imagecodecs.png_encode(samples))
+        tag = b"iCCP" + b"sRGB\0\0" + zlib.compress(profile)
+        chunk = struct.pack(">I", len(tag) - 4) + tag + struct.pack(">I", zlib.crc32(tag))
+        return png[:33] + chunk + png[33:]  # behind the signature and IHDR, before the pixels
+    buffer = io.BytesIO()
+    if extension in (".tif", ".tiff"):
+        tifffile.imwrite(
+            buffer,
+            samples,
+            photometric="rgb",
+            extrasamples=["unassalpha"] if samples.shape[2] == 4 else None,
+            compression="zlib",
+            predictor=True,
+            iccprofile=profile,
+            software=False,
+            metadata=None,
+        )
+        return buffer.getvalue()
+    options: dict[str, dict[str, Any]] = {
+        ".png": {"format": "PNG"},
+        ".webp": {"format": "WEBP", "lossless": True, "exact": True},
+    }
+    jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0}
+    Image.fromarray(samples).save(buffer, icc_profile=profile, **options.get(extension, jpeg))
+    return buffer.getvalue()

@@ -1,0 +1,1 @@
+"""The machine: devices, memory, files, measurements."""

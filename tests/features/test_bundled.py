@@ -1,0 +1,83 @@
+"""The feature network that ships with the project."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import ROOT
+
+from styletransfer.commands.train.run import train
+from styletransfer.config import FeaturesConfig, TrainConfig
+from styletransfer.errors import UserError
+from styletransfer.features import build_features, vgg, weights
+from styletransfer.pictures import images
+
+TAPS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu4_2", "relu5_1")
+
+
+@pytest.fixture(scope="module")
+def network() -> vgg.FeatureExtractor:
+    return build_features(FeaturesConfig())
+
+
+@pytest.mark.parametrize(("height", "width"), [(16, 16), (37, 64), (113, 50)])
+def test_taps_have_vgg19s_strides_at_any_size(
+    network: vgg.FeatureExtractor, height: int, width: int
+) -> None:
+    image = torch.rand(1, 3, height, width, generator=torch.Generator().manual_seed(0))
+    features = network(image, TAPS)
+    for tap, channels in zip(TAPS, (64, 128, 256, 512, 192, 512), strict=True):
+        stride = network.stride(tap)
+        assert features[tap].shape == (1, channels, height // stride, width // stride)
+        assert features[tap].isfinite().all()
+        assert features[tap].max() > 0
+
+
+def test_it_tells_pictures_apart(network: vgg.FeatureExtractor) -> None:
+    """A network with dead layers would map everything to the same activations."""
+    pictures = [images.read(path).rgb for path in sorted(ROOT.glob("assets/style/*.jpg"))]
+    crops = torch.cat([images.resize(picture, (64, 64)) for picture in pictures])
+    for feature in network(crops, TAPS).values():
+        spread = (feature - feature.mean(0)).square().mean() / feature.square().mean()
+        assert spread > 0.1
+
+
+def test_the_style_taps_are_as_wide_as_vgg19s() -> None:
+    widths = vgg.widths_of(weights.read_bundled(), "the bundled network")
+    assert [block[0] for block in widths] == [block[0] for block in vgg.WIDTHS["vgg19"]]
+
+
+def test_it_fits_in_the_repository() -> None:
+    assert weights.BUNDLED.stat().st_size <= 8_000_000
+
+
+def test_a_flipped_bit_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = bytearray(weights.BUNDLED.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged = tmp_path / "bundled.safetensors"
+    damaged.write_bytes(content)
+    monkeypatch.setattr(weights, "BUNDLED", damaged)
+    with pytest.raises(UserError, match="missing or damaged"):
+        build_features(FeaturesConfig())
+
+
+def test_the_default_job_lowers_its_loss(tmp_path: Path) -> None:
+    outcome = train(TrainConfig(size=64, steps=12, device="cpu"), tmp_path)
+    losses = [
+        float(line.split('"total": ')[1].split(",")[0].rstrip("}"))
+        for line in (tmp_path / "metrics.jsonl").read_text().splitlines()
+    ]
+    assert outcome.result.losses["total"] < losses[0] / 2
+    assert images.read(outcome.picture).size == (43, 64)
+
+
+def test_the_default_command_runs_offline(tmp_path: Path) -> None:
+    """Without a network: a proxy that nobody listens at."""
+    output = tmp_path / "pastiche.png"
+    command = [sys.executable, "scripts/train.py", "size=48", "steps=2", f"output={output}"]
+    command.append(f"hydra.run.dir={tmp_path}")
+    environment = {"https_proxy": "http://127.0.0.1:9", "PATH": "", "HOME": str(tmp_path)}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    assert images.read(output).size == (32, 48)

@@ -1,0 +1,163 @@
+"""Tiles against the whole picture, in float64: the same losses, the same gradient."""
+
+import pytest
+import torch
+from helpers import gradient, picture, relative_error, tiny_network
+
+from styletransfer.config import ObjectiveConfig
+from styletransfer.errors import UserError
+from styletransfer.features import FeatureExtractor
+from styletransfer.modes import get_loss_mode
+from styletransfer.objective.tiled import TiledObjective
+from styletransfer.objective.tiles import grid
+from styletransfer.objective.whole import Objective
+
+# The layout of VGG-19 with few channels: stride 16 at relu5_1.
+VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))
+# An odd number of convolutions in a block, so that a halo begins at an odd position.
+VGG16 = ((3, 4), (4, 5), (5, 5, 4), (6, 5, 5))
+MODE = get_loss_mode("autograd_function")
+GATYS = ObjectiveConfig(tv_weight=0.1)
+TOLERANCE = 1e-10
+
+
+def both(
+    network: FeatureExtractor,
+    config: ObjectiveConfig,
+    size: tuple[int, int],
+    tile: int,
+    style_size: tuple[int, int] = (50, 71),
+) -> tuple[Objective, TiledObjective]:
+    content, style = picture(1, *size), picture(2, *style_size)
+    return (
+        Objective(network, MODE, config, content, style),
+        TiledObjective(network, MODE, config, content, style, tile),
+    )
+
+
+def check(network, config, size, tile, **sizes):
+    """The losses and the gradients agree, at a picture that is neither content nor style."""
+    whole, tiled = both(network, config, size, tile, **sizes)
+    image = picture(3, *size)
+    expected, actual = (
+        each.evaluate(image.clone().requires_grad_()).as_floats() for each in (whole, tiled)
+    )
+    assert list(actual) == list(expected)
+    assert actual == pytest.approx(expected, rel=TOLERANCE, abs=0)
+    assert relative_error(gradient(tiled, image), gradient(whole, image)) <= TOLERANCE
+
+
+@pytest.mark.parametrize("pooling", ["max", "average"])
+@pytest.mark.parametrize("padding", ["zeros", "replicate"])
+@pytest.mark.parametrize("normalization", ["target", "none"])
+def test_gatys_layers(pooling, padding, normalization):
+    network = tiny_network(VGG19, pooling=pooling, padding=padding)
+    config = ObjectiveConfig(tv_weight=0.1, normalization=normalization)
+    check(network, config, (67, 101), 32)
+
+
+@pytest.mark.parametrize(
+    ("size", "tile"),
+    [
+        ((64, 96), 16),  # nothing is left over
+        ((65, 97), 32),  # one row and one column are left over
+        ((31, 47), 16),  # fifteen are
+        ((16, 111), 16),  # one tile high
+        ((150, 16), 16),
+        ((45, 51), 23),  # rounded down to 16
+        ((45, 51), 45),
+        ((45, 51), 4096),
+        ((160, 151), 64),  # a tile in the middle touches no border
+    ],
+)
+def test_sizes(size, tile):
+    check(tiny_network(VGG19, padding="replicate"), GATYS, size, tile)
+
+
+def test_style_smaller_and_larger_than_a_tile():
+    network = tiny_network(VGG19)
+    for style_size in ((16, 17), (130, 49)):
+        check(network, GATYS, (40, 40), 16, style_size=style_size)
+
+
+@pytest.mark.parametrize("widths", [VGG19, VGG16])
+def test_convolutions_as_taps(widths):
+    """Taps before the ReLU, and a tap in front of another."""
+    config = ObjectiveConfig(
+        content_layers=["conv2_2", "relu2_2", "conv4_2"],
+        style_layers=["conv1_1", "conv1_2", "relu1_2", "conv3_1", "conv4_2"],
+        content_layer_weights=[0.5, 1.0, 2.0],
+    )
+    check(tiny_network(widths, padding="replicate"), config, (77, 45), 16)
+
+
+@pytest.mark.parametrize("deepest", ["pool1", "pool3", "relu4_3"])
+def test_odd_blocks_and_pools_as_taps(deepest):
+    config = ObjectiveConfig(content_layers=[deepest], style_layers=["relu1_1", deepest])
+    check(tiny_network(VGG16), config, (83, 58), 24)
+
+
+def test_no_pool_at_all():
+    config = ObjectiveConfig(content_layers=["conv1_2"], style_layers=["relu1_1"])
+    check(tiny_network(VGG19, padding="replicate"), config, (13, 9), 3)
+    check(tiny_network(VGG19), config, (5, 4), 1)
+
+
+@pytest.mark.parametrize("settings", [{"content_weight": 0.0}, {"style_weight": 0.0}])
+def test_one_kind_of_loss(settings):
+    check(tiny_network(VGG19), ObjectiveConfig(**settings), (49, 66), 32)
+
+
+def test_style_ends_above_content():
+    """Pass one then walks less of the network, with a smaller stride."""
+    config = ObjectiveConfig(content_layers=["relu4_2"], style_layers=["relu2_1"])
+    check(tiny_network(VGG19), config, (59, 61), 8)
+
+
+def test_gradients_add_up():
+    whole, tiled = both(tiny_network(VGG19), GATYS, (40, 35), 16)
+    leaf = picture(3, 40, 35).requires_grad_()
+    tiled.evaluate(leaf)
+    whole.evaluate(leaf)
+    once = gradient(whole, leaf.detach())
+    assert leaf.grad is not None
+    assert relative_error(leaf.grad, 2 * once) <= TOLERANCE
+    assert leaf.grad.is_contiguous()
+
+
+def test_bfloat16_points_the_same_way():
+    network = tiny_network(VGG19).bfloat16().to(memory_format=torch.channels_last)
+    whole, tiled = both(network, GATYS, (64, 64), 32)
+    image = picture(3, 64, 64).float()
+    gradients = [gradient(each, image).flatten() for each in (whole, tiled)]
+    assert torch.cosine_similarity(*gradients, dim=0) > 0.99
+
+
+def test_nothing_is_read_twice_or_left_out():
+    """Every position of every layer is owned by one tile; the halo is what relu5_1 needs."""
+    network = tiny_network(VGG19)
+    layers = network.layers
+    for size in ((255, 400), (272, 256)):
+        tiles = grid(layers, size, 64)
+        for name in layers:
+            stride = network.stride(name)
+            owners = torch.zeros(1, size[0] // stride, size[1] // stride)
+            for tile in tiles:
+                owners[tile.place[name]] += 1
+            assert (owners == 1).all(), name
+    inner = next(tile for tile in grid(layers, (256, 256), 16) if tile.window[1].start == 112 - 70)
+    # 156 pixels across for one position of relu5_1.
+    assert inner.window[1] == slice(112 - 70, 112 + 16 + 70)
+
+
+def test_bad_input():
+    network, image = tiny_network(VGG19), picture(1, 40, 40)
+    with pytest.raises(UserError, match="tile=15 must be at least 16"):
+        TiledObjective(network, MODE, GATYS, image, image, 15)
+    for mode in ("fake_backward", "loss_attribute"):
+        with pytest.raises(UserError, match="loss_mode=autograd_function"):
+            TiledObjective(network, get_loss_mode(mode), GATYS, image, image, 16)
+    with pytest.raises(UserError, match="too small for relu5_1"):
+        TiledObjective(network, MODE, GATYS, image, picture(2, 15, 40), 16)
+    with pytest.raises(UserError, match="unknown tap relu9_1"):
+        TiledObjective(network, MODE, ObjectiveConfig(content_layers=["relu9_1"]), image, image, 16)

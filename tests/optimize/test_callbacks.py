@@ -1,0 +1,156 @@
+"""What watches a run: metrics, snapshots, the progress bar; and what happens when it cannot."""
+
+import errno
+import json
+import logging
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import picture
+
+from styletransfer.errors import UserError
+from styletransfer.objective.whole import Losses
+from styletransfer.optimize.callbacks import (
+    METRICS_BATCH,
+    Metrics,
+    ProgressBar,
+    Snapshots,
+    tolerated,
+)
+from styletransfer.optimize.run import Iterate
+from styletransfer.pictures import images
+
+
+def iterate(step=1, steps=10, loss=0.25, **settings):
+    losses = Losses({"content/relu1_1": torch.tensor(loss), "style/relu1_1": torch.tensor(0.5)})
+    return Iterate(step, steps, 1, 2, losses, picture(height=4, width=6), **settings)
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_metrics_schema(tmp_path):
+    with Metrics(tmp_path / "metrics.jsonl") as metrics:
+        for step in (1, 2):
+            metrics(iterate(step))
+    assert lines_of(tmp_path / "metrics.jsonl") == [
+        {
+            "step": step,
+            "scale": 1,
+            "width": 6,
+            "height": 4,
+            "total": 0.75,
+            "content/relu1_1": 0.25,
+            "style/relu1_1": 0.5,
+        }
+        for step in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize("steps", [0, 1, METRICS_BATCH, METRICS_BATCH + 1, 3 * METRICS_BATCH - 1])
+def test_metrics_miss_no_step(tmp_path, steps):
+    with Metrics(tmp_path / "metrics.jsonl") as metrics:
+        for step in range(1, steps + 1):
+            metrics(iterate(step))
+    assert [line["step"] for line in lines_of(tmp_path / "metrics.jsonl")] == [*range(1, steps + 1)]
+
+
+def test_metrics_keep_what_they_hold_when_a_run_breaks(tmp_path):
+    def interrupted():
+        with Metrics(tmp_path / "metrics.jsonl") as metrics:
+            metrics(iterate())
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert len(lines_of(tmp_path / "metrics.jsonl")) == 1
+
+
+def test_metrics_are_json_even_for_nan(tmp_path):
+    with Metrics(tmp_path / "metrics.jsonl") as metrics:
+        metrics(iterate(loss=float("nan")))
+    text = (tmp_path / "metrics.jsonl").read_text()
+    assert "NaN" not in text
+    assert json.loads(text)["total"] is None
+
+
+def test_metrics_hold_no_pictures(tmp_path):
+    """Twenty pictures of 4096 pixels would be 3 GB."""
+    with Metrics(tmp_path / "metrics.jsonl") as metrics:
+        metrics(iterate())
+        assert not any(isinstance(part, Iterate) for held in metrics.held for part in held)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("steps", [1, METRICS_BATCH, 3 * METRICS_BATCH])
+def test_metrics_on_a_full_disk_say_so_once(caplog, steps):
+    with Metrics(Path("/dev/full")) as metrics:
+        for step in range(1, steps + 1):
+            metrics(iterate(step))
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert "No space left on device; going on without" in caplog.text
+
+
+def test_metrics_need_a_folder(tmp_path):
+    with pytest.raises(OSError, match="No such file"):
+        Metrics(tmp_path / "nowhere" / "metrics.jsonl")
+
+
+def test_snapshots(tmp_path):
+    snapshots = Snapshots(tmp_path / "snapshots", every=3)
+    for step in range(1, 8):
+        snapshots(iterate(step))
+    assert sorted(path.name for path in (tmp_path / "snapshots").iterdir()) == [
+        "step_00003.png",
+        "step_00006.png",
+    ]
+    saved = images.read(tmp_path / "snapshots" / "step_00003.png").rgb
+    assert (saved - picture(height=4, width=6)).abs().max() <= 0.5 / 255 + 1e-6
+
+
+@pytest.mark.parametrize("error", [UserError("cannot write x"), OSError(errno.ENOSPC, "full")])
+def test_a_callback_that_cannot_write_is_left_out(error, caplog):
+    calls = []
+
+    def failing(iterate):
+        calls.append(iterate)
+        raise error
+
+    callback = tolerated(failing)
+    for step in range(1, 5):
+        callback(iterate(step))
+    assert len(calls) == 1
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_other_errors_are_not_swallowed(error):
+    def failing(iterate):
+        raise error
+
+    with pytest.raises(error):
+        tolerated(failing)(iterate())
+
+
+def test_progress_bar_shows_loss_scale_and_size(capsys):
+    with ProgressBar() as bar:
+        bar.bar.mininterval = 0
+        for step in (1, 2):
+            bar(iterate(step, steps=2))
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    for part in ("loss 0.75", "scale 1/2", "6x4", "2/2"):
+        assert part in shown.err
+
+
+def test_progress_bar_reads_the_loss_only_when_it_draws(monkeypatch):
+    reads = []
+    original = torch.Tensor.item
+    monkeypatch.setattr(torch.Tensor, "item", lambda self: reads.append(1) or original(self))
+    with ProgressBar() as bar:
+        bar.bar.mininterval = 1000
+        for step in range(1, 500):
+            bar(iterate(step))
+    assert len(reads) <= 1

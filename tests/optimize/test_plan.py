@@ -1,0 +1,94 @@
+"""The plan of a run, and that it leaves nothing behind."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from helpers import ROOT
+
+from styletransfer.config import FeaturesConfig, LossModeConfig, OptimizerConfig, TrainConfig
+from styletransfer.optimize.job import prepare
+from styletransfer.optimize.plan import plan
+from styletransfer.optimize.run import stylize
+
+SCRIPT = ROOT / "scripts" / "train.py"
+
+
+def job(photos, **settings):
+    content, style = photos
+    defaults = {
+        "content": content,
+        "style": style,
+        "size": 64,
+        "steps": 7,
+        "scales": 2,
+        "device": "cpu",
+        "precision": "float32",
+        "features": FeaturesConfig(name="vgg19", weights="random"),
+    }
+    return prepare(TrainConfig(**(defaults | settings)))
+
+
+def test_the_plan_is_what_a_run_does(tiny_vgg, photos):
+    todo = job(photos)
+    planned = plan(todo)
+    iterates = []
+    stylize(
+        todo.extractor,
+        todo.mode,
+        todo.content,
+        todo.style,
+        todo.config,
+        callbacks=[iterates.append],
+    )
+    sizes = [(each.image.shape[3], each.image.shape[2]) for each in iterates]
+    assert [(s.width, s.height) for s in planned.scales for _ in range(s.steps)] == sizes
+    assert [scale.steps for scale in planned.scales] == [3, 4]
+    assert (planned.device, planned.precision) == ("cpu", "float32")
+    assert (planned.loss_mode, planned.optimizer) == ("autograd_function", "lbfgs")
+    assert 0 < planned.memory < planned.free
+    assert 0 < planned.seconds < 100
+    assert all(scale.tile is None and scale.history == 20 for scale in planned.scales)
+
+
+def test_a_plan_is_told_in_lines(tiny_vgg, photos):
+    lines = str(plan(job(photos, tile="32"))).splitlines()
+    assert lines[0] == "cpu, float32, autograd_function, lbfgs"
+    assert lines[1].startswith("32 x 24: 3 steps, whole, history 20, about ")
+    assert lines[2].startswith("64 x 48: 4 steps, tiles of 32 px, history 20, about ")
+    assert lines[3].startswith("in all about ")
+    assert len(lines) == 4
+
+
+@pytest.mark.parametrize("mode", ["fake_backward", "loss_attribute"])
+def test_other_modes_are_planned_whole(tiny_vgg, photos, mode):
+    settings = {"loss_mode": LossModeConfig(mode), "optimizer": OptimizerConfig("adam", 0.02)}
+    planned = plan(job(photos, **settings))
+    assert all(scale.tile is None and scale.history == 0 for scale in planned.scales)
+    assert all(scale.memory.history == 0 for scale in planned.scales)
+
+
+def test_a_narrow_picture_and_a_small_one(tiny_vgg, photos):
+    assert plan(job(photos, size=22, scales=1)).scales[0].width == 22
+
+
+def test_a_dry_run_writes_nothing(photos, tmp_path):
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    content, style = photos
+    arguments = [f"content={content}", f"style={style}", "size=32", "steps=4", "scales=1"]
+    arguments += ["dry_run=true", "device=cpu", "features=vgg19", "features.weights=random"]
+    arguments += ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1]"]
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), *arguments],
+        cwd=folder,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "32 x 24: 4 steps, whole" in done.stdout
+    assert list(folder.iterdir()) == []
