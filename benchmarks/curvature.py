@@ -1,4 +1,4 @@
-"""How curved the objective is along waves of each frequency: the measurement behind `spectrum.py`.
+"""How curved the objective is along waves of each frequency: what `preconditioner.py` rests on.
 
     python benchmarks/curvature.py features=vgg19 features.weights=FILE precision=float32
 

@@ -18,7 +18,7 @@ from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
-from styletransfer.features import build_features, deploy
+from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.whole import Objective
 from styletransfer.system.heap import keep_freed_memory
@@ -38,7 +38,7 @@ OTHER = "all else"
 def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, float]:
     """Return kind -> median milliseconds of one evaluation at `size` x `size` pixels."""
     network = build_features(FeaturesConfig(name="vgg19", weights="random"), seed=0)
-    network = deploy(network.ended_at(["relu5_1"]), torch.device("cpu"), precision)
+    network = optimize_for_inference(network.ended_at(["relu5_1"]), torch.device("cpu"), precision)
     content, style, image = torch.rand(3, 1, 3, size, size)
     mode = get_loss_mode("autograd_function")
     objective = Objective(network, mode, ObjectiveConfig(), content, style)

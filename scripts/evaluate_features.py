@@ -22,9 +22,9 @@ def main(config: EvaluateConfig, folder: Path) -> None:
     rows = list(verdicts.values())
 
     errors = Table("error under VGG-19, mean over pairs", *NETWORKS)
-    for tap in rows[0]["content"].errors:
-        means = (mean(row[network].errors[tap] for row in rows) for network in NETWORKS)
-        errors.add_row(tap, *(f"{value:.4f}" for value in means))
+    for layer in rows[0]["content"].errors:
+        means = (mean(row[network].errors[layer] for row in rows) for network in NETWORKS)
+        errors.add_row(layer, *(f"{value:.4f}" for value in means))
     gaps = Table("gap closed", *NETWORKS)
     for name, row in verdicts.items():
         gaps.add_row(name, *(f"{gap_closed(row, network):.3f}" for network in NETWORKS))

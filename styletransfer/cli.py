@@ -25,9 +25,9 @@ from styletransfer.config import (
     TrainConfig,
 )
 from styletransfer.errors import UserError
-from styletransfer.system.devices import state_float32
+from styletransfer.system.devices import set_float32_precision
 from styletransfer.system.heap import keep_freed_memory
-from styletransfer.system.memory import is_shortage
+from styletransfer.system.memory import is_out_of_memory
 
 P = ParamSpec("P")
 
@@ -82,7 +82,7 @@ def script(config_name: str) -> Callable[[Callable[[Any, Path], None]], Callable
         @functools.wraps(function)
         def main() -> None:
             keep_freed_memory()
-            state_float32()
+            set_float32_precision()
             if os.environ.get("HYDRA_FULL_ERROR") == "1":
                 run()
                 return
@@ -121,7 +121,7 @@ def friendly(main: Callable[P, None]) -> Callable[P, None]:
             except UserError as error:
                 fail(str(error))
             except (MemoryError, RuntimeError) as error:
-                if not is_shortage(error):
+                if not is_out_of_memory(error):
                     raise
                 fail("there is not enough memory; choose a smaller size")
 

@@ -38,7 +38,7 @@ class LossModeConfig:
 
 @dataclass
 class ObjectiveConfig:
-    """What a good picture is: weighted losses on named taps."""
+    """What a good picture is: weighted losses on named layers."""
 
     content_weight: float = 0.25
     """Linear weight of the content losses."""
@@ -47,11 +47,11 @@ class ObjectiveConfig:
     tv_weight: float = 0.0
     """Linear weight of the squared total variation of the picture."""
     content_layers: list[str] = field(default_factory=lambda: ["relu4_2"])
-    """Taps of the content losses. Default: Gatys et al. 2016."""
+    """Layers of the content losses. Default: Gatys et al. 2016."""
     style_layers: list[str] = field(
         default_factory=lambda: ["relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1"]
     )
-    """Taps of the style losses. Default: Gatys et al. 2016."""
+    """Layers of the style losses. Default: Gatys et al. 2016."""
     content_layer_weights: list[float] = field(default_factory=list)
     """One factor per content layer; empty for 1 each."""
     style_layer_weights: list[float] = field(default_factory=list)
@@ -70,7 +70,7 @@ class OptimizerConfig:
     """L-BFGS: share of the quasi-Newton step. Adam: step size in sRGB units."""
     history: int = 20
     """L-BFGS: pairs of vectors kept; each costs twice the picture's memory."""
-    spectrum: float = 1.0
+    preconditioner: float = 1.0
     """L-BFGS: exponent of the gains that even its coordinates out, see
     `styletransfer/optimize/preconditioner.py`; 0 for the bare pixels of the papers."""
     plateau: float = 0.001
@@ -142,7 +142,7 @@ class DistillConfig:
             [512],
         ]
     )
-    """Channels of the student's convolutions, by block. Default: as wide as VGG-19 at each tap of
+    """Channels of the student's convolutions, by block. Default: as wide as VGG-19 at each layer of
     a style loss, so that its Gram matrices are approximated entry by entry, and narrow between."""
     steps: int = 800
     """Training steps in all; the learning rate falls to zero over them."""
@@ -161,7 +161,7 @@ class DistillConfig:
     gram_weight: float = 0.5
     """Weight of the relative error of Gram matrices beside that of activations."""
     inner_weight: float = 0.2
-    """Weight of the activations between taps."""
+    """Weight of the activations between layers."""
     fit_batches: int = 24
     """Batches for the layer-by-layer fit that training starts from."""
     seed: int = 0

@@ -36,7 +36,7 @@ def relative_error(actual: Tensor, expected: Tensor) -> float:
 
 
 def layers(**settings: Any) -> ObjectiveConfig:
-    """Return an objective on the taps that a tiny network has."""
+    """Return an objective on the layers that a tiny network has."""
     defaults: dict[str, Any] = {
         "content_layers": ["relu2_1"],
         "style_layers": ["relu1_1", "relu2_1"],

@@ -16,7 +16,7 @@ from styletransfer.features import build_features
 from styletransfer.losses.functional import content_loss, gram_matrix, style_loss
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.whole import layer_weights
-from styletransfer.optimize.job import check_taps
+from styletransfer.optimize.job import check_layers
 from styletransfer.optimize.schedule import check_run
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
@@ -95,7 +95,7 @@ def test_presets_are_jobs_that_work(name):
     check_run(config)
     get_loss_mode(config.loss_mode.name)
     large = torch.zeros(1, 3, config.size, config.size)
-    check_taps(build_features(config.features), config, large, large)
+    check_layers(build_features(config.features), config, large, large)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -130,13 +130,13 @@ def test_gatys_weights_are_the_papers_equations():
     config = trained("experiment=gatys_2016")
     content_weights, style_weights = layer_weights(config.objective)
     generator = torch.Generator().manual_seed(0)
-    for (tap, weight), n in zip(style_weights.items(), (64, 128, 256, 512, 512), strict=True):
+    for (layer, weight), n in zip(style_weights.items(), (64, 128, 256, 512, 512), strict=True):
         f, s = torch.randn(2, 1, n, 3, 4, generator=generator, dtype=torch.float64)
         m = 3 * 4
         g, a = (x[0].flatten(1) @ x[0].flatten(1).T for x in (f, s))
         paper = ((g - a) ** 2).sum() / (4 * n**2 * m**2) / 5
         ours = weight * style_loss(f, gram_matrix(s))
-        assert torch.allclose(ours, paper, rtol=1e-12), tap
+        assert torch.allclose(ours, paper, rtol=1e-12), layer
     # The bundled content picture is 600 x 400: 512 x 341 pixels, so 64 x 42 positions at relu4_2.
     f, p = torch.randn(2, 1, 512, 42, 64, generator=generator, dtype=torch.float64)
     paper = 1e-3 * ((f - p) ** 2).sum() / 2

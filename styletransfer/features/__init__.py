@@ -5,10 +5,10 @@ from pathlib import Path
 from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import vgg, weights
-from styletransfer.features.deploy import deploy
 from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.features.inference import optimize_for_inference
 
-__all__ = ["FeatureExtractor", "build_features", "deploy"]
+__all__ = ["FeatureExtractor", "build_features", "optimize_for_inference"]
 
 CHOICES = {
     "pooling": ("max", "average"),

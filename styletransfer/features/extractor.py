@@ -35,7 +35,7 @@ class FeatureExtractor(nn.Module):
 
     Args:
         preprocess: maps sRGB images in [0, 1] to the network's input.
-        layers: layer name -> module, in the order of evaluation. Every name is a tap.
+        layers: layer name -> module, in the order of evaluation.
     """
 
     def __init__(self, preprocess: nn.Module, layers: Mapping[str, nn.Module]) -> None:
@@ -53,21 +53,21 @@ class FeatureExtractor(nn.Module):
         """The dtype in which the layers compute."""
         return next(self.layers.parameters()).dtype
 
-    def ended_at(self, taps: Iterable[str]) -> "FeatureExtractor":
-        """Return the network up to its deepest tap; the layers are shared, not copied.
+    def ended_at(self, layers: Iterable[str]) -> "FeatureExtractor":
+        """Return the network up to the deepest of these layers; they are shared, not copied.
 
         Raises:
-            UserError: a tap is not a layer of this network, or there is none.
+            UserError: a name is no layer of this network, or there is none.
         """
-        return FeatureExtractor(self.preprocess, self._needed(set(taps)))
+        return FeatureExtractor(self.preprocess, self._needed(set(layers)))
 
-    def forward(self, image: Tensor, taps: Iterable[str]) -> dict[str, Tensor]:
-        """Return tap -> activation (N, C, h, w) for an image (N, 3, H, W) in [0, 1].
+    def forward(self, image: Tensor, layers: Iterable[str]) -> dict[str, Tensor]:
+        """Return layer -> activation (N, C, h, w) for an image (N, 3, H, W) in [0, 1].
 
         Raises:
-            UserError: a tap is not a layer of this network, or there is none.
+            UserError: a name is no layer of this network, or there is none.
         """
-        wanted = set(taps)
+        wanted = set(layers)
         features: dict[str, Tensor] = {}
         activation = self.preprocess(image)
         for name, layer in self._needed(wanted).items():
@@ -77,19 +77,19 @@ class FeatureExtractor(nn.Module):
         return features
 
     def _needed(self, wanted: set[str]) -> OrderedDict[str, nn.Module]:
-        """Return the layers up to the deepest of `wanted`, ReLUs in place where no tap sees it.
+        """Return the layers up to the deepest of `wanted`, ReLUs in place where nobody sees it.
 
         The convolution before a ReLU keeps only its input for the backward pass, so overwriting
-        its output loses nothing, unless that output is tapped.
+        its output loses nothing, unless that output is wanted.
         """
         if unknown := sorted(wanted - set(self.layers)):
             raise UserError(
-                f"unknown tap {', '.join(unknown)}; this network has {', '.join(self.layers)}"
+                f"unknown layer {', '.join(unknown)}; this network has {', '.join(self.layers)}"
             )
         if not wanted:
-            raise UserError("no tap was asked for; name at least one content or style layer")
+            raise UserError("no layer was asked for; name at least one content or style layer")
         names = list(self.layers)
-        deepest = max(names.index(tap) for tap in wanted)
+        deepest = max(names.index(name) for name in wanted)
         needed: OrderedDict[str, nn.Module] = OrderedDict()
         for previous, name in zip(["", *names], names[: deepest + 1], strict=False):
             layer = self.layers[name]
@@ -98,11 +98,11 @@ class FeatureExtractor(nn.Module):
             needed[name] = layer
         return needed
 
-    def stride(self, tap: str) -> int:
-        """Return how many image pixels, per axis, one position of `tap` stands for."""
+    def stride(self, layer: str) -> int:
+        """Return how many image pixels, per axis, one position of `layer` stands for."""
         stride = 1
-        for layer in self._needed({tap}).values():
-            stride *= 2 if is_pool(layer) else 1
+        for module in self._needed({layer}).values():
+            stride *= 2 if is_pool(module) else 1
         return stride
 
 

@@ -60,7 +60,7 @@ def transposed(x: Tensor) -> Tensor:
 
 
 def cases(seed: int = 0) -> list[Case]:
-    """Return every Function's cases, plus gram_matrix, on which the style tap stands."""
+    """Return every Function's cases, plus gram_matrix, on which the style layer stands."""
     draw = Draw(seed)
     frozen = draw(2, 3).detach()
     constants = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()

@@ -1,4 +1,4 @@
-"""A real backward: the tap is a `torch.autograd.Function` with two outputs, features and loss.
+"""A real backward: the layer is a `torch.autograd.Function` with two outputs, features and loss.
 
 Here autograd does enter `backward`, because the Function is a node of its graph. The gradient of
 the loss is written in closed form and joined to the features' own gradient in one fused product;
@@ -26,7 +26,7 @@ class ContentLoss(nn.Module):
         self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss` and pass the features (1, C, H, W) through the tap."""
+        """Keep the loss in `self.loss` and pass the features (1, C, H, W) through the layer."""
         tapped, self.loss = content_tap(features, self.target)
         return tapped
 
@@ -46,7 +46,7 @@ class StyleLoss(nn.Module):
         self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss` and pass the features (1, C, H, W) through the tap."""
+        """Keep the loss in `self.loss` and pass the features (1, C, H, W) through the layer."""
         tapped, self.loss = style_tap(features, self.target)
         return tapped
 

@@ -2,8 +2,8 @@
 
 Autograd knows nothing of that method. `loss.backward()` on a network that holds such modules walks
 the graph of operations and never enters it; only a driver that calls it by hand does. Each call
-walks the trunk below its own tap again, and `retain_graph=True` keeps every saved tensor alive for
-the calls that follow.
+walks the trunk below its own layer again, and `retain_graph=True` keeps every saved tensor alive
+for the calls that follow.
 
 The weight sits inside, on the features and on the Gram matrix: MSE(F w, P w) = w^2 MSE(F, P). So
 it acts squared, which is why the 0.3 tutorial's style weight of 1000 and the 0.4 tutorial's of

@@ -12,7 +12,7 @@ class Term:
     """One content or style loss of an objective.
 
     Attributes:
-        name: kind and tap, such as "style/relu1_1".
+        name: kind and layer, such as "style/relu1_1".
         module: the transparent layer; after a forward its `loss` holds a 0-d tensor.
         weight: the linear weight of the loss in the objective.
     """

@@ -11,7 +11,7 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
 from styletransfer.objective.tiled import TiledObjective, smallest_tile
 from styletransfer.objective.whole import Losses, Objective
-from styletransfer.system.memory import is_shortage
+from styletransfer.system.memory import is_out_of_memory
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class ElasticObjective:
                 return self.objective.evaluate(image)
             except (MemoryError, RuntimeError) as error:
                 smaller = (self.tile or self.longest) // 2
-                if not is_shortage(error) or self.smallest == 0 or smaller < self.smallest:
+                if not is_out_of_memory(error) or self.smallest == 0 or smaller < self.smallest:
                     raise
             # Only here: the error's traceback held on to the tensors of the failed evaluation.
             self._shrink(smaller)

@@ -65,7 +65,7 @@ class Stage:
     def forward(self, tiles: list[Tile], inputs: Tensor, visit: Visit) -> Tensor | None:
         """Run all tiles without a graph; return the whole output (1, C, h, w), None for the last.
 
-        Nothing reads the output of the last stage, which for shallow taps would be a large one.
+        Nothing reads the output of the last stage, which for shallow layers would be a large one.
         """
         *_, name = self.layers
         _, rows, columns = tiles[-1].place[name]

@@ -31,7 +31,7 @@ from styletransfer.losses.functional import mean_square, total_variation
 from styletransfer.modes import LossMode
 from styletransfer.objective.stages import Stage, Visit, stages
 from styletransfer.objective.tiles import Tile
-from styletransfer.objective.whole import Losses, check_size, layer_weights, tapped_layers
+from styletransfer.objective.whole import Losses, check_size, layer_weights, loss_layers
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def smallest_tile(extractor: FeatureExtractor, config: ObjectiveConfig) -> int:
     Raises:
         UserError: an unknown tap or no weight; see `layer_weights`.
     """
-    ended = extractor.ended_at(tapped_layers(config))
+    ended = extractor.ended_at(loss_layers(config))
     return ended.stride(list(ended.layers)[-1])
 
 

@@ -117,10 +117,10 @@ def layer_weights(config: ObjectiveConfig) -> tuple[dict[str, float], dict[str, 
             f"unknown objective.normalization {config.normalization!r}; choose target or none"
         )
     _check_weight("tv_weight", config.tv_weight)
-    content = _by_tap(
+    content = _by_layer(
         "content", config.content_weight, config.content_layers, config.content_layer_weights
     )
-    style = _by_tap("style", config.style_weight, config.style_layers, config.style_layer_weights)
+    style = _by_layer("style", config.style_weight, config.style_layers, config.style_layer_weights)
     if not content and not style:
         raise UserError(
             "all content and style weights are 0: nothing to optimise; "
@@ -129,7 +129,7 @@ def layer_weights(config: ObjectiveConfig) -> tuple[dict[str, float], dict[str, 
     return content, style
 
 
-def tapped_layers(config: ObjectiveConfig) -> list[str]:
+def loss_layers(config: ObjectiveConfig) -> list[str]:
     """Return the layers at which the losses act, content before style.
 
     Raises:
@@ -155,7 +155,9 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
         )
 
 
-def _by_tap(kind: str, weight: float, layers: list[str], factors: list[float]) -> dict[str, float]:
+def _by_layer(
+    kind: str, weight: float, layers: list[str], factors: list[float]
+) -> dict[str, float]:
     _check_weight(f"{kind}_weight", weight)
     if factors and len(factors) != len(layers):
         raise UserError(

@@ -12,8 +12,8 @@ from torch import Tensor
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.objective.whole import Losses
-from styletransfer.optimize.preconditioner import Spectrum
-from styletransfer.system.memory import is_shortage
+from styletransfer.optimize.preconditioner import Preconditioner
+from styletransfer.system.memory import is_out_of_memory
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Descent:
     The optimiser moves a point without bounds; the picture is that point clamped to [0, 1]. What
     is minimised is objective(clamp(point)) plus a small pull back to the range, a plain function
     of the point, so that nothing ever moves behind the optimiser's back. The optimiser's own leaf
-    is the shift from the start to the point, for L-BFGS in the coordinates of `Spectrum`.
+    is the shift from the start to the point, for L-BFGS in the coordinates of `Preconditioner`.
 
     Args:
         objective: what to minimise.
@@ -59,9 +59,9 @@ class Descent:
         config: OptimizerConfig,
     ) -> None:
         self.objective, self.config = objective, config
-        self.spectrum: Spectrum | None = None
-        if config.name == "lbfgs" and config.spectrum > 0:
-            self.spectrum = Spectrum(start, config.spectrum)
+        self.preconditioner: Preconditioner | None = None
+        if config.name == "lbfgs" and config.preconditioner > 0:
+            self.preconditioner = Preconditioner(start, config.preconditioner)
         self.start = start.detach()
         # Contiguous: torch's L-BFGS flattens gradients with view(-1).
         self.shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
@@ -131,7 +131,7 @@ class Descent:
     def point(self) -> Tensor:
         """Return where the optimiser is, (1, 3, H, W), not clamped."""
         shift = self.shift.detach()
-        return self.start + (shift if self.spectrum is None else self.spectrum.apply(shift))
+        return self.start + self._precondition(shift)
 
     def _closure(self) -> Tensor:
         point = self.point()
@@ -144,9 +144,12 @@ class Descent:
         count = image.numel()
         gradient = image.grad.mul_(count).masked_fill_(excess != 0, 0)
         gradient = gradient.add_(excess, alpha=RANGE_WEIGHT)
-        self.shift.grad = gradient if self.spectrum is None else self.spectrum.apply(gradient)
+        self.shift.grad = self._precondition(gradient)
         self._seen = losses, image.detach()
         return losses.total * count + RANGE_WEIGHT / 2 * excess.square().sum()
+
+    def _precondition(self, shift: Tensor) -> Tensor:
+        return shift if self.preconditioner is None else self.preconditioner.apply(shift)
 
     def _remember(self, step: int) -> tuple[Losses, Tensor]:
         """Keep the best picture and the running mean without waiting for the device."""
@@ -177,7 +180,7 @@ class Descent:
             return True
         except (MemoryError, RuntimeError) as error:
             kept = len(self.optimizer.state[self.shift].get("old_dirs", []))
-            if not is_shortage(error) or kept < 2:
+            if not is_out_of_memory(error) or kept < 2:
                 raise
         logger.warning("memory ran out; going on with an L-BFGS history of %d", kept // 2)
         self.config = replace(self.config, history=kept // 2)

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
-from styletransfer.features import FeatureExtractor, build_features, deploy
+from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.modes import LossMode, get_loss_mode
-from styletransfer.objective.whole import check_size, tapped_layers
+from styletransfer.objective.whole import check_size, loss_layers
 from styletransfer.optimize.layout import choose_layout, parse_tile
 from styletransfer.optimize.schedule import check_run, pyramid
 from styletransfer.pictures import images
@@ -54,7 +54,7 @@ def prepare(config: StyleTransferConfig) -> Job:
         UserError: anything that would make the run fail, in one line.
     """
     check_run(config)
-    taps = tapped_layers(config.objective)
+    layers = loss_layers(config.objective)
     mode = get_loss_mode(config.loss_mode.name)
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
@@ -69,8 +69,8 @@ def prepare(config: StyleTransferConfig) -> Job:
             )
         start = images.fill_transparent(images.read(config.init))
     extractor = build_features(config.features, config.seed)
-    check_taps(extractor, config, content.rgb, style)
-    extractor = deploy(extractor.ended_at(taps), device, dtype)
+    check_layers(extractor, config, content.rgb, style)
+    extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
     size, style_size = content.size, (style.shape[2], style.shape[3])
     layout = choose_layout(extractor, mode, config, size, style_size, free_bytes(device))
     if layout.problem is not None and parse_tile(config.tile) == 0:
@@ -110,16 +110,16 @@ def load_pictures(config: StyleTransferConfig) -> tuple[images.Picture, Tensor]:
     return content, images.fill_transparent(images.resize_picture(style, config.size))
 
 
-def check_taps(
+def check_layers(
     extractor: FeatureExtractor, config: StyleTransferConfig, content: Tensor, style: Tensor
 ) -> None:
-    """Check that the taps exist and that both pictures reach them at the coarsest scale.
+    """Check that the layers exist and that both pictures reach them at the coarsest scale.
 
     Raises:
-        UserError: an unknown tap, or a picture that is too small; see `Objective`.
+        UserError: an unknown layer, or a picture that is too small; see `Objective`.
     """
-    ended = extractor.ended_at(tapped_layers(config.objective))
+    ended = extractor.ended_at(loss_layers(config.objective))
     coarsest = pyramid(config.size, config.scales, config.steps)[0]
     for image, name in ((content, config.content), (style, config.style)):
-        height, width = images.fit((image.shape[2], image.shape[3]), coarsest)
+        height, width = images.scaled_size((image.shape[2], image.shape[3]), coarsest)
         check_size(ended, (height, width), Path(name).name)

@@ -9,7 +9,7 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
 from styletransfer.objective.tiled import check_tile, smallest_tile
 from styletransfer.optimize.memory import Memory, Size, estimate
-from styletransfer.pictures.images import fit
+from styletransfer.pictures.images import scaled_size
 from styletransfer.system.memory import readable
 
 # The share of the free memory that a plan may use: estimates err, and others need some too.
@@ -68,7 +68,7 @@ def choose_layout(
     Args:
         extractor: the network in the dtype of the computation.
         mode: only autograd_function can work in tiles.
-        config: the tile, the optimiser and the taps.
+        config: the tile, the optimiser and the layers.
         size: (height, width) of the pastiche at this scale.
         style_size: (height, width) of the style image at this scale.
         free: bytes of memory that may be used up.
@@ -142,7 +142,10 @@ def _advice(
     side = max(size)
     while side > SMALL_TILE // 4:
         side = int(side * 0.95)
-        smaller, style = fit(size, side), fit(style_size, min(side, max(style_size)))
+        smaller, style = (
+            scaled_size(size, side),
+            scaled_size(style_size, min(side, max(style_size))),
+        )
         *_, tile = _candidates(extractor, mode, config, smaller, 0, None)
         if estimate(extractor, mode, config, smaller, style, tile, 1).total <= usable:
             other = " or loss_mode=autograd_function, which can work in tiles"

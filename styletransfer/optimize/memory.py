@@ -3,7 +3,7 @@
 Above what the process holds once network and pictures are loaded, that is the sum of:
 
 - the optimisation: PICTURES tensors of the picture's size, and 2 per pair of L-BFGS's history;
-- the targets: the content's features, and a few matrices (C, C) per style tap;
+- the targets: the content's features, and a few matrices (C, C) per style layer;
 - one evaluation: what autograd keeps of the layers, by their actual channels, strides and dtype
   (a ReLU in place adds nothing), plus three tensors of the size of the layer at which backward has
   arrived. Without a graph a layer costs its input and twice its output. In tiles that is taken
@@ -20,7 +20,7 @@ from styletransfer.config import StyleTransferConfig
 from styletransfer.features.extractor import FeatureExtractor, is_pool
 from styletransfer.modes import LossMode
 from styletransfer.objective.stages import Stage, stages
-from styletransfer.objective.whole import layer_weights, tapped_layers
+from styletransfer.objective.whole import layer_weights, loss_layers
 
 # (height, width) in pixels.
 Size = tuple[int, int]
@@ -28,7 +28,7 @@ Size = tuple[int, int]
 # Tensors of the picture's size beside the history: content, style, the scale before, and about ten
 # for the optimiser, by measurement; a running mean, and total variation's in passing.
 PICTURES = 15
-# Of a tap: target, sum, product, difference and the like.
+# Of a layer: target, sum, product, difference and the like.
 GRAMS = 6
 # Reordered weights and the like.
 FIXED = 64 * 2**20
@@ -97,7 +97,7 @@ def estimate(
     Args:
         extractor: the network in the dtype of the computation.
         mode: how losses reach the image's gradient.
-        config: the optimiser and the taps.
+        config: the optimiser and the layers.
         size: of the pastiche.
         style_size: of the style image.
         tile: side in pixels, or None for the whole picture at once.
@@ -141,10 +141,10 @@ def relative_work(
     """
     if tile is None:
         return 1.0
-    taps = tapped_layers(config.objective)
+    layers = loss_layers(config.objective)
     whole = tiled = 0.0
     is_kept = True
-    for stage, costs in reversed(_staged(extractor.ended_at(taps))):
+    for stage, costs in reversed(_staged(extractor.ended_at(layers))):
         tiles = stage.tiles(size, tile)
         is_kept = is_kept and len(tiles) == 1
         work = sum(cost.work for cost in costs)

@@ -11,8 +11,8 @@ from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.layout import choose_layout
 from styletransfer.optimize.memory import Memory, relative_work
-from styletransfer.optimize.schedule import pyramid, share
-from styletransfer.pictures.images import fit
+from styletransfer.optimize.schedule import pyramid, steps_at_scale
+from styletransfer.pictures.images import scaled_size
 from styletransfer.system.memory import free_bytes, readable
 
 # Longer side in pixels of the picture on which a few steps are timed.
@@ -101,10 +101,11 @@ def plan(job: Job) -> Plan:
     scales = []
     for index, side in enumerate(sides):
         size, style_size = (
-            fit((image.shape[2], image.shape[3]), side) for image in (job.content, job.style)
+            scaled_size((image.shape[2], image.shape[3]), side)
+            for image in (job.content, job.style)
         )
         layout = choose_layout(job.extractor, mode, config, size, style_size, free)
-        steps = share(config.steps, len(sides), index)
+        steps = steps_at_scale(config.steps, len(sides), index)
         work = relative_work(job.extractor, config, size, layout.tile)
         scales.append(
             ScalePlan(

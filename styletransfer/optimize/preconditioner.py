@@ -31,7 +31,7 @@ def frequencies(picture: Tensor) -> Tensor:
     return torch.hypot(down, right)
 
 
-class Spectrum:
+class Preconditioner:
     """Maps a shift in these coordinates to one of the picture.
 
     Lightness (the mean of red, green and blue) is multiplied by a gain that depends on its

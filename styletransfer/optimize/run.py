@@ -16,9 +16,15 @@ from styletransfer.objective.resilient import make_objective
 from styletransfer.objective.whole import Losses
 from styletransfer.optimize.descent import ADVICE, Descent
 from styletransfer.optimize.layout import choose_layout
-from styletransfer.optimize.schedule import check_run, enlarge, pyramid, share, starting_picture
-from styletransfer.pictures.images import fit, resize
-from styletransfer.system.memory import free_bytes, is_shortage
+from styletransfer.optimize.schedule import (
+    check_run,
+    enlarge,
+    pyramid,
+    starting_picture,
+    steps_at_scale,
+)
+from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.system.memory import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +104,7 @@ def stylize(
     sides = pyramid(config.size, config.scales, config.steps)
     start = starting_picture(config, content, style) if start is None else start
     start = image = start.to(weight.device, dtype)
-    size = fit((content.shape[2], content.shape[3]), config.size)
+    size = scaled_size((content.shape[2], content.shape[3]), config.size)
     momentum: dict[str, Any] | None = None
     descent: Descent | None = None
     limit: int | None = None
@@ -106,8 +112,8 @@ def stylize(
     done = 0
     try:
         for index, side in enumerate(sides):
-            height, width = fit((content.shape[2], content.shape[3]), side)
-            style_size = fit((style.shape[2], style.shape[3]), side)
+            height, width = scaled_size((content.shape[2], content.shape[3]), side)
+            style_size = scaled_size((style.shape[2], style.shape[3]), side)
             free = free_bytes(weight.device)
             layout = choose_layout(
                 extractor, mode, config, (height, width), style_size, free, limit
@@ -129,7 +135,7 @@ def stylize(
                 replace(config.optimizer, history=layout.history),
             )
             descent.warm_start(momentum)
-            for losses_now, picture in descent.run(share(config.steps, len(sides), index)):
+            for losses_now, picture in descent.run(steps_at_scale(config.steps, len(sides), index)):
                 done += 1
                 iterate = Iterate(done, config.steps, index + 1, len(sides), losses_now, picture)
                 for callback in callbacks:
@@ -149,7 +155,7 @@ def stylize(
         picture = image if descent is None else descent.best_picture()
         return Result(resize(picture, size).float().cpu(), {}, done, interrupted=True)
     except (MemoryError, RuntimeError) as error:
-        if not is_shortage(error):
+        if not is_out_of_memory(error):
             raise
         picture = image if descent is None else descent.best_picture()
         tiles = "" if mode.name == "autograd_function" else " or loss_mode=autograd_function"

@@ -8,7 +8,7 @@ from styletransfer.errors import UserError
 from styletransfer.optimize.layout import parse_tile
 from styletransfer.pictures.images import resize
 
-# The pyramid ends where the longer side would fall below this; VGG's deep taps see little there.
+# The pyramid ends where the longer side would fall below this; VGG's deep layers see little there.
 SMALLEST_SCALE = 128
 
 # Of the detail that a finer scale brings back. Without it losses ended 3 to 14 % higher on three
@@ -39,8 +39,10 @@ def check_run(config: StyleTransferConfig) -> None:
         raise UserError(f"seed={config.seed} must be below 2^63")
     if not 0 <= optimizer.plateau < 1:
         raise UserError(f"optimizer.plateau={optimizer.plateau} must be 0 or more, below 1")
-    if not 0 <= optimizer.spectrum < float("inf"):
-        raise UserError(f"optimizer.spectrum={optimizer.spectrum} must be finite, 0 or more")
+    if not 0 <= optimizer.preconditioner < float("inf"):
+        raise UserError(
+            f"optimizer.preconditioner={optimizer.preconditioner} must be finite, 0 or more"
+        )
     if not 0 < optimizer.learning_rate < float("inf"):
         raise UserError(f"optimizer.learning_rate={optimizer.learning_rate} must be above 0")
     if not 0 <= optimizer.averaging < 1:
@@ -64,7 +66,7 @@ def pyramid(size: int, scales: int, steps: int) -> list[int]:
     return sides[::-1]
 
 
-def share(steps: int, scales: int, index: int) -> int:
+def steps_at_scale(steps: int, scales: int, index: int) -> int:
     """Return the steps of scale `index`: an even share, the remainder going to the finest."""
     return steps // scales + (1 if scales - index <= steps % scales else 0)
 

@@ -122,7 +122,7 @@ def check_writable(path: str | os.PathLike[str], *, bit_depth: int | None = None
     check_folder(path)
 
 
-def fit(size: tuple[int, int], longer_side: int) -> tuple[int, int]:
+def scaled_size(size: tuple[int, int], longer_side: int) -> tuple[int, int]:
     """Return the (height, width) of the same aspect ratio with this longer side, at least 1 x 1."""
     scale = longer_side / max(size)
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
@@ -141,7 +141,7 @@ def resize_picture(picture: Picture, longer_side: int) -> Picture:
     Colours are weighted by alpha, so that those hidden under transparent pixels do not bleed into
     visible ones; fully transparent pixels become black.
     """
-    size = fit(picture.size, longer_side)
+    size = scaled_size(picture.size, longer_side)
     if picture.alpha is None or size == picture.size:
         return replace(picture, rgb=resize(picture.rgb, size))
     alpha = resize(picture.alpha, size)

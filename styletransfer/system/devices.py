@@ -52,7 +52,7 @@ def has_native_bfloat16(device: torch.device) -> bool:
     return bool(capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))
 
 
-def state_float32() -> None:
+def set_float32_precision() -> None:
     """Say what float32 means on CUDA, instead of leaving it to torch's defaults or the environment.
 
     Convolutions use TF32's units: factors rounded to 10 bits, sums in float32. Matrix products,

@@ -46,7 +46,7 @@ def free_bytes(device: torch.device) -> float:
     return max(0.0, min(_available(), *_left_by_groups(), _left_by_ulimit()))
 
 
-def is_shortage(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Tell whether an error means that memory ran out."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True

@@ -121,9 +121,9 @@ BAD = {
     "init is a folder": (["init=folder"], r"folder is a folder"),
     "init is text": (["init=text.jpg"], r"text\.jpg is no JPEG"),
     # Choices.
-    "tap": (
+    "layer": (
         ["objective.style_layers=[relu1_1,relu9_1]"],
-        r"unknown tap relu9_1; this network has conv1_1, relu1_1,",
+        r"unknown layer relu9_1; this network has conv1_1, relu1_1,",
     ),
     "loss mode": (["loss_mode.name=magic"], r"unknown loss mode 'magic'; choose one of fake_back"),
     "loss mode group": (["loss_mode=magic"], r"unknown loss_mode 'magic'; there are autograd_f"),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from styletransfer.commands.distill import run as run_module
 from torch import nn
 
+from styletransfer.commands.distill import run as run_module
 from styletransfer.commands.distill.inherit import balance, choose_channels, inherit
 from styletransfer.commands.distill.replay_buffer import Pool
 from styletransfer.commands.distill.run import distill
@@ -48,22 +48,22 @@ def test_balance_gives_every_relu_unit_energy_and_changes_no_direction() -> None
     teacher, original = small_teacher(), small_teacher()
     batch = pictures(2)
     balance(teacher, batch)
-    taps = ["relu1_1", "relu1_2", "relu2_1", "relu2_2"]
-    before, after = original(batch, taps), teacher(batch, taps)
-    for tap in taps:
-        assert after[tap].square().mean() == pytest.approx(1.0, rel=1e-4)
-        ratio = before[tap].norm() / after[tap].norm()
-        torch.testing.assert_close(after[tap] * ratio, before[tap], rtol=1e-3, atol=1e-4)
+    layers = ["relu1_1", "relu1_2", "relu2_1", "relu2_2"]
+    before, after = original(batch, layers), teacher(batch, layers)
+    for layer in layers:
+        assert after[layer].square().mean() == pytest.approx(1.0, rel=1e-4)
+        ratio = before[layer].norm() / after[layer].norm()
+        torch.testing.assert_close(after[layer] * ratio, before[layer], rtol=1e-3, atol=1e-4)
 
 
 def test_a_student_as_wide_as_its_teacher_inherits_it_whole() -> None:
     teacher = small_teacher()
     batch = pictures(4)
     student, channels = inherit(teacher, [[6, 6], [8, 8]], iter([batch]), 1)
-    taps = ["relu1_2", "relu2_2"]
-    ours, theirs = student(batch, taps), teacher(batch, taps)
-    for tap in taps:
-        error = (ours[tap] - theirs[tap]).square().mean() / theirs[tap].square().mean()
+    layers = ["relu1_2", "relu2_2"]
+    ours, theirs = student(batch, layers), teacher(batch, layers)
+    for layer in layers:
+        error = (ours[layer] - theirs[layer]).square().mean() / theirs[layer].square().mean()
         assert error < 1e-3
     assert channels["conv2_2"].tolist() == list(range(8))
 

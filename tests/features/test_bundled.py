@@ -14,7 +14,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import build_features, vgg, weights
 from styletransfer.pictures import images
 
-TAPS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu4_2", "relu5_1")
+LOSS_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu4_2", "relu5_1")
 
 
 @pytest.fixture(scope="module")
@@ -27,19 +27,19 @@ def test_taps_have_vgg19s_strides_at_any_size(
     network: vgg.FeatureExtractor, height: int, width: int
 ) -> None:
     image = torch.rand(1, 3, height, width, generator=torch.Generator().manual_seed(0))
-    features = network(image, TAPS)
-    for tap, channels in zip(TAPS, (64, 128, 256, 512, 192, 512), strict=True):
-        stride = network.stride(tap)
-        assert features[tap].shape == (1, channels, height // stride, width // stride)
-        assert features[tap].isfinite().all()
-        assert features[tap].max() > 0
+    features = network(image, LOSS_LAYERS)
+    for layer, channels in zip(LOSS_LAYERS, (64, 128, 256, 512, 192, 512), strict=True):
+        stride = network.stride(layer)
+        assert features[layer].shape == (1, channels, height // stride, width // stride)
+        assert features[layer].isfinite().all()
+        assert features[layer].max() > 0
 
 
 def test_it_tells_pictures_apart(network: vgg.FeatureExtractor) -> None:
     """A network with dead layers would map everything to the same activations."""
     pictures = [images.read(path).rgb for path in sorted(ROOT.glob("assets/style/*.jpg"))]
     crops = torch.cat([images.resize(picture, (64, 64)) for picture in pictures])
-    for feature in network(crops, TAPS).values():
+    for feature in network(crops, LOSS_LAYERS).values():
         spread = (feature - feature.mean(0)).square().mean() / feature.square().mean()
         assert spread > 0.1
 

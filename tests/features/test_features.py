@@ -16,8 +16,8 @@ from torch.nn.functional import conv2d
 
 from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
-from styletransfer.features import build_features, deploy, vgg, weights
-from styletransfer.features.deploy import WinogradConv2d
+from styletransfer.features import build_features, optimize_for_inference, vgg, weights
+from styletransfer.features.inference import WinogradConv2d
 
 TINY = ((4, 4), (6, 6))
 
@@ -93,41 +93,43 @@ def shorter_ways(network):
 
 
 def test_wide_convolutions_take_the_shorter_way_in_float32_alone():
-    assert shorter_ways(deploy(wide(), CPU, torch.float32)) == ["conv2_1"]
-    assert shorter_ways(deploy(wide(), CPU, torch.bfloat16)) == []
-    assert shorter_ways(deploy(wide(), CPU, torch.float64)) == []
+    assert shorter_ways(optimize_for_inference(wide(), CPU, torch.float32)) == ["conv2_1"]
+    assert shorter_ways(optimize_for_inference(wide(), CPU, torch.bfloat16)) == []
+    assert shorter_ways(optimize_for_inference(wide(), CPU, torch.float64)) == []
 
 
 @pytest.mark.parametrize("size", [(20, 20), (50, 61)])
 def test_a_deployed_network_computes_the_same(size):
     image = picture(*size).float()
     expected = wide()(image, ["relu2_2"])["relu2_2"]
-    network = deploy(wide(), CPU, torch.float32)
+    network = optimize_for_inference(wide(), CPU, torch.float32)
     found = network(image, ["relu2_2"])["relu2_2"]
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
     assert not any(parameter.requires_grad for parameter in network.parameters())
 
 
 def test_small_inputs_are_convolved_directly():
-    layer = deploy(wide(), CPU, torch.float32).layers["conv2_1"]
+    layer = optimize_for_inference(wide(), CPU, torch.float32).layers["conv2_1"]
     small, large = (torch.randn(1, 128, side, side, requires_grad=True) for side in (23, 24))
     assert layer(small).grad_fn.name() == "ConvolutionBackward0"
     assert layer(large).grad_fn.name() == "WinogradConvBackward"
 
 
-@pytest.mark.parametrize(("tap", "stride"), [("relu1_2", 1), ("pool1", 2), ("relu2_2", 2)])
-def test_stride_is_the_shrinkage(network, tap, stride):
-    assert network.stride(tap) == stride
-    assert network(picture(height=16, width=20), [tap])[tap].shape[2:] == (
+@pytest.mark.parametrize(("layer", "stride"), [("relu1_2", 1), ("pool1", 2), ("relu2_2", 2)])
+def test_stride_is_the_shrinkage(network, layer, stride):
+    assert network.stride(layer) == stride
+    assert network(picture(height=16, width=20), [layer])[layer].shape[2:] == (
         16 // stride,
         20 // stride,
     )
 
 
 def test_unknown_tap_is_named_beside_those_there_are(network, content):
-    with pytest.raises(UserError, match=r"unknown tap relu9_9; this network has conv1_1, relu1_1"):
+    with pytest.raises(
+        UserError, match=r"unknown layer relu9_9; this network has conv1_1, relu1_1"
+    ):
         network(content, ["relu1_1", "relu9_9"])
-    with pytest.raises(UserError, match="no tap was asked for"):
+    with pytest.raises(UserError, match="no layer was asked for"):
         network.ended_at([])
 
 
@@ -138,8 +140,8 @@ def test_pooling():
     x = picture()
     for kind, pool in (("max", nn.MaxPool2d(2)), ("average", nn.AvgPool2d(2))):
         network = tiny_network(pooling=kind)
-        taps = network(x, ["relu1_2", "pool1"])
-        assert torch.equal(taps["pool1"], pool(taps["relu1_2"]))
+        layers = network(x, ["relu1_2", "pool1"])
+        assert torch.equal(layers["pool1"], pool(layers["relu1_2"]))
 
 
 def test_replicate_padding_sees_no_frame():

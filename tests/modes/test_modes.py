@@ -31,7 +31,7 @@ from styletransfer.modes import LOSS_MODES, fake_backward, get_loss_mode, loss_a
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.run import stylize
 
-TAPS = ["conv1_1", "relu1_1", "conv1_2", "relu1_2", "pool1", "conv2_1", "relu2_1", "relu2_2"]
+LOSS_LAYERS = ["conv1_1", "relu1_1", "conv1_2", "relu1_2", "pool1", "conv2_1", "relu2_1", "relu2_2"]
 
 
 def features(seed=0, channels=4):
@@ -39,14 +39,14 @@ def features(seed=0, channels=4):
     return torch.randn(1, channels, 5, 7, generator=generator, dtype=torch.float64)
 
 
-def out_of_place(network, image, taps):
-    """The taps of a network that has no in-place layer at all."""
+def out_of_place(network, image, layers):
+    """The layers of a network that has no in-place layer at all."""
     found = {}
     x = network.preprocess(image)
     for name, layer in network.layers.items():
         x = torch.relu(x) if isinstance(layer, nn.ReLU) else layer(x)
         found[name] = x
-    return {tap: found[tap] for tap in taps}
+    return {layer: found[layer] for layer in layers}
 
 
 # Each loss against its one-line formula.
@@ -204,17 +204,17 @@ def test_gradients_agree(network, content, style, normalization, tv_weight, fact
     }
 
     # The same written out, with nothing but autograd.
-    taps = ["conv2_1", "relu1_1", "conv1_2", "relu2_2"]
+    layers = ["conv2_1", "relu1_1", "conv1_2", "relu2_2"]
     leaf = image.clone().requires_grad_()
-    f, p, s = (out_of_place(network, x, taps) for x in (leaf, content, style))
+    f, p, s = (out_of_place(network, x, layers) for x in (leaf, content, style))
 
     def over(target):
         return (target**2).mean() if normalization == "target" else 1.0
 
     total = 0.5 * ((f["conv2_1"] - p["conv2_1"]) ** 2).mean() / over(p["conv2_1"])
-    for tap, factor in zip(taps[1:], factors or [1.0] * 3, strict=True):
-        a = gram_matrix(s[tap])
-        total = total + 2.0 * factor * ((gram_matrix(f[tap]) - a) ** 2).mean() / over(a)
+    for layer, factor in zip(layers[1:], factors or [1.0] * 3, strict=True):
+        a = gram_matrix(s[layer])
+        total = total + 2.0 * factor * ((gram_matrix(f[layer]) - a) ** 2).mean() / over(a)
     total = total + tv_weight * total_variation(leaf)
     (expected,) = torch.autograd.grad(total, leaf)
 
@@ -353,19 +353,19 @@ def test_graph_is_not_kept_after_an_evaluation(mode, network, content, style):
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("tap", TAPS)
-def test_taps_survive_inplace_relu(mode, tap, network, content, style):
-    """Each tap, before and after a ReLU, as a network computes it that has nothing in place."""
+@pytest.mark.parametrize("layer", LOSS_LAYERS)
+def test_taps_survive_inplace_relu(mode, layer, network, content, style):
+    """Each layer, before and after a ReLU, as a network computes it that has nothing in place."""
     image = picture(seed=3)
-    expected = out_of_place(network, image, TAPS)
-    for taps in ([tap], [tap, "relu2_2"], TAPS):
-        actual = network(image, taps)
-        assert all(torch.equal(actual[name], expected[name]) for name in taps)
+    expected = out_of_place(network, image, LOSS_LAYERS)
+    for wanted in ([layer], [layer, "relu2_2"], LOSS_LAYERS):
+        actual = network(image, wanted)
+        assert all(torch.equal(actual[name], expected[name]) for name in wanted)
 
-    settings = {"content_layers": [tap], "style_layers": [tap], "normalization": "none"}
+    settings = {"content_layers": [layer], "style_layers": [layer], "normalization": "none"}
     objective = make_objective(mode, network, content, style, **settings)
     leaf = image.clone().requires_grad_()
-    f, p, s = (out_of_place(network, x, [tap])[tap] for x in (leaf, content, style))
+    f, p, s = (out_of_place(network, x, [layer])[layer] for x in (leaf, content, style))
     total = 0.5 * content_loss(f, p) + 2.0 * style_loss(f, gram_matrix(s))
     (wanted,) = torch.autograd.grad(total, leaf)
     assert relative_error(gradient(objective, image), wanted) <= 1e-10
@@ -373,10 +373,10 @@ def test_taps_survive_inplace_relu(mode, tap, network, content, style):
 
 def test_an_unguarded_inplace_relu_would_alter_a_tap(network, content):
     conv, relu = network.layers["conv1_1"], nn.ReLU(inplace=True)
-    tap = conv(network.preprocess(content))
-    before = tap.clone()
-    relu(tap)
-    assert not torch.equal(tap, before)
+    layer = conv(network.preprocess(content))
+    before = layer.clone()
+    relu(layer)
+    assert not torch.equal(layer, before)
     ended = network.ended_at(["conv1_1", "relu1_2"]).layers
     assert not ended["relu1_1"].inplace
     assert ended["relu1_2"].inplace

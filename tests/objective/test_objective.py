@@ -161,19 +161,19 @@ def test_impossible_settings_are_refused(settings, message):
 
 
 def test_unknown_tap_is_refused(network, content, style):
-    with pytest.raises(UserError, match="unknown tap relu8_1; this network has conv1_1"):
+    with pytest.raises(UserError, match="unknown layer relu8_1; this network has conv1_1"):
         make_objective(MODE, network, content, style, content_layers=["relu8_1"])
 
 
-@pytest.mark.parametrize("tap", ["relu1_1", "relu2_1", "relu3_1", "relu4_1"])
-def test_smallest_side_is_named_and_works(tap):
+@pytest.mark.parametrize("layer", ["relu1_1", "relu2_1", "relu3_1", "relu4_1"])
+def test_smallest_side_is_named_and_works(layer):
     network = tiny_network(((3,), (3,), (3,), (3,)))
-    needed = network.stride(tap)
-    check_size(network.ended_at([tap]), (needed, 40), "x")
-    assert network(picture(height=needed, width=40), [tap])[tap].shape[2] == 1
+    needed = network.stride(layer)
+    check_size(network.ended_at([layer]), (needed, 40), "x")
+    assert network(picture(height=needed, width=40), [layer])[layer].shape[2] == 1
     if needed > 1:
         with pytest.raises(UserError, match=f"x comes .* at least {needed}; raise size"):
-            check_size(network.ended_at([tap]), (needed - 1, 40), "x")
+            check_size(network.ended_at([layer]), (needed - 1, 40), "x")
 
 
 def test_too_small_pictures_are_refused_by_name(network, content):

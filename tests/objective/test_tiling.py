@@ -82,7 +82,7 @@ def test_style_smaller_and_larger_than_a_tile():
 
 @pytest.mark.parametrize("widths", [VGG19, VGG16])
 def test_convolutions_as_taps(widths):
-    """Taps before the ReLU, and a tap in front of another."""
+    """Layers before the ReLU, and a layer in front of another."""
     config = ObjectiveConfig(
         content_layers=["conv2_2", "relu2_2", "conv4_2"],
         style_layers=["conv1_1", "conv1_2", "relu1_2", "conv3_1", "conv4_2"],
@@ -159,5 +159,5 @@ def test_bad_input():
             TiledObjective(network, get_loss_mode(mode), GATYS, image, image, 16)
     with pytest.raises(UserError, match="too small for relu5_1"):
         TiledObjective(network, MODE, GATYS, image, picture(2, 15, 40), 16)
-    with pytest.raises(UserError, match="unknown tap relu9_1"):
+    with pytest.raises(UserError, match="unknown layer relu9_1"):
         TiledObjective(network, MODE, ObjectiveConfig(content_layers=["relu9_1"]), image, image, 16)

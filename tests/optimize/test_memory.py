@@ -28,9 +28,9 @@ from styletransfer.optimize.job import prepare
 from styletransfer.optimize.layout import USABLE, choose_layout, parse_tile
 from styletransfer.optimize.memory import FIXED, estimate
 from styletransfer.optimize.run import stylize
-from styletransfer.pictures.images import fit
+from styletransfer.pictures.images import scaled_size
 from styletransfer.system.measure import peak_memory
-from styletransfer.system.memory import free_bytes, is_shortage, readable
+from styletransfer.system.memory import free_bytes, is_out_of_memory, readable
 
 CPU = torch.device("cpu")
 CLOSED = get_loss_mode("autograd_function")
@@ -138,11 +138,11 @@ def test_ulimit(tmp_path, monkeypatch):
 def test_what_a_shortage_is():
     with pytest.raises(RuntimeError) as caught:
         torch.empty(2**55)
-    assert is_shortage(caught.value)
+    assert is_out_of_memory(caught.value)
     for error in (MemoryError(), SCARCE, torch.OutOfMemoryError("CUDA out of memory.")):
-        assert is_shortage(error)
+        assert is_out_of_memory(error)
     for other in (RuntimeError("shapes do not match"), ValueError("out of memory")):
-        assert not is_shortage(other)
+        assert not is_out_of_memory(other)
 
 
 def test_readable():
@@ -192,7 +192,7 @@ def chosen(free, mode="autograd_function", size=(3000, 4000), limit=None, **sett
     network = vgg.build(vgg.WIDTHS["vgg19"])
     config = StyleTransferConfig(size=max(size), **settings)
     how = get_loss_mode(mode)
-    style_size = fit((700, 900), min(900, max(size)))
+    style_size = scaled_size((700, 900), min(900, max(size)))
     return choose_layout(network, how, config, size, style_size, free, limit)
 
 
@@ -218,7 +218,7 @@ def test_a_size_that_would_fit(mode):
     assert ("or loss_mode=autograd_function" in layout.problem) == (mode != "autograd_function")
     side = int(layout.problem.split("size=")[1].split()[0])
     assert 256 < side < 4000
-    assert chosen(GIB, mode, size=fit((3000, 4000), side)).problem is None
+    assert chosen(GIB, mode, size=scaled_size((3000, 4000), side)).problem is None
     assert "no size would fit" in chosen(2**20, mode).problem
 
 
@@ -344,7 +344,7 @@ def test_other_modes_give_up_with_the_best_picture(monkeypatch, optimizer, mode,
 
 def test_lbfgs_goes_on_with_less_history(monkeypatch, caplog):
     target = picture(5)
-    config = OptimizerConfig(spectrum=0.0)  # a bowl is round in pixels
+    config = OptimizerConfig(preconditioner=0.0)  # a bowl is round in pixels
     descent = Descent(Scarce(target), picture(6), config)
     descent.objective.since = descent.objective.until = 6
     assert len(list(descent.run(12))) == 11

@@ -20,8 +20,8 @@ from styletransfer.objective.whole import Losses
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.run import descent as descent_module
 from styletransfer.optimize.run import schedule, stylize
-from styletransfer.optimize.schedule import DETAIL, check_run, enlarge, pyramid, share
-from styletransfer.pictures.images import fit, resize
+from styletransfer.optimize.schedule import DETAIL, check_run, enlarge, pyramid, steps_at_scale
+from styletransfer.pictures.images import resize, scaled_size
 
 CURVES = Path(__file__).with_name("loss_curves.json")
 OPTIMIZERS = ["lbfgs", "adam"]
@@ -87,7 +87,7 @@ def test_pyramid_has_as_many_scales_as_asked_for():
 @pytest.mark.parametrize("scales", [1, 2, 3, 7])
 def test_share(steps, scales):
     scales = min(scales, steps)
-    shares = [share(steps, scales, index) for index in range(scales)]
+    shares = [steps_at_scale(steps, scales, index) for index in range(scales)]
     assert sum(shares) == steps
     assert min(shares) >= 1
     assert max(shares) - min(shares) <= 1
@@ -101,14 +101,14 @@ def test_scales_follow_one_another(content, style):
     assert [i.step for i in iterates] == list(range(1, 9))
     assert [i.scale for i in iterates] == [1, 1, 2, 2, 2, 3, 3, 3]
     assert {(i.steps, i.scales) for i in iterates} == {(8, 3)}
-    shapes = [fit((16, 20), side) for side in (5, 10, 20)]
+    shapes = [scaled_size((16, 20), side) for side in (5, 10, 20)]
     assert [tuple(i.image.shape[2:]) for i in iterates] == [shapes[i.scale - 1] for i in iterates]
 
 
 @pytest.mark.parametrize("size", [9, 20, 33])
 def test_pastiche_has_the_contents_aspect_and_the_size(content, style, size):
     result, _ = run(run_settings(size=size, steps=2), content, style)
-    assert result.image.shape == (1, 3, *fit((16, 20), size))
+    assert result.image.shape == (1, 3, *scaled_size((16, 20), size))
     assert result.image.dtype == torch.float32
     assert result.image.device.type == "cpu"
 
@@ -177,7 +177,7 @@ def test_loss_falls(optimizer, content, style):
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_losses_are_those_of_the_result(optimizer, content, style):
     result, _ = run(run_settings(optimizer, steps=10), content, style)
-    style = resize(style, fit((18, 14), 20))
+    style = resize(style, scaled_size((18, 14), 20))
     objective = make_objective("loss_attribute", tiny_network(), content, style)
     again = objective.evaluate(result.image.double().requires_grad_()).as_floats()
     assert result.losses == pytest.approx(again, rel=1e-4)
@@ -213,13 +213,13 @@ def test_closure_moves_nothing(optimizer, network, content, style):
     assert values[0] == values[1]
 
 
-@pytest.mark.parametrize("spectrum", [0.0, 1.0])
-def test_closures_gradient_is_the_slope_of_its_value(spectrum, network, content, style):
+@pytest.mark.parametrize("preconditioner", [0.0, 1.0])
+def test_closures_gradient_is_the_slope_of_its_value(preconditioner, network, content, style):
     objective = make_objective("loss_attribute", network, content, style)
     start, direction, h = 1.5 * picture(seed=3) - 0.25, picture(seed=4) - 0.5, 1e-6
 
     def at(shift):
-        descent = Descent(objective, start, OptimizerConfig(spectrum=spectrum))
+        descent = Descent(objective, start, OptimizerConfig(preconditioner=preconditioner))
         with torch.no_grad():
             descent.shift.add_(shift)
         return descent._closure().item(), descent.shift.grad
@@ -501,8 +501,8 @@ def test_ctrl_c_between_two_scales(monkeypatch, content, style):
         ({"optimizer": OptimizerConfig(learning_rate=0.0)}, "learning_rate=0.0 must be above 0"),
         ({"optimizer": OptimizerConfig(learning_rate=math.nan)}, "learning_rate=nan"),
         ({"optimizer": OptimizerConfig(learning_rate=math.inf)}, "learning_rate=inf"),
-        ({"optimizer": OptimizerConfig(spectrum=-1.0)}, "spectrum=-1.0 must be finite"),
-        ({"optimizer": OptimizerConfig(spectrum=math.nan)}, "spectrum=nan"),
+        ({"optimizer": OptimizerConfig(preconditioner=-1.0)}, "preconditioner=-1.0 must be finite"),
+        ({"optimizer": OptimizerConfig(preconditioner=math.nan)}, "preconditioner=nan"),
         ({"optimizer": OptimizerConfig(plateau=1.0)}, "plateau=1.0 must be 0 or more, below 1"),
         ({"optimizer": OptimizerConfig(plateau=math.nan)}, "plateau=nan"),
         ({"optimizer": OptimizerConfig(averaging=1.0)}, "averaging=1.0 must be 0 or more, below 1"),

@@ -21,10 +21,10 @@ from styletransfer.pictures.images import (
     check_writable,
     crop_transparent,
     fill_transparent,
-    fit,
     read,
     resize,
     resize_picture,
+    scaled_size,
     write,
 )
 from styletransfer.system.files import atomic
@@ -585,7 +585,7 @@ def test_atomic_writes_through_a_link_and_respects_the_umask(tmp_path):
     [((3, 4), 8, (6, 8)), ((4, 3), 8, (8, 6)), ((3, 4000), 64, (1, 64)), ((1, 1), 5, (5, 5))],
 )
 def test_fit(size, longer_side, expected):
-    assert fit(size, longer_side) == expected
+    assert scaled_size(size, longer_side) == expected
     picture = resize_picture(Picture(torch.rand(1, 3, *size)), longer_side)
     assert picture.size == expected
     assert 0 <= picture.rgb.min() <= picture.rgb.max() <= 1

@@ -2,7 +2,7 @@
 
 import torch
 
-from styletransfer.system.devices import state_float32
+from styletransfer.system.devices import set_float32_precision
 
 
 def test_float32_is_stated():
@@ -10,7 +10,7 @@ def test_float32_is_stated():
     before = convolutions.fp32_precision, products.fp32_precision
     try:
         convolutions.fp32_precision, products.fp32_precision = "ieee", "tf32"
-        state_float32()
+        set_float32_precision()
         assert (convolutions.fp32_precision, products.fp32_precision) == ("tf32", "ieee")
     finally:
         convolutions.fp32_precision, products.fp32_precision = before

@@ -16,7 +16,7 @@ from styletransfer.config import BenchmarkConfig
 from styletransfer.errors import UserError
 from styletransfer.optimize.job import Job, prepare
 from styletransfer.optimize.run import Callback, Iterate, Result, stylize
-from styletransfer.pictures.images import fit, resize
+from styletransfer.pictures.images import resize, scaled_size
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
     device = next(ready.extractor.parameters()).device
     network = build_network(config, device)
     content, style = (  # as stylize has them at its last scale
-        resize(image.to(device), fit((image.shape[2], image.shape[3]), config.quality_size))
+        resize(image.to(device), scaled_size((image.shape[2], image.shape[3]), config.quality_size))
         for image in (ready.content, ready.style)
     )
 

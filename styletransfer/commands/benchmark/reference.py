@@ -73,8 +73,8 @@ def make_reference(
     ).terms
     weights: dict[str, dict[str, float]] = {"content": {}, "style": {}}
     for term in terms:
-        kind, tap = term.name.split("/")
-        weights[kind][tap] = term.weight * scale
+        kind, layer = term.name.split("/")
+        weights[kind][layer] = term.weight * scale
     return make(
         torchvision_state(network, config.features.name),
         content,

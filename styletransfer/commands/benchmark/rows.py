@@ -10,10 +10,10 @@ from torch import Tensor
 
 from styletransfer.commands.compare.evaluations import evaluate_once
 from styletransfer.config import BenchmarkConfig, StyleTransferConfig
-from styletransfer.features import FeatureExtractor, build_features, deploy
+from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.objective.tiled import TiledObjective, smallest_tile
-from styletransfer.objective.whole import Objective, tapped_layers
+from styletransfer.objective.whole import Objective, loss_layers
 from styletransfer.optimize.job import load_pictures
 from styletransfer.optimize.layout import USABLE
 from styletransfer.optimize.memory import estimate
@@ -90,20 +90,20 @@ def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> in
 
 
 def build_network(config: BenchmarkConfig, device: torch.device) -> FeatureExtractor:
-    """Return the network in float32 up to its deepest tap.
+    """Return the network in float32 up to its deepest layer.
 
     Raises:
         UserError: see `build_features` and `layer_weights`.
     """
-    taps = tapped_layers(config.objective)
-    network = build_features(config.features, config.seed).ended_at(taps).to(device)
+    layers = loss_layers(config.objective)
+    network = build_features(config.features, config.seed).ended_at(layers).to(device)
     return network.to(memory_format=torch.channels_last)
 
 
 def in_precision(network: FeatureExtractor, precision: str) -> FeatureExtractor:
     """Return a copy of `network`, ready to be evaluated."""
     device = next(network.layers.parameters()).device
-    return deploy(copy.deepcopy(network), device, PRECISIONS[precision])
+    return optimize_for_inference(copy.deepcopy(network), device, PRECISIONS[precision])
 
 
 def job(config: BenchmarkConfig, size: int) -> StyleTransferConfig:

@@ -8,7 +8,7 @@ from torch import Tensor
 from styletransfer.modes import LOSS_MODES, LossMode
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.job import Job
-from styletransfer.pictures.images import fit, resize
+from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.system.measure import counted
 
 
@@ -22,7 +22,7 @@ def picture_for(job: Job, image: Tensor) -> Tensor:
 def objective_at(job: Job, mode: LossMode, side: int) -> Objective:
     """Return the objective that `stylize` minimises at the scale whose longer side is `side`."""
     content, style = (
-        resize(picture_for(job, image), fit((image.shape[2], image.shape[3]), side))
+        resize(picture_for(job, image), scaled_size((image.shape[2], image.shape[3]), side))
         for image in (job.content, job.style)
     )
     return Objective(job.extractor, mode, job.config.objective, content, style)

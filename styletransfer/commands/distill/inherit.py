@@ -147,10 +147,10 @@ def same_channels(theirs: Tensor, kept: Tensor) -> Tensor:
 
 
 def relative_errors(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return tap -> ||F_s - F_t||^2 / ||F_t||^2, 0-d."""
+    """Return layer -> ||F_s - F_t||^2 / ||F_t||^2, 0-d."""
     errors: dict[str, Tensor] = {}
-    for tap, feature in ours.items():
+    for layer, feature in ours.items():
         # Differences in the features' own precision, sums in float32.
-        difference = (feature - theirs[tap]).float()
-        errors[tap] = difference.square().mean() / theirs[tap].float().square().mean()
+        difference = (feature - theirs[layer]).float()
+        errors[layer] = difference.square().mean() / theirs[layer].float().square().mean()
     return errors

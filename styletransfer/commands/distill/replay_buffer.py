@@ -12,9 +12,9 @@ from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
 
-STYLE_TAPS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
-CONTENT_TAP = "relu4_2"
-TAPS = (*STYLE_TAPS, CONTENT_TAP)
+STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
+CONTENT_LAYER = "relu4_2"
+LOSS_LAYERS = (*STYLE_LAYERS, CONTENT_LAYER)
 
 # Each visit makes this many Adam steps; a picture lives 1 / RENEWAL visits on average.
 STEPS_PER_VISIT = 2
@@ -102,16 +102,16 @@ class Pool:
             for place, position in enumerate(old):
                 self._renew(rows[position], fresh[2 * place], fresh[2 * place + 1], generator)
         with torch.no_grad():
-            style = student(self.style[index], STYLE_TAPS)
-            grams = {tap: gram(feature) for tap, feature in style.items()}
-            content = student(self.content[index], [CONTENT_TAP])[CONTENT_TAP].float()
+            style = student(self.style[index], STYLE_LAYERS)
+            grams = {layer: gram(feature) for layer, feature in style.items()}
+            content = student(self.content[index], [CONTENT_LAYER])[CONTENT_LAYER].float()
         image = self.image[index]
         for _ in range(STEPS_PER_VISIT):
             image = image.detach().requires_grad_()
-            features = student(image, TAPS)
-            loss = self.weight[index] * _relative(features[CONTENT_TAP].float(), content)
-            for tap, target in grams.items():
-                loss = loss + _relative(gram(features[tap]), target) / len(grams)
+            features = student(image, LOSS_LAYERS)
+            loss = self.weight[index] * _relative(features[CONTENT_LAYER].float(), content)
+            for layer, target in grams.items():
+                loss = loss + _relative(gram(features[layer]), target) / len(grams)
             (gradient,) = torch.autograd.grad(loss.sum(), image)
             image = self._adam(index, image.detach(), gradient)
         self.image[index] = image

@@ -1,4 +1,4 @@
-"""Distils a wide VGG into a narrow one that has its layout, its tap names and its tapped channels.
+"""Distils a wide VGG into a narrow one of its layout, as wide as it where losses act.
 
 Each training step shows teacher and student the same pictures: procedural ones, crops of real
 ones, and pictures that optimisation under the student has produced. The student learns the
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.commands.distill.inherit import balance, inherit, relative_errors, same_channels
-from styletransfer.commands.distill.replay_buffer import STYLE_TAPS, TAPS, Pool, gram
+from styletransfer.commands.distill.replay_buffer import LOSS_LAYERS, STYLE_LAYERS, Pool, gram
 from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
@@ -130,9 +130,9 @@ class Distillation:
         return {name: value.detach() for name, value in losses.items()}
 
     def losses(self, images: Tensor) -> dict[str, Tensor]:
-        """Return the student's relative errors on images (N, 3, H, W): mean of taps, and each tap.
+        """Return the student's relative errors on images (N, 3, H, W): their means, and each layer.
 
-        "features" and "gram" are means over the taps of style transfer, "inner" is the mean over
+        "features" and "gram" are means over the layers of style transfer, "inner" is the mean over
         the narrow layers between them.
         """
         images = images.to(memory_format=torch.channels_last)
@@ -140,19 +140,23 @@ class Distillation:
             theirs = self.teacher(images, self.compared)
         with self._autocast():
             ours = self.student(images, self.compared)
-        for tap in ours:
-            theirs[tap] = same_channels(theirs[tap], self.channels[tap.replace("relu", "conv")])
+        for layer in ours:
+            theirs[layer] = same_channels(
+                theirs[layer], self.channels[layer.replace("relu", "conv")]
+            )
         errors = relative_errors(ours, theirs)
         grams = {
-            f"gram_{tap}": _gram_error(ours[tap], theirs[tap]) for tap in STYLE_TAPS if tap in ours
+            f"gram_{layer}": _gram_error(ours[layer], theirs[layer])
+            for layer in STYLE_LAYERS
+            if layer in ours
         }
-        tapped = [tap for tap in errors if tap in TAPS]
-        inner = [tap for tap in errors if tap not in TAPS]
+        in_losses = [layer for layer in errors if layer in LOSS_LAYERS]
+        inner = [layer for layer in errors if layer not in LOSS_LAYERS]
         return {
-            "features": torch.stack([errors[tap] for tap in tapped]).mean(),
+            "features": torch.stack([errors[layer] for layer in in_losses]).mean(),
             "gram": torch.stack(list(grams.values())).mean(),
-            "inner": torch.stack([errors[tap] for tap in inner]).mean(),
-            **{tap: errors[tap] for tap in tapped},
+            "inner": torch.stack([errors[layer] for layer in inner]).mean(),
+            **{layer: errors[layer] for layer in in_losses},
             **grams,
         }
 

@@ -1,7 +1,7 @@
 """How good a feature network is, judged by VGG-19, whose losses it never sees meanwhile.
 
 For each pair of pictures, one and the same job runs under every network. VGG-19 then says how far
-each pastiche is from the style (Gram matrices at five taps) and from the content.
+each pastiche is from the style (Gram matrices at five layers) and from the content.
 """
 
 import json
@@ -15,18 +15,18 @@ from torch import Tensor
 
 from styletransfer.config import EvaluateConfig, StyleTransferConfig
 from styletransfer.errors import UserError
-from styletransfer.features import FeatureExtractor, build_features, deploy
+from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.functions import gram_matrix
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.whole import tapped_layers
+from styletransfer.objective.whole import loss_layers
 from styletransfer.optimize.job import load_pictures
 from styletransfer.optimize.run import stylize
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import atomic
 
-STYLE_TAPS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
-CONTENT_TAP = "relu4_2"
+STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
+CONTENT_LAYER = "relu4_2"
 # The columns of every table: the worst picture, the two rivals, and the judge itself.
 NETWORKS = ("content", "random", "bundled", "vgg19")
 
@@ -36,8 +36,8 @@ class Verdict:
     """VGG-19's view of one pastiche.
 
     Attributes:
-        errors: tap -> target-relative error: ||G - A||^2 / ||A||^2 for the style taps,
-            ||F - P||^2 / ||P||^2 for the content tap.
+        errors: layer -> target-relative error: ||G - A||^2 / ||A||^2 for the style layers,
+            ||F - P||^2 / ||P||^2 for the content layer.
         image: file name of the picture.
     """
 
@@ -54,7 +54,7 @@ class Verdict:
 def judge(
     vgg19: FeatureExtractor, image: Tensor, content: Tensor, style: Tensor
 ) -> dict[str, float]:
-    """Return tap -> target-relative error of `image` under VGG-19.
+    """Return layer -> target-relative error of `image` under VGG-19.
 
     Args:
         vgg19: with its trained weights, in float32.
@@ -62,13 +62,14 @@ def judge(
         content: the content image, of the same size.
         style: the style image (1, 3, h, w).
     """
-    features = vgg19(image, (*STYLE_TAPS, CONTENT_TAP))
-    targets = vgg19(style, STYLE_TAPS)
+    features = vgg19(image, (*STYLE_LAYERS, CONTENT_LAYER))
+    targets = vgg19(style, STYLE_LAYERS)
     errors = {
-        tap: _relative(gram_matrix(features[tap]), gram_matrix(targets[tap])) for tap in STYLE_TAPS
+        layer: _relative(gram_matrix(features[layer]), gram_matrix(targets[layer]))
+        for layer in STYLE_LAYERS
     }
-    wanted = vgg19(content, [CONTENT_TAP])[CONTENT_TAP]
-    errors[f"content {CONTENT_TAP}"] = _relative(features[CONTENT_TAP], wanted)
+    wanted = vgg19(content, [CONTENT_LAYER])[CONTENT_LAYER]
+    errors[f"content {CONTENT_LAYER}"] = _relative(features[CONTENT_LAYER], wanted)
     return errors
 
 
@@ -109,16 +110,18 @@ def evaluate(
         raise UserError("pairs is empty; name at least one content and style picture")
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
-    judging = build_features(config.vgg19).ended_at([*STYLE_TAPS, CONTENT_TAP])
-    judging = deploy(judging, device, torch.float32)
+    judging = build_features(config.vgg19).ended_at([*STYLE_LAYERS, CONTENT_LAYER])
+    judging = optimize_for_inference(judging, device, torch.float32)
     rivals = {
         "random": replace(config.vgg19, weights="random"),
         "bundled": config.bundled,
         "vgg19": replace(config.vgg19, padding=config.bundled.padding),
     }
-    taps = tapped_layers(config.objective)
+    layers = loss_layers(config.objective)
     networks = {
-        name: deploy(build_features(features, config.seed).ended_at(taps), device, dtype)
+        name: optimize_for_inference(
+            build_features(features, config.seed).ended_at(layers), device, dtype
+        )
         for name, features in rivals.items()
     }
     verdicts: dict[str, dict[str, Verdict]] = {}
@@ -184,7 +187,7 @@ def contact_sheet(rows: list[list[Tensor]], side: int) -> Tensor:
     sheet = torch.ones(1, 3, side * len(rows), side * len(rows[0]))
     for top, row in enumerate(rows):
         for left, image in enumerate(row):
-            height, width = images.fit((image.shape[2], image.shape[3]), side - 4)
+            height, width = images.scaled_size((image.shape[2], image.shape[3]), side - 4)
             y, x = top * side + (side - height) // 2, left * side + (side - width) // 2
             sheet[:, :, y : y + height, x : x + width] = images.resize(image, (height, width))
     return sheet

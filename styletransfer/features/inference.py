@@ -34,7 +34,7 @@ class WinogradConv2d(nn.Conv2d):
         return winograd_conv(x, self.kernels, self.bias)
 
 
-def deploy(
+def optimize_for_inference(
     extractor: FeatureExtractor, device: torch.device, dtype: torch.dtype
 ) -> FeatureExtractor:
     """Return the network on `device` in `dtype`; its weights must not change any more."""
