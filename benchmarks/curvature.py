@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, fft
 
-from styletransfer.cli import script
+from styletransfer.cli import hydrated
 from styletransfer.commands.compare.evaluations import evaluate_once
 from styletransfer.config import TrainConfig
 from styletransfer.objective.whole import Objective
@@ -47,8 +47,7 @@ def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
     return float(((ahead - behind) * shift).sum()) * image.numel() / (2 * REACH)
 
 
-@script("train")
-def main(config: TrainConfig, folder: Path) -> None:
+def measure(config: TrainConfig, folder: Path) -> None:
     """Paint, measure band by band, and print a table."""
     job = prepare(config)
     weight = next(job.extractor.parameters())
@@ -71,4 +70,4 @@ def main(config: TrainConfig, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    hydrated("train", measure)()

@@ -2,6 +2,7 @@
 
 import difflib
 import functools
+import importlib
 import os
 import sys
 import warnings
@@ -21,7 +22,7 @@ from styletransfer.config import (
     BenchmarkConfig,
     CompareConfig,
     DistillConfig,
-    EvaluateConfig,
+    JudgeConfig,
     TrainConfig,
 )
 from styletransfer.errors import UserError
@@ -39,7 +40,7 @@ SCHEMAS: dict[str, type[Any]] = {
     "compare": CompareConfig,
     "benchmark": BenchmarkConfig,
     "distill": DistillConfig,
-    "evaluate_features": EvaluateConfig,
+    "judge": JudgeConfig,
     "explain": TrainConfig,
 }
 
@@ -55,55 +56,63 @@ def register_schemas() -> None:
         store.store(name=f"{name}_schema", node=schema)
 
 
-def script(config_name: str) -> Callable[[Callable[[Any, Path], None]], Callable[[], None]]:
-    """Make a script's main from a function of its settings and its run folder.
+def command(name: str) -> Callable[[Any, Path], None]:
+    """Return what a command does with its settings and its run folder."""
+    module = importlib.import_module(f"styletransfer.commands.{name}.command")
+    main: Callable[[Any, Path], None] = module.main
+    return main
+
+
+def script(name: str) -> Callable[[], None]:
+    """Make a script's main from the name of its command; see `hydrated`."""
+    return hydrated(name, command(name))
+
+
+def hydrated(config_name: str, function: Callable[[Any, Path], None]) -> Callable[[], None]:
+    """Make a main from a function of its settings and its run folder.
 
     The settings are `configs/<config_name>.yaml`, composed, as an instance of its schema.
 
     Bad input ends in one line on standard error and exit status 1, Hydra's own errors included.
     HYDRA_FULL_ERROR=1 in the environment brings the tracebacks of config errors back.
     """
-
     register_schemas()
 
-    def decorate(function: Callable[[Any, Path], None]) -> Callable[[], None]:
-        @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=config_name)
-        @friendly
-        @functools.wraps(function)
-        def run(config: DictConfig) -> None:
-            for key in _added_keys(config):
-                raise UserError(_unknown_key(key, config_name))
-            try:
-                settings = OmegaConf.to_object(config)
-                function(settings, Path(HydraConfig.get().runtime.output_dir))
-            except OmegaConfBaseException as error:  # a value that is missing or refers to nothing
-                raise UserError(explain(error, config_name)) from error
+    @hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=config_name)
+    @friendly
+    @functools.wraps(function)
+    def run(config: DictConfig) -> None:
+        for key in _added_keys(config):
+            raise UserError(_unknown_key(key, config_name))
+        try:
+            settings = OmegaConf.to_object(config)
+            function(settings, Path(HydraConfig.get().runtime.output_dir))
+        except OmegaConfBaseException as error:  # a value that is missing or refers to nothing
+            raise UserError(explain(error, config_name)) from error
 
-        @functools.wraps(function)
-        def main() -> None:
-            keep_freed_memory()
-            set_float32_precision()
-            if os.environ.get("HYDRA_FULL_ERROR") == "1":
-                run()
-                return
-            # Hydra then raises its errors, which it otherwise prints over many lines.
-            os.environ["HYDRA_FULL_ERROR"] = "1"
-            try:
-                run()
-            except (HydraException, OmegaConfBaseException) as error:
-                fail(explain(error, config_name))
-            except OSError as error:
-                if error.filename is None:
-                    raise
-                fail(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")
-            except KeyboardInterrupt:
-                fail("interrupted", status=130)
-            finally:
-                del os.environ["HYDRA_FULL_ERROR"]
+    @functools.wraps(function)
+    def main() -> None:
+        keep_freed_memory()
+        set_float32_precision()
+        if os.environ.get("HYDRA_FULL_ERROR") == "1":
+            run()
+            return
+        # Hydra then raises its errors, which it otherwise prints over many lines.
+        os.environ["HYDRA_FULL_ERROR"] = "1"
+        try:
+            run()
+        except (HydraException, OmegaConfBaseException) as error:
+            fail(explain(error, config_name))
+        except OSError as error:
+            if error.filename is None:
+                raise
+            fail(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")
+        except KeyboardInterrupt:
+            fail("interrupted", status=130)
+        finally:
+            del os.environ["HYDRA_FULL_ERROR"]
 
-        return main
-
-    return decorate
+    return main
 
 
 def friendly(main: Callable[P, None]) -> Callable[P, None]:

@@ -193,8 +193,8 @@ class PairConfig:
 
 
 @dataclass
-class EvaluateConfig:
-    """`scripts/evaluate_features.py`: the networks, and the job on which VGG-19 judges them."""
+class JudgeConfig:
+    """`scripts/judge.py`: the networks, and the job on which VGG-19 judges them."""
 
     pairs: list[PairConfig] = field(default_factory=list)
     """Pictures, none of which the student was trained on."""

@@ -13,10 +13,10 @@ import torch
 from helpers import MODES, ROOT, layers, picture, relative_error, tiny_network
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
-from styletransfer.benchmarking import default_job
-from styletransfer.benchmarking import rows as rows_module
 
 from styletransfer.cli import register_schemas
+from styletransfer.commands.benchmark import default_job
+from styletransfer.commands.benchmark import rows as rows_module
 from styletransfer.commands.benchmark import run as module
 from styletransfer.commands.benchmark.reference import make_reference, torchvision_state
 from styletransfer.commands.benchmark.report import (

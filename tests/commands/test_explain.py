@@ -414,7 +414,7 @@ def test_script_says_what_is_wrong_in_one_line(tmp_path: Path) -> None:
 def test_guide_names_tests_that_exist() -> None:
     guide = (ROOT / "docs" / "backward.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(test_\w+)`", guide))
-    written = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("*.py"))
+    written = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
     assert len(named) > 15
     assert [name for name in sorted(named) if f"def {name}(" not in written] == []
 

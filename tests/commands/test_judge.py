@@ -15,7 +15,7 @@ from styletransfer.commands.judge.run import (
     gap_closed,
     judge,
 )
-from styletransfer.config import EvaluateConfig, FeaturesConfig, PairConfig
+from styletransfer.config import FeaturesConfig, JudgeConfig, PairConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features
 from styletransfer.pictures import images
@@ -24,12 +24,12 @@ RANDOM = FeaturesConfig(name="vgg19", weights="random", padding="zeros")
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> EvaluateConfig:
+def config(tmp_path: Path) -> JudgeConfig:
     generator = torch.Generator().manual_seed(0)
     for name in ("content", "style"):
         images.write(tmp_path / f"{name}.png", torch.rand(1, 3, 32, 40, generator=generator))
     pair = PairConfig(str(tmp_path / "content.png"), str(tmp_path / "style.png"))
-    return EvaluateConfig(
+    return JudgeConfig(
         pairs=[pair],
         bundled=replace(RANDOM, padding="replicate"),
         vgg19=RANDOM,
@@ -56,7 +56,7 @@ def test_the_gap_runs_from_the_content_to_vgg19() -> None:
     assert [gap_closed(row, name) for name in NETWORKS] == [0.0, 0.25, 0.75, 1.0]
 
 
-def test_every_pair_is_stylised_judged_and_shown(config: EvaluateConfig, tmp_path: Path) -> None:
+def test_every_pair_is_stylised_judged_and_shown(config: JudgeConfig, tmp_path: Path) -> None:
     said: list[str] = []
     verdicts = evaluate(config, tmp_path / "run", said.append)
     assert list(verdicts) == ["content x style"]
@@ -76,6 +76,6 @@ def test_a_contact_sheet_has_a_row_per_pair() -> None:
     assert contact_sheet(rows, 16).shape == (1, 3, 48, 32)
 
 
-def test_no_pairs_is_an_error(config: EvaluateConfig, tmp_path: Path) -> None:
+def test_no_pairs_is_an_error(config: JudgeConfig, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="pairs is empty"):
         evaluate(replace(config, pairs=[]), tmp_path, print)

@@ -22,8 +22,8 @@ from styletransfer import cli
 from styletransfer.commands.train import run as train_module
 from styletransfer.commands.train.run import train
 from styletransfer.config import TrainConfig
+from styletransfer.optimize import run as optimize
 from styletransfer.optimize.callbacks import Snapshots
-from styletransfer.optimize.run import run as optimize
 from styletransfer.pictures import images
 from styletransfer.system.files import atomic
 

@@ -9,9 +9,6 @@ import sys
 import pytest
 import torch
 from helpers import Bowl, layers, picture, relative_error, run_settings, tiny_network
-from styletransfer.memory import free as memory
-from styletransfer.memory import heap
-from styletransfer.tiling import elastic
 
 from styletransfer.config import (
     FeaturesConfig,
@@ -22,6 +19,7 @@ from styletransfer.config import (
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.modes import LOSS_MODES, get_loss_mode
+from styletransfer.objective import resilient as elastic
 from styletransfer.objective.whole import Losses, Objective
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.job import prepare
@@ -29,6 +27,7 @@ from styletransfer.optimize.layout import USABLE, choose_layout, parse_tile
 from styletransfer.optimize.memory import FIXED, estimate
 from styletransfer.optimize.run import stylize
 from styletransfer.pictures.images import scaled_size
+from styletransfer.system import heap, memory
 from styletransfer.system.measure import peak_memory
 from styletransfer.system.memory import free_bytes, is_out_of_memory, readable
 
@@ -58,7 +57,7 @@ def test_free_memory_here():
 
 HEAP = """
 import torch
-from styletransfer.memory import heap
+from styletransfer.system import heap
 
 def resident():
     with open("/proc/self/statm") as file:

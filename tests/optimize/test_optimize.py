@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import MODES, Bowl, layers, make_objective, picture, run_settings, tiny_network
-from styletransfer.tiling import elastic
 from torch.overrides import TorchFunctionMode
 
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective import resilient as elastic
 from styletransfer.objective.whole import Losses
+from styletransfer.optimize import descent as descent_module
+from styletransfer.optimize import schedule
 from styletransfer.optimize.descent import Descent
-from styletransfer.optimize.run import descent as descent_module
-from styletransfer.optimize.run import schedule, stylize
+from styletransfer.optimize.run import stylize
 from styletransfer.optimize.schedule import DETAIL, check_run, enlarge, pyramid, steps_at_scale
 from styletransfer.pictures.images import resize, scaled_size
 

@@ -13,7 +13,7 @@ from statistics import mean
 import torch
 from torch import Tensor
 
-from styletransfer.config import EvaluateConfig, StyleTransferConfig
+from styletransfer.config import JudgeConfig, StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.functions import gram_matrix
@@ -88,7 +88,7 @@ def gap_closed(verdicts: Mapping[str, Verdict], network: str) -> float:
 
 
 def evaluate(
-    config: EvaluateConfig, folder: Path, report: Callable[[str], None]
+    config: JudgeConfig, folder: Path, report: Callable[[str], None]
 ) -> dict[str, dict[str, Verdict]]:
     """Stylise every pair under every network, judge, and write the pictures and figures.
 

@@ -1,0 +1,8 @@
+"""Judge the bundled feature network by VGG-19: `python scripts/judge.py`."""
+
+from styletransfer.cli import script
+
+main = script("judge")
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""Explain where the gradient goes: `python scripts/explain.py loss_mode=fake_backward`.
+
+Takes the same keys as `scripts/train.py`, watches one evaluation, prints its graph as a tree and
+writes `explain.html`, a page that a browser opens offline. Try each `loss_mode=` in turn.
+"""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from styletransfer.commands.explain.run import explain
+from styletransfer.config import TrainConfig
+
+
+def main(config: TrainConfig, folder: Path) -> None:
+    """Watch one evaluation and say where the page is."""
+    explanation = explain(config, folder)
+    console = Console()
+    for tree in explanation.trees():
+        console.print(tree)
+    print(explanation.page)
