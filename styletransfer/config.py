@@ -46,6 +46,9 @@ class ObjectiveConfig:
     """Linear weight of the style losses."""
     tv_weight: float = 0.0
     """Linear weight of the squared total variation of the picture."""
+    style_loss: str = "gram"
+    """How styles are compared: gram (Gatys et al. 2016), moments (mean and standard deviation of
+    each channel) or wasserstein (mean and covariance)."""
     content_layers: list[str] = field(default_factory=lambda: ["relu4_2"])
     """Layers of the content losses. Default: Gatys et al. 2016."""
     style_layers: list[str] = field(

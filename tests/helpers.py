@@ -10,7 +10,8 @@ from torch import Tensor
 from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.modes import LOSS_MODES, get_loss_mode
-from styletransfer.objective.whole import Losses, Objective
+from styletransfer.objective.terms import Losses
+from styletransfer.objective.whole import Objective
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)

@@ -13,9 +13,10 @@ from omegaconf import OmegaConf
 from styletransfer import cli
 from styletransfer.config import TrainConfig
 from styletransfer.features import build_features
-from styletransfer.losses.functional import content_loss, gram_matrix, style_loss
+from styletransfer.functions import gram_matrix
+from styletransfer.losses import content_loss, mean_square
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.whole import layer_weights
+from styletransfer.objective.terms import layer_weights
 from styletransfer.optimize.job import check_layers
 from styletransfer.optimize.schedule import check_run
 
@@ -135,7 +136,7 @@ def test_gatys_weights_are_the_papers_equations():
         m = 3 * 4
         g, a = (x[0].flatten(1) @ x[0].flatten(1).T for x in (f, s))
         paper = ((g - a) ** 2).sum() / (4 * n**2 * m**2) / 5
-        ours = weight * style_loss(f, gram_matrix(s))
+        ours = weight * mean_square(gram_matrix(f) - gram_matrix(s))
         assert torch.allclose(ours, paper, rtol=1e-12), layer
     # The bundled content picture is 600 x 400: 512 x 341 pixels, so 64 x 42 positions at relu4_2.
     f, p = torch.randn(2, 1, 512, 42, 64, generator=generator, dtype=torch.float64)

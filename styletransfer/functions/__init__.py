@@ -6,21 +6,21 @@ can use them; `backward` is made of differentiable operations, so it can be diff
 """
 
 from styletransfer.functions.content_tap import ContentTap, content_tap
-from styletransfer.functions.gram import gram_matrix
 from styletransfer.functions.max_pool import MaxPool, MaxPoolFunction, max_pool
-from styletransfer.functions.style_tap import StyleTap, style_tap
+from styletransfer.functions.moments import gram_matrix
+from styletransfer.functions.moments_tap import MomentsTap, moments_tap
 from styletransfer.functions.winograd import WinogradConv, transform_kernels, winograd_conv
 
 __all__ = [
     "ContentTap",
     "MaxPool",
     "MaxPoolFunction",
-    "StyleTap",
+    "MomentsTap",
     "WinogradConv",
     "content_tap",
     "gram_matrix",
     "max_pool",
-    "style_tap",
+    "moments_tap",
     "transform_kernels",
     "winograd_conv",
 ]

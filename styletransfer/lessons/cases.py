@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from styletransfer.functions.content_tap import content_tap
-from styletransfer.functions.gram import gram_matrix
 from styletransfer.functions.max_pool import max_pool
-from styletransfer.functions.style_tap import style_tap
+from styletransfer.functions.moments import gram_matrix, moments
+from styletransfer.functions.moments_tap import moments_tap
 from styletransfer.functions.winograd import transform_kernels, winograd_conv
 from styletransfer.lessons.checks import Case
 from styletransfer.lessons.global_max_pool import global_max_pool
@@ -59,8 +59,14 @@ def transposed(x: Tensor) -> Tensor:
     return x.detach().t().contiguous().t().requires_grad_()
 
 
+def moments_tap_outputs(x: Tensor) -> tuple[Tensor, ...]:
+    """Return all three outputs of the moments tap."""
+    tapped, found = moments_tap(x)
+    return tapped, *found
+
+
 def cases(seed: int = 0) -> list[Case]:
-    """Return every Function's cases, plus gram_matrix, on which the style layer stands."""
+    """Return every Function's cases, plus those of the moments by ordinary operations."""
     draw = Draw(seed)
     frozen = draw(2, 3).detach()
     constants = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
@@ -101,11 +107,12 @@ def cases(seed: int = 0) -> list[Case]:
             "no bias",
         ),
         Case("gram_matrix", gram_matrix, (draw(1, 3, 2, 4),)),
-        Case("style_tap", style_tap, (draw(1, 3, 2, 4), draw(3, 3))),
-        Case("style_tap", style_tap, (draw(1, 1, 3, 2), draw(1, 1)), "one channel"),
-        Case("style_tap", style_tap, (draw(1, 3, 1, 1), draw(3, 3)), "one pixel"),
+        Case("moments", moments, (draw(1, 3, 2, 4),)),
+        Case("moments_tap", moments_tap_outputs, (draw(1, 3, 2, 4),)),
+        Case("moments_tap", moments_tap_outputs, (draw(1, 1, 3, 2),), "one channel"),
+        Case("moments_tap", moments_tap_outputs, (draw(1, 3, 1, 1),), "one pixel"),
         Case(
-            "style_tap", style_tap, (channels_last(draw(1, 3, 2, 4)), draw(3, 3)), "channels_last"
+            "moments_tap", moments_tap_outputs, (channels_last(draw(1, 3, 2, 4)),), "channels_last"
         ),
         Case("content_tap", content_tap, (draw(1, 3, 2, 4), draw(1, 3, 2, 4))),
         Case(

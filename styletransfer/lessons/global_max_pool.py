@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from styletransfer.functions.gram import is_channels_last
+from styletransfer.functions.moments import is_channels_last
 from styletransfer.functions.validation import check_floating
 
 

@@ -1,1 +1,40 @@
-"""What is compared: losses as plain differentiable functions, which know no mode and no tile."""
+"""What is compared: losses as plain differentiable functions, which know no mode and no tile.
+
+A new style loss is a file with a statistic of two moments, and a line here.
+"""
+
+from styletransfer.errors import UserError
+from styletransfer.losses.content import content_loss
+from styletransfer.losses.gram import GRAM
+from styletransfer.losses.mean_square import mean_square
+from styletransfer.losses.moments import MOMENTS
+from styletransfer.losses.style import StyleMeasure
+from styletransfer.losses.total_variation import total_variation
+from styletransfer.losses.wasserstein import WASSERSTEIN
+
+__all__ = [
+    "GRAM",
+    "STYLE_LOSSES",
+    "StyleMeasure",
+    "content_loss",
+    "get_style_loss",
+    "mean_square",
+    "total_variation",
+]
+
+STYLE_LOSSES: dict[str, StyleMeasure] = {
+    measure.name: measure for measure in (GRAM, MOMENTS, WASSERSTEIN)
+}
+
+
+def get_style_loss(name: str) -> StyleMeasure:
+    """Return the style loss called `name`.
+
+    Raises:
+        UserError: there is no such loss.
+    """
+    if name not in STYLE_LOSSES:
+        raise UserError(
+            f"unknown objective.style_loss {name!r}; choose one of {', '.join(STYLE_LOSSES)}"
+        )
+    return STYLE_LOSSES[name]

@@ -7,7 +7,8 @@ for the calls that follow.
 
 The weight sits inside, on the features and on the Gram matrix: MSE(F w, P w) = w^2 MSE(F, P). So
 it acts squared, which is why the 0.3 tutorial's style weight of 1000 and the 0.4 tutorial's of
-1 000 000 name the same objective.
+1 000 000 name the same objective. (A style loss that is no squared distance, such as
+Wasserstein's, has no inside for it: there it stands before the loss, squared.)
 """
 
 import math
@@ -15,7 +16,8 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from styletransfer.losses.functional import gram_matrix, mean_square
+from styletransfer.functions.moments import moments
+from styletransfer.losses import GRAM, StyleMeasure, mean_square
 from styletransfer.modes.mode import LossMode, Term
 
 
@@ -49,22 +51,28 @@ class StyleLoss(nn.Module):
     """A transparent layer that computes MSE(G w, A w) and can be told to differentiate it.
 
     Args:
-        target: A, the style's Gram matrix (C, C); detached and kept as a buffer, already weighted.
+        target: A, the style's Gram matrix (C, C) or other statistic; detached and kept as a
+            buffer, already weighted where the weight goes inside.
         weight: w, at least 0; acts squared.
+        measure: which statistic, and how far it is from the target.
     """
 
     target: Tensor
 
-    def __init__(self, target: Tensor, weight: float) -> None:
+    def __init__(self, target: Tensor, weight: float, measure: StyleMeasure = GRAM) -> None:
         super().__init__()
-        self.register_buffer("target", target.detach() * weight)
-        self.weight = weight
+        inside = weight if measure.is_squared else 1.0
+        self.register_buffer("target", target.detach() * inside)
+        self.weight, self.measure = weight, measure
         self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) as they came."""
-        gram = gram_matrix(features)
-        self.loss = mean_square(gram * self.weight - self.target.to(gram.dtype))
+        statistic = self.measure.statistic(moments(features, self.measure.with_mean))
+        if self.measure.is_squared:
+            self.loss = self.measure.distance(statistic * self.weight, self.target)
+        else:
+            self.loss = self.weight**2 * self.measure.distance(statistic, self.target)
         return features
 
     def backward(self, retain_graph: bool = True) -> Tensor:
@@ -93,6 +101,6 @@ def _drive(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:
 MODE = LossMode(
     name="fake_backward",
     content=lambda target, weight: ContentLoss(target, math.sqrt(weight)),
-    style=lambda target, weight: StyleLoss(target, math.sqrt(weight)),
+    style=lambda target, weight, measure=GRAM: StyleLoss(target, math.sqrt(weight), measure),
     differentiate=_drive,
 )

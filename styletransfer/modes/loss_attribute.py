@@ -6,7 +6,8 @@ walked once however many losses hang on it. The weight sits in the driver and ac
 
 from torch import Tensor, nn
 
-from styletransfer.losses.functional import content_loss, style_loss
+from styletransfer.functions.moments import moments
+from styletransfer.losses import GRAM, StyleMeasure, content_loss
 from styletransfer.modes.mode import LossMode, differentiate_sum
 
 
@@ -31,28 +32,31 @@ class ContentLoss(nn.Module):
 
 
 class StyleLoss(nn.Module):
-    """A transparent layer that computes MSE(G, A).
+    """A transparent layer that computes a style loss, such as MSE(G, A).
 
     Args:
-        target: A, the style's Gram matrix (C, C); detached and kept as a buffer.
+        target: the style's statistic, for Gram matrices A (C, C); detached and kept as a buffer.
+        measure: which statistic, and how far it is from the target.
     """
 
     target: Tensor
 
-    def __init__(self, target: Tensor) -> None:
+    def __init__(self, target: Tensor, measure: StyleMeasure = GRAM) -> None:
         super().__init__()
         self.register_buffer("target", target.detach())
+        self.measure = measure
         self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) as they came."""
-        self.loss = style_loss(features, self.target)
+        found = moments(features, self.measure.with_mean)
+        self.loss = self.measure.loss(found, self.target)
         return features
 
 
 MODE = LossMode(
     name="loss_attribute",
     content=lambda target, weight: ContentLoss(target),
-    style=lambda target, weight: StyleLoss(target),
+    style=lambda target, weight, measure=GRAM: StyleLoss(target, measure),
     differentiate=differentiate_sum,
 )

@@ -29,15 +29,19 @@ class LossMode:
     Attributes:
         name: as in the config.
         content: (target features, linear weight) -> transparent content-loss layer.
-        style: (target Gram matrix, linear weight) -> transparent style-loss layer.
+        style: (target statistic, linear weight, measure) -> transparent style-loss layer; Gram's
+            is the default measure.
         differentiate: (terms, prior) -> weighted losses, one per term, after their gradient and
             that of `prior` (a loss on the image itself, or None) was accumulated in the image.
+        is_closed_form: gradients at each position follow from the moments: the graph keeps nothing
+            beside the features, and a picture can be evaluated in tiles.
     """
 
     name: str
     content: Callable[[Tensor, float], nn.Module]
-    style: Callable[[Tensor, float], nn.Module]
+    style: Callable[..., nn.Module]
     differentiate: Callable[[Sequence[Term], Tensor | None], list[Tensor]]
+    is_closed_form: bool = False
 
 
 def differentiate_sum(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:

@@ -9,8 +9,10 @@ from torch import Tensor
 from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
-from styletransfer.objective.tiled import TiledObjective, smallest_tile
-from styletransfer.objective.whole import Losses, Objective
+from styletransfer.objective.limits import smallest_tile
+from styletransfer.objective.terms import Losses
+from styletransfer.objective.tiled import TiledObjective
+from styletransfer.objective.whole import Objective
 from styletransfer.system.memory import is_out_of_memory
 
 logger = logging.getLogger(__name__)
@@ -82,7 +84,7 @@ def make_objective(
 
     Args:
         extractor: the frozen network, on the device and in the dtype of the computation.
-        mode: how losses reach the image's gradient; only autograd_function has tiles.
+        mode: how losses reach the image's gradient; only closed forms have tiles.
         config: layers and linear weights.
         content: (1, 3, H, W), sRGB in [0, 1].
         style: (1, 3, h, w), sRGB in [0, 1].
@@ -94,5 +96,5 @@ def make_objective(
             return Objective(extractor, mode, config, content, style)
         return TiledObjective(extractor, mode, config, content, style, tile)
 
-    smallest = smallest_tile(extractor, config) if mode.name == "autograd_function" else 0
+    smallest = smallest_tile(extractor, config) if mode.is_closed_form else 0
     return ElasticObjective(build, tile, longest=max(content.shape[2:]), smallest=smallest)

@@ -4,44 +4,24 @@ Loss modes and precision vary behind `Objective.evaluate`; optimisers and scales
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from styletransfer.config import ObjectiveConfig
-from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.functions.gram import gram_matrix
-from styletransfer.losses.functional import total_variation
+from styletransfer.functions.moments import Moments, moments
+from styletransfer.losses import get_style_loss, total_variation
 from styletransfer.modes import LossMode, Term
-
-
-@dataclass(frozen=True)
-class Losses:
-    """The weighted losses of one evaluation, detached and 0-d, still on their device.
-
-    Attributes:
-        terms: name -> weighted loss; "content/relu4_2", "style/relu1_1", "total_variation".
-    """
-
-    terms: dict[str, Tensor]
-
-    @property
-    def total(self) -> Tensor:
-        """The objective's value."""
-        return torch.stack(list(self.terms.values())).sum()
-
-    def as_floats(self) -> dict[str, float]:
-        """Return name -> value, with "total"; waits for the device."""
-        values = torch.stack([value.double() for value in self.terms.values()]).tolist()
-        return {"total": sum(values), **dict(zip(self.terms, values, strict=True))}
+from styletransfer.objective.limits import check_size
+from styletransfer.objective.targets import Targets, make_targets
+from styletransfer.objective.terms import Losses, layer_weights
 
 
 class Objective:
     """The weighted losses of one content and one style image under one network, at one scale.
 
-    Loss modules are transparent layers inserted after their tap, and the network ends with the
+    Loss modules are transparent layers inserted after their layer, and the network ends with the
     deepest of them, as in the tutorials.
 
     Args:
@@ -52,8 +32,8 @@ class Objective:
         style: (1, 3, h, w), sRGB in [0, 1].
 
     Raises:
-        UserError: an unknown tap, a negative or NaN weight, no positive weight at all, an unknown
-            normalisation, or an image too small for the deepest tap.
+        UserError: an unknown layer, a negative or NaN weight, no positive weight at all, an unknown
+            normalisation or style loss, or an image too small for the deepest layer.
     """
 
     def __init__(
@@ -65,29 +45,20 @@ class Objective:
         style: Tensor,
     ) -> None:
         self.mode, self.tv_weight = mode, config.tv_weight
-        content_weights, style_weights = layer_weights(config)
-        extractor = extractor.ended_at([*content_weights, *style_weights])
-        for image, name in ((content, "the content image"), (style, "the style image")):
-            check_size(extractor, (image.shape[2], image.shape[3]), name)
-        with torch.no_grad():
-            contents = extractor(content, content_weights) if content_weights else {}
-            styles = extractor(style, style_weights) if style_weights else {}
-        relative = config.normalization == "target"
+        targets = _targets(extractor, config, content, style)
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
         # Names of layers hold no dots or slashes: "style_relu1_1" follows "relu1_1".
-        for tap, layer in extractor.ended_at([*contents, *styles]).layers.items():
-            layers[tap] = layer
-            if tap in contents:
-                target = contents.pop(tap)
-                weight = content_weights[tap] / (_mean_square(target) if relative else 1.0)
-                layers[f"content_{tap}"] = mode.content(target, weight)
-                self.terms.append(Term(f"content/{tap}", layers[f"content_{tap}"], weight))
-            if tap in styles:
-                target = gram_matrix(styles.pop(tap))
-                weight = style_weights[tap] / (_mean_square(target) if relative else 1.0)
-                layers[f"style_{tap}"] = mode.style(target, weight)
-                self.terms.append(Term(f"style/{tap}", layers[f"style_{tap}"], weight))
+        ended = extractor.ended_at([*targets.contents, *targets.styles])
+        for name, layer in ended.layers.items():
+            layers[name] = layer
+            if target := targets.contents.get(name):
+                layers[f"content_{name}"] = mode.content(target.value, target.weight)
+                self.terms.append(Term(f"content/{name}", layers[f"content_{name}"], target.weight))
+            if target := targets.styles.get(name):
+                module = mode.style(target.value, target.weight, targets.measure)
+                layers[f"style_{name}"] = module
+                self.terms.append(Term(f"style/{name}", module, target.weight))
         self.network = nn.Sequential(layers)
 
     def evaluate(self, image: Tensor) -> Losses:
@@ -105,78 +76,19 @@ class Objective:
         return Losses(terms)
 
 
-def layer_weights(config: ObjectiveConfig) -> tuple[dict[str, float], dict[str, float]]:
-    """Return tap -> linear weight of the content and of the style losses, those above zero.
-
-    Raises:
-        UserError: a weight is negative or not finite, none of them acts, a layer is named twice,
-            there are not as many layer weights as layers, or the normalisation is unknown.
-    """
-    if config.normalization not in ("target", "none"):
-        raise UserError(
-            f"unknown objective.normalization {config.normalization!r}; choose target or none"
-        )
-    _check_weight("tv_weight", config.tv_weight)
-    content = _by_layer(
-        "content", config.content_weight, config.content_layers, config.content_layer_weights
-    )
-    style = _by_layer("style", config.style_weight, config.style_layers, config.style_layer_weights)
-    if not content and not style:
-        raise UserError(
-            "all content and style weights are 0: nothing to optimise; "
-            "raise objective.content_weight or objective.style_weight"
-        )
-    return content, style
-
-
-def loss_layers(config: ObjectiveConfig) -> list[str]:
-    """Return the layers at which the losses act, content before style.
-
-    Raises:
-        UserError: see `layer_weights`.
-    """
-    content, style = layer_weights(config)
-    return [*content, *style]
-
-
-def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) -> None:
-    """Check that the deepest tap of `extractor` has a position left at (height, width) `size`.
-
-    Raises:
-        UserError: the image is too small; the message names the smallest side that works.
-    """
-    deepest = list(extractor.layers)[-1]
-    stride = extractor.stride(deepest)
-    height, width = size
-    if min(height, width) < stride:
-        raise UserError(
-            f"{name} comes down to {width} x {height} pixels, too small for {deepest}: the shorter "
-            f"side needs at least {stride}; raise size, lower scales, or name shallower layers"
-        )
-
-
-def _by_layer(
-    kind: str, weight: float, layers: list[str], factors: list[float]
-) -> dict[str, float]:
-    _check_weight(f"{kind}_weight", weight)
-    if factors and len(factors) != len(layers):
-        raise UserError(
-            f"objective.{kind}_layers names {len(layers)} layers but "
-            f"objective.{kind}_layer_weights holds {len(factors)} numbers; give one for each"
-        )
-    if twice := sorted({tap for tap in layers if layers.count(tap) > 1}):
-        raise UserError(f"objective.{kind}_layers names {', '.join(twice)} twice")
-    for factor in factors:
-        _check_weight(f"{kind}_layer_weights", factor)
-    pairs = zip(layers, factors or [1.0] * len(layers), strict=True)
-    return {tap: weight * factor for tap, factor in pairs if weight * factor > 0}
-
-
-def _check_weight(name: str, weight: float) -> None:
-    if not 0 <= weight < float("inf"):
-        raise UserError(f"objective.{name}={weight} must be a finite number, 0 or more")
-
-
-def _mean_square(target: Tensor) -> float:
-    """Return mean(target^2), or 1 where the target is all zero and there is nothing to divide."""
-    return target.double().square().mean().item() or 1.0
+@torch.no_grad()
+def _targets(
+    extractor: FeatureExtractor, config: ObjectiveConfig, content: Tensor, style: Tensor
+) -> Targets:
+    """Look at both pictures, each as far as its losses ask."""
+    content_layers, style_layers = layer_weights(config)
+    ended = extractor.ended_at([*content_layers, *style_layers])
+    for image, name in ((content, "the content image"), (style, "the style image")):
+        check_size(ended, (image.shape[2], image.shape[3]), name)
+    contents = extractor(content, content_layers) if content_layers else {}
+    seen = extractor(style, style_layers) if style_layers else {}
+    with_mean = get_style_loss(config.style_loss).with_mean
+    styles: dict[str, Moments] = {}
+    for name in list(seen):  # a large map is gone once it has been summed up
+        styles[name] = moments(seen.pop(name), with_mean)
+    return make_targets(config, contents, styles)

@@ -10,7 +10,7 @@ from typing import Never, Self
 from tqdm import tqdm
 
 from styletransfer.errors import UserError
-from styletransfer.objective.whole import Losses
+from styletransfer.objective.terms import Losses
 from styletransfer.optimize.run import Callback, Iterate
 from styletransfer.pictures import images
 

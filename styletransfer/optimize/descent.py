@@ -11,7 +11,7 @@ from torch import Tensor
 
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
-from styletransfer.objective.whole import Losses
+from styletransfer.objective.terms import Losses
 from styletransfer.optimize.preconditioner import Preconditioner
 from styletransfer.system.memory import is_out_of_memory
 

@@ -11,7 +11,8 @@ from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.modes import LossMode, get_loss_mode
-from styletransfer.objective.whole import check_size, loss_layers
+from styletransfer.objective.limits import check_size
+from styletransfer.objective.terms import loss_layers
 from styletransfer.optimize.layout import choose_layout, parse_tile
 from styletransfer.optimize.schedule import check_run, pyramid
 from styletransfer.pictures import images

@@ -7,7 +7,7 @@ from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
-from styletransfer.objective.tiled import check_tile, smallest_tile
+from styletransfer.objective.limits import check_tile, smallest_tile
 from styletransfer.optimize.memory import Memory, Size, estimate
 from styletransfer.pictures.images import scaled_size
 from styletransfer.system.memory import readable
@@ -120,7 +120,7 @@ def _candidates(
         yield None if asked >= max(size) else asked
         return
     yield None
-    if asked is None or mode.name != "autograd_function":
+    if asked is None or not mode.is_closed_form:
         return
     stride = smallest_tile(extractor, config.objective)
     for count in range(2, max(size) + 1):
@@ -149,5 +149,5 @@ def _advice(
         *_, tile = _candidates(extractor, mode, config, smaller, 0, None)
         if estimate(extractor, mode, config, smaller, style, tile, 1).total <= usable:
             other = " or loss_mode=autograd_function, which can work in tiles"
-            return f"size={side} would fit" + ("" if mode.name == "autograd_function" else other)
+            return f"size={side} would fit" + ("" if mode.is_closed_form else other)
     return "no size would fit; close other programs or raise the limit"

@@ -20,7 +20,7 @@ from styletransfer.config import StyleTransferConfig
 from styletransfer.features.extractor import FeatureExtractor, is_pool
 from styletransfer.modes import LossMode
 from styletransfer.objective.stages import Stage, stages
-from styletransfer.objective.whole import layer_weights, loss_layers
+from styletransfer.objective.terms import layer_weights, loss_layers
 
 # (height, width) in pixels.
 Size = tuple[int, int]
@@ -112,7 +112,7 @@ def estimate(
     style_costs = [cost for cost in costs if cost.name in styles]
     if tile is None:
         backward = max(cost.backward for cost in costs)
-        if mode.name != "autograd_function":
+        if not mode.is_closed_form:
             # Autograd keeps F - P, in float32 too, and fake_backward a weighted copy.
             backward += sum(3 * 4 * cost.channels * cost.positions for cost in content_costs)
         tapped = sum(cost.output for cost in content_costs + style_costs)

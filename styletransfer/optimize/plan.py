@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import torch
 
+from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.resilient import make_objective
-from styletransfer.objective.tiled import smallest_tile
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.layout import choose_layout

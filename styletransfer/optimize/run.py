@@ -13,7 +13,7 @@ from styletransfer.config import StyleTransferConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
 from styletransfer.objective.resilient import make_objective
-from styletransfer.objective.whole import Losses
+from styletransfer.objective.terms import Losses
 from styletransfer.optimize.descent import ADVICE, Descent
 from styletransfer.optimize.layout import choose_layout
 from styletransfer.optimize.schedule import (

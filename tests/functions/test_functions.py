@@ -12,10 +12,11 @@ from styletransfer.functions import (
     content_tap,
     gram_matrix,
     max_pool,
-    style_tap,
+    moments_tap,
     transform_kernels,
     winograd_conv,
 )
+from styletransfer.functions.moments import moments
 from styletransfer.lessons import (
     GlobalMaxPool,
     Linear,
@@ -27,6 +28,7 @@ from styletransfer.lessons import (
     scale,
 )
 from styletransfer.lessons.tiny import largest_difference, train_tiny
+from styletransfer.losses import GRAM
 
 DEVICES = [
     "cpu",
@@ -150,7 +152,7 @@ def test_linear_computes_and_saves_only_what_is_due(due: tuple[bool, bool, bool]
 def test_nothing_is_recorded_when_nothing_requires_grad() -> None:
     x = leaf(1, 3, 3, 3).detach()
     results = [relu(x), scale(x, x), linear(x, x[0, 0]), *global_max_pool(x), max_pool(x)]
-    results += [*style_tap(x, gram_matrix(x)), *content_tap(x, x)]
+    results += [*gram_tap(x, gram_matrix(x)), *content_tap(x, x)]
     results += [winograd_conv(x, transform_kernels(leaf(2, 3, 3, 3).detach()))]
     assert not any(result.requires_grad for result in results)
 
@@ -280,6 +282,12 @@ def style_formula(features: Tensor, target: Tensor) -> Tensor:
     return (f @ f.T / f.numel() - target).square().mean()
 
 
+def gram_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """The Gram loss on the moments tap, as loss_mode=autograd_function has it."""
+    tapped, found = moments_tap(features, with_mean=False)
+    return tapped, GRAM.loss(found, target)
+
+
 def content_formula(features: Tensor, target: Tensor) -> Tensor:
     return (features - target).square().mean()
 
@@ -288,7 +296,7 @@ def targets(features: Tensor) -> list[tuple[Callable, Callable, Tensor]]:
     """Both taps with their formula and a target that fits the features."""
     other = torch.randn_like(features)
     gram = gram_matrix(other.detach())
-    return [(style_tap, style_formula, gram), (content_tap, content_formula, other.detach())]
+    return [(gram_tap, style_formula, gram), (content_tap, content_formula, other.detach())]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -334,12 +342,40 @@ def test_taps_pass_features_on_without_a_copy() -> None:
         assert torch.equal(tapped, x)
 
 
-def test_style_tap_saves_the_features_and_one_small_matrix() -> None:
+def test_moments_tap_saves_nothing_but_the_features() -> None:
     x = leaf(1, 3, 4, 5)
-    _, loss = style_tap(x, torch.zeros(3, 3, dtype=x.dtype))
-    saved = loss.grad_fn.saved_tensors
-    assert [tuple(tensor.shape) for tensor in saved] == [(1, 3, 4, 5), (3, 3)]
-    assert saved[0].data_ptr() == x.data_ptr()
+    _, (_, second) = moments_tap(x)
+    (saved,) = second.grad_fn.saved_tensors
+    assert saved.data_ptr() == x.data_ptr()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("used", [{0}, {1}, {2}, {1, 2}, {0, 1}, {0, 2}, {0, 1, 2}])
+def test_moments_tap_has_autograds_gradient(layout: str, used: set[int], device: str) -> None:
+    x = images(layout, 1, 3, 4, 5, device=device)
+    tapped, ours = moments_tap(x)
+    directions = [torch.randn_like(each) for each in (tapped, *ours)]
+
+    def joined(outputs: tuple[Tensor, ...]) -> Tensor:
+        return sum((outputs[index].sin() * directions[index]).sum() for index in used)
+
+    torch.testing.assert_close(ours, moments(x), rtol=1e-12, atol=0)
+    (actual,) = torch.autograd.grad(joined((tapped, *ours)), x)
+    (expected,) = torch.autograd.grad(joined((x, *moments(x))), x)
+    torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-15)
+    if layout != "strided":
+        assert actual.stride() == x.stride()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_with_a_mean_low_precision_is_summed_in_float32(dtype: torch.dtype) -> None:
+    """A covariance is a small difference: 1 of 100 here, and products in bfloat16 are 0.4 off."""
+    x = (torch.randn(1, 3, 40, 50) + 10).to(dtype)
+    mean, second = moments(x)
+    flat = x[0].flatten(1).double()
+    assert mean.dtype == second.dtype == torch.float32
+    covariance = second.double() - mean.double()[:, None] * mean.double()
+    torch.testing.assert_close(covariance, flat.cov(correction=0), rtol=1e-3, atol=1e-3)
 
 
 def test_a_later_inplace_operation_cannot_silently_change_a_tap() -> None:
@@ -352,7 +388,7 @@ def test_a_later_inplace_operation_cannot_silently_change_a_tap() -> None:
 
 def test_taps_at_their_minimum() -> None:
     x = leaf(1, 3, 4, 5)
-    for tap, target in ((style_tap, gram_matrix(x.detach())), (content_tap, x.detach().clone())):
+    for tap, target in ((gram_tap, gram_matrix(x.detach())), (content_tap, x.detach().clone())):
         _, loss = tap(x, target)
         (gradient,) = torch.autograd.grad(loss, x)
         assert loss.item() == 0
@@ -382,7 +418,7 @@ def test_taps_in_low_precision_stay_close(
 
 def test_float16_overflows_neither_sums_nor_gradients() -> None:
     x = torch.full((1, 4, 64, 64), 100.0, dtype=torch.float16, requires_grad=True)
-    _, loss = style_tap(x, torch.zeros(4, 4))
+    _, loss = gram_tap(x, torch.zeros(4, 4))
     loss.backward()
     # Every entry of G is 100^2 / 4 = 2500, and (G F) sums 4 channels of 2500 * 100.
     assert loss.item() == pytest.approx(2500.0**2, rel=1e-3)
@@ -415,7 +451,7 @@ def test_autocast_changes_no_dtype() -> None:
     target, kernels = torch.eye(3), transform_kernels(leaf(2, 3, 3, 3).detach().float())
 
     def results() -> list[Tensor]:
-        taps = [style_tap(x, target)[1], gram_matrix(x)]
+        taps = [gram_tap(x, target)[1], gram_matrix(x)]
         return [*taps, linear(x, weight), winograd_conv(x, kernels)]
 
     with torch.autocast("cpu", torch.bfloat16):
@@ -441,7 +477,7 @@ FUNCTIONS = {
     "max_pool": (max_pool, lambda x: torch.max_pool2d(x, 2), (2, 3, 2, 4)),
     "pool": (lambda x: global_max_pool(x)[0], lambda x: x.flatten(2).amax(2), (2, 3, 2, 2)),
     "style": (
-        lambda x: style_tap(x, torch.eye(3, dtype=x.dtype))[1],
+        lambda x: gram_tap(x, torch.eye(3, dtype=x.dtype))[1],
         lambda x: style_formula(x, torch.eye(3, dtype=x.dtype)),
         (1, 3, 2, 4),
     ),
@@ -560,10 +596,9 @@ BAD: list[tuple[Callable, tuple, type[Exception], list[str]]] = [
     (gram_matrix, (torch.zeros(2, 3, 4, 4),), ValueError, ["(1, C, H, W)", "(2, 3, 4, 4)"]),
     (gram_matrix, (torch.zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
     (gram_matrix, (F.long(),), TypeError, ["int64"]),
-    (style_tap, (F, torch.zeros(4, 4)), ValueError, ["(1, 3, 2, 2)", "(3, 3)", "(4, 4)"]),
-    (style_tap, (F, torch.zeros(3, 3).double()), TypeError, ["float32", "float64"]),
-    (style_tap, (F, torch.zeros(3, 3, device="meta")), ValueError, ["cpu", "meta"]),
-    (style_tap, (F.bfloat16(), torch.zeros(3, 3).half()), TypeError, ["bfloat16", "float16"]),
+    (moments_tap, (F[0],), ValueError, ["(1, C, H, W)", "(3, 2, 2)"]),
+    (moments_tap, (F.int(),), TypeError, ["int32"]),
+    (moments, (torch.zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
     (content_tap, (F, torch.zeros(1, 3, 2, 3)), ValueError, ["(1, 3, 2, 2)", "(1, 3, 2, 3)"]),
     (content_tap, (F, F.double()), TypeError, ["float32", "float64"]),
     (content_tap, (F[0], F[0]), ValueError, ["(1, C, H, W)", "(3, 2, 2)"]),

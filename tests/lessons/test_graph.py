@@ -13,7 +13,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from styletransfer.commands.explain.small_example import CODE, small_example
 from styletransfer.errors import UserError
-from styletransfer.functions import style_tap
+from styletransfer.functions import content_tap
 from styletransfer.lessons import graph, relu
 
 
@@ -178,11 +178,11 @@ def hooked(forward: Callable[[], Tensor]) -> tuple[Tensor, dict[int, int]]:
 @pytest.mark.parametrize("kind", ["built-in", "function"])
 def test_saved_tensors_are_those_that_torchs_hooks_see(kind: str) -> None:
     image, layers = leaf(1, 3, 8, 8), network()[:3]  # type: ignore[index]
-    target = torch.zeros(4, 4, dtype=torch.float64)
+    target = torch.zeros(1, 4, 4, 4, dtype=torch.float64)
 
     def forward() -> Tensor:
         features = layers(image)
-        return style_tap(features, target)[1] if kind == "function" else features.square().mean()
+        return content_tap(features, target)[1] if kind == "function" else features.square().mean()
 
     loss, memory = hooked(forward)
     nodes = graph.walk(graph.root(loss))

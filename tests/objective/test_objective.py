@@ -5,8 +5,10 @@ import torch
 from helpers import MODES, gradient, layers, make_objective, picture, relative_error, tiny_network
 
 from styletransfer.errors import UserError
-from styletransfer.losses.functional import gram_matrix, total_variation
-from styletransfer.objective.whole import check_size, layer_weights
+from styletransfer.functions import gram_matrix
+from styletransfer.losses import STYLE_LOSSES, total_variation
+from styletransfer.objective.limits import check_size
+from styletransfer.objective.terms import layer_weights
 
 MODE = "autograd_function"
 
@@ -29,9 +31,11 @@ def test_terms_are_named_and_add_up(network, content, style):
     assert not any(value.requires_grad for value in live.terms.values())
 
 
+@pytest.mark.parametrize("style_loss", STYLE_LOSSES)
 @pytest.mark.parametrize("mode", MODES)
-def test_gradient_is_the_slope_of_the_value(mode, network, content, style):
-    objective = make_objective(mode, network, content, style, tv_weight=2.0)
+def test_gradient_is_the_slope_of_the_value(mode, style_loss, network, content, style):
+    settings = {"tv_weight": 2.0, "style_loss": style_loss}
+    objective = make_objective(mode, network, content, style, **settings)
     image, direction = picture(seed=3), picture(seed=4) - 0.5
     h = 1e-6
     up, down = (losses_at(objective, image + sign * h * direction)["total"] for sign in (1, -1))
@@ -152,6 +156,7 @@ def test_objective_moves_with_its_network(network, content, style):
         ({"content_layers": [], "style_layers": []}, "all content and style weights are 0"),
         ({"content_layer_weights": [1.0, 2.0]}, r"content_layers names 1 layers but .* 2 numbers"),
         ({"style_layers": ["relu1_1", "relu1_1"]}, r"style_layers names relu1_1 twice"),
+        ({"style_loss": "magic"}, r"unknown objective\.style_loss 'magic'"),
         ({"normalization": "batch"}, r"normalization 'batch'; choose target or none"),
     ],
 )

@@ -7,6 +7,7 @@ from helpers import gradient, picture, relative_error, tiny_network
 from styletransfer.config import ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
+from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.tiles import grid
@@ -50,9 +51,10 @@ def check(network, config, size, tile, **sizes):
 @pytest.mark.parametrize("pooling", ["max", "average"])
 @pytest.mark.parametrize("padding", ["zeros", "replicate"])
 @pytest.mark.parametrize("normalization", ["target", "none"])
-def test_gatys_layers(pooling, padding, normalization):
+@pytest.mark.parametrize("style_loss", STYLE_LOSSES)
+def test_gatys_layers(pooling, padding, normalization, style_loss):
     network = tiny_network(VGG19, pooling=pooling, padding=padding)
-    config = ObjectiveConfig(tv_weight=0.1, normalization=normalization)
+    config = ObjectiveConfig(tv_weight=0.1, normalization=normalization, style_loss=style_loss)
     check(network, config, (67, 101), 32)
 
 
@@ -70,8 +72,12 @@ def test_gatys_layers(pooling, padding, normalization):
         ((160, 151), 64),  # a tile in the middle touches no border
     ],
 )
-def test_sizes(size, tile):
-    check(tiny_network(VGG19, padding="replicate"), GATYS, size, tile)
+@pytest.mark.parametrize("widths", [VGG19, VGG16])
+def test_sizes(widths, size, tile):
+    config = GATYS
+    if widths is VGG16:
+        config = ObjectiveConfig(style_layers=["relu1_1", "relu2_2", "relu3_3", "relu4_3"])
+    check(tiny_network(widths, padding="replicate"), config, size, tile)
 
 
 def test_style_smaller_and_larger_than_a_tile():
@@ -114,15 +120,27 @@ def test_style_ends_above_content():
     check(tiny_network(VGG19), config, (59, 61), 8)
 
 
-def test_gradients_add_up():
+@pytest.mark.parametrize("order", [1, -1])
+def test_gradients_add_up(order):
     whole, tiled = both(tiny_network(VGG19), GATYS, (40, 35), 16)
     leaf = picture(3, 40, 35).requires_grad_()
-    tiled.evaluate(leaf)
-    whole.evaluate(leaf)
+    for objective in (tiled, whole)[::order]:
+        objective.evaluate(leaf)
     once = gradient(whole, leaf.detach())
     assert leaf.grad is not None
     assert relative_error(leaf.grad, 2 * once) <= TOLERANCE
     assert leaf.grad.is_contiguous()
+
+
+@pytest.mark.parametrize("style_loss", STYLE_LOSSES)
+def test_a_target_of_zeros_is_not_divided_by(style_loss):
+    network = tiny_network(VGG19)
+    for parameter in network.layers["conv4_1"].parameters():
+        parameter.zero_()
+    config = ObjectiveConfig(
+        content_layers=["relu4_1"], style_layers=["relu1_1", "relu4_1"], style_loss=style_loss
+    )
+    check(network, config, (40, 35), 16)
 
 
 def test_bfloat16_points_the_same_way():

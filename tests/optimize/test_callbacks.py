@@ -10,7 +10,7 @@ import torch
 from helpers import picture
 
 from styletransfer.errors import UserError
-from styletransfer.objective.whole import Losses
+from styletransfer.objective.terms import Losses
 from styletransfer.optimize.callbacks import (
     METRICS_BATCH,
     Metrics,

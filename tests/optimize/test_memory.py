@@ -20,7 +20,8 @@ from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.objective import resilient as elastic
-from styletransfer.objective.whole import Losses, Objective
+from styletransfer.objective.terms import Losses
+from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.job import prepare
 from styletransfer.optimize.layout import USABLE, choose_layout, parse_tile

@@ -16,7 +16,7 @@ from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective import resilient as elastic
-from styletransfer.objective.whole import Losses
+from styletransfer.objective.terms import Losses
 from styletransfer.optimize import descent as descent_module
 from styletransfer.optimize import schedule
 from styletransfer.optimize.descent import Descent

@@ -12,8 +12,10 @@ from styletransfer.commands.compare.evaluations import evaluate_once
 from styletransfer.config import BenchmarkConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.modes import LOSS_MODES, get_loss_mode
-from styletransfer.objective.tiled import TiledObjective, smallest_tile
-from styletransfer.objective.whole import Objective, loss_layers
+from styletransfer.objective.limits import smallest_tile
+from styletransfer.objective.terms import loss_layers
+from styletransfer.objective.tiled import TiledObjective
+from styletransfer.objective.whole import Objective
 from styletransfer.optimize.job import load_pictures
 from styletransfer.optimize.layout import USABLE
 from styletransfer.optimize.memory import estimate

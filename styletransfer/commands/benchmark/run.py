@@ -34,7 +34,7 @@ from styletransfer.commands.benchmark.rows import (
 from styletransfer.config import BenchmarkConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.objective.whole import check_size
+from styletransfer.objective.limits import check_size
 from styletransfer.optimize.job import load_pictures
 from styletransfer.optimize.schedule import check_run
 from styletransfer.system.devices import PRECISIONS, choose_device, has_native_bfloat16

@@ -21,7 +21,7 @@ from styletransfer.commands.compare.report import Comparison, Entries, Findings,
 from styletransfer.config import CompareConfig
 from styletransfer.errors import UserError
 from styletransfer.modes import LOSS_MODES, LossMode
-from styletransfer.objective.whole import Losses
+from styletransfer.objective.terms import Losses
 from styletransfer.optimize.callbacks import ProgressBar
 from styletransfer.optimize.job import Job, prepare
 from styletransfer.optimize.run import Iterate, stylize

@@ -18,7 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.functions import gram_matrix
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.whole import loss_layers
+from styletransfer.objective.terms import loss_layers
 from styletransfer.optimize.job import load_pictures
 from styletransfer.optimize.run import stylize
 from styletransfer.pictures import images

@@ -1,0 +1,110 @@
+"""The first two moments of one feature map over its positions, by ordinary operations."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from styletransfer.functions.precision import LOW_PRECISION, accumulate_dtype, without_autocast
+from styletransfer.functions.validation import check_features
+
+# Low-precision sums are cut into this many parts, added in float32: each part is rounded once.
+CHUNKS = 8
+
+
+class Moments(NamedTuple):
+    """What every additive style loss is a function of, f_p being the C features at position p.
+
+    Moments of several pictures may be averaged with weights.
+
+    Attributes:
+        mean: (C,), the mean of f_p.
+        second: (C, C), the mean of f_p f_p^T; symmetric.
+    """
+
+    mean: Tensor
+    second: Tensor
+
+
+def pixel_rows(features: Tensor) -> Tensor:
+    """Return (1, C, H, W) as (HW, C): a view, never a copy, both for NCHW and channels_last."""
+    return features[0].permute(1, 2, 0).flatten(0, 1)
+
+
+def is_channels_last(features: Tensor) -> bool:
+    """Tell whether the C values of one pixel lie next to each other in memory.
+
+    Reads strides, because `is_contiguous(memory_format=...)` does not work under vmap.
+    """
+    return features.dim() == 4 and features.shape[1] > 1 and features.stride(1) == 1
+
+
+def moments(features: Tensor, with_mean: bool = True) -> Moments:
+    """Return the mean and the second moment of one feature map.
+
+    Differentiable by autograd, any number of times.
+
+    Args:
+        features: (1, C, H, W), floating point, any memory format.
+        with_mean: without it the mean is empty, (0,), and low-precision features are multiplied as
+            they are, which is faster: the result is some 5e-4 off. With it they are multiplied in
+            float32, because a covariance is a small difference of second moments.
+
+    Returns:
+        Both in float32 for bfloat16 and float16 features, else in their dtype.
+
+    Raises:
+        TypeError: features are not floating point.
+        ValueError: features are not (1, C, H, W) with C, H, W at least 1.
+    """
+    check_features("moments", features)
+    rows = pixel_rows(features)
+    with without_autocast(rows):
+        mean = rows.mean(0, dtype=accumulate_dtype(rows.dtype)) if with_mean else rows.new_empty(0)
+        if rows.dtype not in LOW_PRECISION:
+            products = rows.mT @ rows
+        elif with_mean:
+            products = _sum_of_wide_products(rows)
+        else:
+            products = _sum_of_products(rows)
+    return Moments(mean, products / rows.shape[0])
+
+
+def gram_matrix(features: Tensor) -> Tensor:
+    """Compute G = F F^T / (C H W) with F as (C, HW), the Gram matrix of Gatys et al. 2016.
+
+    They leave the normalisation to the loss; dividing by C H W is the PyTorch tutorials' choice.
+    Differentiable by autograd, any number of times.
+
+    Args:
+        features: (1, C, H, W), floating point, any memory format.
+
+    Returns:
+        (C, C), symmetric; float32 for bfloat16 and float16 features, else of their dtype.
+
+    Raises:
+        TypeError: features are not floating point.
+        ValueError: features are not (1, C, H, W) with C, H, W at least 1.
+    """
+    return moments(features, with_mean=False).second / features.shape[1]
+
+
+def _sum_of_products(rows: Tensor) -> Tensor:
+    """rows^T rows in float32: low-precision products of a few chunks, summed in float32."""
+    total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
+    unused = rows.new_zeros(1, 1)
+    for chunk in rows.chunk(CHUNKS):
+        pixels = chunk.shape[0]
+        # The mean over pixels, not the sum: float16 ends at 65504.
+        mean = torch.addmm(unused, chunk.mT, chunk, beta=0, alpha=1 / pixels)
+        total = total + mean.float() * pixels
+    return total
+
+
+def _sum_of_wide_products(rows: Tensor) -> Tensor:
+    """rows^T rows in float32, of a few chunks at a time: all of them would be twice the rows."""
+    total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
+    for chunk in rows.chunk(CHUNKS):
+        wide = chunk.float()
+        total = total + wide.mT @ wide
+    return total

@@ -1,0 +1,42 @@
+"""What a style loss is made of: a statistic of the features' moments, and a distance."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from styletransfer.functions.moments import Moments
+from styletransfer.losses.mean_square import mean_square
+
+Distance = Callable[[Tensor, Tensor], Tensor]
+
+
+def squared_distance(statistic: Tensor, target: Tensor) -> Tensor:
+    """Return mean((S - T)^2), 0-d. A factor on both S and T acts squared."""
+    return mean_square(statistic - target.to(statistic.dtype))
+
+
+@dataclass(frozen=True)
+class StyleMeasure:
+    """One way to compare styles: distance(statistic(pastiche), statistic(style)).
+
+    Attributes:
+        name: as in the config.
+        statistic: moments -> what is compared; of the style, this is the target of a loss.
+        distance: (statistic, target) -> 0-d, at least 0, and 0 where both are equal.
+        with_mean: the statistic needs the mean, too; see `moments`.
+    """
+
+    name: str
+    statistic: Callable[[Moments], Tensor]
+    distance: Distance = squared_distance
+    with_mean: bool = True
+
+    @property
+    def is_squared(self) -> bool:
+        """A factor on statistic and target acts squared on the distance."""
+        return self.distance is squared_distance
+
+    def loss(self, moments: Moments, target: Tensor) -> Tensor:
+        """Return the loss, 0-d, of a pastiche with these moments."""
+        return self.distance(self.statistic(moments), target)

@@ -1,0 +1,49 @@
+"""A style loss that moves one normal distribution of features onto another, at the least cost.
+
+The squared 2-Wasserstein distance of normal distributions (Dowson and Landau 1982, "The Frechet
+distance between multivariate normal distributions"), with means m and covariances C:
+
+    |m - m_s|^2 + tr(C) + tr(C_s) - 2 tr((C_s^1/2 C C_s^1/2)^1/2)
+
+With C_s = L L^T the last trace is the sum of the roots of the eigenvalues of L^T C L: no root of
+a matrix is needed, and the gradient of a sum of eigenvalues' roots stays finite where eigenvalues
+coincide, which that of the eigenvectors does not.
+"""
+
+import torch
+from torch import Tensor
+
+from styletransfer.functions.moments import Moments
+from styletransfer.losses.style import StyleMeasure
+
+# Of the style's mean variance, added to the diagonal of both covariances: a network's channels
+# are nearly dependent, and the slope of a root at 0 is infinite.
+RIDGE = 1e-4
+# Where the style does not vary at all, and for eigenvalues that rounding has made negative.
+TINY = 1e-12
+
+
+def statistic(moments: Moments) -> Tensor:
+    """Return (C + 1, C): the mean above the covariance."""
+    mean, second = moments
+    return torch.cat([mean[None], second - mean[:, None] * mean])
+
+
+def distance(statistic: Tensor, target: Tensor) -> Tensor:
+    """Return the squared distance, 0-d; eigenvalues are found in float64."""
+    dtype, statistic, target = statistic.dtype, statistic.double(), target.double()
+    mean, covariance = statistic[0], statistic[1:]
+    target_mean, target_covariance = target[0], target[1:]
+    ridge = RIDGE * target_covariance.diagonal().mean().clamp_min(0) + TINY
+    eye = torch.eye(len(mean), dtype=mean.dtype, device=mean.device) * ridge
+    covariance, target_covariance = covariance + eye, target_covariance + eye
+    factor = torch.linalg.cholesky(target_covariance)
+    eigenvalues = torch.linalg.eigvalsh(factor.mT @ covariance @ factor)
+    traces = covariance.trace() + target_covariance.trace()
+    shift = (mean - target_mean).square().sum()
+    roots = eigenvalues.clamp_min(TINY * ridge).sqrt().sum()
+    result: Tensor = shift + traces - 2 * roots
+    return result.to(dtype)
+
+
+WASSERSTEIN = StyleMeasure("wasserstein", statistic, distance)

@@ -1,0 +1,53 @@
+"""How small pictures and tiles may be, and who can have tiles."""
+
+from styletransfer.config import ObjectiveConfig
+from styletransfer.errors import UserError
+from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.modes import LossMode
+from styletransfer.objective.terms import loss_layers
+
+
+def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) -> None:
+    """Check that the deepest layer of `extractor` has a position left at (height, width) `size`.
+
+    Raises:
+        UserError: the image is too small; the message names the smallest side that works.
+    """
+    deepest = list(extractor.layers)[-1]
+    stride = extractor.stride(deepest)
+    height, width = size
+    if min(height, width) < stride:
+        raise UserError(
+            f"{name} comes down to {width} x {height} pixels, too small for {deepest}: the shorter "
+            f"side needs at least {stride}; raise size, lower scales, or name shallower layers"
+        )
+
+
+def smallest_tile(extractor: FeatureExtractor, config: ObjectiveConfig) -> int:
+    """Return the stride of the deepest layer in pixels: a tile holds at least one position.
+
+    Raises:
+        UserError: an unknown layer or no weight; see `layer_weights`.
+    """
+    ended = extractor.ended_at(loss_layers(config))
+    return ended.stride(list(ended.layers)[-1])
+
+
+def check_tile(
+    extractor: FeatureExtractor, mode: LossMode, config: ObjectiveConfig, tile: int
+) -> None:
+    """Check that there can be tiles of `tile` pixels.
+
+    Raises:
+        UserError: another loss mode than autograd_function, or less than `smallest_tile`.
+    """
+    if not mode.is_closed_form:
+        raise UserError(
+            "tiles need the gradient in closed form: choose loss_mode=autograd_function, or "
+            f"tile=off with {mode.name}"
+        )
+    if tile < (least := smallest_tile(extractor, config)):
+        raise UserError(
+            f"tile={tile} must be at least {least}, the pixels that one position of the deepest "
+            "tap stands for; choose tile=auto to have it chosen"
+        )
