@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, fft
 
-from styletransfer.cli import hydrated
+from styletransfer.cli.hydrated import hydrated
 from styletransfer.commands.compare.evaluations import evaluate_once
 from styletransfer.config import TrainConfig
 from styletransfer.objective.whole import Objective

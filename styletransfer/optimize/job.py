@@ -59,7 +59,7 @@ def prepare(config: StyleTransferConfig) -> Job:
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
     if config.output is not None:
-        images.check_writable(config.output)
+        check_output(config.output, config)
     content, style = load_pictures(config)
     start = None
     if config.init not in ("content", "style", "noise"):
@@ -86,6 +86,18 @@ def prepare(config: StyleTransferConfig) -> Job:
         style=style,
         start=start,
     )
+
+
+def check_output(output: str, config: StyleTransferConfig) -> None:
+    """Fail now if the pastiche could not be written later, or would replace what it is made of.
+
+    Raises:
+        UserError: in one line.
+    """
+    images.check_writable(output)
+    for key, name in (("content", config.content), ("style", config.style), ("init", config.init)):
+        if os.path.exists(output) and os.path.exists(name) and os.path.samefile(output, name):
+            raise UserError(f"output={output} would overwrite the {key} picture; choose another")
 
 
 def load_pictures(config: StyleTransferConfig) -> tuple[images.Picture, Tensor]:

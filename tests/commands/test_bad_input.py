@@ -21,7 +21,7 @@ from helpers import ROOT, picture
 from PIL import Image
 from safetensors.torch import save_file
 
-from styletransfer import cli
+from styletransfer.cli.errors import one_line_errors
 from styletransfer.commands.train import run as train_module
 from styletransfer.errors import UserError
 from styletransfer.features import vgg, weights
@@ -170,10 +170,28 @@ BAD = {
     "null": (["features.weights=null"], r"features\.weights: .*not Optional"),
     "nothing for a number": (["size="], r"size: Value '' of type 'str' could not be converted"),
     "no equals sign": (["content"], r"cannot understand 'content'; write KEY=VALUE"),
-    "equals sign in a name": (["output=a=b.png"], r"cannot understand 'output=a=b\.png'; .*quotes"),
-    "comma in a name": (["output=a,b.png"], r"Ambiguous value for argument 'output=a,b\.png'"),
+    "equals sign": (["device=a=b"], r"cannot understand 'device=a=b'; .*quotes"),
+    "comma": (["device=a,b"], r"Ambiguous value for argument 'device=a,b'"),
+    "nested list": (["objective.style_layers=[[relu1_1]]"], r"style_layers=.* must be a list of"),
+    "too large": (["size=99999999999999999999"], r"size=9+ is too large; it must be below 2\^63"),
+    "no loss mode": (["loss_mode=null"], r"group override must be a string.*; see --help"),
+    "no network": (["features=null"], r"group override must be a string.*; see --help"),
+    "number for a group": (["optimizer=3"], r"group override must be a string.*; see --help"),
+    # Flags and Hydra's own keys.
+    "flag": (["--frobnicate"], r"unknown flag --frobnicate; see --help"),
+    "config name": (["-cn", "other"], r"-cn: a command has one config; --config-dir adds"),
+    "config path": (["--config-path", "folder"], r"--config-path: a command has one config"),
+    "completion": (["--shell-completion"], r"unknown flag --shell-completion"),
+    "rerun": (["--experimental-rerun", "nope"], r"unknown flag --experimental-rerun"),
+    "flag without its value": (["--cfg"], r"--cfg: expected one argument; see --help"),
+    "config folder": (["--config-dir", "nowhere"], r"nowhere.*not found"),
+    "name of the job": (["hydra.job.name=x/y"], r"Unable to configure handler.*No such file"),
+    "sweep into one file": (
+        ["--multirun", "steps=1,2", "output=out.png"],
+        r"all jobs of a sweep would write out\.png; leave output= out",
+    ),
     "mandatory": (["size=???"], r"size: .*missing mandatory value"),
-    "reference": (["output=${nowhere}"], r"output: Interpolation key 'nowhere' not found"),
+    "reference": (["tile=${nowhere}"], r"tile: Interpolation key 'nowhere' not found"),
     "preset": (
         ["experiment=none_such"],
         r"unknown experiment 'none_such'; there are .*tutorial_0_3",
@@ -187,6 +205,12 @@ BAD = {
     "output is a folder": (["output=folder.png"], r"cannot write folder\.png: it is a folder"),
     "output below a file": (["output=text.jpg/out.png"], r"cannot write text\.jpg/out\.png"),
     "run folder below a file": (["hydra.run.dir=text.jpg/run"], r"cannot write text\.jpg.*run"),
+    "output is the content": (["output=content.png"], r"output=content\.png would overwrite"),
+    "output is the style": (["output=./style.png"], r"would overwrite the style picture"),
+    "output is the start": (
+        ["init=style.png", "style=7x400.png", "output=folder/../style.png"],
+        r"would overwrite the init picture; choose an",
+    ),
     # Weights.
     "weights missing": (["features.weights=none.pth"], r"no weights file at none\.pth; check feat"),
     "weights of another network": (
@@ -370,15 +394,16 @@ def test_download_unreachable(main, monkeypatch, capsys):
 
 
 def test_errors_are_one_line(capsys):
-    with pytest.raises(SystemExit):
-        cli.fail("two\nlines\tand  spaces")
+    with pytest.raises(SystemExit), one_line_errors():
+        raise UserError("two\nlines\tand  spaces")
     assert capsys.readouterr().err == "error: two lines and spaces\n"
 
 
 def test_warnings_are_one_line(capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        cli.friendly(lambda: warnings.warn("an odd profile", stacklevel=1))()
+        with one_line_errors():
+            warnings.warn("an odd profile", stacklevel=1)
     assert capsys.readouterr().err == "note: an odd profile\n"
 
 

@@ -14,7 +14,6 @@ from helpers import ROOT
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from styletransfer.cli import register_schemas
 from styletransfer.commands.compare import run as module
 from styletransfer.commands.compare.evaluations import (
     gradient_errors,
@@ -28,6 +27,7 @@ from styletransfer.modes import LOSS_MODES, fake_backward
 from styletransfer.optimize.job import prepare
 from styletransfer.optimize.run import Result
 from styletransfer.pictures import images
+from styletransfer.settings import register_schemas
 from styletransfer.system.measure import counted, median_seconds, peak_memory
 
 CPU = torch.device("cpu")

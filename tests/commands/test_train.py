@@ -18,19 +18,19 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
-from styletransfer import cli
 from styletransfer.commands.train import run as train_module
 from styletransfer.commands.train.run import train
 from styletransfer.config import TrainConfig
 from styletransfer.optimize import run as optimize
 from styletransfer.optimize.callbacks import Snapshots
 from styletransfer.pictures import images
+from styletransfer.settings import register_schemas
 from styletransfer.system.files import atomic
 
 SCRIPT = ROOT / "scripts" / "train.py"
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 
-cli.register_schemas()
+register_schemas()
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 
