@@ -48,12 +48,21 @@ SCHEMAS: dict[str, type[Any]] = {
 def register_schemas() -> None:
     """Make the dataclasses of `styletransfer.config` known to Hydra as `<script>_schema`.
 
-    Config files may also say ${either:CONDITION,A,B}: A where the condition is true, else B.
+    Config files may also say ${either:CONDITION,A,B}: A where the condition is true, else B; and
+    ${resumed:${resume}}: the folder that resume=FOLDER names, "." if no run has been there (then
+    nothing is to be written), and nothing where a run begins in a folder of its own.
     """
     OmegaConf.register_new_resolver("either", lambda when, a, b: a if when else b, replace=True)
+    OmegaConf.register_new_resolver("resumed", _resumed, replace=True)
     store = ConfigStore.instance()
     for name, schema in SCHEMAS.items():
         store.store(name=f"{name}_schema", node=schema)
+
+
+def _resumed(resume: str | None) -> str:
+    if resume in (None, "auto"):
+        return ""
+    return str(resume) if (Path(str(resume)) / "run.json").is_file() else "."
 
 
 def command(name: str) -> Callable[[Any, Path], None]:
@@ -107,8 +116,8 @@ def hydrated(config_name: str, function: Callable[[Any, Path], None]) -> Callabl
             if error.filename is None:
                 raise
             fail(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")
-        except KeyboardInterrupt:
-            fail("interrupted", status=130)
+        except KeyboardInterrupt as error:
+            fail("interrupted", status=getattr(error, "status", 130))
         finally:
             del os.environ["HYDRA_FULL_ERROR"]
 
