@@ -52,7 +52,7 @@ def measure(config: TrainConfig, folder: Path) -> None:
     job = prepare(config)
     weight = next(job.extractor.parameters())
     images = (job.content.to(weight.device), job.style.to(weight.device))
-    image = stylize(job.extractor, job.mode, *images, config, start=job.start).image
+    image = stylize(job).image
     image = image.to(weight.device)
     objective = Objective(job.extractor, job.mode, config.objective, *images)
     generator = torch.Generator().manual_seed(config.seed)

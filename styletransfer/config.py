@@ -129,6 +129,11 @@ class TrainConfig(StyleTransferConfig):
 
     snapshot_every: int = 0
     """Save the picture every so many steps; 0 saves none."""
+    checkpoint_every: float = 60.0
+    """Save a checkpoint in the run folder at most every so many seconds; 0 saves none."""
+    resume: str | None = path(None)
+    """A run folder: go on there, with that run's own settings, from its checkpoint. Or auto: go on
+    if this run's own folder, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
     dry_run: bool = False
     """Print the plan, with estimated memory and time, and write nothing."""
 
@@ -178,8 +183,10 @@ class DistillConfig:
     """Of everything random."""
     device: str = "auto"
     """auto, cpu, cuda or cuda:N."""
-    checkpoint_every: int = 100
-    """Steps between checkpoints, each with a look at the held-out pictures."""
+    look_every: int = 100
+    """Steps between two looks at the held-out pictures."""
+    checkpoint_every: float = 60.0
+    """Save a checkpoint at most every so many seconds; 0 saves none but the last."""
 
 
 @dataclass

@@ -153,6 +153,7 @@ def test_keys_that_name_files():
         "output",
         "init",
         "features.weights",
+        "resume",
     ]
     assert path_keys(SCHEMAS["distill"]) == ["teacher.weights", "pictures"]
     assert path_keys(SCHEMAS["judge"]) == ["bundled.weights", "vgg19.weights"]

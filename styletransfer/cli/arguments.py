@@ -69,8 +69,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     sweep = found.multirun or "hydra.mode=MULTIRUN" in found.overrides
     keys = path_keys(schema)
     overrides = [quote_path(override, keys, sweep=sweep) for override in found.overrides]
-    if sweep:
-        _check_output(found.overrides)
+    _check(found.overrides, sweep=sweep)
     return Arguments(
         overrides,
         _hydra_flags(found),
@@ -91,10 +90,12 @@ def _hydra_flags(found: argparse.Namespace) -> list[str]:
     return flags
 
 
-def _check_output(overrides: Sequence[str]) -> None:
+def _check(overrides: Sequence[str], *, sweep: bool) -> None:
     for override in overrides:
         key, _, value = override.lstrip("+").partition("=")
-        if key == "output" and value != "null" and "," not in value and "(" not in value:
+        if key == "hydra.job.name" and "/" in value:
+            raise UserError(f"{override}: a job's name becomes a file's, which holds no /")
+        if sweep and key == "output" and value != "null" and not set(",(") & set(value):
             raise UserError(
                 f"all jobs of a sweep would write {value}; leave output= out, and each has its own"
             )

@@ -18,8 +18,8 @@ BROKEN_PIPE = 141
 def one_line_errors() -> Iterator[None]:
     """End in one line on standard error and exit status 1 if the body meets bad input.
 
-    So does a lack of memory, and Ctrl-C with status 130; a warning becomes one line as well. A
-    mistake of ours keeps its traceback.
+    So does a lack of memory; and Ctrl-C with status 130, or that of the signal that came. A warning
+    becomes one line as well. A mistake of ours keeps its traceback.
     """
     open_streams()
     with warnings.catch_warnings():
@@ -29,8 +29,8 @@ def one_line_errors() -> Iterator[None]:
             sys.stdout.flush()
         except UserError as error:
             fail(str(error))
-        except KeyboardInterrupt:
-            fail("interrupted", status=130)
+        except KeyboardInterrupt as error:
+            fail("interrupted", status=getattr(error, "status", 130))
         except OSError as error:
             fail_for(error)
         except (MemoryError, RuntimeError) as error:

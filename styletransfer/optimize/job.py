@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig
@@ -13,7 +14,7 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.modes import LossMode, get_loss_mode
 from styletransfer.objective.whole import check_size, loss_layers
 from styletransfer.optimize.layout import choose_layout, parse_tile
-from styletransfer.optimize.schedule import check_run, pyramid
+from styletransfer.optimize.schedule import Scale, check_run, make_scales, pyramid
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.memory import free_bytes
@@ -32,19 +33,34 @@ class Job:
         config: what was asked for.
         extractor: the network, on its device, in its precision.
         mode: how losses reach the image's gradient.
-        content: (1, 3, H, W), sRGB in [0, 1], H or W equal to `config.size`.
+        content: (1, 3, H, W), sRGB in [0, 1], of any size; the pastiche has its aspect ratio.
+        style: (1, 3, h, w), sRGB in [0, 1], of any size.
+        start: (1, 3, h, w), the picture to begin with, or None for what `config.init` names.
         alpha: (1, 1, H, W), the content's transparency, or None.
-        style: (1, 3, h, w), sRGB in [0, 1], the longer side at most `config.size`.
-        start: (1, 3, h, w), the picture that `init` names, or None for content, style or noise.
     """
 
     config: StyleTransferConfig
     extractor: FeatureExtractor
     mode: LossMode
     content: Tensor
-    alpha: Tensor | None
     style: Tensor
-    start: Tensor | None
+    start: Tensor | None = None
+    alpha: Tensor | None = None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return next(self.extractor.parameters()).device
+
+    @property
+    def scales(self) -> list[Scale]:
+        """The levels of the pyramid, coarse to fine."""
+        return make_scales(self.config, self.content, self.style)
+
+    def on_device(self, image: Tensor) -> Tensor:
+        """Return `image` as a run computes with it: on the device, at least in float32."""
+        exact = self.extractor.dtype == torch.float64
+        return image.to(self.device, torch.float64 if exact else torch.float32)
 
 
 def prepare(config: StyleTransferConfig) -> Job:
@@ -71,21 +87,21 @@ def prepare(config: StyleTransferConfig) -> Job:
     extractor = build_features(config.features, config.seed)
     check_layers(extractor, config, content.rgb, style)
     extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
-    size, style_size = content.size, (style.shape[2], style.shape[3])
-    layout = choose_layout(extractor, mode, config, size, style_size, free_bytes(device))
-    if layout.problem is not None and parse_tile(config.tile) == 0:
-        raise UserError(layout.problem)
-    if layout.problem is not None:
-        logger.warning("%s; trying all the same", layout.problem)
-    return Job(
+    job = Job(
         config=config,
         extractor=extractor,
         mode=mode,
         content=images.fill_transparent(content),
-        alpha=content.alpha,
         style=style,
         start=start,
+        alpha=content.alpha,
     )
+    layout = choose_layout(job, job.scales[-1], free_bytes(device))
+    if layout.problem is not None and parse_tile(config.tile) == 0:
+        raise UserError(layout.problem)
+    if layout.problem is not None:
+        logger.warning("%s; trying all the same", layout.problem)
+    return job
 
 
 def check_output(output: str, config: StyleTransferConfig) -> None:

@@ -266,9 +266,9 @@ def test_a_file_where_the_folder_should_be_is_an_error(tiny, tmp_path):
 def test_ctrl_c_leaves_finished_pictures_only(tiny, tmp_path, monkeypatch):
     original, runs = module.stylize, []
 
-    def interrupted_second(extractor, mode, *args, **kwargs):
-        result = original(extractor, mode, *args, **kwargs)
-        runs.append(mode.name)
+    def interrupted_second(job, *args, **kwargs):
+        result = original(job, *args, **kwargs)
+        runs.append(job.mode.name)
         return replace(result, losses={}, interrupted=True) if len(runs) == 2 else result
 
     monkeypatch.setattr(module, "stylize", interrupted_second)
