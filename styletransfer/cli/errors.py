@@ -1,5 +1,6 @@
 """How a command ends: bad input in one line, and an output that cannot be written without noise."""
 
+import errno
 import io
 import os
 import sys
@@ -12,6 +13,8 @@ from styletransfer.errors import UserError
 
 # What a shell reports of a process that SIGPIPE ended, as it does for other tools.
 BROKEN_PIPE = 141
+# What a device says that takes no more.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @contextmanager
@@ -49,19 +52,19 @@ def fail(message: str, status: int = 1) -> NoReturn:
 
 
 def fail_for(error: OSError) -> NoReturn:
-    """Leave because of standard output, or of the file that the error names.
+    """Leave because of the file that the error names, or of an output that takes no more.
 
     Raises:
-        OSError: the error, if it is about neither.
+        OSError: the error, if it is neither.
     """
-    lost = flush(sys.stdout)  # what could not be written is still held back, and fails again
-    if isinstance(lost, BrokenPipeError):
+    if error.filename is not None:
+        fail(f"{error.filename}: {error.strerror}")
+    if isinstance(error, BrokenPipeError):  # whoever read our output has left
+        flush(sys.stdout)
         sys.exit(BROKEN_PIPE)
-    if lost is not None:
-        fail(f"cannot write to standard output: {lost.strerror}")
-    if error.filename is None:
-        raise error
-    fail(f"{error.filename}: {error.strerror}")
+    if error.errno in FULL:
+        fail(f"cannot write: {error.strerror}")
+    raise error
 
 
 def tell(message: str) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,8 +64,12 @@ class Job:
         return image.to(self.device, torch.float64 if exact else torch.float32)
 
 
-def prepare(config: StyleTransferConfig) -> Job:
+def prepare(config: StyleTransferConfig, given: Mapping[str, images.Picture] | None = None) -> Job:
     """Load and check everything that `config` names; cheap checks come first.
+
+    Args:
+        config: what is asked for.
+        given: pictures in memory, by the keys whose files they stand for: content, style, init.
 
     Raises:
         UserError: anything that would make the run fail, in one line.
@@ -76,9 +81,12 @@ def prepare(config: StyleTransferConfig) -> Job:
     dtype = choose_precision(config.precision, device)
     if config.output is not None:
         check_output(config.output, config)
-    content, style = load_pictures(config)
+    given = given or {}
+    content, style = load_pictures(config, given)
     start = None
-    if config.init not in ("content", "style", "noise"):
+    if "init" in given:
+        start = images.fill_transparent(given["init"])
+    elif config.init not in ("content", "style", "noise"):
         if not os.path.exists(config.init):
             raise UserError(
                 f"unknown init {config.init!r}; choose content, style, noise or a picture file"
@@ -116,7 +124,9 @@ def check_output(output: str, config: StyleTransferConfig) -> None:
             raise UserError(f"output={output} would overwrite the {key} picture; choose another")
 
 
-def load_pictures(config: StyleTransferConfig) -> tuple[images.Picture, Tensor]:
+def load_pictures(
+    config: StyleTransferConfig, given: Mapping[str, images.Picture] | None = None
+) -> tuple[images.Picture, Tensor]:
     """Return the content picture and the style image (1, 3, h, w), at the pastiche's scale.
 
     The style's transparent margins are cut off, and its visible colours spread into what
@@ -125,8 +135,10 @@ def load_pictures(config: StyleTransferConfig) -> tuple[images.Picture, Tensor]:
     Raises:
         UserError: a picture that cannot be read, is fully transparent, or is next to nothing.
     """
-    content = images.read(config.content)
-    style = images.crop_transparent(images.read(config.style))
+    given = given or {}
+    content = given["content"] if "content" in given else images.read(config.content)
+    style = given["style"] if "style" in given else images.read(config.style)
+    style = images.crop_transparent(style)
     for picture in (content, style):
         height, width = picture.size
         if min(height, width) < SMALLEST_SIDE:
