@@ -269,19 +269,22 @@ def test_full_disk_at_the_end(main, desk, monkeypatch, capsys):
     assert line.startswith("error: cannot write out.png: No space left on device")
     assert status == 1
     assert Path("out.png").read_bytes() == b"older"
-    assert {Path(name).name for name in left_behind(desk)} - {*before} == {"metrics.jsonl"}
+    assert {Path(name).name for name in left_behind(desk)} - {*before} == {
+        "metrics.jsonl",
+        "run.json",
+    }
 
 
 @pytest.mark.usefixtures("tiny_vgg", "desk")
 def test_a_run_that_gives_up_prints_where_the_picture_is(main, monkeypatch, capsys):
     """And ends with one line and a non-zero exit."""
-    real = train_module.stylize
+    real = train_module.Run.complete
 
-    def diverging(*args, **kwargs):
-        result = real(*args, **kwargs)
+    def diverging(self, callbacks):
+        result = real(self, callbacks)
         return type(result)(result.image, {}, result.steps, problem="the loss was not finite")
 
-    monkeypatch.setattr(train_module, "stylize", diverging)
+    monkeypatch.setattr(train_module.Run, "complete", diverging)
     status, printed = call(main, monkeypatch, capsys, "output=out.png")
     assert errors_of(printed.err) == ["error: the loss was not finite"]
     assert status == 1
