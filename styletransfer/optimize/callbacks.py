@@ -6,7 +6,7 @@ import math
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Never, Self, TextIO
+from typing import Any, Never, Self, TextIO
 
 from tqdm.auto import tqdm
 
@@ -32,34 +32,46 @@ class ProgressBar:
     """
 
     def __init__(self, done: int = 0) -> None:
-        self.bar: tqdm[Never] | None = None
-        if sys.stderr is not None:
-            with suppress(OSError):
-                self.bar = tqdm(unit="step", initial=done, dynamic_ncols=True, leave=False)
+        self.bar: tqdm[Never] = tqdm(
+            unit="step",
+            initial=done,
+            dynamic_ncols=True,
+            leave=False,
+            file=_Forgiving(sys.stderr),
+            disable=sys.stderr is None,
+        )
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        if self.bar is not None:
-            with suppress(OSError):
-                self.bar.close()
+        self.bar.close()
 
     def __call__(self, iterate: Iterate) -> None:
         """Advance by one step; the loss is read only when the bar is drawn anyway."""
-        if self.bar is None:
-            return
-        try:
-            self._draw(self.bar, iterate)
-        except OSError:
-            self.bar = None
-
-    def _draw(self, bar: "tqdm[Never]", iterate: Iterate) -> None:
-        bar.total = iterate.steps
-        if bar.update(1):
+        self.bar.total = iterate.steps
+        if self.bar.update(1):
             height, width = iterate.image.shape[2:]
-            bar.set_description_str(f"scale {iterate.scale}/{iterate.scales} {width}x{height}")
-            bar.set_postfix_str(f"loss {iterate.losses.total.item():.4g}", refresh=False)
+            self.bar.set_description_str(f"scale {iterate.scale}/{iterate.scales} {width}x{height}")
+            self.bar.set_postfix_str(f"loss {iterate.losses.total.item():.4g}", refresh=False)
+
+
+class _Forgiving:
+    """A text file that takes whatever is written, also where it cannot."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def write(self, text: str) -> None:
+        with suppress(OSError, ValueError):
+            self.file.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self.file.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
 
 
 class Snapshots:
