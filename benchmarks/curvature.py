@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, fft
 
-from styletransfer.cli import hydrated
+from styletransfer.cli.hydrated import hydrated
 from styletransfer.commands.compare.evaluations import evaluate_once
 from styletransfer.config import TrainConfig
 from styletransfer.objective.whole import Objective
@@ -52,7 +52,7 @@ def measure(config: TrainConfig, folder: Path) -> None:
     job = prepare(config)
     weight = next(job.extractor.parameters())
     images = (job.content.to(weight.device), job.style.to(weight.device))
-    image = stylize(job.extractor, job.mode, *images, config, start=job.start).image
+    image = stylize(job).image
     image = image.to(weight.device)
     objective = Objective(job.extractor, job.mode, config.objective, *images)
     generator = torch.Generator().manual_seed(config.seed)

@@ -5,11 +5,21 @@ wrong type is an error before anything runs.
 """
 
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TypeVar
 
 from omegaconf import MISSING
 
-ASSETS = Path(__file__).resolve().parent.parent / "assets"
+from styletransfer.resources import resource
+
+T = TypeVar("T")
+
+ASSETS = resource("assets")
+
+
+def path(default: T) -> T:
+    """Say that a key's value is a file name: the command line takes any, as it is typed."""
+    declared: T = field(default=default, metadata={"path": True})
+    return declared
 
 
 @dataclass
@@ -18,7 +28,7 @@ class FeaturesConfig:
 
     name: str = "bundled"
     """bundled (ships with the project), vgg19 or vgg16."""
-    weights: str = "pretrained"
+    weights: str = path("pretrained")
     """pretrained, random, or the path of a .safetensors or .pth file."""
     pooling: str = "max"
     """max (as trained) or average (Gatys et al. 2016)."""
@@ -87,11 +97,11 @@ class OptimizerConfig:
 class StyleTransferConfig:
     """One pastiche."""
 
-    content: str = str(ASSETS / "content" / "coffee.jpg")
+    content: str = path(str(ASSETS / "content" / "coffee.jpg"))
     """Path of the content image."""
-    style: str = str(ASSETS / "style" / "oil.jpg")
+    style: str = path(str(ASSETS / "style" / "oil.jpg"))
     """Path of the style image."""
-    output: str | None = None
+    output: str | None = path(None)
     """Where the pastiche goes; the extension chooses the format. Default: the run folder."""
     size: int = 512
     """Longer side of the pastiche in pixels."""
@@ -99,7 +109,7 @@ class StyleTransferConfig:
     """Optimiser steps in all, shared evenly by the scales; each is one evaluation."""
     scales: int = 0
     """Levels of the pyramid, each half the next; 1 for one scale, 0 for all from 128 pixels up."""
-    init: str = "content"
+    init: str = path("content")
     """Where the optimisation starts: content, style, noise, or the path of a picture."""
     device: str = "auto"
     """auto, cpu, cuda or cuda:N."""
@@ -122,6 +132,11 @@ class TrainConfig(StyleTransferConfig):
 
     snapshot_every: int = 0
     """Save the picture every so many steps; 0 saves none."""
+    checkpoint_every: float = 60.0
+    """Save a checkpoint in the run folder at most every so many seconds; 0 saves none."""
+    resume: str | None = path(None)
+    """A run folder: go on there, with that run's own settings, from its checkpoint. Or auto: go on
+    if this run's own folder, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
     dry_run: bool = False
     """Print the plan, with estimated memory and time, and write nothing."""
 
@@ -134,7 +149,7 @@ class DistillConfig:
         default_factory=lambda: FeaturesConfig(name="vgg19", padding="zeros")
     )
     """The network to imitate."""
-    pictures: str | None = None
+    pictures: str | None = path(None)
     """A folder of real pictures to crop from, beside the procedural ones."""
     widths: list[list[int]] = field(
         default_factory=lambda: [
@@ -171,8 +186,10 @@ class DistillConfig:
     """Of everything random."""
     device: str = "auto"
     """auto, cpu, cuda or cuda:N."""
-    checkpoint_every: int = 100
-    """Steps between checkpoints, each with a look at the held-out pictures."""
+    look_every: int = 100
+    """Steps between two looks at the held-out pictures."""
+    checkpoint_every: float = 60.0
+    """Save a checkpoint at most every so many seconds; 0 saves none but the last."""
 
 
 @dataclass
@@ -191,8 +208,10 @@ class CompareConfig(StyleTransferConfig):
 class PairConfig:
     """Two pictures to combine."""
 
-    content: str = MISSING
-    style: str = MISSING
+    content: str = path(MISSING)
+    """Path of the content image."""
+    style: str = path(MISSING)
+    """Path of the style image."""
 
 
 @dataclass
@@ -225,9 +244,9 @@ class JudgeConfig:
 class BenchmarkConfig:
     """`scripts/benchmark.py`: what is measured against the plain loop of benchmarks/plain.py."""
 
-    content: str = str(ASSETS / "content" / "coffee.jpg")
+    content: str = path(str(ASSETS / "content" / "coffee.jpg"))
     """Path of the content image."""
-    style: str = str(ASSETS / "style" / "oil.jpg")
+    style: str = path(str(ASSETS / "style" / "oil.jpg"))
     """Path of the style image."""
     sizes: list[int] = field(default_factory=lambda: [128, 256, 512])
     """Sides of the square pictures in pixels."""

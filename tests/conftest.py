@@ -15,6 +15,11 @@ from styletransfer.pictures import images
 torch.set_num_threads(1)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--kills=100` kills more runs than the twenty of every day."""
+    parser.addoption("--kills", type=int, default=20, help="runs to kill at random moments")
+
+
 @pytest.fixture
 def network() -> FeatureExtractor:
     """Two blocks in float64: conv1_1 to relu2_2."""

@@ -4,14 +4,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
 from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.modes import LOSS_MODES, get_loss_mode
+from styletransfer.objective.resilient import ElasticObjective
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
+from styletransfer.optimize import run
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
@@ -69,6 +72,17 @@ def run_settings(
         optimizer = OptimizerConfig(optimizer, 1.0 if optimizer == "lbfgs" else 0.02)
     defaults: dict[str, Any] = {"size": 20, "steps": 5, "scales": 1, "objective": layers()}
     return StyleTransferConfig(optimizer=optimizer, **(defaults | settings))
+
+
+def elastic(objective: Any, tile: int | None = None) -> ElasticObjective:
+    """Return an objective as a run has it, whatever tile memory leaves."""
+    return ElasticObjective(lambda tile: objective, tile, longest=100, smallest=0)
+
+
+def with_bowl(monkeypatch: pytest.MonkeyPatch, bowl: Any) -> Any:
+    """Let runs minimise `bowl`."""
+    monkeypatch.setattr(run, "make_objective", lambda *args: elastic(bowl, args[-1]))
+    return bowl
 
 
 @dataclass

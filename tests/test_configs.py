@@ -7,10 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import ROOT
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
-from styletransfer import cli
 from styletransfer.config import TrainConfig
 from styletransfer.features import build_features
 from styletransfer.functions import gram_matrix
@@ -19,20 +16,15 @@ from styletransfer.modes import get_loss_mode
 from styletransfer.objective.terms import layer_weights
 from styletransfer.optimize.job import check_layers
 from styletransfer.optimize.schedule import check_run
+from styletransfer.settings import SCHEMAS, compose, settings_of
+from styletransfer.settings.schemas import keys, path_keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 
-cli.register_schemas()
-
-
-def composed(config_name, *overrides, with_hydra=False):
-    with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
-        return compose(config_name, list(overrides), return_hydra_config=with_hydra)
-
 
 def trained(*overrides):
-    config = OmegaConf.to_object(composed("train", *overrides))
+    config = settings_of(compose("train", overrides), "train")
     assert isinstance(config, TrainConfig)
     return config
 
@@ -52,9 +44,10 @@ def test_every_file_composes_by_the_command_it_gives(path):
     assert command, "one of the first two lines gives the command"
     assert (ROOT / command[1]).is_file()
     overrides = shlex.split(command[2])
-    config = composed(Path(command[1]).stem, *overrides, with_hydra=True)
-    if path.parent.name != "configs":
-        assert config.hydra.runtime.choices[path.parent.name] == path.stem
+    config = compose(Path(command[1]).stem, overrides, with_hydra=True)
+    group = path.parent.relative_to(ROOT / "configs").as_posix()
+    if group != ".":
+        assert config.hydra.runtime.choices[group] == path.stem
     else:
         assert config.hydra.job.config_name == path.stem
 
@@ -147,8 +140,27 @@ def test_gatys_weights_are_the_papers_equations():
 # The schema.
 
 
-@pytest.mark.parametrize("schema", cli.SCHEMAS.values(), ids=lambda schema: schema.__name__)
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_keys_are_found_for_hints(schema):
-    keys = set(cli._keys(schema))
-    assert all("." not in key or key.split(".")[0] in keys for key in keys)
-    assert keys >= schema.__dataclass_fields__.keys()
+    found = {key for key, _ in keys(schema)}
+    assert all("." not in key or key.split(".")[0] in found for key in found)
+    assert found >= schema.__dataclass_fields__.keys()
+
+
+def test_keys_that_name_files():
+    assert path_keys(SCHEMAS["train"]) == [
+        "content",
+        "style",
+        "output",
+        "init",
+        "features.weights",
+        "resume",
+    ]
+    assert path_keys(SCHEMAS["distill"]) == ["teacher.weights", "pictures"]
+    assert path_keys(SCHEMAS["judge"]) == ["bundled.weights", "vgg19.weights"]
+
+
+def test_the_judged_pairs_are_pictures_that_exist():
+    pairs = settings_of(compose("judge"), "judge").pairs
+    assert len(pairs) == 8
+    assert all(Path(path).is_file() for pair in pairs for path in (pair.content, pair.style))

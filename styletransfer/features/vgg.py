@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 
 import torch
-import torchvision
 from torch import Tensor, nn
 
 from styletransfer.errors import UserError
@@ -160,6 +159,8 @@ def pretrained_state(name: str) -> Mapping[str, Tensor]:
     Raises:
         UserError: the download is unreachable or damaged.
     """
+    import torchvision  # takes longer to import than all of torch; only a download needs it
+
     weights = torchvision.models.get_model_weights(name)["IMAGENET1K_V1"]
     try:
         state: Mapping[str, Tensor] = weights.get_state_dict(progress=True, check_hash=True)

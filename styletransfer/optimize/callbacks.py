@@ -3,16 +3,18 @@
 import json
 import logging
 import math
+import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Never, Self
+from typing import Any, Never, Self, TextIO
 
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
 from styletransfer.objective.terms import Losses
 from styletransfer.optimize.run import Callback, Iterate
 from styletransfer.pictures import images
+from styletransfer.system.files import keep_lines
 
 logger = logging.getLogger(__name__)
 
@@ -21,10 +23,23 @@ METRICS_BATCH = 20
 
 
 class ProgressBar:
-    """A tqdm bar on standard error with loss, scale and time left. Use as a context manager."""
+    """A tqdm bar on standard error with loss, scale and time left. Use as a context manager.
 
-    def __init__(self) -> None:
-        self.bar: tqdm[Never] = tqdm(unit="step", dynamic_ncols=True, leave=False)
+    Where nothing can be drawn, as on a closed standard error, there is none.
+
+    Args:
+        done: steps that were made before.
+    """
+
+    def __init__(self, done: int = 0) -> None:
+        self.bar: tqdm[Never] = tqdm(
+            unit="step",
+            initial=done,
+            dynamic_ncols=True,
+            leave=False,
+            file=_Forgiving(sys.stderr),
+            disable=sys.stderr is None,
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -39,6 +54,24 @@ class ProgressBar:
             height, width = iterate.image.shape[2:]
             self.bar.set_description_str(f"scale {iterate.scale}/{iterate.scales} {width}x{height}")
             self.bar.set_postfix_str(f"loss {iterate.losses.total.item():.4g}", refresh=False)
+
+
+class _Forgiving:
+    """A text file that takes whatever is written, also where it cannot."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def write(self, text: str) -> None:
+        with suppress(OSError, ValueError):
+            self.file.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self.file.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
 
 
 class Snapshots:
@@ -65,24 +98,29 @@ class Metrics:
     written, as on a full disk, it says so once and the run goes on.
 
     Args:
-        path: of the `.jsonl` file, which is overwritten.
-
-    Raises:
-        OSError: the file cannot be made.
+        path: of the `.jsonl` file, of which only the first lines are kept.
+        done: the steps that were made before, whose lines are kept.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, done: int = 0) -> None:
         self.path = path
-        self.file = path.open("w", encoding="utf-8")
         # Not the iterates: their pictures are large.
         self.held: list[tuple[dict[str, int], Losses]] = []
+        self.file: TextIO | None = None
+        try:
+            if done > 0 and path.is_file():
+                keep_lines(path, lambda line: line["step"] <= done)
+            self.file = path.open("a" if done > 0 else "w", encoding="utf-8")
+        except (OSError, UserError) as error:
+            self._give_up(error)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self._flush()
-        self.file.close()
+        self.flush()
+        if self.file is not None:
+            self.file.close()
 
     def __call__(self, iterate: Iterate) -> None:
         """Hold the losses back and write them a batch at a time."""
@@ -90,11 +128,12 @@ class Metrics:
         line = {"step": iterate.step, "scale": iterate.scale, "width": width, "height": height}
         self.held.append((line, iterate.losses))
         if len(self.held) == METRICS_BATCH:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what is held back; a checkpoint may count on the lines of its steps."""
         held, self.held = self.held, []
-        if self.file.closed:
+        if self.file is None:
             return
         try:
             for line, losses in held:
@@ -103,9 +142,15 @@ class Metrics:
                 self.file.write(json.dumps(line | finite) + "\n")
             self.file.flush()
         except OSError as error:
-            logger.warning("cannot write %s: %s; going on without", self.path, error.strerror)
+            self._give_up(error)
+
+    def _give_up(self, error: OSError | UserError) -> None:
+        reason = error.strerror if isinstance(error, OSError) else error
+        logger.warning("cannot write %s: %s; going on without", self.path, reason)
+        file, self.file = self.file, None
+        if file is not None:
             with suppress(OSError):  # closing tries to write once more
-                self.file.close()
+                file.close()
 
 
 def tolerated(callback: Callback) -> Callback:

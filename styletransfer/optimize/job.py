@@ -2,9 +2,11 @@
 
 import logging
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig
@@ -14,7 +16,7 @@ from styletransfer.modes import LossMode, get_loss_mode
 from styletransfer.objective.limits import check_size
 from styletransfer.objective.terms import loss_layers
 from styletransfer.optimize.layout import choose_layout, parse_tile
-from styletransfer.optimize.schedule import check_run, pyramid
+from styletransfer.optimize.schedule import Scale, check_run, make_scales, pyramid
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.memory import free_bytes
@@ -33,23 +35,42 @@ class Job:
         config: what was asked for.
         extractor: the network, on its device, in its precision.
         mode: how losses reach the image's gradient.
-        content: (1, 3, H, W), sRGB in [0, 1], H or W equal to `config.size`.
+        content: (1, 3, H, W), sRGB in [0, 1], of any size; the pastiche has its aspect ratio.
+        style: (1, 3, h, w), sRGB in [0, 1], of any size.
+        start: (1, 3, h, w), the picture to begin with, or None for what `config.init` names.
         alpha: (1, 1, H, W), the content's transparency, or None.
-        style: (1, 3, h, w), sRGB in [0, 1], the longer side at most `config.size`.
-        start: (1, 3, h, w), the picture that `init` names, or None for content, style or noise.
     """
 
     config: StyleTransferConfig
     extractor: FeatureExtractor
     mode: LossMode
     content: Tensor
-    alpha: Tensor | None
     style: Tensor
-    start: Tensor | None
+    start: Tensor | None = None
+    alpha: Tensor | None = None
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return next(self.extractor.parameters()).device
+
+    @property
+    def scales(self) -> list[Scale]:
+        """The levels of the pyramid, coarse to fine."""
+        return make_scales(self.config, self.content, self.style)
+
+    def on_device(self, image: Tensor) -> Tensor:
+        """Return `image` as a run computes with it: on the device, at least in float32."""
+        exact = self.extractor.dtype == torch.float64
+        return image.to(self.device, torch.float64 if exact else torch.float32)
 
 
-def prepare(config: StyleTransferConfig) -> Job:
+def prepare(config: StyleTransferConfig, given: Mapping[str, images.Picture] | None = None) -> Job:
     """Load and check everything that `config` names; cheap checks come first.
+
+    Args:
+        config: what is asked for.
+        given: pictures in memory, by the keys whose files they stand for: content, style, init.
 
     Raises:
         UserError: anything that would make the run fail, in one line.
@@ -60,10 +81,13 @@ def prepare(config: StyleTransferConfig) -> Job:
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
     if config.output is not None:
-        images.check_writable(config.output)
-    content, style = load_pictures(config)
+        check_output(config.output, config)
+    given = given or {}
+    content, style = load_pictures(config, given)
     start = None
-    if config.init not in ("content", "style", "noise"):
+    if "init" in given:
+        start = images.fill_transparent(given["init"])
+    elif config.init not in ("content", "style", "noise"):
         if not os.path.exists(config.init):
             raise UserError(
                 f"unknown init {config.init!r}; choose content, style, noise or a picture file"
@@ -72,24 +96,38 @@ def prepare(config: StyleTransferConfig) -> Job:
     extractor = build_features(config.features, config.seed)
     check_layers(extractor, config, content.rgb, style)
     extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
-    size, style_size = content.size, (style.shape[2], style.shape[3])
-    layout = choose_layout(extractor, mode, config, size, style_size, free_bytes(device))
-    if layout.problem is not None and parse_tile(config.tile) == 0:
-        raise UserError(layout.problem)
-    if layout.problem is not None:
-        logger.warning("%s; trying all the same", layout.problem)
-    return Job(
+    job = Job(
         config=config,
         extractor=extractor,
         mode=mode,
         content=images.fill_transparent(content),
-        alpha=content.alpha,
         style=style,
         start=start,
+        alpha=content.alpha,
     )
+    layout = choose_layout(job, job.scales[-1], free_bytes(device))
+    if layout.problem is not None and parse_tile(config.tile) == 0:
+        raise UserError(layout.problem)
+    if layout.problem is not None:
+        logger.warning("%s; trying all the same", layout.problem)
+    return job
 
 
-def load_pictures(config: StyleTransferConfig) -> tuple[images.Picture, Tensor]:
+def check_output(output: str, config: StyleTransferConfig) -> None:
+    """Fail now if the pastiche could not be written later, or would replace what it is made of.
+
+    Raises:
+        UserError: in one line.
+    """
+    images.check_writable(output)
+    for key, name in (("content", config.content), ("style", config.style), ("init", config.init)):
+        if os.path.exists(output) and os.path.exists(name) and os.path.samefile(output, name):
+            raise UserError(f"output={output} would overwrite the {key} picture; choose another")
+
+
+def load_pictures(
+    config: StyleTransferConfig, given: Mapping[str, images.Picture] | None = None
+) -> tuple[images.Picture, Tensor]:
     """Return the content picture and the style image (1, 3, h, w), at the pastiche's scale.
 
     The style's transparent margins are cut off, and its visible colours spread into what
@@ -98,8 +136,10 @@ def load_pictures(config: StyleTransferConfig) -> tuple[images.Picture, Tensor]:
     Raises:
         UserError: a picture that cannot be read, is fully transparent, or is next to nothing.
     """
-    content = images.read(config.content)
-    style = images.crop_transparent(images.read(config.style))
+    given = given or {}
+    content = given["content"] if "content" in given else images.read(config.content)
+    style = given["style"] if "style" in given else images.read(config.style)
+    style = images.crop_transparent(style)
     for picture in (content, style):
         height, width = picture.size
         if min(height, width) < SMALLEST_SIDE:

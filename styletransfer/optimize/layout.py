@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
-from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.modes import LossMode
 from styletransfer.objective.limits import check_tile, smallest_tile
 from styletransfer.optimize.memory import Memory, Size, estimate
 from styletransfer.pictures.images import scaled_size
 from styletransfer.system.memory import readable
+
+if TYPE_CHECKING:
+    from styletransfer.optimize.job import Job
+    from styletransfer.optimize.schedule import Scale
 
 # The share of the free memory that a plan may use: estimates err, and others need some too.
 USABLE = 0.8
@@ -51,66 +53,53 @@ def parse_tile(text: str) -> int | None:
     return int(text)
 
 
-def choose_layout(
-    extractor: FeatureExtractor,
-    mode: LossMode,
-    config: StyleTransferConfig,
-    size: Size,
-    style_size: Size,
-    free: float,
-    limit: int | None = None,
-) -> Layout:
+def choose_layout(job: "Job", scale: "Scale", free: float, limit: int | None = None) -> Layout:
     """Choose the tile and the history for one scale.
 
     tile=auto takes the whole picture if it fits, otherwise the largest tile that does, and only
     with small tiles a shorter history.
 
     Args:
-        extractor: the network in the dtype of the computation.
-        mode: only autograd_function can work in tiles.
-        config: the tile, the optimiser and the layers.
-        size: (height, width) of the pastiche at this scale.
-        style_size: (height, width) of the style image at this scale.
+        job: the network in the dtype of the computation, the loss mode, of which only
+            autograd_function can work in tiles, and the config.
+        scale: the sizes of the pictures.
         free: bytes of memory that may be used up.
         limit: the largest tile to consider, in pixels, after a larger one ran out of memory.
 
     Raises:
         UserError: a tile that cannot be.
     """
-    asked = parse_tile(config.tile)
+    asked = parse_tile(job.config.tile)
     if asked:
-        check_tile(extractor, mode, config.objective, asked)
-    tiles = list(_candidates(extractor, mode, config, size, asked, limit))
-    usable, wanted = USABLE * free, config.optimizer.history
-
-    def memory(tile: int | None, history: int) -> Memory:
-        return estimate(extractor, mode, config, size, style_size, tile, history)
-
-    for tile in tiles:
-        if (needed := memory(tile, wanted)).total <= usable:
+        check_tile(job.extractor, job.mode, job.config.objective, asked)
+    usable, wanted = USABLE * free, job.config.optimizer.history
+    for tile in _candidates(job, scale.size, asked, limit):
+        if (needed := _estimate(job, scale.size, scale.style_size, tile, wanted)).total <= usable:
             return Layout(tile, wanted, needed)
-    tile, least = tiles[-1], memory(tiles[-1], 1)
+    least = _estimate(job, scale.size, scale.style_size, tile, 1)
     spare = usable - least.total
     if spare >= 0 and least.history > 0:
         history = min(wanted, 1 + int(spare / least.history))
-        return Layout(tile, history, memory(tile, history))
+        memory = _estimate(job, scale.size, scale.style_size, tile, history)
+        return Layout(tile, history, memory)
     # Who named a tile may know better than an estimate.
     history = wanted if asked != 0 else 1
+    height, width = scale.size
     problem = (
-        f"a picture of {size[1]} x {size[0]} pixels with tile={config.tile} needs about "
+        f"a picture of {width} x {height} pixels with tile={job.config.tile} needs about "
         f"{readable(least.total)}, and {readable(usable)} of memory can be used; "
-        + _advice(extractor, mode, config, size, style_size, usable)
+        + _advice(job, scale, usable)
     )
-    return Layout(tile, history, memory(tile, history), problem)
+    memory = _estimate(job, scale.size, scale.style_size, tile, history)
+    return Layout(tile, history, memory, problem)
+
+
+def _estimate(job: "Job", size: Size, style_size: Size, tile: int | None, history: int) -> Memory:
+    return estimate(job.extractor, job.mode, job.config, size, style_size, tile, history)
 
 
 def _candidates(
-    extractor: FeatureExtractor,
-    mode: LossMode,
-    config: StyleTransferConfig,
-    size: Size,
-    asked: int | None,
-    limit: int | None,
+    job: "Job", size: Size, asked: int | None, limit: int | None
 ) -> Iterator[int | None]:
     """Yield the tiles to consider, the largest first; None is the whole picture."""
     if limit is not None:
@@ -120,9 +109,9 @@ def _candidates(
         yield None if asked >= max(size) else asked
         return
     yield None
-    if asked is None or not mode.is_closed_form:
+    if asked is None or not job.mode.is_closed_form:
         return
-    stride = smallest_tile(extractor, config.objective)
+    stride = smallest_tile(job.extractor, job.config.objective)
     for count in range(2, max(size) + 1):
         tile = -(-max(size) // (count * stride)) * stride
         if tile < max(SMALL_TILE, stride):
@@ -130,24 +119,15 @@ def _candidates(
         yield tile
 
 
-def _advice(
-    extractor: FeatureExtractor,
-    mode: LossMode,
-    config: StyleTransferConfig,
-    size: Size,
-    style_size: Size,
-    usable: float,
-) -> str:
+def _advice(job: "Job", scale: "Scale", usable: float) -> str:
     """Name a size that would fit, to the nearest 5 % below."""
-    side = max(size)
+    side = max(scale.size)
     while side > SMALL_TILE // 4:
         side = int(side * 0.95)
-        smaller, style = (
-            scaled_size(size, side),
-            scaled_size(style_size, min(side, max(style_size))),
-        )
-        *_, tile = _candidates(extractor, mode, config, smaller, 0, None)
-        if estimate(extractor, mode, config, smaller, style, tile, 1).total <= usable:
+        size = scaled_size(scale.size, side)
+        style_size = scaled_size(scale.style_size, min(side, max(scale.style_size)))
+        *_, tile = _candidates(job, size, 0, None)
+        if _estimate(job, size, style_size, tile, 1).total <= usable:
             other = " or loss_mode=autograd_function, which can work in tiles"
-            return f"size={side} would fit" + ("" if mode.is_closed_form else other)
+            return f"size={side} would fit" + ("" if job.mode.is_closed_form else other)
     return "no size would fit; close other programs or raise the limit"

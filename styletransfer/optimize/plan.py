@@ -11,8 +11,6 @@ from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.layout import choose_layout
 from styletransfer.optimize.memory import Memory, relative_work
-from styletransfer.optimize.schedule import pyramid, steps_at_scale
-from styletransfer.pictures.images import scaled_size
 from styletransfer.system.memory import free_bytes, readable
 
 # Longer side in pixels of the picture on which a few steps are timed.
@@ -93,50 +91,41 @@ def plan(job: Job) -> Plan:
     Nothing is written. The times take every scale's steps to cost as much per pixel as those of
     the small picture; snapshots and the like are left out.
     """
-    config, mode = job.config, job.mode
-    weight = next(job.extractor.parameters())
-    free = free_bytes(weight.device)
+    free = free_bytes(job.device)
     per_pixel = _seconds_per_pixel(job)
-    sides = pyramid(config.size, config.scales, config.steps)
     scales = []
-    for index, side in enumerate(sides):
-        size, style_size = (
-            scaled_size((image.shape[2], image.shape[3]), side)
-            for image in (job.content, job.style)
-        )
-        layout = choose_layout(job.extractor, mode, config, size, style_size, free)
-        steps = steps_at_scale(config.steps, len(sides), index)
-        work = relative_work(job.extractor, config, size, layout.tile)
+    for scale in job.scales:
+        layout = choose_layout(job, scale, free)
+        height, width = scale.size
+        work = relative_work(job.extractor, job.config, scale.size, layout.tile)
         scales.append(
             ScalePlan(
-                width=size[1],
-                height=size[0],
-                steps=steps,
+                width=width,
+                height=height,
+                steps=scale.steps,
                 tile=layout.tile,
-                history=layout.history if config.optimizer.name == "lbfgs" else 0,
+                history=layout.history if job.config.optimizer.name == "lbfgs" else 0,
                 memory=layout.memory,
                 # Each scale ends with one evaluation more.
-                seconds=per_pixel * size[0] * size[1] * work * (steps + 1),
+                seconds=per_pixel * height * width * work * (scale.steps + 1),
             )
         )
     return Plan(
         scales=scales,
-        device=str(weight.device),
-        precision=str(weight.dtype).removeprefix("torch."),
-        loss_mode=mode.name,
-        optimizer=config.optimizer.name,
+        device=str(job.device),
+        precision=str(job.extractor.dtype).removeprefix("torch."),
+        loss_mode=job.mode.name,
+        optimizer=job.config.optimizer.name,
         free=free,
     )
 
 
 def _seconds_per_pixel(job: Job) -> float:
     """Return the seconds of one step over the pixels of its picture, measured on noise."""
-    weight = next(job.extractor.parameters())
-    dtype = torch.float64 if weight.dtype == torch.float64 else torch.float32
     least = smallest_tile(job.extractor, job.config.objective)
     side = max(least, min(job.config.size, CALIBRATION_SIZE))
     generator = torch.Generator().manual_seed(0)
-    noise = torch.rand(1, 3, side, side, generator=generator).to(weight.device, dtype)
+    noise = job.on_device(torch.rand(1, 3, side, side, generator=generator))
     objective = make_objective(
         job.extractor, job.mode, job.config.objective, noise, noise.flip(3), tile=None
     )

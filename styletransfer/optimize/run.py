@@ -1,29 +1,21 @@
-"""From a content and a style image to a pastiche: scales, optimiser, steps."""
+"""A run: from a job to a pastiche, as a generator of iterates over a state that can be saved."""
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from styletransfer.config import StyleTransferConfig
-from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.modes import LossMode
-from styletransfer.objective.resilient import make_objective
+from styletransfer.errors import UserError
+from styletransfer.objective.resilient import ElasticObjective, make_objective
 from styletransfer.objective.terms import Losses
 from styletransfer.optimize.descent import ADVICE, Descent
+from styletransfer.optimize.job import Job
 from styletransfer.optimize.layout import choose_layout
-from styletransfer.optimize.schedule import (
-    check_run,
-    enlarge,
-    pyramid,
-    starting_picture,
-    steps_at_scale,
-)
-from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.optimize.schedule import Scale, check_run, enlarge, starting_picture
+from styletransfer.pictures.images import resize
 from styletransfer.system.memory import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
@@ -39,7 +31,7 @@ class Iterate:
         scale: 1 to `scales`.
         scales: levels of the pyramid.
         losses: at `image`; reading them waits for the device.
-        image: (1, 3, H, W), sRGB in [0, 1], detached; valid during the call.
+        image: (1, 3, H, W), sRGB in [0, 1], detached; valid until the next iterate.
     """
 
     step: int
@@ -55,14 +47,14 @@ Callback = Callable[[Iterate], None]
 
 @dataclass(frozen=True)
 class Result:
-    """What `stylize` made.
+    """What a run has made.
 
     Attributes:
         image: the pastiche (1, 3, H, W), sRGB in [0, 1], float32, on the CPU.
-        losses: name -> weighted loss of that very picture, with "total"; empty if it was
-            interrupted or gave up.
+        losses: name -> weighted loss of that very picture, with "total"; empty if the run has not
+            come to its end.
         steps: optimiser steps made.
-        interrupted: Ctrl-C ended it early.
+        interrupted: Ctrl-C or another signal ended it early.
         problem: one line saying why it gave up, or None.
     """
 
@@ -73,91 +65,192 @@ class Result:
     problem: str | None = None
 
 
-def stylize(
-    extractor: FeatureExtractor,
-    mode: LossMode,
-    content: Tensor,
-    style: Tensor,
-    config: StyleTransferConfig,
-    *,
-    start: Tensor | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> Result:
-    """Optimise a picture, coarse to fine, towards the content of one and the style of another.
+@dataclass(frozen=True)
+class _Level:
+    """The scale at which a run is."""
+
+    objective: ElasticObjective
+    descent: Descent
+
+
+class Run:
+    """The optimisation of a picture, coarse to fine: iterate over it to make its steps.
+
+    Leaving the iteration pauses it; another one goes on from there. So does another run of an equal
+    job after `load_state_dict`, on the same machine and with as many threads to the very bits.
 
     Args:
-        extractor: the frozen network, on the device and in the dtype of the computation.
-        mode: how losses reach the image's gradient.
-        content: (1, 3, H, W), sRGB in [0, 1], of any size; the pastiche has its aspect ratio.
-        style: (1, 3, h, w), sRGB in [0, 1], of any size.
-        config: size, steps, scales, optimiser, objective, init and seed.
-        start: (1, 3, h, w), the picture to begin with, if `config.init` does not say.
+        job: what to do.
+
+    Attributes:
+        job: the same.
+        scales: the levels of the pyramid, coarse to fine.
+        steps: optimiser steps made.
+
+    Raises:
+        UserError: settings that cannot work; see `Objective`.
+    """
+
+    def __init__(self, job: Job) -> None:
+        check_run(job.config)
+        self.job, self.scales, self.steps = job, job.scales, 0
+        self.content, self.style = job.on_device(job.content), job.on_device(job.style)
+        start = job.start
+        if start is None:
+            start = starting_picture(job.config, self.content, self.style)
+        self.start = self.image = job.on_device(start)
+        self._index = 0
+        self._level: _Level | None = None
+        self._momentum: dict[str, Any] | None = None
+        # The largest tile that memory has turned out to allow.
+        self._limit: int | None = None
+        self._said_short = False
+        self._losses: dict[str, float] | None = None
+        self._problem: str | None = None
+
+    def __iter__(self) -> Iterator[Iterate]:
+        """Make the steps that are left; yield the picture that each began with."""
+        try:
+            while self._index < len(self.scales) and self._problem is None:
+                yield from self._one_scale(self.scales[self._index])
+        except (MemoryError, RuntimeError) as error:
+            self._give_up(error)
+
+    def complete(self, callbacks: Sequence[Callback] = ()) -> Result:
+        """Make the steps that are left, calling every callback with each iterate.
+
+        Ctrl-C, another signal (see `system/signals.py`) or a lack of memory end it early.
+        """
+        try:
+            for iterate in self:
+                for callback in callbacks:
+                    callback(iterate)
+        except KeyboardInterrupt:
+            return replace(self.result(), interrupted=True)
+        except (MemoryError, RuntimeError) as error:
+            self._give_up(error)
+        return self.result()
+
+    def result(self) -> Result:
+        """Return the best picture so far, at the size of the pastiche."""
+        if self._losses is not None:
+            finite = math.isfinite(self._losses["total"])
+            problem = None if finite else f"the loss is not finite; {ADVICE}"
+            return Result(self.image.float().cpu(), self._losses, self.steps, problem=problem)
+        picture = self.image if self._level is None else self._level.descent.best.picture()
+        picture = resize(picture, self.scales[-1].size)
+        return Result(picture.float().cpu(), {}, self.steps, problem=self._problem)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that goes on from here: plain values and live tensors, which later steps move.
+
+        Take it between two iterates, or after an interruption; and a `copy.deepcopy` of it to keep
+        it in memory.
+        """
+        level = None
+        if self._level is not None:
+            level = {
+                "tile": self._level.objective.tile,
+                "halved": self._level.objective.halved,
+                "descent": self._level.descent.state_dict(),
+            }
+        return {
+            "index": self._index,
+            "steps": self.steps,
+            "image": self.image,
+            "momentum": self._momentum,
+            "limit": self._limit,
+            "said_short": self._said_short,
+            "losses": self._losses,
+            "level": level,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from the `state_dict` of a run of an equal job; it is used up.
+
+        Raises:
+            UserError: the state belongs to another job.
+        """
+        self._index, self.steps = state["index"], state["steps"]
+        self.image = state["image"].to(self.start.device)
+        self._limit, self._momentum = state["limit"], state["momentum"]
+        if self._momentum is not None:
+            moved = {name: each.to(self.start.device) for name, each in self._momentum.items()}
+            self._momentum = moved
+        self._said_short, self._losses = state["said_short"], state["losses"]
+        self._level = None
+        if state["level"] is None:
+            return
+        scale, saved = self.scales[self._index], state["level"]["descent"]
+        if tuple(saved["shift"].shape[2:]) != scale.size or self.image.dtype != self.start.dtype:
+            raise UserError("the saved state belongs to another job; start afresh")
+        start = saved["start"].to(self.start.device)
+        self._level = self._level_at(scale, start, state["level"]["tile"], saved["history"])
+        self._level.objective.halved = state["level"]["halved"]
+        self._level.descent.load_state_dict(saved)
+
+    def _one_scale(self, scale: Scale) -> Iterator[Iterate]:
+        if self._level is None:
+            self._level = self._fresh_level(scale)
+        objective, descent = self._level.objective, self._level.descent
+        for losses, picture in descent.run(scale.steps):
+            self.steps += 1
+            planned, scales = self.job.config.steps, len(self.scales)
+            yield Iterate(self.steps, planned, self._index + 1, scales, losses, picture)
+        if descent.problem is not None:
+            self._problem = descent.problem
+            return
+        self.image, losses = descent.finish()
+        self._momentum = descent.momentum()
+        if objective.halved:
+            self._limit = objective.tile
+        self._index += 1
+        # The next scale must not find the memory of this one taken.
+        self._level = None
+        if self._index == len(self.scales):
+            self._losses = losses.as_floats()
+
+    def _fresh_level(self, scale: Scale) -> _Level:
+        """Begin a scale with what the one before has made."""
+        config = self.job.config
+        layout = choose_layout(self.job, scale, free_bytes(self.job.device), self._limit)
+        if layout.history < config.optimizer.history and not self._said_short:
+            self._said_short = True
+            logger.warning("memory allows an L-BFGS history of %d", layout.history)
+        start = enlarge(self.image, self.start, scale.size, config.init)
+        level = self._level_at(scale, start, layout.tile, layout.history)
+        level.descent.warm_start(self._momentum)
+        return level
+
+    def _level_at(self, scale: Scale, start: Tensor, tile: int | None, history: int) -> _Level:
+        objective = make_objective(
+            self.job.extractor,
+            self.job.mode,
+            self.job.config.objective,
+            resize(self.content, scale.size),
+            resize(self.style, scale.style_size),
+            tile,
+        )
+        optimizer = replace(self.job.config.optimizer, history=history)
+        return _Level(objective, Descent(objective, start, optimizer))
+
+    def _give_up(self, error: Exception) -> None:
+        """Say that memory ran out, or raise what is no lack of memory."""
+        if not is_out_of_memory(error):
+            raise error
+        tiles = " or loss_mode=autograd_function, which can work in tiles"
+        closed = self.job.mode.is_closed_form
+        self._problem = "memory ran out; choose a smaller size" + ("" if closed else tiles)
+
+
+def stylize(job: Job, callbacks: Sequence[Callback] = ()) -> Result:
+    """Make a whole run and return its pastiche.
+
+    Args:
+        job: what to do.
         callbacks: called with every evaluated iterate.
 
     Raises:
         UserError: settings that cannot work; see `Objective`.
     """
-    check_run(config)
-    weight = next(extractor.layers.parameters())
-    dtype = torch.float64 if weight.dtype == torch.float64 else torch.float32
-    content, style = (image.to(weight.device, dtype) for image in (content, style))
-    sides = pyramid(config.size, config.scales, config.steps)
-    start = starting_picture(config, content, style) if start is None else start
-    start = image = start.to(weight.device, dtype)
-    size = scaled_size((content.shape[2], content.shape[3]), config.size)
-    momentum: dict[str, Any] | None = None
-    descent: Descent | None = None
-    limit: int | None = None
-    shortened = False
-    done = 0
-    try:
-        for index, side in enumerate(sides):
-            height, width = scaled_size((content.shape[2], content.shape[3]), side)
-            style_size = scaled_size((style.shape[2], style.shape[3]), side)
-            free = free_bytes(weight.device)
-            layout = choose_layout(
-                extractor, mode, config, (height, width), style_size, free, limit
-            )
-            if layout.history < config.optimizer.history and not shortened:
-                shortened = True
-                logger.warning("memory allows an L-BFGS history of %d", layout.history)
-            objective = make_objective(
-                extractor,
-                mode,
-                config.objective,
-                resize(content, (height, width)),
-                resize(style, style_size),
-                layout.tile,
-            )
-            descent = Descent(
-                objective,
-                enlarge(image, start, (height, width), config.init),
-                replace(config.optimizer, history=layout.history),
-            )
-            descent.warm_start(momentum)
-            for losses_now, picture in descent.run(steps_at_scale(config.steps, len(sides), index)):
-                done += 1
-                iterate = Iterate(done, config.steps, index + 1, len(sides), losses_now, picture)
-                for callback in callbacks:
-                    callback(iterate)
-            if descent.problem is not None:
-                picture = resize(descent.best_picture(), size)
-                return Result(picture.float().cpu(), {}, done, problem=descent.problem)
-            image, final = descent.finish()
-            momentum = descent.momentum()
-            # The next scale must not find the memory of this one taken.
-            limit, descent = objective.tile if objective.halved else limit, None
-            del objective
-        losses = final.as_floats()
-        problem = None if math.isfinite(losses["total"]) else f"the loss is not finite; {ADVICE}"
-        return Result(image.float().cpu(), losses, done, problem=problem)
-    except KeyboardInterrupt:
-        picture = image if descent is None else descent.best_picture()
-        return Result(resize(picture, size).float().cpu(), {}, done, interrupted=True)
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        picture = image if descent is None else descent.best_picture()
-        tiles = "" if mode.name == "autograd_function" else " or loss_mode=autograd_function"
-        problem = f"memory ran out; choose a smaller size{tiles}"
-        return Result(resize(picture, size).float().cpu(), {}, done, problem=problem)
+    return Run(job).complete(callbacks)

@@ -5,12 +5,10 @@ deeper files, so 16-bit PNG is decoded by imagecodecs and 16-bit TIFF by tifffil
 """
 
 import logging
-import struct
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +16,10 @@ import imagecodecs
 import numpy as np
 import tifffile
 from numpy.typing import NDArray
-from PIL import Image, ImageCms
+from PIL import Image
 
 from styletransfer.errors import UserError
-
-Samples = NDArray[np.unsignedinteger[Any]]
-Floats = NDArray[np.float32]
+from styletransfer.pictures.profiles import Floats, Samples, to_srgb, unit, upright
 
 _SIGNATURES = {
     b"\xff\xd8\xff": "JPEG",
@@ -40,8 +36,6 @@ _SIGNATURES = {
 _MODELS = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
 )
-# The colour space named in an ICC profile's header -> its name in imagecodecs, its channels.
-_PROFILE_SPACES = {b"GRAY": ("gray", 1), b"RGB ": ("rgb", 3), b"CMYK": ("cmyk", 4)}
 _EXIF_ORIENTATION = 0x0112
 
 
@@ -78,17 +72,29 @@ def decode(path: Path, max_pixels: int) -> tuple[Floats, Floats | None]:
         raise UserError(
             f"{path} is a damaged or truncated {file_format} file; get an intact copy"
         ) from error
-    rgb = np.clip(_to_srgb(stored.colour, stored.profile, path), 0.0, 1.0, dtype=np.float32)
-    alpha = None if stored.alpha is None else _upright(_unit(stored.alpha), stored.orientation)
-    return _upright(rgb, stored.orientation), alpha
+    return _shown(stored, str(path))
 
 
-@cache
-def srgb_profile() -> bytes:
-    """Return an sRGB ICC profile: the same bytes in every run."""
-    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
-    profile[24:36] = struct.pack(">6H", 2000, 1, 1, 0, 0, 0)  # the header's creation date
-    return bytes(profile)
+def decode_image(image: Image.Image, name: str) -> tuple[Floats, Floats | None]:
+    """Return what `decode` does, of a Pillow image; messages call it `name`.
+
+    Raises:
+        UserError: if its colours are none that we know, or its file turns out to be damaged.
+    """
+    try:
+        with _quiet_decoders():
+            stored = _load_image(image, name)
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:
+        raise UserError(f"{name} is a damaged or truncated image; get an intact copy") from error
+    return _shown(stored, name)
+
+
+def _shown(stored: _Stored, name: str) -> tuple[Floats, Floats | None]:
+    rgb = np.clip(to_srgb(stored.colour, stored.profile, name), 0.0, 1.0, dtype=np.float32)
+    alpha = None if stored.alpha is None else upright(unit(stored.alpha), stored.orientation)
+    return upright(rgb, stored.orientation), alpha
 
 
 def _file_format(path: Path) -> str:
@@ -138,19 +144,28 @@ def _load(path: Path, file_format: str, max_pixels: int) -> _Stored:
     # Not by its path: Pillow would map an uncompressed TIFF into memory, and scrambles turned ones.
     with path.open("rb") as file, Image.open(file, formats=[file_format]) as image:
         _check_size(path, *image.size, max_pixels)
-        if image.mode not in _MODELS and not image.mode.startswith("I;16"):
-            raise UserError(f"{path} has {image.mode} colours; save it as RGB, grey or CMYK")
-        profile = image.info.get("icc_profile")
+        deep = None
         if file_format == "PNG" and _is_deep_png(path):
-            samples = _with_channels(imagecodecs.png_decode(path.read_bytes()))
-            has_alpha = samples.shape[2] in (2, 4)
-        else:
-            image.load()
-            has_alpha = image.has_transparency_data
-            model = _MODELS[image.mode] + ("A" if has_alpha else "")
-            samples = _with_channels(np.asarray(image.convert(model)))
-        # Asked after load(): there Pillow turns a TIFF upright itself and drops the tag.
-        orientation = _orientation(image)
+            deep = _with_channels(imagecodecs.png_decode(path.read_bytes()))
+        return _load_image(image, str(path), deep)
+
+
+def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> _Stored:
+    """Take the samples of a Pillow image, or those of 16 bits that Pillow would shorten."""
+    if image.mode not in _MODELS and not image.mode.startswith("I;16"):
+        raise UserError(f"{name} has {image.mode} colours; save it as RGB, grey or CMYK")
+    profile = image.info.get("icc_profile")
+    if deep is not None:
+        samples, has_alpha = deep, deep.shape[2] in (2, 4)
+    elif image.mode.startswith("I;16"):
+        samples, has_alpha = _with_channels(np.asarray(image, dtype=np.uint16)), False
+    else:
+        image.load()
+        has_alpha = image.has_transparency_data
+        model = _MODELS[image.mode] + ("A" if has_alpha else "")
+        samples = _with_channels(np.asarray(image.convert(model)))
+    # Asked after load(): there Pillow turns a TIFF upright itself and drops the tag.
+    orientation = _orientation(image)
     if has_alpha:
         return _Stored(samples[..., :-1], samples[..., -1:], profile, orientation)
     return _Stored(samples, None, profile, orientation)
@@ -201,44 +216,3 @@ def _orientation(image: Image.Image) -> int:
 
 def _with_channels(samples: NDArray[Any]) -> NDArray[Any]:
     return samples[..., None] if samples.ndim == 2 else samples
-
-
-def _unit(samples: Samples) -> Floats:
-    return np.divide(samples, np.iinfo(samples.dtype).max, dtype=np.float32)
-
-
-def _to_srgb(colour: Samples, profile: bytes | None, path: Path) -> Floats:
-    """Convert (H, W, 1 | 3 | 4) samples to sRGB (H, W, 3), in floats so that no depth is lost."""
-    if profile and profile != srgb_profile():
-        try:
-            space, channels = _PROFILE_SPACES[profile[16:20]]
-            if colour.shape[2] == 1 and channels == 3:
-                colour = np.repeat(colour, 3, axis=2)
-            if colour.shape[2] != channels:
-                raise ValueError("the profile is for another colour model")
-            converted: Floats = imagecodecs.cms_transform(
-                np.ascontiguousarray(colour.squeeze(2) if channels == 1 else colour),
-                profile,
-                srgb_profile(),
-                colorspace=space,
-                outcolorspace="rgb",
-                outdtype=np.float32,
-            )
-            return converted
-        except (KeyError, ValueError, imagecodecs.CmsError):
-            warnings.warn(f"{path}: its colour profile is unusable and is ignored", stacklevel=2)
-    unit = _unit(colour)
-    if unit.shape[2] == 4:  # CMYK without a profile: each ink takes away its complement
-        return (1.0 - unit[..., :3]) * (1.0 - unit[..., 3:])
-    return unit if unit.shape[2] == 3 else np.repeat(unit, 3, axis=2)
-
-
-def _upright(picture: Floats, orientation: int) -> Floats:
-    """Undo an EXIF orientation: a transposition, then flips; unknown values change nothing."""
-    if orientation in (5, 6, 7, 8):
-        picture = picture.transpose(1, 0, 2)
-    if orientation in (3, 4, 7, 8):
-        picture = picture[::-1]
-    if orientation in (2, 3, 6, 7):
-        picture = picture[:, ::-1]
-    return picture

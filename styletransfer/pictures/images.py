@@ -18,7 +18,8 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.decode import decode, srgb_profile
+from styletransfer.pictures.decode import decode
+from styletransfer.pictures.profiles import srgb_profile
 from styletransfer.system.files import atomic, check_folder
 
 MAX_PIXELS = 2**27

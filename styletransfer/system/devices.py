@@ -3,28 +3,36 @@
 import torch
 
 from styletransfer.errors import UserError
+from styletransfer.system.memory import is_out_of_memory
 
 PRECISIONS = {"bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device that `name` (auto, cpu, cuda, cuda:N) stands for here.
+    """Return the device that `name` (auto, cpu, cuda, cuda:N, mps, xpu) stands for here.
+
+    auto takes the accelerator that torch finds, and the CPU where it finds none.
 
     Raises:
-        UserError: an unknown name, or a GPU that is not there.
+        UserError: an unknown name, or a device that is not there.
     """
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.device("cpu") if accelerator is None else torch.device(accelerator.type)
     try:
         device = torch.device(name)
     except RuntimeError:
         device = None
-    if device is None or device.type not in ("cpu", "cuda"):
-        raise UserError(f"unknown device {name!r}; choose auto, cpu, cuda or cuda:N")
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+    if device is None or device.type not in ("cpu", "cuda", "mps", "xpu"):
+        raise UserError(f"unknown device {name!r}; choose auto, cpu, cuda, cuda:N, mps or xpu")
+    if device.type == "cpu":
+        return torch.device("cpu")
+    here = accelerator is not None and accelerator.type == device.type
+    count = torch.accelerator.device_count() if here else 0
+    if (device.index or 0) >= count:
         raise UserError(
-            f"device={name} is not here: {torch.cuda.device_count()} CUDA devices were found; "
-            "choose device=cpu"
+            f"device={name} is not here: {count} {device.type.upper()} devices were found; "
+            "choose device=auto or device=cpu"
         )
     return device
 
@@ -35,19 +43,35 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     auto takes bfloat16 where the hardware multiplies it natively, and float32 elsewhere.
 
     Raises:
-        UserError: an unknown name.
+        UserError: an unknown name, or a precision that the device does not have.
     """
     if name == "auto":
         return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
     if name not in PRECISIONS:
         raise UserError(f"unknown precision {name!r}; choose auto, {', '.join(PRECISIONS)}")
+    try:
+        torch.ones(1, dtype=PRECISIONS[name], device=device)
+    except (TypeError, RuntimeError) as error:  # MPS has no float64
+        if is_out_of_memory(error):
+            raise
+        raise UserError(
+            f"precision={name} does not exist on device={device}; choose precision=float32"
+        ) from error
     return PRECISIONS[name]
 
 
 def has_native_bfloat16(device: torch.device) -> bool:
-    """Tell whether `device` has bfloat16 units: AMX or AVX512-BF16, or CUDA capability 8."""
+    """Tell whether `device` has bfloat16 units.
+
+    On the CPU these are AMX and AVX512-BF16; CUDA has them from capability 8 on. Of XPU torch
+    tells; of MPS nothing tells, so the answer is no.
+    """
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
+    if device.type == "xpu":
+        return bool(torch.xpu.is_bf16_supported(including_emulation=False))
+    if device.type != "cpu":
+        return False
     capabilities = torch.cpu.get_capabilities()
     return bool(capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))
 

@@ -1,11 +1,14 @@
 """Writing files so that nothing half-written is ever left behind."""
 
+import hashlib
+import json
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from styletransfer.errors import UserError
 
@@ -29,11 +32,49 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())  # some file systems report a full disk only here
         temporary.replace(target)
+        _sync_folder(target.parent)
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
         with suppress(OSError):  # after a successful rename there is nothing left to remove
             temporary.unlink()
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove what writers that were killed have left in `folder`; nobody may be writing there."""
+    for path in folder.glob("." + "[0-9a-f]" * 16 + ".tmp"):
+        with suppress(OSError):
+            path.unlink()
+
+
+def sha256(path: str | os.PathLike[str]) -> str:
+    """Return the SHA-256 of a file in hexadecimal.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}; check the path") from error
+
+
+def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
+    """Keep the lines of a `.jsonl` file that are `wanted`.
+
+    A line that a killed writer has left unfinished is dropped.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    kept = []
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        with suppress(ValueError):
+            if line.endswith("\n") and wanted(json.loads(line)):
+                kept.append(line)
+    with atomic(path) as temporary:
+        temporary.write_text("".join(kept), encoding="utf-8")
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
@@ -50,6 +91,16 @@ def check_folder(path: str | os.PathLike[str]) -> None:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let a rename outlive a loss of power, where folders can be synchronised."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _unwritable(path: str | os.PathLike[str], error: OSError) -> UserError:

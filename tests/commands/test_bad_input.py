@@ -21,7 +21,7 @@ from helpers import ROOT, picture
 from PIL import Image
 from safetensors.torch import save_file
 
-from styletransfer import cli
+from styletransfer.cli.errors import one_line_errors
 from styletransfer.commands.train import run as train_module
 from styletransfer.errors import UserError
 from styletransfer.features import vgg, weights
@@ -81,7 +81,7 @@ def call(main, monkeypatch, capsys, *overrides):
 def errors_of(stderr):
     """The lines on standard error but for what a progress bar leaves."""
     lines = re.split(r"[\r\n]+", stderr)
-    return [line for line in lines if line.strip() and "step/s" not in line]
+    return [line for line in lines if line.strip() and not re.search(r"step/s|s/step", line)]
 
 
 def left_behind(folder):
@@ -133,7 +133,7 @@ BAD = {
     "features group": (["features=resnet"], r"unknown features 'resnet'; there are bundled, vgg16"),
     "pooling": (["features.pooling=median"], r"unknown features\.pooling 'median'"),
     "normalization": (["objective.normalization=l1"], r"unknown objective\.normalization 'l1'"),
-    "device": (["device=tpu"], r"unknown device 'tpu'; choose auto, cpu, cuda or cuda:N"),
+    "device": (["device=tpu"], r"unknown device 'tpu'; choose auto, cpu, cuda, cuda:N, mps or"),
     "precision": (["precision=float8"], r"unknown precision 'float8'; choose auto, bfloat16, fl"),
     # Numbers.
     "steps 0": (["steps=0"], r"steps=0 must be 1 or more"),
@@ -170,10 +170,28 @@ BAD = {
     "null": (["features.weights=null"], r"features\.weights: .*not Optional"),
     "nothing for a number": (["size="], r"size: Value '' of type 'str' could not be converted"),
     "no equals sign": (["content"], r"cannot understand 'content'; write KEY=VALUE"),
-    "equals sign in a name": (["output=a=b.png"], r"cannot understand 'output=a=b\.png'; .*quotes"),
-    "comma in a name": (["output=a,b.png"], r"Ambiguous value for argument 'output=a,b\.png'"),
+    "equals sign": (["device=a=b"], r"cannot understand 'device=a=b'; .*quotes"),
+    "comma": (["device=a,b"], r"Ambiguous value for argument 'device=a,b'"),
+    "nested list": (["objective.style_layers=[[relu1_1]]"], r"style_layers=.* must be a list of"),
+    "too large": (["size=99999999999999999999"], r"size=9+ is too large; it must be below 2\^63"),
+    "no loss mode": (["loss_mode=null"], r"group override must be a string.*; see --help"),
+    "no network": (["features=null"], r"group override must be a string.*; see --help"),
+    "number for a group": (["optimizer=3"], r"group override must be a string.*; see --help"),
+    # Flags and Hydra's own keys.
+    "flag": (["--frobnicate"], r"unknown flag --frobnicate; see --help"),
+    "config name": (["-cn", "other"], r"-cn: a command has one config; --config-dir adds"),
+    "config path": (["--config-path", "folder"], r"--config-path: a command has one config"),
+    "completion": (["--shell-completion"], r"unknown flag --shell-completion"),
+    "rerun": (["--experimental-rerun", "nope"], r"unknown flag --experimental-rerun"),
+    "flag without its value": (["--cfg"], r"--cfg: expected one argument; see --help"),
+    "config folder": (["--config-dir", "nowhere"], r"nowhere.*not found"),
+    "name of the job": (["hydra.job.name=x/y"], r"hydra\.job\.name=x/y: a job's name becomes a"),
+    "sweep into one file": (
+        ["--multirun", "steps=1,2", "output=out.png"],
+        r"all jobs of a sweep would write out\.png; leave output= out",
+    ),
     "mandatory": (["size=???"], r"size: .*missing mandatory value"),
-    "reference": (["output=${nowhere}"], r"output: Interpolation key 'nowhere' not found"),
+    "reference": (["tile=${nowhere}"], r"tile: Interpolation key 'nowhere' not found"),
     "preset": (
         ["experiment=none_such"],
         r"unknown experiment 'none_such'; there are .*tutorial_0_3",
@@ -187,6 +205,12 @@ BAD = {
     "output is a folder": (["output=folder.png"], r"cannot write folder\.png: it is a folder"),
     "output below a file": (["output=text.jpg/out.png"], r"cannot write text\.jpg/out\.png"),
     "run folder below a file": (["hydra.run.dir=text.jpg/run"], r"cannot write text\.jpg.*run"),
+    "output is the content": (["output=content.png"], r"output=content\.png would overwrite"),
+    "output is the style": (["output=./style.png"], r"would overwrite the style picture"),
+    "output is the start": (
+        ["init=style.png", "style=7x400.png", "output=folder/../style.png"],
+        r"would overwrite the init picture; choose an",
+    ),
     # Weights.
     "weights missing": (["features.weights=none.pth"], r"no weights file at none\.pth; check feat"),
     "weights of another network": (
@@ -269,21 +293,20 @@ def test_full_disk_at_the_end(main, desk, monkeypatch, capsys):
     assert line.startswith("error: cannot write out.png: No space left on device")
     assert status == 1
     assert Path("out.png").read_bytes() == b"older"
-    assert {Path(name).name for name in left_behind(desk)} - {*before} == {"metrics.jsonl"}
+    assert {Path(name).name for name in left_behind(desk)} - {*before} == {
+        "metrics.jsonl",
+        "run.json",
+    }
 
 
 @pytest.mark.usefixtures("tiny_vgg", "desk")
 def test_a_run_that_gives_up_prints_where_the_picture_is(main, monkeypatch, capsys):
     """And ends with one line and a non-zero exit."""
-    real = train_module.stylize
-
-    def diverging(*args, **kwargs):
-        result = real(*args, **kwargs)
-        return type(result)(result.image, {}, result.steps, problem="the loss was not finite")
-
-    monkeypatch.setattr(train_module, "stylize", diverging)
-    status, printed = call(main, monkeypatch, capsys, "output=out.png")
-    assert errors_of(printed.err) == ["error: the loss was not finite"]
+    status, printed = call(
+        main, monkeypatch, capsys, "output=out.png", "objective.content_weight=1e300"
+    )
+    (line,) = errors_of(printed.err)
+    assert re.match("error: the loss .*finite", line)
     assert status == 1
     assert printed.out.splitlines()[-1] == "out.png"
     assert "stopped early" in printed.out
@@ -370,15 +393,16 @@ def test_download_unreachable(main, monkeypatch, capsys):
 
 
 def test_errors_are_one_line(capsys):
-    with pytest.raises(SystemExit):
-        cli.fail("two\nlines\tand  spaces")
+    with pytest.raises(SystemExit), one_line_errors():
+        raise UserError("two\nlines\tand  spaces")
     assert capsys.readouterr().err == "error: two lines and spaces\n"
 
 
 def test_warnings_are_one_line(capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        cli.friendly(lambda: warnings.warn("an odd profile", stacklevel=1))()
+        with one_line_errors():
+            warnings.warn("an odd profile", stacklevel=1)
     assert capsys.readouterr().err == "note: an odd profile\n"
 
 

@@ -14,7 +14,6 @@ from helpers import MODES, ROOT, layers, picture, relative_error, tiny_network
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from styletransfer.cli import register_schemas
 from styletransfer.commands.benchmark import default_job
 from styletransfer.commands.benchmark import rows as rows_module
 from styletransfer.commands.benchmark import run as module
@@ -38,6 +37,7 @@ from styletransfer.features import build_features, vgg
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures import images
+from styletransfer.settings import register_schemas
 from styletransfer.system.measure import seconds_by_round
 
 CPU = torch.device("cpu")

@@ -14,7 +14,6 @@ from helpers import ROOT
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from styletransfer.cli import register_schemas
 from styletransfer.commands.compare import run as module
 from styletransfer.commands.compare.evaluations import (
     gradient_errors,
@@ -28,6 +27,7 @@ from styletransfer.modes import LOSS_MODES, fake_backward
 from styletransfer.optimize.job import prepare
 from styletransfer.optimize.run import Result
 from styletransfer.pictures import images
+from styletransfer.settings import register_schemas
 from styletransfer.system.measure import counted, median_seconds, peak_memory
 
 CPU = torch.device("cpu")
@@ -266,9 +266,9 @@ def test_a_file_where_the_folder_should_be_is_an_error(tiny, tmp_path):
 def test_ctrl_c_leaves_finished_pictures_only(tiny, tmp_path, monkeypatch):
     original, runs = module.stylize, []
 
-    def interrupted_second(extractor, mode, *args, **kwargs):
-        result = original(extractor, mode, *args, **kwargs)
-        runs.append(mode.name)
+    def interrupted_second(job, *args, **kwargs):
+        result = original(job, *args, **kwargs)
+        runs.append(job.mode.name)
         return replace(result, losses={}, interrupted=True) if len(runs) == 2 else result
 
     monkeypatch.setattr(module, "stylize", interrupted_second)

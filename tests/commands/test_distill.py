@@ -1,6 +1,8 @@
 """Distillation: it starts well, learns, resumes exactly, and its result is a feature network."""
 
 import json
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +10,6 @@ import pytest
 import torch
 from torch import nn
 
-from styletransfer.commands.distill import run as run_module
 from styletransfer.commands.distill.inherit import balance, choose_channels, inherit
 from styletransfer.commands.distill.replay_buffer import Pool
 from styletransfer.commands.distill.run import distill
@@ -18,6 +19,9 @@ from styletransfer.errors import UserError
 from styletransfer.features import build_features, vgg
 from styletransfer.pictures import images
 from styletransfer.pictures.crops import Crops, load_photos
+from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.lock import locked
+from styletransfer.system.signals import Stopped
 
 CPU = torch.device("cpu")
 TINY = DistillConfig(
@@ -30,7 +34,8 @@ TINY = DistillConfig(
     fit_batches=1,
     learning_rate=1e-3,
     device="cpu",
-    checkpoint_every=2,
+    look_every=2,
+    checkpoint_every=1e-9,
 )
 
 
@@ -87,21 +92,50 @@ def test_training_lowers_the_held_out_loss() -> None:
     assert after["gram"] < before["gram"]
 
 
-def test_a_resumed_run_ends_with_equal_bits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("stop_at", [1, 3])
+def test_a_stopped_run_ends_with_equal_bits(
+    stop_at: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = distill(TINY, tmp_path / "whole").read_bytes()
     advance = Distillation.advance
 
     def interrupted(self: Distillation) -> dict[str, torch.Tensor]:
-        if self.step == 3:
-            raise KeyboardInterrupt
+        if self.step == stop_at:
+            os.kill(os.getpid(), number)
         return advance(self)
 
     monkeypatch.setattr(Distillation, "advance", interrupted)
-    distill(TINY, tmp_path / "halves")
+    with pytest.raises(Stopped) as stopped:
+        distill(TINY, tmp_path / "halves")
+    assert stopped.value.status == 128 + number
+    assert (tmp_path / "halves" / "student.safetensors").read_bytes() != whole
     monkeypatch.setattr(Distillation, "advance", advance)
     assert distill(TINY, tmp_path / "halves").read_bytes() == whole
+    assert metrics_of(tmp_path / "halves") == metrics_of(tmp_path / "whole")
+
+
+def metrics_of(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_a_killed_run_goes_on_from_its_last_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = distill(TINY, tmp_path / "whole").read_bytes()
+    advance = Distillation.advance
+
+    def killed(self: Distillation) -> dict[str, torch.Tensor]:
+        if self.step == 4:
+            raise SystemExit(9)
+        return advance(self)
+
+    monkeypatch.setattr(Distillation, "advance", killed)
+    with pytest.raises(SystemExit):
+        distill(TINY, tmp_path / "halves")
+    monkeypatch.setattr(Distillation, "advance", advance)
+    assert distill(TINY, tmp_path / "halves").read_bytes() == whole
+    assert metrics_of(tmp_path / "halves") == metrics_of(tmp_path / "whole")
 
 
 def test_the_result_loads_as_a_feature_network(tmp_path: Path) -> None:
@@ -124,27 +158,21 @@ def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
         distill(replace(TINY, steps=4), tmp_path)
 
 
-def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "checkpoint.pt").write_bytes(b"not a checkpoint")
-    with pytest.raises(UserError, match="damaged"):
+def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:
+    Checkpoint(tmp_path / "checkpoint.pt").save({"run": 1})
+    with pytest.raises(UserError, match="not a checkpoint of a distillation"):
         distill(TINY, tmp_path)
 
 
-def test_an_interrupted_save_keeps_the_last_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    distill(replace(TINY, steps=2), tmp_path)
-    kept = (tmp_path / "checkpoint.pt").read_bytes()
+def test_two_distillations_do_not_share_a_folder(tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(UserError, match="another run is at work"):
+        distill(TINY, tmp_path)
 
-    def half_a_save(state: object, path: Path) -> None:
-        path.write_bytes(b"half")
-        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(run_module.torch, "save", half_a_save)
-    run = Distillation(build_features(TINY.teacher), [], TINY, CPU)
-    with pytest.raises(UserError, match="No space left"):
-        run_module.save(run, tmp_path / "checkpoint.pt", tmp_path / "student.safetensors")
-    assert (tmp_path / "checkpoint.pt").read_bytes() == kept
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "checkpoint.pt").write_bytes(b"not a checkpoint")
+    with pytest.raises(UserError, match="is not a checkpoint"):
+        distill(TINY, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +183,8 @@ def test_an_interrupted_save_keeps_the_last_checkpoint(
         ("on_policy", 1.5, "between 0 and 1"),
         ("pool", 0, "pool=0"),
         ("learning_rate", float("nan"), "above 0"),
+        ("look_every", 0, "look_every=0"),
+        ("checkpoint_every", -1.0, "checkpoint_every=-1.0"),
         ("pictures", "no such folder", "not a folder"),
         ("teacher", FeaturesConfig(name="vgg19", weights="none.pth"), "no weights file"),
     ],

@@ -16,7 +16,6 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from styletransfer.cli import register_schemas
 from styletransfer.commands.explain.facts import NodeFacts, Study
 from styletransfer.commands.explain.graph_page import draw_page
 from styletransfer.commands.explain.graph_svg import draw_map, format_bytes
@@ -30,6 +29,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.objective.whole import Objective
+from styletransfer.settings import register_schemas
 
 MODES = tuple(LOSS_MODES)
 LAYERS = ObjectiveConfig(

@@ -13,24 +13,23 @@ from pathlib import Path
 import pytest
 import torch
 import torchvision
-from helpers import MODES, ROOT, Bowl, picture
+from helpers import MODES, ROOT, Bowl, picture, with_bowl
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
-from styletransfer import cli
 from styletransfer.commands.train import run as train_module
 from styletransfer.commands.train.run import train
 from styletransfer.config import TrainConfig
-from styletransfer.optimize import run as optimize
 from styletransfer.optimize.callbacks import Snapshots
 from styletransfer.pictures import images
+from styletransfer.settings import register_schemas
 from styletransfer.system.files import atomic
 
 SCRIPT = ROOT / "scripts" / "train.py"
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 
-cli.register_schemas()
+register_schemas()
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 
@@ -75,6 +74,7 @@ def test_run_folder(photos, tmp_path, capsys):
     assert files_in(tmp_path / "run") == {
         "pastiche.png",
         "metrics.jsonl",
+        "run.json",
         "snapshots/step_00003.png",
         "snapshots/step_00006.png",
     }
@@ -241,13 +241,7 @@ def test_the_picture_is_written_before_the_watchers_leave(photos, tmp_path, monk
 
 
 def test_nan_for_good_still_writes_the_best_picture(photos, tmp_path, monkeypatch):
-    bowl = Bowl(picture(5, 24, 32).float(), broken=range(4, 1000))
-
-    class Descent(optimize.Descent):
-        def __init__(self, objective, *args):
-            super().__init__(bowl, *args)
-
-    monkeypatch.setattr(optimize, "Descent", Descent)
+    with_bowl(monkeypatch, Bowl(picture(5, 24, 32).float(), broken=range(4, 1000)))
     outcome = train(configured(photos, "scales=1", "steps=100"), tmp_path)
     assert "not finite" in outcome.result.problem
     assert images.read(outcome.picture).size == (24, 32)
@@ -342,8 +336,9 @@ def test_ctrl_c_on_the_script(tmp_path, photos):
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == 0, err
-    assert re.search(r"stopped early after \d+\.\d s, \d+ steps, cpu, float32\nout\.png\n$", out)
+    assert process.returncode == 130, err
+    how = r"stopped early after \d+\.\d s, \d+ steps, cpu, float32"
+    assert re.search(how + r"\ngo on with resume=\S+\nout\.png\n$", out)
     assert "Traceback" not in err
     assert images.read(tmp_path / "out.png").size == (24, 32)
     (run,) = (tmp_path / "outputs").glob("*/*")

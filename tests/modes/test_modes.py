@@ -29,6 +29,7 @@ from styletransfer.losses import (
 )
 from styletransfer.modes import LOSS_MODES, fake_backward, get_loss_mode, loss_attribute
 from styletransfer.objective.whole import Objective
+from styletransfer.optimize.job import Job
 from styletransfer.optimize.run import stylize
 
 LOSS_LAYERS = ["conv1_1", "relu1_1", "conv1_2", "relu1_2", "pool1", "conv2_1", "relu2_1", "relu2_2"]
@@ -353,7 +354,7 @@ def test_an_unguarded_inplace_relu_would_alter_a_tap(network, content):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_parameters_keep_no_gradient(mode, network, content, style):
-    stylize(network, get_loss_mode(mode), content, style, run_settings())
+    stylize(Job(run_settings(), network, get_loss_mode(mode), content, style))
     assert len(list(network.parameters())) == 8
     for parameter in network.parameters():
         assert parameter.grad is None

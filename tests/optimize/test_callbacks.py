@@ -3,6 +3,7 @@
 import errno
 import json
 import logging
+import sys
 from pathlib import Path
 
 import pytest
@@ -93,9 +94,32 @@ def test_metrics_on_a_full_disk_say_so_once(caplog, steps):
     assert "No space left on device; going on without" in caplog.text
 
 
-def test_metrics_need_a_folder(tmp_path):
-    with pytest.raises(OSError, match="No such file"):
-        Metrics(tmp_path / "nowhere" / "metrics.jsonl")
+def test_metrics_without_a_folder_say_so_once(tmp_path, caplog):
+    with Metrics(tmp_path / "nowhere" / "metrics.jsonl") as metrics:
+        for step in range(1, 2 * METRICS_BATCH):
+            metrics(iterate(step))
+    assert caplog.text.count("No such file or directory; going on without") == 1
+
+
+@pytest.mark.parametrize("done", [0, 3, 5, 9])
+def test_metrics_go_on_after_the_steps_that_were_made(tmp_path, done):
+    """What was written after them is written anew, and so is a line that was torn."""
+    path = tmp_path / "metrics.jsonl"
+    with Metrics(path) as metrics:
+        for step in range(1, 6):
+            metrics(iterate(step))
+    with path.open("a") as file:
+        file.write('{"step": 6, "sca')
+    with Metrics(path, done) as metrics:
+        metrics(iterate(done + 1))
+    assert [line["step"] for line in lines_of(path)] == [*range(1, min(done, 5) + 1), done + 1]
+
+
+def test_metrics_that_are_flushed_can_be_read(tmp_path):
+    with Metrics(tmp_path / "metrics.jsonl") as metrics:
+        metrics(iterate(1))
+        metrics.flush()
+        assert len(lines_of(tmp_path / "metrics.jsonl")) == 1
 
 
 def test_snapshots(tmp_path):
@@ -143,6 +167,39 @@ def test_progress_bar_shows_loss_scale_and_size(capsys):
     assert shown.out == ""
     for part in ("loss 0.75", "scale 1/2", "6x4", "2/2"):
         assert part in shown.err
+
+
+def test_progress_bar_goes_on_where_steps_were_made(capsys):
+    with ProgressBar(done=4) as bar:
+        bar.bar.mininterval = 0
+        bar(iterate(5, steps=8))
+    assert "5/8" in capsys.readouterr().err
+
+
+class Full:
+    """A standard error that takes nothing, from the first write or from some later one."""
+
+    encoding = "utf-8"
+
+    def __init__(self, writes):
+        self.writes = writes
+
+    def write(self, text):
+        self.writes -= 1
+        if self.writes < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def flush(self):
+        pass
+
+
+@pytest.mark.parametrize("stderr", [None, *map(Full, range(6))])
+def test_a_progress_bar_that_cannot_be_drawn_costs_nothing(stderr, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with ProgressBar() as bar:
+        for step in range(1, 4):
+            bar.bar.mininterval = 0
+            bar(iterate(step))
 
 
 def test_progress_bar_reads_the_loss_only_when_it_draws(monkeypatch):

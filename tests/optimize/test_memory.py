@@ -8,7 +8,7 @@ import sys
 
 import pytest
 import torch
-from helpers import Bowl, layers, picture, relative_error, run_settings, tiny_network
+from helpers import Bowl, layers, picture, relative_error, run_settings, tiny_network, with_bowl
 
 from styletransfer.config import (
     FeaturesConfig,
@@ -23,7 +23,7 @@ from styletransfer.objective import resilient as elastic
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import Descent
-from styletransfer.optimize.job import prepare
+from styletransfer.optimize.job import Job, prepare
 from styletransfer.optimize.layout import USABLE, choose_layout, parse_tile
 from styletransfer.optimize.memory import FIXED, estimate
 from styletransfer.optimize.run import stylize
@@ -167,7 +167,7 @@ def test_estimate_is_near_the_measured_peak(optimizer, dtype, mode, tile):
     content, style = picture(1, side, side), picture(2, side, side)
     how = get_loss_mode(mode)
     network, content, style = (each.to(dtype) for each in (network, content, style))
-    peak = peak_memory(lambda: stylize(network, how, content, style, config), CPU)
+    peak = peak_memory(lambda: stylize(Job(config, network, how, content, style)), CPU)
     size = (side, side)
     expected = estimate(network, how, config, size, size, tile, history=4).total - FIXED
     assert peak <= expected <= 2 * peak
@@ -191,9 +191,13 @@ def test_vgg19_at_4096_pixels_in_tiles_of_1024():
 def chosen(free, mode="autograd_function", size=(3000, 4000), limit=None, **settings):
     network = vgg.build(vgg.WIDTHS["vgg19"])
     config = StyleTransferConfig(size=max(size), **settings)
-    how = get_loss_mode(mode)
-    style_size = scaled_size((700, 900), min(900, max(size)))
-    return choose_layout(network, how, config, size, style_size, free, limit)
+    job = Job(config, network, get_loss_mode(mode), blank(*size), blank(700, 900))
+    return choose_layout(job, job.scales[-1], free, limit)
+
+
+def blank(height, width):
+    """A picture that takes no memory."""
+    return torch.zeros(1, 1, 1, 1).expand(1, 3, height, width)
 
 
 def test_tiles_shrink_with_memory_and_then_the_history():
@@ -261,7 +265,7 @@ def test_history_is_said_to_be_short_once(monkeypatch, caplog, content, style):
     config.optimizer.history = 1000
     free = (FIXED + 200_000) / USABLE
     monkeypatch.setattr("styletransfer.optimize.run.free_bytes", lambda device: free)
-    result = stylize(network, CLOSED, content, style, config)
+    result = stylize(Job(config, network, CLOSED, content, style))
     assert result.problem is None
     assert caplog.text.count("memory allows an L-BFGS history of") == 1
 
@@ -284,8 +288,7 @@ class Scarce(Bowl):
 def scarce(monkeypatch, since, until):
     bowl = Scarce(picture(5))
     bowl.since, bowl.until = since, until
-    monkeypatch.setattr(elastic, "Objective", lambda *args: bowl)
-    return bowl
+    return with_bowl(monkeypatch, bowl)
 
 
 def test_a_run_goes_on_in_tiles(monkeypatch, caplog, content, style):
@@ -301,7 +304,7 @@ def test_a_run_goes_on_in_tiles(monkeypatch, caplog, content, style):
 
     monkeypatch.setattr(elastic, "Objective", TooLarge)
     config = run_settings(size=40, scales=2, steps=8, init="noise")
-    result = stylize(tiny_network(), CLOSED, content, style, config)
+    result = stylize(Job(config, tiny_network(), CLOSED, content, style))
     assert caplog.text.count("memory ran out; going on in tiles of 10 pixels") == 1
     assert caplog.text.count("memory ran out") == 1
     assert (result.steps, result.problem) == (8, None)
@@ -312,7 +315,7 @@ def test_a_run_goes_on_in_tiles(monkeypatch, caplog, content, style):
 def test_halving_the_tile_changes_nothing_else(monkeypatch, content, style):
     """The same picture, to rounding, as without the shortage."""
     network, config = tiny_network(), run_settings(steps=6, tile="8")
-    expected = stylize(network, CLOSED, content, style, config).image
+    expected = stylize(Job(config, network, CLOSED, content, style)).image
     tiled, calls = elastic.TiledObjective.evaluate, []
 
     def once(self, image):
@@ -322,7 +325,7 @@ def test_halving_the_tile_changes_nothing_else(monkeypatch, content, style):
         return tiled(self, image)
 
     monkeypatch.setattr(elastic.TiledObjective, "evaluate", once)
-    actual = stylize(network, CLOSED, content, style, config).image
+    actual = stylize(Job(config, network, CLOSED, content, style)).image
     assert calls == [8] * 4 + [4] * 4
     assert relative_error(actual, expected) < 1e-6
 
@@ -333,7 +336,7 @@ def test_other_modes_give_up_with_the_best_picture(monkeypatch, optimizer, mode,
     bowl = scarce(monkeypatch, 5, 10**9)
     config = run_settings(optimizer, steps=20)
     config.loss_mode = LossModeConfig(mode)
-    result = stylize(tiny_network(), get_loss_mode(mode), content, style, config)
+    result = stylize(Job(config, tiny_network(), get_loss_mode(mode), content, style))
     assert result.steps == 4
     assert "memory ran out" in result.problem
     assert "or loss_mode=autograd_function" in result.problem
@@ -351,6 +354,7 @@ def test_lbfgs_goes_on_with_less_history(monkeypatch, caplog):
     assert "going on with an L-BFGS history of" in caplog.text
     assert descent.config.history < 5
     image, losses = descent.finish()
+    assert len(descent.state_dict()["optimizer"]["state"][0]["old_dirs"]) <= descent.config.history
     assert float(losses.total) < 1e-6
     assert relative_error(image, target) < 1e-2
 

@@ -9,17 +9,27 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import MODES, Bowl, layers, make_objective, picture, run_settings, tiny_network
+from helpers import (
+    MODES,
+    Bowl,
+    elastic,
+    layers,
+    make_objective,
+    picture,
+    run_settings,
+    tiny_network,
+    with_bowl,
+)
 from torch.overrides import TorchFunctionMode
 
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective import resilient as elastic
 from styletransfer.objective.terms import Losses
-from styletransfer.optimize import descent as descent_module
+from styletransfer.optimize import run as run_module
 from styletransfer.optimize import schedule
-from styletransfer.optimize.descent import Descent
+from styletransfer.optimize.descent import RESTARTS, STEPS_BETWEEN_CHECKS, Descent
+from styletransfer.optimize.job import Job
 from styletransfer.optimize.run import stylize
 from styletransfer.optimize.schedule import DETAIL, check_run, enlarge, pyramid, steps_at_scale
 from styletransfer.pictures.images import resize, scaled_size
@@ -33,13 +43,8 @@ def run(config, content, style, network=None, mode=MODE, **options):
     """Return the result and the iterates."""
     iterates = []
     network = network or tiny_network()
-    result = stylize(network, mode, content, style, config, callbacks=[iterates.append], **options)
+    result = stylize(Job(config, network, mode, content, style, **options), [iterates.append])
     return result, iterates
-
-
-def with_bowl(monkeypatch, bowl):
-    monkeypatch.setattr(elastic, "Objective", lambda *args: bowl)
-    return bowl
 
 
 # The pyramid.
@@ -209,7 +214,7 @@ def test_closure_moves_nothing(optimizer, network, content, style):
     start = 1.5 * picture(seed=3) - 0.25
     descent = Descent(objective, start, OptimizerConfig(name=optimizer))
     before = descent.point()
-    values = [descent._closure().item() for _ in range(2)]
+    values = [descent.closure().item() for _ in range(2)]
     assert torch.equal(descent.point(), before)
     assert values[0] == values[1]
 
@@ -223,7 +228,7 @@ def test_closures_gradient_is_the_slope_of_its_value(preconditioner, network, co
         descent = Descent(objective, start, OptimizerConfig(preconditioner=preconditioner))
         with torch.no_grad():
             descent.shift.add_(shift)
-        return descent._closure().item(), descent.shift.grad
+        return descent.closure().item(), descent.shift.grad
 
     slope = (at(0)[1] * direction).sum().item()
     change = at(h * direction)[0] - at(-h * direction)[0]
@@ -258,12 +263,39 @@ def test_a_plateau_ends_a_scale_early(caplog):
         descent = Descent(Raised(picture(seed=5)), picture(seed=3), settings)
         assert len(list(descent.run(100))) in made
     assert caplog.text.count("the loss has settled after") == 1
-    overshot = Descent(Raised(picture(seed=5)), picture(seed=3), OptimizerConfig())
-    overshot.best_losses, overshot._looked_at = Losses({"bowl": torch.tensor(1.0)}), 1.0
-    assert not overshot._has_settled(Losses({"bowl": torch.tensor(1.5)}))
-    assert overshot._has_settled(Losses({"bowl": torch.tensor(1.0)}))
     adam = Descent(Raised(picture(seed=5)), picture(seed=3), OptimizerConfig("adam", 1e-9))
     assert len(list(adam.run(30))) == 30
+
+
+class Told(Bowl):
+    """A bowl that says its losses are others."""
+
+    def __init__(self, losses):
+        super().__init__(picture(seed=5))
+        self.losses = losses
+
+    def evaluate(self, image):
+        super().evaluate(image)
+        return Losses({"bowl": torch.tensor(self.losses[len(self.points) - 1])})
+
+
+@pytest.mark.parametrize(
+    ("losses", "made"),
+    [
+        ([1.0] * 40, 11),
+        # Where a step has gone too far it is left time to find back.
+        ([1.0] * 10 + [1.5] + [1.0] * 29, 21),
+        # The best loss is what counts.
+        ([1.0] * 11 + [0.5] * 29, 11),
+        ([1.0] * 10 + [0.5] * 30, 21),
+        # A fresh start is no plateau.
+        ([1.0] * 10 + [math.nan] + [1.0] * 29, 31),
+    ],
+)
+def test_what_a_plateau_is(losses, made):
+    """Looks after 1, 11, 21 and 31 steps compare the best losses."""
+    descent = Descent(Told(losses), picture(seed=3), OptimizerConfig())
+    assert len(list(descent.run(40))) == made
 
 
 def test_channels_last_pictures_do_not_crash_lbfgs(content, style):
@@ -361,7 +393,7 @@ def test_loop_waits_for_the_device_only_when_it_checks():
         Bowl(picture(seed=5)), picture(seed=3), OptimizerConfig("adam", 0.01, averaging=0.9)
     )
     with Syncs() as syncs:
-        list(descent.run(2 * descent_module.STEPS_BETWEEN_CHECKS))
+        list(descent.run(2 * STEPS_BETWEEN_CHECKS))
     assert 1 <= syncs.count <= 3
 
 
@@ -416,10 +448,49 @@ def test_nan_for_good_ends_with_the_best_picture(
         assert (result.image - bowl.target).square().mean() <= start + 1e-6
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_restart_begins_at_the_best_picture(name):
+    """The eleventh look finds that the loss is not finite; the next step is as if it were new."""
+    bowl = Bowl(picture(seed=5), broken=[11])
+    descent = Descent(bowl, picture(seed=3), jumpy(name, 0.9))
+    pairs = list(descent.run(14))
+    best = min(bowl.points[:10], key=lambda point: (point - bowl.target).norm())
+    assert torch.equal(bowl.points[11], best)
+    fresh = Bowl(bowl.target)
+    assert [image.shape for _, image in Descent(fresh, best, jumpy(name, 0.0)).run(3)]
+    assert torch.equal(bowl.points[12], fresh.points[1])
+    assert torch.equal(bowl.points[13], fresh.points[2])
+    # So is the mean.
+    assert torch.equal(descent.best.mean, mean_of([image for _, image in pairs[11:]], 11))
+
+
+def mean_of(images, first):
+    """As `averaging=0.9` has it, for images from step `first` on."""
+    mean = images[0]
+    for step, image in enumerate(images[1:], first + 1):
+        mean = torch.lerp(image, mean, min(0.9, step / (step + 1)))
+    return mean
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_restarts_are_counted(name, caplog):
+    """The first look, then one every ten steps; the last fresh start is not the end."""
+    start = picture(seed=3)
+    bowl = Bowl(picture(seed=5), broken=range(1, 1000))
+    descent = Descent(bowl, start, jumpy(name, 0.0))
+    made = len(list(descent.run(1000)))
+    assert made == len(bowl.points) == 1 + RESTARTS * STEPS_BETWEEN_CHECKS
+    assert descent.problem.startswith(f"the loss was not finite {RESTARTS + 1} times")
+    assert caplog.text.count("no longer finite") == 1
+    almost = Descent(Bowl(bowl.target, range(1, made - 9)), start, jumpy(name, 0.0))
+    assert len(list(almost.run(made + 3))) == made + 3
+    assert almost.problem is None
+
+
 def test_nan_at_the_end_of_a_scale_does_not_break_adams_warm_start(monkeypatch, content, style):
     """After a fresh start there are no moments to carry on."""
     bowls = [Bowl(resize(picture(seed=5), (8, 10)), broken=[3]), Bowl(picture(seed=5))]
-    monkeypatch.setattr(elastic, "Objective", lambda *args: bowls.pop(0))
+    monkeypatch.setattr(run_module, "make_objective", lambda *args: elastic(bowls.pop(0)))
     result, _ = run(run_settings("adam", steps=6, scales=2), content, style)
     assert result.problem is None
     assert result.image.isfinite().all()
@@ -448,7 +519,7 @@ def interrupt_at(step):
 @pytest.mark.parametrize("step", [1, 3, 5, 6])
 def test_ctrl_c_in_a_callback(optimizer, step, content, style):
     config = run_settings(optimizer, steps=6, scales=2)
-    result = stylize(tiny_network(), MODE, content, style, config, callbacks=[interrupt_at(step)])
+    result = stylize(Job(config, tiny_network(), MODE, content, style), [interrupt_at(step)])
     assert result.interrupted
     assert result.problem is None
     assert result.steps == step
@@ -469,7 +540,7 @@ def test_ctrl_c_in_an_evaluation(raises, monkeypatch, content, style):
 
 def test_ctrl_c_between_two_scales(monkeypatch, content, style):
     """While the next scale's targets are computed."""
-    real, made = elastic.Objective, []
+    real, made = run_module.make_objective, []
 
     def second_is_interrupted(*args):
         made.append(args)
@@ -477,7 +548,7 @@ def test_ctrl_c_between_two_scales(monkeypatch, content, style):
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(elastic, "Objective", second_is_interrupted)
+    monkeypatch.setattr(run_module, "make_objective", second_is_interrupted)
     result, iterates = run(run_settings(steps=8, scales=2), content, style)
     assert result.interrupted
     assert result.steps == len(iterates) == 4

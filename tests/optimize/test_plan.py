@@ -34,14 +34,7 @@ def test_the_plan_is_what_a_run_does(tiny_vgg, photos):
     todo = job(photos)
     planned = plan(todo)
     iterates = []
-    stylize(
-        todo.extractor,
-        todo.mode,
-        todo.content,
-        todo.style,
-        todo.config,
-        callbacks=[iterates.append],
-    )
+    stylize(todo, [iterates.append])
     sizes = [(each.image.shape[3], each.image.shape[2]) for each in iterates]
     assert [(s.width, s.height) for s in planned.scales for _ in range(s.steps)] == sizes
     assert [scale.steps for scale in planned.scales] == [3, 4]

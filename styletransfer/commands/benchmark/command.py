@@ -21,8 +21,9 @@ from styletransfer.commands.benchmark.reference import MakeReference
 from styletransfer.commands.benchmark.report import sentences, table
 from styletransfer.commands.benchmark.run import benchmark
 from styletransfer.config import BenchmarkConfig
+from styletransfer.resources import resource
 
-PLAIN = Path(__file__).resolve().parents[3] / "benchmarks" / "plain.py"
+PLAIN = resource("benchmarks/plain.py")
 
 
 def plain_loop() -> MakeReference:

@@ -109,14 +109,7 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
 
 def _run(ready: Job, callbacks: Sequence[Callback] = ()) -> Result:
     """Stylise, with every way to end early as an exception."""
-    result = stylize(
-        ready.extractor,
-        ready.mode,
-        ready.content,
-        ready.style,
-        ready.config,
-        callbacks=callbacks,
-    )
+    result = stylize(ready, callbacks)
     if result.interrupted:
         raise KeyboardInterrupt
     if result.problem is not None:

@@ -123,15 +123,7 @@ def run(job: Job, mode: LossMode, points: int) -> Run:
             path.append(iterate.image.clone())
 
     with ProgressBar() as bar:
-        result = stylize(
-            job.extractor,
-            mode,
-            job.content,
-            job.style,
-            job.config,
-            start=job.start,
-            callbacks=[bar, record],
-        )
+        result = stylize(replace(job, mode=mode), callbacks=[bar, record])
     if result.interrupted:
         raise KeyboardInterrupt
     if result.problem is not None:

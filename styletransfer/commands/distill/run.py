@@ -2,21 +2,24 @@
 
 import json
 import logging
-import pickle
+import math
+import sys
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors.torch import save_file
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 from styletransfer.commands.distill.trainer import Distillation
 from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features
 from styletransfer.pictures.crops import load_photos
+from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
-from styletransfer.system.files import atomic
+from styletransfer.system.files import atomic, keep_lines, remove_stale
+from styletransfer.system.lock import locked
+from styletransfer.system.signals import Stop, held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
@@ -26,46 +29,79 @@ METRICS_EVERY = 10
 def distill(config: DistillConfig, folder: Path) -> Path:
     """Train a student, or go on where a checkpoint in `folder` ends; return its weights file.
 
-    `folder` receives `student.safetensors`, `checkpoint.pt` and `metrics.jsonl`. After
-    Ctrl-C the last checkpoint stands.
+    `folder` receives `student.safetensors`, `checkpoint.pt` and `metrics.jsonl`. A signal such as
+    Ctrl-C lets the step at hand end and writes them all.
 
     Raises:
         UserError: settings out of range, a teacher or pictures that cannot be had, or a
             checkpoint that is damaged or of another recipe.
+        Stopped: a signal has come; all is written by then.
     """
     check(config)
-    device = choose_device(config.device)
-    photos = load_photos(Path(config.pictures)) if config.pictures else []
-    checkpoint = folder / "checkpoint.pt"
-    state = read_checkpoint(checkpoint) if checkpoint.exists() else None
-    teacher = build_features(config.teacher)
-    folder.mkdir(parents=True, exist_ok=True)
-    run = Distillation(teacher, photos, config, device, state)
-    if state is not None:
-        logger.info("going on from step %d of %s", run.step, checkpoint)
-    student = folder / "student.safetensors"
-    with (
-        (folder / "metrics.jsonl").open("a", encoding="utf-8") as metrics,
-        tqdm(total=config.steps, initial=run.step, unit="step", dynamic_ncols=True) as bar,
-    ):
-        try:
-            while run.step < config.steps:
-                if run.step % config.checkpoint_every == 0:
-                    _note(metrics, {"step": run.step, "held_out": run.held_out()})
-                    save(run, checkpoint, student)
-                losses = run.advance()
-                if run.step % METRICS_EVERY == 0:
-                    values = {name: value.item() for name, value in losses.items()}
-                    _note(metrics, {"step": run.step, **values})
-                    bar.set_postfix_str(f"features {values['features']:.4f}")
-                bar.update(1)
+    with stop_on_signals() as stop:
+        device = choose_device(config.device)
+        photos = load_photos(Path(config.pictures)) if config.pictures else []
+        teacher = build_features(config.teacher)
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder):
+            remove_stale(folder)
+            checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
+            state = read_checkpoint(checkpoint) if checkpoint.exists() else None
+            run = Distillation(teacher, photos, config, device, state)
+            del state
+            if run.step:
+                logger.info("going on from step %d of %s", run.step, checkpoint.path)
+            with held():
+                complete(run, checkpoint, folder, stop)
+        if stop.asked is not None:
+            logger.warning("stopped; run the same command to go on from %s", checkpoint.path)
+            raise stop.asked
+    return folder / "student.safetensors"
+
+
+def complete(run: Distillation, checkpoint: Checkpoint, folder: Path, stop: Stop) -> None:
+    """Make the steps that are left, unless a signal comes, and write all that there is by then.
+
+    Raises:
+        UserError: the student cannot be written.
+    """
+    config, file = run.config, folder / "metrics.jsonl"
+    if file.exists():
+        keep_lines(file, lambda line: _is_before(line, run.step))
+    bar = tqdm(
+        total=config.steps,
+        initial=run.step,
+        unit="step",
+        dynamic_ncols=True,
+        disable=sys.stderr is None,
+    )
+    with file.open("a", encoding="utf-8") as metrics, bar:
+        while run.step < config.steps and stop.asked is None:
+            if checkpoint.is_due():
+                save(run, checkpoint)
+            if run.step % config.look_every == 0:
+                _note(metrics, {"step": run.step, "held_out": run.held_out()})
+            losses = run.advance()
+            if run.step % METRICS_EVERY == 0:
+                values = {name: value.item() for name, value in losses.items()}
+                _note(metrics, {"step": run.step, **values})
+                bar.set_postfix_str(f"features {values['features']:.4f}")
+            bar.update(1)
+        if run.step == config.steps:
             _note(metrics, {"step": run.step, "held_out": run.held_out()})
-        except KeyboardInterrupt:
-            # Whatever the interrupted step had changed is undone by going back to the checkpoint.
-            logger.warning("stopped; run the same command to go on from %s", checkpoint)
-            return student
-    save(run, checkpoint, student)
-    return student
+    save(run, checkpoint)
+
+
+def save(run: Distillation, checkpoint: Checkpoint) -> None:
+    """Write the student's weights and the checkpoint, each whole or not at all.
+
+    Raises:
+        UserError: the student cannot be written.
+    """
+    student = checkpoint.path.with_name("student.safetensors")
+    with atomic(student) as temporary:
+        save_file(run.weights(), temporary, metadata={"step": str(run.step)})
+    checkpoint.try_to_save(run.state_dict())
 
 
 def check(config: DistillConfig) -> None:
@@ -74,9 +110,11 @@ def check(config: DistillConfig) -> None:
     Raises:
         UserError: naming the key, its value and what it may be.
     """
-    for key in ("steps", "batch", "crop", "pool", "fit_batches", "checkpoint_every"):
+    for key in ("steps", "batch", "crop", "pool", "fit_batches", "look_every"):
         if getattr(config, key) < 1:
             raise UserError(f"{key}={getattr(config, key)} must be 1 or more")
+    if not 0 <= config.checkpoint_every < math.inf:
+        raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
     if config.crop % 16:
         raise UserError(f"crop={config.crop} must be a multiple of 16")
     for key in ("on_policy", "photo_share"):
@@ -88,27 +126,22 @@ def check(config: DistillConfig) -> None:
         raise UserError(f"learning_rate={config.learning_rate} must be above 0")
 
 
-def read_checkpoint(path: Path) -> dict[str, Any]:
-    """Return the state in `path`, read without executing anything it holds.
+def read_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return the state of an earlier run.
 
     Raises:
-        UserError: the file is damaged or no checkpoint.
+        UserError: the file is damaged or no checkpoint of a distillation.
     """
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, OSError) as error:
-        raise UserError(f"{path} is damaged ({error}); delete it to start afresh") from error
-    if not isinstance(state, dict) or "recipe" not in state:
-        raise UserError(f"{path} is not a checkpoint of a distillation; delete it or move it")
+    state = checkpoint.load()
+    if "recipe" not in state:
+        raise UserError(f"{checkpoint.path} is not a checkpoint of a distillation; move it away")
     return state
 
 
-def save(run: Distillation, checkpoint: Path, student: Path) -> None:
-    """Write the checkpoint and the student's weights, each whole or not at all."""
-    with atomic(checkpoint) as temporary:
-        torch.save(run.state_dict(), temporary)
-    with atomic(student) as temporary:
-        save_file(run.weights(), temporary, metadata={"step": str(run.step)})
+def _is_before(line: dict[str, Any], step: int) -> bool:
+    """Tell whether a line of the metrics was written before a checkpoint at `step`."""
+    there: int = line["step"]
+    return there < step or (there == step and "held_out" not in line)
 
 
 def _note(metrics: Any, values: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ from styletransfer.system.devices import has_native_bfloat16
 # Steps of the generators that are not training steps.
 BALANCE, POOL, HELD_OUT = -1, -2, 2**40
 # Settings that may change between two halves of a run without changing its result.
-FREE_SETTINGS = ("device", "pictures", "teacher", "checkpoint_every")
+FREE_SETTINGS = ("device", "pictures", "teacher", "look_every", "checkpoint_every")
 ADAM_BETAS = (0.9, 0.99)
 WARMUP_STEPS = 50
 

@@ -10,10 +10,17 @@ from rich.console import Console
 
 from styletransfer.commands.explain.run import explain
 from styletransfer.config import TrainConfig
+from styletransfer.errors import UserError
 
 
 def main(config: TrainConfig, folder: Path) -> None:
-    """Watch one evaluation and say where the page is."""
+    """Watch one evaluation and say where the page is.
+
+    Raises:
+        UserError: bad input.
+    """
+    if config.dry_run:
+        raise UserError("explain has no dry run; leave dry_run=true out")
     explanation = explain(config, folder)
     console = Console()
     for tree in explanation.trees():

@@ -19,7 +19,7 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.functions import gram_matrix
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.terms import loss_layers
-from styletransfer.optimize.job import load_pictures
+from styletransfer.optimize.job import Job, load_pictures
 from styletransfer.optimize.run import stylize
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
@@ -141,7 +141,7 @@ def evaluate(
         row = {"content": images.fill_transparent(content)}
         for network, extractor in networks.items():
             mode = get_loss_mode(job.loss_mode.name)
-            result = stylize(extractor, mode, row["content"], style, job)
+            result = stylize(Job(job, extractor, mode, row["content"], style))
             row[network] = result.image
         verdicts[name] = {}
         for network, image in row.items():

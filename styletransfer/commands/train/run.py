@@ -1,17 +1,28 @@
 """One run: a config and a folder in, a pastiche with its metrics out."""
 
+import logging
+import math
+import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from torch import Tensor
+
+from styletransfer.commands.train.record import check_same, describe, write_record
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.optimize.callbacks import Metrics, ProgressBar, Snapshots, tolerated
-from styletransfer.optimize.job import prepare
-from styletransfer.optimize.run import Callback, Result, stylize
+from styletransfer.optimize.job import Job, prepare
+from styletransfer.optimize.run import Callback, Iterate, Result, Run
 from styletransfer.pictures import images
-from styletransfer.system.files import check_folder
+from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.files import check_folder, remove_stale
+from styletransfer.system.lock import locked
+from styletransfer.system.signals import Stopped, held, stop_on_signals
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -21,9 +32,11 @@ class Outcome:
     Attributes:
         picture: the file that holds the pastiche.
         result: the pastiche in memory, its losses, and how the run ended.
-        seconds: wall time of the optimisation.
+        seconds: wall time of the optimisation, from where it went on.
         device: where it ran, such as "cpu".
         precision: of the network, such as "bfloat16".
+        problem: one line saying why it gave up or where else the picture is, or None.
+        stopped: the signal that has come meanwhile, or None.
     """
 
     picture: Path
@@ -31,43 +44,126 @@ class Outcome:
     seconds: float
     device: str
     precision: str
+    problem: str | None = None
+    stopped: Stopped | None = None
 
 
 def train(config: TrainConfig, folder: Path) -> Outcome:
     """Stylise one picture and write it, with `metrics.jsonl` and snapshots, into `folder`.
 
-    The pastiche goes to `config.output` if that is set, else to `folder/pastiche.png`.
+    The pastiche goes to `config.output` if that is set, else to `folder/pastiche.png`. A run that
+    ends early leaves the best picture so far there, and a checkpoint; with `resume=auto` it goes on
+    from the checkpoint in `folder` where there is one.
 
     Raises:
-        UserError: bad input, before anything is written.
+        UserError: bad input, before anything is written; or the picture cannot be written anywhere.
+        Stopped: a signal came before there was a picture.
     """
     if config.snapshot_every < 0:
         raise UserError(f"snapshot_every={config.snapshot_every} must be 0 or more")
-    job = prepare(config)
-    picture = Path(config.output) if config.output else folder / "pastiche.png"
-    images.check_writable(picture)
-    check_folder(folder / "metrics.jsonl")
-    folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        callbacks: list[Callback] = [
-            tolerated(stack.enter_context(ProgressBar())),
-            stack.enter_context(Metrics(folder / "metrics.jsonl")),
-        ]
-        if config.snapshot_every:
-            callbacks.append(tolerated(Snapshots(folder / "snapshots", config.snapshot_every)))
-        began = time.perf_counter()
-        result = stylize(
-            job.extractor,
-            job.mode,
-            job.content,
-            job.style,
-            config,
-            start=job.start,
-            callbacks=callbacks,
-        )
-        seconds = time.perf_counter() - began
-        images.write(picture, result.image, job.alpha)  # before anything else can go wrong
-    weight = next(job.extractor.parameters())
+    if not 0 <= config.checkpoint_every < math.inf:
+        raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
+    with stop_on_signals() as stop:
+        job = prepare(config)
+        picture = Path(config.output) if config.output else folder / "pastiche.png"
+        images.check_writable(picture)
+        check_folder(folder / "metrics.jsonl")
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder):
+            remove_stale(folder)
+            work = _Work(job, config, folder, picture)
+            with held(), ExitStack() as watchers:
+                began = time.perf_counter()
+                result = work.run.complete(work.callbacks(watchers))
+                seconds = time.perf_counter() - began
+                picture, problem = work.leave(result)  # before anything else can go wrong
+            asked = stop.asked
     return Outcome(
-        picture, result, seconds, str(weight.device), str(weight.dtype).removeprefix("torch.")
+        picture=picture,
+        result=result,
+        seconds=seconds,
+        device=str(job.device),
+        precision=str(job.extractor.dtype).removeprefix("torch."),
+        problem=result.problem or problem,
+        stopped=asked,
     )
+
+
+class _Work:
+    """A run with its folder and its checkpoint, which it goes on from if it should."""
+
+    def __init__(self, job: Job, config: TrainConfig, folder: Path, picture: Path) -> None:
+        self.config, self.folder, self.picture = config, folder, picture
+        self.alpha, self.run, self.description = job.alpha, Run(job), describe(job)
+        self.checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
+        if config.resume == "auto" and self.checkpoint.exists():
+            saved = self.checkpoint.load()
+            if "description" not in saved:
+                raise UserError(f"{self.checkpoint.path} is no run's checkpoint; start afresh")
+            check_same(saved["description"], self.description)
+            self.run.load_state_dict(saved["run"])
+            logger.info("going on from step %d of %d", self.run.steps, config.steps)
+        else:
+            self.checkpoint.remove()
+
+    def callbacks(self, watchers: ExitStack) -> list[Callback]:
+        """Return what watches the run; `watchers` closes it."""
+        write_record(self.folder, self.description, "running", self.picture)
+        done, every = self.run.steps, self.config.snapshot_every
+        self.metrics = watchers.enter_context(Metrics(self.folder / "metrics.jsonl", done))
+        found: list[Callback] = [watchers.enter_context(ProgressBar(done)), self.metrics]
+        if every:
+            found.append(tolerated(Snapshots(self.folder / "snapshots", every)))
+        return [*found, self._save_if_due]
+
+    def _save_if_due(self, iterate: Iterate) -> None:
+        if self.checkpoint.is_due():
+            self._save()
+
+    def _save(self) -> None:
+        self.metrics.flush()
+        state = {"description": self.description, "run": self.run.state_dict()}
+        self.checkpoint.try_to_save(state)
+
+    def leave(self, result: Result) -> tuple[Path, str | None]:
+        """Write the picture and the checkpoint, or remove the one that is no longer needed."""
+        picture, problem = write_picture(self.picture, self.folder, result.image, self.alpha)
+        status = "finished"
+        if result.interrupted:
+            status = "stopped"
+            if self.config.checkpoint_every:
+                self._save()
+        elif result.problem is not None or problem is not None:
+            status = "gave up"
+        else:
+            self.checkpoint.remove()
+        write_record(self.folder, self.description, status, picture)
+        return picture, problem
+
+
+def write_picture(
+    path: Path, folder: Path, image: Tensor, alpha: Tensor | None
+) -> tuple[Path, str | None]:
+    """Write the pastiche to `path`; or into `folder`, or among the system's temporary files.
+
+    Returns:
+        Where it is, and one line if that is not `path`.
+
+    Raises:
+        UserError: it cannot be written anywhere.
+    """
+    try:
+        images.write(path, image, alpha)
+        return path, None
+    except UserError as error:
+        first = error
+    name = f"pastiche{path.suffix}"
+    for where in (folder, Path(tempfile.gettempdir()) / f"styletransfer-{time.time_ns()}"):
+        if where / name == path:
+            continue
+        try:
+            images.write(where / name, image, alpha)
+        except UserError:
+            continue
+        return where / name, f"{first}; the picture is at {where / name} instead"
+    raise first

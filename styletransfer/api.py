@@ -1,0 +1,211 @@
+"""The Python API: a picture in one line, or step by step.
+
+    from styletransfer import stylize
+    stylize("photo.jpg", "painting.jpg", size=768).save("pastiche.png")
+
+Keys are those of `configs/train.yaml`. Nothing is printed and no file is written; what is worth
+knowing goes to the log. torch's settings (threads, float32 precision) stay as the caller has them.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from PIL import Image
+from torch import Tensor
+
+from styletransfer.config import StyleTransferConfig, TrainConfig
+from styletransfer.errors import UserError
+from styletransfer.optimize.job import Job, prepare
+from styletransfer.optimize.run import Iterate, Run
+from styletransfer.pictures import images
+from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
+from styletransfer.settings import compose, settings_of
+from styletransfer.settings.messages import explain
+from styletransfer.settings.paths import literal
+from styletransfer.settings.schemas import choices, keys, path_keys, unknown_key
+
+__all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
+
+GROUPS = ("experiment", "features", "loss_mode", "optimizer")
+STARTS = ("content", "style", "noise")
+
+
+@dataclass(frozen=True)
+class Result:
+    """A pastiche.
+
+    Attributes:
+        image: (1, 3, H, W), sRGB in [0, 1], float32, on the CPU.
+        losses: name -> weighted loss of that very picture, with "total"; empty if the run has not
+            come to its end.
+        steps: optimiser steps made.
+        alpha: (1, 1, H, W), the content's transparency, or None.
+    """
+
+    image: Tensor
+    losses: dict[str, float]
+    steps: int
+    alpha: Tensor | None = None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a PNG, JPEG, WebP or TIFF file, as the extension says.
+
+        Raises:
+            UserError: another extension, or the file cannot be written.
+        """
+        images.write(os.path.expanduser(path), self.image, self.alpha)
+
+    def to_pil(self) -> Image.Image:
+        """Return a Pillow image, RGB, or RGBA where the content had transparency."""
+        return to_image(self.image, self.alpha)
+
+    def numpy(self) -> NDArray[np.float32]:
+        """Return an array (H, W, 3), or (H, W, 4) with alpha, in [0, 1]."""
+        return to_array(self.image, self.alpha)
+
+
+class Stylization:
+    """A run that is iterated over; leaving the loop pauses it, another loop goes on from there."""
+
+    def __init__(self, job: Job) -> None:
+        self._job, self._run = job, Run(job)
+
+    def __iter__(self) -> Iterator[Iterate]:
+        """Make the steps that are left; yield what each has evaluated."""
+        return iter(self._run)
+
+    def result(self) -> Result:
+        """Return the best picture so far.
+
+        Raises:
+            UserError: the run gave up, for want of memory or of a finite loss.
+        """
+        made = self._run.result()
+        if made.problem is not None:
+            raise UserError(made.problem)
+        return Result(made.image, made.losses, made.steps, self._job.alpha)
+
+
+def stylize(
+    content: Source,
+    style: Source,
+    *,
+    callback: Callable[[Iterate], object] | None = None,
+    progress: bool = False,
+    **settings: Any,
+) -> Result:
+    """Paint the content of one picture in the style of another.
+
+    Args:
+        content: a path, a Pillow image, a NumPy array (H, W), (H, W, 3) or (H, W, 4), uint8 or
+            floating in [0, 1], or a floating tensor (3, H, W) or (1, 3, H, W) in [0, 1]; sRGB.
+        style: likewise.
+        callback: called with every evaluated picture.
+        progress: show a bar, in notebooks as well as in terminals.
+        settings: any key of a style transfer, as on the command line: `size=768`,
+            `optimizer="adam"`, `experiment="gatys_2016"`, `objective={"content_weight": 0.5}`, or
+            `**{"objective.content_weight": 0.5}`. `init` may also be a picture like the others.
+
+    Raises:
+        UserError: bad input, in one line, or a run that gave up.
+    """
+    run = iterate(content, style, **settings)
+    for step in _with_bar(run) if progress else run:
+        if callback is not None:
+            callback(step)
+    return run.result()
+
+
+def iterate(content: Source, style: Source, **settings: Any) -> Stylization:
+    """Prepare what `stylize` does, and return it to be iterated over.
+
+        run = iterate("photo.jpg", "painting.jpg")
+        for step in run:
+            print(step.step, step.steps, step.losses.total.item())
+        run.result().save("pastiche.png")
+
+    Args and raises: see `stylize`.
+    """
+    sources = {"content": content, "style": style}
+    init = settings.get("init", "content")
+    if not (isinstance(init, str) and init in STARTS):
+        sources["init"] = init
+        settings["init"] = "content"
+    _check_devices(sources)
+    config = _settings(settings)
+    given = {name: as_picture(source, name) for name, source in sources.items()}
+    config.content, config.style = given["content"].name, given["style"].name  # for messages
+    return Stylization(prepare(config, given))
+
+
+def _with_bar(run: Stylization) -> Iterator[Iterate]:
+    from tqdm.auto import tqdm
+
+    with tqdm(unit="step") as bar:
+        for step in run:
+            bar.total = step.steps
+            bar.update(1)
+            yield step
+
+
+def _check_devices(sources: Mapping[str, object]) -> None:
+    places = {key: each.device for key, each in sources.items() if isinstance(each, Tensor)}
+    if len(set(places.values())) > 1:
+        said = " and ".join(f"{key} is on {device}" for key, device in places.items())
+        raise UserError(f"{said}; move them to one device")
+
+
+def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
+    """Return the config that these keys make, defaults and presets included."""
+    values = dict(_flat(given))
+    _check_keys(values)
+    overrides = []
+    for group in GROUPS:
+        if group in values:
+            name = values.pop(group)
+            if name not in choices(group):
+                raise UserError(f"unknown {group} {name!r}; there are {', '.join(choices(group))}")
+            overrides.append(f"{group}={name}")
+    config, paths = compose("train", overrides), path_keys(TrainConfig)
+    try:
+        for key, value in values.items():
+            OmegaConf.update(config, key, _plain(value, is_path=key in paths))
+    except (OmegaConfBaseException, ValueError) as error:
+        raise UserError(explain(error, "train")) from error
+    settings: StyleTransferConfig = settings_of(config, "train")
+    return settings
+
+
+def _plain(value: Any, *, is_path: bool) -> Any:
+    """Return a value as OmegaConf takes it."""
+    if is_path and value is not None:
+        return literal(os.fspath(value))
+    if isinstance(value, np.generic):
+        return value.item()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _flat(given: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in given.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _check_keys(values: Mapping[str, Any]) -> None:
+    known = {key for key, _ in keys(StyleTransferConfig)} | {"experiment"}
+    known -= {"content", "style", "output", "objective"}
+    own = {field.name for field in fields(TrainConfig)}
+    for key in values:
+        if key in known:
+            continue
+        if key in own - {"objective"}:
+            raise UserError(f"{key} is a key of the command line; see Result.save, callback")
+        raise UserError(unknown_key(key, known, f"there are {', '.join(sorted(known))}"))

@@ -1,0 +1,101 @@
+"""The arguments of a command: Hydra's flags that we stand by, and KEY=VALUE with any file name."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from styletransfer.errors import UserError
+from styletransfer.settings.paths import quote_path
+from styletransfer.settings.schemas import path_keys
+
+INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a command line asks for.
+
+    Attributes:
+        overrides: KEY=VALUE in Hydra's grammar, file names quoted.
+        flags: for Hydra.
+        config_dir: a folder with a person's own files, or None.
+        help: whether to print the keys instead of running.
+        version: whether to print the version instead.
+        looks: whether Hydra prints something instead of running.
+        multirun: whether there is one job for each combination of values.
+    """
+
+    overrides: list[str]
+    flags: list[str]
+    config_dir: str | None
+    help: bool
+    version: bool
+    looks: bool
+    multirun: bool
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message}; see --help")
+
+
+def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
+    """Read a command line.
+
+    Args:
+        argv: without the program's name.
+        schema: of the command's settings; says which values are file names.
+
+    Raises:
+        UserError: an unknown flag, one that lacks its value, or a sweep into one output file.
+    """
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser.add_argument("overrides", nargs="*")
+    for short, long in (("-h", "--help"), ("-m", "--multirun"), ("-r", "--run")):
+        parser.add_argument(short, long, action="store_true")
+    for flag in ("--version", "--hydra-help", "--resolve"):
+        parser.add_argument(flag, action="store_true")
+    parser.add_argument("-c", "--cfg", choices=("job", "hydra", "all"))
+    parser.add_argument("-p", "--package")
+    parser.add_argument("-cd", "--config-dir")
+    parser.add_argument("-i", "--info", nargs="?", const="all", choices=INFO)
+    for flag in argv:
+        if flag in ("-cn", "-cp", "--config-name", "--config-path"):
+            raise UserError(f"{flag}: a command has one config; --config-dir adds your own presets")
+    found, unknown = parser.parse_known_intermixed_args(list(argv))
+    if unknown:
+        raise UserError(f"unknown flag {unknown[0]}; see --help")
+    sweep = found.multirun or "hydra.mode=MULTIRUN" in found.overrides
+    keys = path_keys(schema)
+    overrides = [quote_path(override, keys, sweep=sweep) for override in found.overrides]
+    _check(found.overrides, sweep=sweep)
+    return Arguments(
+        overrides,
+        _hydra_flags(found),
+        found.config_dir,
+        help=found.help,
+        version=found.version,
+        looks=bool(found.cfg or found.info or found.hydra_help),
+        multirun=sweep,
+    )
+
+
+def _hydra_flags(found: argparse.Namespace) -> list[str]:
+    given = ("multirun", "run", "hydra_help", "resolve")
+    flags = [f"--{name.replace('_', '-')}" for name in given if getattr(found, name)]
+    for name in ("cfg", "package", "config_dir", "info"):
+        if getattr(found, name) is not None:
+            flags.append(f"--{name.replace('_', '-')}={getattr(found, name)}")
+    return flags
+
+
+def _check(overrides: Sequence[str], *, sweep: bool) -> None:
+    for override in overrides:
+        key, _, value = override.lstrip("+").partition("=")
+        if key == "hydra.job.name" and "/" in value:
+            raise UserError(f"{override}: a job's name becomes a file's, which holds no /")
+        if sweep and key == "output" and value != "null" and not set(",(") & set(value):
+            raise UserError(
+                f"all jobs of a sweep would write {value}; leave output= out, and each has its own"
+            )

@@ -1,0 +1,99 @@
+"""How a command ends: bad input in one line, and an output that cannot be written without noise."""
+
+import errno
+import io
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NoReturn, TextIO
+
+from styletransfer.errors import UserError
+
+# What a shell reports of a process that SIGPIPE ended, as it does for other tools.
+BROKEN_PIPE = 141
+# What a device says that takes no more.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """End in one line on standard error and exit status 1 if the body meets bad input.
+
+    So does a lack of memory; and Ctrl-C with status 130, or that of the signal that came. A warning
+    becomes one line as well. A mistake of ours keeps its traceback.
+    """
+    open_streams()
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: tell(f"note: {message}")
+        try:
+            yield
+            sys.stdout.flush()
+        except UserError as error:
+            fail(str(error))
+        except KeyboardInterrupt as error:
+            fail("interrupted", status=getattr(error, "status", 130))
+        except OSError as error:
+            fail_for(error)
+        except (MemoryError, RuntimeError) as error:
+            from styletransfer.system.memory import is_out_of_memory
+
+            if not is_out_of_memory(error):
+                raise
+            fail("there is not enough memory; choose a smaller size")
+
+
+def fail(message: str, status: int = 1) -> NoReturn:
+    """Print one line on standard error and leave."""
+    tell(f"error: {message}")
+    flush(sys.stdout)
+    sys.exit(status)
+
+
+def fail_for(error: OSError) -> NoReturn:
+    """Leave because of the file that the error names, or of an output that takes no more.
+
+    Raises:
+        OSError: the error, if it is neither.
+    """
+    if error.filename is not None:
+        fail(f"{error.filename}: {error.strerror}")
+    if isinstance(error, BrokenPipeError):  # whoever read our output has left
+        flush(sys.stdout)
+        sys.exit(BROKEN_PIPE)
+    if error.errno in FULL:
+        fail(f"cannot write: {error.strerror}")
+    raise error
+
+
+def tell(message: str) -> None:
+    """Print one line on standard error, if that takes any."""
+    with suppress(OSError):
+        print(" ".join(message.split()), file=sys.stderr)
+    flush(sys.stderr)
+
+
+def open_streams() -> None:
+    """Open the standard streams that are closed, and let them show any character somehow."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != "backslashreplace":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def flush(stream: TextIO) -> OSError | None:
+    """Write what is held back; if that fails, say why and let the rest go nowhere."""
+    try:
+        stream.flush()
+    except OSError as error:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+        return error
+    return None

@@ -1,0 +1,119 @@
+"""`--help`: what each key means, from the docstrings of the schema, in one screen."""
+
+import ast
+import inspect
+import json
+import os
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from styletransfer.cli.console import summary
+from styletransfer.config import ASSETS
+from styletransfer.errors import UserError
+from styletransfer.settings.compose import compose
+from styletransfer.settings.schemas import SCHEMAS, choices
+
+# In characters: of a line, and of a key with its value that a meaning stands beside.
+WIDTH, LONGEST = 100, 36
+Row = tuple[str, str, str]
+FOOT = """
+--help {example} explains {groups}.
+--cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
+--config-dir DIR adds your own presets: experiment=mine is DIR/experiment/mine.yaml.
+A file name is taken as it is typed; under --multirun commas separate several."""
+
+
+def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None = None) -> str:
+    """Return the keys of a command, or of one of its groups, with values and meanings.
+
+    Args:
+        name: of the command.
+        arguments: KEY=VALUE, which change the values shown, and perhaps the name of a group.
+        config_dir: a folder with more files, as `--config-dir` names it.
+
+    Raises:
+        UserError: arguments that cannot be composed, or a group that does not exist.
+    """
+    schema = SCHEMAS[name]
+    overrides = [argument for argument in arguments if "=" in argument or argument[0] == "~"]
+    asked = [argument for argument in arguments if argument not in overrides]
+    config = compose(name, overrides, config_dir=config_dir, with_hydra=True)
+    groups = {field.name: field.type for field in fields(schema) if is_dataclass(field.type)}
+    chosen = {key: value for key, value in config.hydra.runtime.choices.items() if "/" not in key}
+    values: Any = OmegaConf.to_container(config)
+    if asked:
+        if asked[0] not in groups:
+            raise UserError(f"--help {asked[0]}: choose one of {', '.join(groups)}")
+        return _table(_rows(groups[asked[0]], values[asked[0]], f"{asked[0]}."))
+    rows = _rows(schema, values)
+    for group in groups | chosen:
+        if group in chosen:
+            meaning = _meaning(groups[group]) if group in groups else "A preset of many keys"
+            names = ", ".join(choices(group, config_dir))
+            rows.append((group, _written(chosen[group]), f"{meaning}: {names}"))
+    foot = FOOT.format(example=next(iter(groups)), groups=", ".join(groups))
+    return f"styletransfer {name} KEY=VALUE ...\n{summary(name)}\n\n{_table(rows)}\n{foot}"
+
+
+def _rows(schema: Any, values: Any, prefix: str = "") -> list[Row]:
+    meanings = _docstrings(schema)
+    return [
+        (prefix + field.name, _written(values[field.name]), meanings.get(field.name, ""))
+        for field in fields(schema)
+        if not is_dataclass(field.type)
+    ]
+
+
+def _table(rows: Sequence[Row]) -> str:
+    """Lay out keys and values on the left, meanings on the right."""
+    column = max(len(left) for key, value, _ in rows if len(left := f"{key}={value}") <= LONGEST)
+    lines: list[str] = []
+    for key, value, meaning in rows:
+        left = textwrap.shorten(f"{key}={value}", WIDTH, placeholder="...")
+        right = textwrap.wrap(meaning, WIDTH - column - 2) or [""]
+        if len(left) > column:
+            lines.append(left)
+            left = ""
+        lines += [
+            f"{left:<{column}}  {right[0]}",
+            *(f"{'':<{column}}  {more}" for more in right[1:]),
+        ]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _written(value: object) -> str:
+    """Return a value as the command line takes it; a bundled picture by its name alone."""
+    if isinstance(value, str):
+        return value.removeprefix(f"{ASSETS}{os.sep}")
+    if isinstance(value, list):
+        return f"[{','.join(map(_written, value))}]"
+    return json.dumps(value)
+
+
+def _docstrings(schema: type[Any]) -> dict[str, str]:
+    """Return key -> the first sentence under it in the source of a dataclass and of its bases."""
+    found: dict[str, str] = {}
+    for base in reversed(schema.__mro__[:-1]):
+        (cls,) = ast.parse(inspect.getsource(base)).body
+        assert isinstance(cls, ast.ClassDef)
+        for key, text in zip(cls.body, cls.body[1:], strict=False):
+            match key, text:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(said))),
+                ):
+                    found[name] = _first_sentence(said)
+    return found
+
+
+def _meaning(schema: Any) -> str:
+    return _first_sentence(inspect.getdoc(schema) or "")
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"\.(?:\s|$)", " ".join(text.split()))[0]

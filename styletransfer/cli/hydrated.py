@@ -1,0 +1,121 @@
+"""Commands that Hydra runs: settings composed from configs/ and the command line."""
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException
+from omegaconf import DictConfig
+from omegaconf.errors import OmegaConfBaseException
+
+from styletransfer import __version__
+from styletransfer.cli.arguments import Arguments, parse
+from styletransfer.cli.errors import one_line_errors
+from styletransfer.cli.help import help_text
+from styletransfer.errors import UserError
+from styletransfer.settings.compose import settings_of
+from styletransfer.settings.messages import explain
+from styletransfer.settings.resolvers import register_resolvers
+from styletransfer.settings.schemas import CONFIGS, SCHEMAS, register_schemas
+
+Command = Callable[[Any, Path], int | None]
+
+
+def hydrated(
+    config_name: str, function: Command | None = None
+) -> Callable[[Sequence[str] | None], None]:
+    """Make a main from a function of its settings and its run folder.
+
+    The settings are `configs/<config_name>.yaml`, composed, as an instance of its schema. The
+    function may return an exit status.
+
+    Bad input ends in one line on standard error and exit status 1, Hydra's own errors included.
+    HYDRA_FULL_ERROR=1 in the environment brings the tracebacks of config errors back.
+
+    Args:
+        config_name: of a file under configs/.
+        function: by default the `main` of the command of that name, imported when it is needed.
+    """
+
+    def main(argv: Sequence[str] | None = None) -> None:
+        with one_line_errors():
+            arguments = parse(sys.argv[1:] if argv is None else argv, SCHEMAS[config_name])
+            if arguments.version:
+                print(f"styletransfer {__version__}")
+            elif arguments.help:
+                print(help_text(config_name, arguments.overrides, arguments.config_dir))
+            else:
+                _run(config_name, function, arguments)
+
+    return main
+
+
+def _run(config_name: str, function: Command | None, arguments: Arguments) -> None:
+    """Let Hydra compose the settings and call the function, once or for each job of a sweep."""
+    began = False
+
+    def job(config: DictConfig) -> None:
+        nonlocal began
+        began = True
+        with one_line_errors():
+            _start(config, config_name, function)
+
+    # Hydra names the job, and its log file, after the task's module.
+    job.__module__ = f"styletransfer.commands.{config_name}"
+    register_schemas()
+    register_resolvers(claim=not arguments.looks)
+    run = hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=config_name)(job)
+    wanted = os.environ.get("HYDRA_FULL_ERROR") == "1"
+    with _process([sys.argv[0], *arguments.flags, *arguments.overrides]):
+        try:
+            run()
+        except (HydraException, OmegaConfBaseException) as error:
+            if wanted:
+                raise
+            raise UserError(explain(error, config_name)) from error
+        except OSError as error:
+            if began or error.filename is None:
+                raise
+            raise UserError(
+                f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
+            ) from error
+        except Exception as error:
+            # Before the job has begun, Hydra complains about what it was given.
+            if began or wanted:
+                raise
+            raise UserError(explain(error, config_name)) from error
+
+
+def _start(config: DictConfig, config_name: str, function: Command | None) -> None:
+    """Call the function with typed settings and the run folder that Hydra chose."""
+    settings = settings_of(config, config_name)
+    from styletransfer.system.devices import set_float32_precision
+    from styletransfer.system.heap import keep_freed_memory
+
+    keep_freed_memory()
+    set_float32_precision()
+    if function is None:
+        function = importlib.import_module(f"styletransfer.commands.{config_name}.command").main
+    if status := function(settings, Path(HydraConfig.get().runtime.output_dir)):
+        sys.exit(status)
+
+
+@contextmanager
+def _process(argv: list[str]) -> Iterator[None]:
+    """Lend Hydra the arguments that it reads, and make it raise its errors, not print them."""
+    before, full = sys.argv, os.environ.get("HYDRA_FULL_ERROR")
+    sys.argv, os.environ["HYDRA_FULL_ERROR"] = argv, "1"
+    try:
+        yield
+    finally:
+        sys.argv = before
+        if full is None:
+            del os.environ["HYDRA_FULL_ERROR"]
+        else:
+            os.environ["HYDRA_FULL_ERROR"] = full

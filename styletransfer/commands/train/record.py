@@ -1,0 +1,147 @@
+"""What a run's picture depends on: `run.json` in its folder, and a part of every checkpoint."""
+
+import json
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from styletransfer.config import StyleTransferConfig
+from styletransfer.errors import UserError
+from styletransfer.optimize.job import Job
+from styletransfer.system.files import atomic, sha256
+
+logger = logging.getLogger(__name__)
+
+FILE = "run.json"
+# Keys that change no pixel, and may be given anew when a run goes on.
+FREE_KEYS = ("output", "snapshot_every", "checkpoint_every", "resume", "dry_run")
+# Keys that may name a file, beside words that have a meaning of their own.
+FILE_KEYS = ("content", "style", "init", "features.weights")
+
+
+def describe(job: Job) -> dict[str, Any]:
+    """Return the settings, files and versions that the picture depends on, as plain values.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    config = settings(job.config)
+    files = {key: config[key] for key in FILE_KEYS if os.path.isfile(config[key])}
+    return {
+        "version": package_version(),
+        "config": config,
+        "files": {key: sha256(path) for key, path in files.items()},
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "device": str(job.device),
+        "precision": str(job.extractor.dtype).removeprefix("torch."),
+    }
+
+
+def settings(config: StyleTransferConfig) -> dict[str, Any]:
+    """Return key -> value for every key, such as "optimizer.name"; files by their full path."""
+    flat = dict(_flat(asdict(config)))
+    for key in FILE_KEYS:
+        if os.path.exists(flat[key]):
+            flat[key] = os.path.realpath(flat[key])
+    if flat["output"] is not None:
+        flat["output"] = os.path.abspath(flat["output"])
+    return flat
+
+
+def package_version() -> str:
+    """Return the version of this package, or "unknown" where it is not installed."""
+    try:
+        return version("styletransfer")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def check_settings(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+    """Check that two results of `settings` are those of one picture.
+
+    Raises:
+        UserError: naming the first key that differs, and both values.
+    """
+    for key in ours:
+        if key not in FREE_KEYS and theirs.get(key) != ours[key]:
+            raise UserError(
+                f"{key}={ours[key]} differs from the run's own {key}={theirs.get(key)}; leave it "
+                "out to go on, or choose another folder with hydra.run.dir=FOLDER to start afresh"
+            )
+
+
+def check_same(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
+    """Check that a run may go on from what another with the description `theirs` has left.
+
+    Another device or torch, or other threads, only change the last bits: a warning.
+
+    Raises:
+        UserError: another version, setting or file, which the message names.
+    """
+    if theirs["version"] != ours["version"]:
+        raise UserError(
+            f"the run was begun by version {theirs['version']}, and this is {ours['version']}; "
+            "go on with that one, or start afresh"
+        )
+    check_settings(theirs["config"], ours["config"])
+    for key, path in ((key, ours["config"][key]) for key in FILE_KEYS):
+        if theirs["files"].get(key) != ours["files"].get(key):
+            raise UserError(f"{key}={path} has changed since the run began; start afresh")
+    for key in ("torch", "threads", "device", "precision"):
+        if theirs[key] != ours[key]:
+            logger.warning(
+                "the run was begun with %s %s, and goes on with %s: the last bits may differ",
+                key,
+                theirs[key],
+                ours[key],
+            )
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """Return what `write_record` wrote.
+
+    Raises:
+        UserError: `folder` is not that of a run.
+    """
+    try:
+        record = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        if not isinstance(record["config"], dict) or not isinstance(record["status"], str):
+            raise TypeError
+    except OSError as error:
+        raise UserError(f"{folder} is not the folder of a run: it holds no {FILE}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{folder / FILE} is damaged; start afresh in another folder") from error
+    checked: dict[str, Any] = record
+    return checked
+
+
+def write_record(folder: Path, description: dict[str, Any], status: str, picture: Path) -> None:
+    """Write `run.json`; where that cannot be, say so and do without.
+
+    Args:
+        folder: the run's.
+        description: from `describe`.
+        status: running, stopped, gave up or finished.
+        picture: where the pastiche is or will be.
+    """
+    record = {"status": status, "picture": os.path.abspath(picture), **description}
+    try:
+        with atomic(folder / FILE) as temporary:
+            temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    except UserError as error:
+        logger.warning("%s; going on without", error)
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value

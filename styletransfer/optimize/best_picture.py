@@ -1,0 +1,64 @@
+"""The best picture of a scale, and the running mean of its pictures."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from styletransfer.objective.terms import Losses
+
+
+class BestPicture:
+    """Keeps the best picture so far without waiting for the device.
+
+    Args:
+        start: (1, 3, H, W), in [0, 1]; the best one until another has been seen.
+        averaging: decay per step of the running mean of pictures; 0 keeps none.
+
+    Attributes:
+        image: the best picture (1, 3, H, W), in [0, 1].
+        losses: at that picture; None until one has been seen.
+        mean: the running mean (1, 3, H, W), or None.
+    """
+
+    def __init__(self, start: Tensor, averaging: float) -> None:
+        self.image, self.averaging = start, averaging
+        self.losses: Losses | None = None
+        self.mean: Tensor | None = None
+
+    def remember(self, losses: Losses, picture: Tensor, step: int) -> None:
+        """Take in the picture that step number `step`, from 0, began with."""
+        if self.losses is None:
+            self.losses = losses
+        better = losses.total < self.losses.total
+        # After a start that was not finite, anything finite is better.
+        better |= losses.total.isfinite() & ~self.losses.total.isfinite()
+        self.image = torch.where(better, picture, self.image)
+        self.losses = Losses(
+            {k: torch.where(better, v, self.losses.terms[k]) for k, v in losses.terms.items()}
+        )
+        if self.averaging > 0:
+            # The first steps weigh as in a plain mean, so that the start fades soon.
+            decay = min(self.averaging, step / (step + 1))
+            self.mean = picture if self.mean is None else torch.lerp(picture, self.mean, decay)
+
+    def picture(self) -> Tensor:
+        """Return what the scale would hand over now (1, 3, H, W), in [0, 1]."""
+        # An iterate that is not finite spoils the mean until the next check finds out.
+        if self.mean is None or not self.mean.isfinite().all():
+            return self.image
+        return self.mean
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that goes on from here: live tensors and None."""
+        terms = None if self.losses is None else self.losses.terms
+        return {"image": self.image, "losses": terms, "mean": self.mean}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a `state_dict`, on the device of this picture."""
+        device, terms, mean = self.image.device, state["losses"], state["mean"]
+        self.image = state["image"].to(device)
+        self.mean = None if mean is None else mean.to(device)
+        self.losses = None
+        if terms is not None:
+            self.losses = Losses({name: value.to(device) for name, value in terms.items()})

@@ -1,0 +1,45 @@
+"""Torch's optimisers, set up for a picture, and what one scale hands on to the next."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from styletransfer.config import OptimizerConfig
+from styletransfer.errors import UserError
+
+# Mean change of a pixel in L-BFGS's first step, which follows the bare gradient: one grey level.
+FIRST_STEP = 1 / 255
+# Adam's decay rates: the usual first, a faster second, for a gradient that changes with the scale.
+ADAM_BETAS = (0.9, 0.99)
+
+
+def make_optimizer(shift: Tensor, config: OptimizerConfig) -> torch.optim.Optimizer:
+    """Return torch's optimiser for one picture; each of its steps makes one evaluation.
+
+    Raises:
+        UserError: an unknown optimiser, or settings out of range.
+    """
+    if config.name == "adam":
+        return torch.optim.Adam([shift], lr=config.learning_rate, betas=ADAM_BETAS, fused=True)
+    if config.name == "lbfgs":
+        # Tolerances of 0: torch's are absolute, and gradients of small weights would meet them.
+        # The rate is that of the first step alone, whose L1 length torch makes lr: its own choice,
+        # 1 for the whole picture, is so short that rounding fills the first curvature pair.
+        return torch.optim.LBFGS(
+            [shift],
+            lr=FIRST_STEP * shift.numel(),
+            max_iter=1,
+            history_size=config.history,
+            tolerance_grad=0.0,
+            tolerance_change=0.0,
+        )
+    raise UserError(f"unknown optimizer {config.name!r}; choose lbfgs or adam")
+
+
+def resize_momentum(momentum: dict[str, Any], size: tuple[int, int]) -> dict[str, Any]:
+    """Return Adam's moments of one scale at the (height, width) of the next."""
+    resized = {"step": momentum["step"]}
+    for key in ("exp_avg", "exp_avg_sq"):
+        resized[key] = torch.nn.functional.interpolate(momentum[key], size, mode="bilinear")
+    return resized

@@ -1,0 +1,6 @@
+"""From the files under `configs/`, and keys that a person chose, to typed settings."""
+
+from styletransfer.settings.compose import compose, settings_of
+from styletransfer.settings.schemas import SCHEMAS, register_schemas
+
+__all__ = ["SCHEMAS", "compose", "register_schemas", "settings_of"]

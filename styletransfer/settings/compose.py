@@ -1,0 +1,117 @@
+"""Composing a config outside a command, and turning one into typed settings."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import hydra
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException
+from hydra.version import VersionBase
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from styletransfer.errors import UserError
+from styletransfer.settings.messages import explain
+from styletransfer.settings.schemas import CONFIGS, SCHEMAS, keys, register_schemas, unknown_key
+
+LARGEST = 2**63 - 1
+"""Integers beyond it fit no tensor."""
+
+
+def compose(
+    name: str,
+    overrides: Sequence[str] = (),
+    *,
+    config_dir: str | None = None,
+    with_hydra: bool = False,
+) -> DictConfig:
+    """Return the config of `configs/<name>.yaml` with overrides, as a command would have it.
+
+    A caller's own Hydra is left as it was.
+
+    Args:
+        name: of a file under configs/, such as "train".
+        overrides: KEY=VALUE in Hydra's grammar.
+        config_dir: a folder with more files, as `--config-dir` names it.
+        with_hydra: keep Hydra's own settings, under `hydra`.
+
+    Raises:
+        UserError: an unknown key, or a value of the wrong type.
+    """
+    searched = [f"hydra.searchpath=[file://{os.path.abspath(config_dir)}]"] if config_dir else []
+    with _own_hydra():
+        register_schemas()
+        try:
+            with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
+                return hydra.compose(name, [*searched, *overrides], return_hydra_config=with_hydra)
+        except (HydraException, OmegaConfBaseException, ValueError) as error:
+            raise UserError(explain(error, name)) from error
+
+
+def settings_of(config: DictConfig, name: str) -> Any:
+    """Return a composed config as an instance of its schema, `~` in file names expanded.
+
+    Args:
+        config: of `configs/<name>.yaml`.
+        name: of the file.
+
+    Raises:
+        UserError: a key that the schema does not know, a value that is missing, refers to nothing
+            or is too large.
+    """
+    for key in _added_keys(config):
+        raise UserError(unknown_key(key, (known for known, _ in keys(SCHEMAS[name]))))
+    try:
+        settings = OmegaConf.to_object(config)
+    except OmegaConfBaseException as error:
+        raise UserError(explain(error, name)) from error
+    _check(settings)
+    return settings
+
+
+@contextmanager
+def _own_hydra() -> Iterator[None]:
+    """Lend the process's one Hydra; what a caller had set up is there again afterwards."""
+    registered, store = GlobalHydra.instance(), ConfigStore.instance()
+    before, repo, base = registered.hydra, dict(store.repo), VersionBase.instance().getbase()
+    registered.hydra = None
+    try:
+        yield
+    finally:
+        GlobalHydra.instance().hydra = before
+        store.repo = repo
+        VersionBase.instance().version_base = base
+
+
+def _added_keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
+    """Yield the keys that `+key=value` added beside those of the schema; nothing reads them."""
+    schema = OmegaConf.get_type(config)
+    known = (
+        {field.name for field in fields(schema)} if is_dataclass(schema) else {*map(str, config)}
+    )
+    for key in map(str, config):
+        if key not in known:
+            yield prefix + key
+        elif isinstance(node := config._get_node(key), DictConfig):
+            yield from _added_keys(node, prefix + key + ".")
+
+
+def _check(settings: Any, prefix: str = "") -> None:
+    """Expand file names in place, and refuse numbers and lists that no code could take."""
+    for field in fields(settings):
+        value, key = getattr(settings, field.name), prefix + field.name
+        if is_dataclass(value):
+            _check(value, f"{key}.")
+        elif isinstance(value, list):
+            for entry in filter(is_dataclass, value):
+                _check(entry, f"{key}.")
+            if field.type == list[str] and not all(isinstance(entry, str) for entry in value):
+                raise UserError(f"{key}={value} must be a list of names")
+        elif isinstance(value, int) and abs(value) > LARGEST:
+            raise UserError(f"{key}={value} is too large; it must be below 2^63")
+        elif isinstance(value, str) and "path" in field.metadata:
+            setattr(settings, field.name, os.path.expanduser(value))

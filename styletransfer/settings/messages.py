@@ -1,0 +1,41 @@
+"""What Hydra and OmegaConf complain about, in one line."""
+
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+
+from styletransfer.settings.schemas import SCHEMAS, keys, unknown_key
+
+
+def explain(error: Exception, config_name: str) -> str:
+    """Say in one line what is wrong with the command line or the config.
+
+    Args:
+        error: raised by Hydra or OmegaConf while they compose or read a config.
+        config_name: of the file under configs/.
+    """
+    if isinstance(error, MissingConfigException) and error.options is not None:
+        group, _, name = str(error.missing_cfg_file).rpartition("/")
+        return f"unknown {group} {name!r}; there are {', '.join(error.options) or 'none'}"
+    if isinstance(error, OverrideParseException):
+        return (
+            f"cannot understand {error.override!r}; write KEY=VALUE, with quotes around a value "
+            "that holds special characters: 'KEY=\"a=b (1)\"'"
+        )
+    if isinstance(error, HydraException | OmegaConfBaseException):
+        return _of_a_key(error, config_name)
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    if reason.startswith("Config group override"):
+        return f"{reason[0].lower()}{reason[1:]}; see --help for the names of each group"
+    cause = f": {' '.join(str(error.__cause__).split())}" if error.__cause__ else ""
+    return f"{reason}{cause}"
+
+
+def _of_a_key(error: Exception, config_name: str) -> str:
+    cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
+    key = getattr(cause, "full_key", None)
+    if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
+        return unknown_key(key, (name for name, _ in keys(SCHEMAS[config_name])))
+    reason = (str(cause).splitlines() or [type(cause).__name__])[0]
+    if reason.startswith("Ambiguous value"):
+        reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
+    return f"{key}: {reason}" if key else reason

@@ -1,0 +1,47 @@
+"""File names on the command line: any that a person types, though Hydra's grammar knows few."""
+
+import re
+from collections.abc import Iterable
+
+from hydra.core.override_parser.types import Quote, QuotedString
+
+# Hydra's own keys that name a folder; there ${...} keeps its meaning.
+HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
+# choice(a,b), range(1,3) and the like, which Hydra knows in sweeps.
+SWEEP_FUNCTION = re.compile(r"(choice|range|interval|glob|shuffle|sort|tag)\(.*\)")
+
+
+def quote_path(override: str, keys: Iterable[str], *, sweep: bool = False) -> str:
+    """Return KEY=VALUE so that Hydra takes VALUE as it is, if KEY is one of `keys`.
+
+    Left to Hydra are `null`, a value that stands in quotes, and a list in brackets for a key whose
+    schema says so. In a sweep commas separate values, and a name that holds one needs quotes.
+
+    Args:
+        override: an argument, such as content=a (1).jpg.
+        keys: those whose values are file names.
+        sweep: whether the command line asks for one job per value.
+    """
+    key, equals, value = override.partition("=")
+    name = key.lstrip("+")
+    folder = name in HYDRA_FOLDERS and "${" not in value
+    if not equals or not (folder or name in keys) or value == "null" or _in_quotes(value):
+        return override
+    if sweep and (value[:1] in ("'", '"') or SWEEP_FUNCTION.fullmatch(value)):
+        return override
+    values = value.split(",") if sweep and not folder else [value]
+    return f"{key}=" + ",".join(map(quoted, values))
+
+
+def quoted(value: str) -> str:
+    """Return a value in quotes that Hydra and OmegaConf read as the very same characters."""
+    return QuotedString(text=literal(value), quote=Quote.single).with_quotes()
+
+
+def literal(value: str) -> str:
+    """Escape what OmegaConf would take for an interpolation."""
+    return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + "\\${", value)
+
+
+def _in_quotes(value: str) -> bool:
+    return len(value) > 1 and value[0] == value[-1] and value[0] in "'\""

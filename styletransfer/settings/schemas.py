@@ -1,0 +1,64 @@
+"""The schema of each config file, what Hydra has to know of it, and the keys it holds."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import Field, fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+
+from styletransfer.config import (
+    BenchmarkConfig,
+    CompareConfig,
+    DistillConfig,
+    JudgeConfig,
+    TrainConfig,
+)
+from styletransfer.resources import resource
+from styletransfer.settings.resolvers import register_resolvers
+
+CONFIGS = resource("configs")
+
+# Name of a file under configs/ -> its schema.
+SCHEMAS: dict[str, type[Any]] = {
+    "train": TrainConfig,
+    "compare": CompareConfig,
+    "benchmark": BenchmarkConfig,
+    "distill": DistillConfig,
+    "judge": JudgeConfig,
+    "explain": TrainConfig,
+}
+
+
+def register_schemas() -> None:
+    """Make the schemas known to Hydra as `<name>_schema`, and the resolvers of our files."""
+    register_resolvers()
+    store = ConfigStore.instance()
+    for name, schema in SCHEMAS.items():
+        store.store(name=f"{name}_schema", node=schema)
+
+
+def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
+    """Yield every key of a dataclass of dataclasses, such as objective.style_weight."""
+    for field in fields(schema):
+        yield prefix + field.name, field
+        if isinstance(field.type, type) and is_dataclass(field.type):
+            yield from keys(field.type, f"{prefix}{field.name}.")
+
+
+def path_keys(schema: type[Any]) -> list[str]:
+    """Return the keys whose values are file names."""
+    return [key for key, field in keys(schema) if "path" in field.metadata]
+
+
+def choices(group: str, config_dir: str | None = None) -> list[str]:
+    """Return the names that a group offers: its files under configs/, and in a person's folder."""
+    folders = [CONFIGS / group, *([Path(config_dir) / group] if config_dir else [])]
+    return sorted({file.stem for folder in folders for file in folder.glob("*.yaml")})
+
+
+def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> str:
+    """Say in one line that there is no such key, and which is the nearest."""
+    near = difflib.get_close_matches(key, list(known), n=1)
+    return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)

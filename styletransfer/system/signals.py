@@ -1,0 +1,103 @@
+"""Stopping where nothing is lost: what Ctrl-C, SIGTERM and SIGHUP do to a run.
+
+Within `stop_on_signals` each of them raises `Stopped`; but within `held` it only does so inside
+`interruptible`, and otherwise waits for the next such part. So whatever is held and not marked as
+interruptible (a step's bookkeeping, a file that is being written) is finished whatever is pressed.
+Handlers belong to the main thread; in any other one nothing here has an effect.
+"""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+# SIGTERM is what schedulers send, SIGHUP what a closed terminal does. Windows has no SIGHUP.
+STOPPING = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal asked the program to stop.
+
+    Attributes:
+        status: the exit status that says so, 128 and the signal's number.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by {signal.Signals(number).name}")
+        self.status = 128 + number
+
+
+class _Here(threading.local):
+    """How this thread stands: whether signals wait, and the first that came."""
+
+    is_held = False
+    first: Stopped | None = None
+
+
+_here = _Here()
+
+
+class Stop:
+    """What has been asked for since `stop_on_signals` began."""
+
+    @property
+    def asked(self) -> Stopped | None:
+        """The first signal that came, whether or not it has been raised."""
+        return _here.first
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[Stop]:
+    """Let the signals raise `Stopped`; put the handlers that were there before back at the end.
+
+    A signal that is ignored, as `nohup` and a shell's background jobs have it, stays ignored.
+    """
+    before = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in STOPPING:
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                    before[number] = signal.signal(number, _receive)
+        yield Stop()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _here.first = None
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Let signals wait, but for parts that are `interruptible`."""
+    was = _here.is_held
+    try:
+        _here.is_held = True
+        yield
+    finally:
+        _here.is_held = was
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Mark a part of what is held that may be left at any point, and raise what has waited.
+
+    Raises:
+        Stopped: a signal has come, or comes.
+    """
+    was = _here.is_held
+    try:
+        _here.is_held = False
+        if _here.first is not None:
+            raise _here.first
+        yield
+    finally:
+        _here.is_held = was
+
+
+def _receive(number: int, frame: FrameType | None) -> None:
+    # Kept even if it is raised: Python drops what is raised in a destructor.
+    _here.first = _here.first or Stopped(number)
+    if not _here.is_held:
+        raise _here.first

@@ -1,0 +1,83 @@
+"""Kill runs at random moments and go on: `python tests/kill_runs.py FOLDER KILLS [SEED]`.
+
+Each ends with the very picture and metrics of a run that was left alone.
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import torch
+from helpers import layers, picture
+
+from styletransfer.commands.train.run import train
+from styletransfer.config import FeaturesConfig, OptimizerConfig, TrainConfig
+from styletransfer.features import vgg
+from styletransfer.pictures import images
+from styletransfer.system import checkpoint
+
+OPTIMIZERS = [
+    OptimizerConfig(plateau=0.0),
+    OptimizerConfig("adam", 0.02, averaging=0.9),
+    OptimizerConfig(preconditioner=0.0, history=5, plateau=0.0),
+]
+
+
+def start(folder: Path, desk: Path, number: int) -> int:
+    """Begin or go on with a run in a process of its own; return its id."""
+    if process := os.fork():
+        return process
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    settings = TrainConfig(
+        content=str(desk / "0.png"),
+        style=str(desk / "1.png"),
+        size=48,
+        steps=60,
+        scales=2,
+        tile=("off", "16")[number % 2],
+        device="cpu",
+        features=FeaturesConfig("vgg19", "random"),
+        optimizer=OPTIMIZERS[number % len(OPTIMIZERS)],
+        objective=layers(),
+        checkpoint_every=1e-9,
+        resume="auto",
+    )
+    train(settings, folder)
+    os._exit(0)
+
+
+def made(folder: Path) -> list[bytes]:
+    """What a finished run has made; and nothing else is left there."""
+    assert {path.name for path in folder.iterdir()} == {"pastiche.png", "metrics.jsonl", "run.json"}
+    return [(folder / name).read_bytes() for name in ("pastiche.png", "metrics.jsonl")]
+
+
+def main(desk: Path, kills: int, seed: int = 0) -> None:
+    """Kill so many runs, each once or several times until it has come to its end."""
+    torch.set_num_threads(1)
+    vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
+    checkpoint.REST = 0  # a save after each step, so that many are hit
+    desk.mkdir(parents=True, exist_ok=True)
+    for name in range(2):
+        images.write(desk / f"{name}.png", picture(name, 24, 32))
+    moments, done, number = random.Random(seed), 0, 0
+    while done < kills:
+        began = time.monotonic()
+        os.waitpid(start(desk / f"alone {number}", desk, number), 0)
+        seconds, ended, killed = time.monotonic() - began, False, 0
+        while not ended:
+            process = start(desk / f"killed {number}", desk, number)
+            time.sleep(moments.uniform(0, seconds))
+            os.kill(process, signal.SIGKILL)
+            ended = os.waitpid(process, 0)[1] == 0
+            killed += not ended
+        assert made(desk / f"killed {number}") == made(desk / f"alone {number}")
+        print(f"run {number}: killed {killed} times, equal bytes", flush=True)
+        done, number = done + killed, number + 1
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

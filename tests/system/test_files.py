@@ -1,0 +1,109 @@
+"""Files that are whole or not there, and folders with one run in each."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from styletransfer.errors import UserError
+from styletransfer.system.files import atomic, keep_lines, remove_stale, sha256
+from styletransfer.system.lock import locked
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from styletransfer.system.lock import locked
+with locked(Path(sys.argv[1])):
+    print("mine", flush=True)
+    time.sleep(100)
+"""
+
+
+def test_a_folder_has_one_run(tmp_path):
+    with (
+        locked(tmp_path),
+        pytest.raises(UserError, match=r"another run is at work in .*another fo"),
+    ):
+        locked(tmp_path).__enter__()
+    with locked(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_ends_with_its_owner(tmp_path):
+    """However that ends."""
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE)
+    try:
+        assert owner.stdout.readline() == b"mine\n"
+        with pytest.raises(UserError, match="another run"):
+            locked(tmp_path).__enter__()
+    finally:
+        owner.send_signal(signal.SIGKILL)
+        owner.communicate()
+    with locked(tmp_path):
+        pass
+
+
+def test_a_lock_ends_with_an_error(tmp_path):
+    with pytest.raises(ZeroDivisionError), locked(tmp_path):
+        raise ZeroDivisionError
+    with locked(tmp_path):
+        pass
+
+
+def test_many_at_once(tmp_path):
+    inside, most, refused = [], [], []
+
+    def work():
+        for _ in range(100):
+            try:
+                with locked(tmp_path):
+                    inside.append(1)
+                    most.append(len(inside))
+                    inside.pop()
+            except UserError:
+                refused.append(1)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(most) == {1}
+    assert len(most) + len(refused) == 400
+
+
+def test_what_killed_writers_have_left_is_removed(tmp_path):
+    def killed():
+        with atomic(tmp_path / "picture.png") as temporary:
+            temporary.write_bytes(b"half")
+            os.link(temporary, tmp_path / temporary.name.replace(".tmp", "x"))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        killed()
+    (kept,) = tmp_path.iterdir()
+    kept.rename(tmp_path / (kept.name[:-1] + ".tmp"))
+    (tmp_path / "mine.tmp").touch()
+    (tmp_path / ".hidden.tmp").touch()
+    remove_stale(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"mine.tmp", ".hidden.tmp"}
+
+
+def test_lines_are_kept(tmp_path):
+    path = tmp_path / "lines.jsonl"
+    path.write_text('{"step": 1}\n{"step": 2}\nnonsense\n{"step": 1, "x": 2}\n{"step": 1')
+    keep_lines(path, lambda line: line["step"] == 1)
+    assert path.read_text() == '{"step": 1}\n{"step": 1, "x": 2}\n'
+
+
+def test_sha256(tmp_path):
+    (tmp_path / "abc").write_bytes(b"abc")
+    # FIPS 180-2, appendix B.1.
+    assert sha256(tmp_path / "abc").startswith("ba7816bf8f01cfea414140de5dae2223b00361a3")
+    with pytest.raises(UserError, match="cannot read nowhere: No such file"):
+        sha256(Path("nowhere"))

@@ -1,0 +1,128 @@
+"""Signals: raised where nothing can be lost, and kept until then."""
+
+import os
+import signal
+import threading
+from contextlib import suppress
+
+import pytest
+
+from styletransfer.system.signals import STOPPING, Stopped, held, interruptible, stop_on_signals
+
+
+def press(number=signal.SIGINT):
+    os.kill(os.getpid(), number)
+
+
+@pytest.fixture(autouse=True)
+def _handlers():
+    """As a program has them that was not started to ignore any."""
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", STOPPING)
+def test_a_signal_raises_at_once(number):
+    with pytest.raises(Stopped) as stopped, stop_on_signals():
+        press(number)
+    assert stopped.value.status == 128 + number
+    assert isinstance(stopped.value, KeyboardInterrupt)
+
+
+def test_what_is_held_is_finished():
+    done = []
+    with stop_on_signals() as stop:
+        with held():
+            press()
+            press(signal.SIGTERM)
+            done.append(1)
+            with pytest.raises(Stopped), interruptible():
+                pytest.fail("not reached")
+            done.append(2)
+        assert stop.asked.status == 130
+    assert done == [1, 2]
+
+
+def test_an_interruptible_part_is_left_at_once_and_what_follows_is_held():
+    done = []
+    with stop_on_signals(), held():
+        with pytest.raises(Stopped), interruptible():
+            press()
+        press()
+        done.append(1)
+    assert done == [1]
+
+
+def test_a_second_signal_leaves_at_once_where_nothing_is_held():
+    with stop_on_signals():
+        for _ in range(2):
+            with pytest.raises(Stopped):
+                press()
+
+
+def test_a_signal_that_a_destructor_has_dropped_is_raised_later():
+    class Dropping:
+        def __del__(self):
+            with suppress(Stopped):  # as Python does
+                press()
+
+    with stop_on_signals(), held():
+        with interruptible():
+            Dropping()
+        with pytest.raises(Stopped), interruptible():
+            pytest.fail("not reached")
+
+
+def test_handlers_are_put_back():
+    def mine(number, frame):
+        pass
+
+    signal.signal(signal.SIGTERM, mine)
+    before = [signal.getsignal(number) for number in STOPPING]
+    with stop_on_signals():
+        assert [signal.getsignal(number) for number in STOPPING] != before
+    with pytest.raises(ZeroDivisionError), stop_on_signals():
+        raise ZeroDivisionError
+    assert [signal.getsignal(number) for number in STOPPING] == before
+
+
+def test_what_was_asked_once_is_not_asked_again():
+    with pytest.raises(Stopped), stop_on_signals():
+        press()
+    with stop_on_signals() as stop, held(), interruptible():
+        assert stop.asked is None
+
+
+def test_an_ignored_signal_stays_ignored():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with stop_on_signals() as stop:
+        press(signal.SIGHUP)
+        assert stop.asked is None
+
+
+def test_another_thread_has_no_signals():
+    """It neither installs handlers nor holds those of the main thread."""
+    before = [signal.getsignal(number) for number in STOPPING]
+    inside, leave, seen = threading.Event(), threading.Event(), []
+
+    def work():
+        with stop_on_signals() as stop, held():
+            seen.extend(signal.getsignal(number) for number in STOPPING)
+            inside.set()
+            leave.wait(60)
+            with interruptible():
+                seen.append(stop.asked)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    inside.wait(60)
+    with pytest.raises(Stopped), stop_on_signals():
+        press()
+    leave.set()
+    thread.join()
+    assert seen == [*before, None]

@@ -1,0 +1,243 @@
+"""The Python API: what goes in, what comes out, and what stays as it was."""
+
+import subprocess
+import sys
+
+import hydra
+import numpy as np
+import pytest
+import torch
+from helpers import picture
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from PIL import Image
+
+import styletransfer
+from styletransfer import Iterate, Result, UserError, iterate, stylize
+from styletransfer.pictures import images
+
+pytestmark = pytest.mark.usefixtures("tiny_vgg")
+
+CONTENT, STYLE = picture(1, 24, 32).float(), picture(2, 24, 32).float()
+
+
+def tiny(content=CONTENT, style=STYLE, **settings):
+    return stylize(content, style, **({"experiment": "tiny"} | settings))
+
+
+def as_bytes(image):
+    return (image[0].permute(1, 2, 0).numpy() * 255).round().astype(np.uint8)
+
+
+# What goes in.
+
+
+@pytest.fixture
+def forms(tmp_path):
+    """One picture of 8 bits in every form that is accepted."""
+    samples = as_bytes(CONTENT)
+    Image.fromarray(samples).save(tmp_path / "photo.png")
+    unit = torch.from_numpy(samples).permute(2, 0, 1) / 255
+    return {
+        "path": tmp_path / "photo.png",
+        "string": str(tmp_path / "photo.png"),
+        "pillow": Image.fromarray(samples),
+        "uint8": samples,
+        "float64": samples / 255.0,
+        "float32": (samples / 255.0).astype(np.float32),
+        "opaque": np.dstack([samples, np.full((24, 32), 255, np.uint8)]),
+        "tensor": unit,
+        "batch of one": unit[None].double(),
+    }
+
+
+def test_every_form_of_a_picture_is_the_same_picture(forms):
+    results = {name: tiny(content=form) for name, form in forms.items()}
+    for name, result in results.items():
+        torch.testing.assert_close(
+            result.image,
+            results["path"].image,
+            rtol=0,
+            atol=1e-4,
+            msg=lambda m, n=name: f"{n}: {m}",
+        )
+
+
+def test_grey_arrays_are_grey_pictures():
+    grey = as_bytes(CONTENT)[..., 0]
+    same = tiny(content=np.dstack([grey] * 3)).image
+    assert torch.equal(tiny(content=grey).image, same)
+    assert torch.equal(tiny(content=Image.fromarray(grey)).image, same)
+
+
+def test_a_turned_image_is_turned_upright():
+    turned = Image.fromarray(as_bytes(CONTENT))
+    turned.getexif()[0x0112] = 6
+    assert tiny(content=turned).image.shape == (1, 3, 32, 24)
+
+
+def test_transparency_is_kept():
+    alpha = np.full((24, 32), 128, np.uint8)
+    result = tiny(content=np.dstack([as_bytes(CONTENT), alpha]))
+    assert result.numpy().shape == (24, 32, 4)
+    assert result.to_pil().mode == "RGBA"
+    assert np.asarray(result.to_pil())[..., 3] == pytest.approx(128)
+
+
+def test_a_start_in_memory():
+    assert torch.equal(tiny(init=CONTENT).image, tiny(init="content").image)
+    assert not torch.equal(tiny(init=STYLE).image, tiny(init="content").image)
+
+
+def test_the_pictures_given_are_left_as_they_are():
+    before = CONTENT.clone()
+    tiny()
+    assert torch.equal(CONTENT, before)
+
+
+BAD = {
+    "number": (3, "content is a int; give a path, a Pillow image, a NumPy array or a tensor"),
+    "channels first": (np.zeros((3, 24, 32)), r"array of shape \(3, 24, 32\); it must be \(H, W\)"),
+    "two channels": (np.zeros((24, 32, 2)), r"array of shape \(24, 32, 2\)"),
+    "0 to 255 in floats": (np.full((24, 32, 3), 200.0), r"values from 200 to 200; .* in \[0, 1\]"),
+    "negative": (CONTENT - 1, r"content holds values from -.*floats must be in \[0, 1\]"),
+    "nan": (CONTENT * torch.nan, "content holds NaN or infinity"),
+    "integers": (np.zeros((24, 32, 3), np.int64), "array of int64; give uint8, or floats"),
+    "channels last": (CONTENT[0].permute(1, 2, 0), r"tensor of shape \(24, 32, 3\); .* \(3, H, W"),
+    "two pictures": (torch.rand(2, 3, 24, 32), r"tensor of shape \(2, 3, 24, 32\)"),
+    "bytes": ((CONTENT[0] * 255).byte(), r"tensor of torch.uint8; give floats"),
+    "empty": (np.zeros((0, 32, 3)), "content is empty"),
+    "next to nothing": (np.zeros((2, 32, 3)), "content shows 32 x 2 pixels"),
+    "another device": (torch.empty(3, 24, 32, device="meta"), "content is on meta and style is on"),
+    "no such file": ("nowhere.png", r"nowhere\.png does not exist"),
+    "colours": (Image.new("F", (32, 24)), "the content image has F colours"),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BAD.values(), ids=BAD)
+def test_bad_pictures(content, message):
+    with pytest.raises(UserError, match=message) as raised:
+        tiny(content=content)
+    assert "\n" not in str(raised.value)
+
+
+# Keys.
+
+
+def test_keys_in_every_spelling():
+    once = tiny(objective={"content_weight": 3.0}, optimizer="adam", steps=np.int64(4)).losses
+    assert once == tiny(**{"objective.content_weight": 3, "optimizer": "adam", "steps": 4}).losses
+    assert once != tiny(optimizer="adam", steps=4).losses
+    named = tiny(optimizer={"name": "adam", "learning_rate": 0.02, "averaging": 0.97}, steps=4)
+    assert named.losses == tiny(optimizer="adam", steps=4).losses
+    layers = {"content_layers": ("relu1_1",), "style_layers": ["relu1_1"]}
+    assert set(tiny(objective=layers).losses) >= {"content/relu1_1", "style/relu1_1"}
+
+
+BAD_KEYS = {
+    "unknown": ({"stepps": 3}, r"unknown key stepps; did you mean steps\?"),
+    "nested": ({"objective": {"style_wieght": 1}}, r"did you mean objective\.style_weight\?"),
+    "strange": ({"xyzzy": 3}, "unknown key xyzzy; there are device, "),
+    "type": ({"size": "big"}, "size: Value 'big' .* could not be converted"),
+    "group": ({"optimizer": "sgd"}, "unknown optimizer 'sgd'; there are adam, lbfgs"),
+    "preset": ({"experiment": "mine"}, "unknown experiment 'mine'; there are gatys_2016"),
+    "value": ({"features": {"pooling": "median"}}, "unknown features.pooling 'median'"),
+    "too large": ({"seed": 2**70}, "seed=.* is too large"),
+    "of the command line": ({"output": "a.png"}, "output is a key of the command line; see Res"),
+    "snapshots": ({"snapshot_every": 1}, "snapshot_every is a key of the command line"),
+    "start": ({"init": "mirror.png"}, r"mirror\.png does not exist"),
+    "weights": ({"features": {"weights": "a${b}.pth"}}, r"no weights file at a\$\{b\}\.pth"),
+}
+
+
+@pytest.mark.parametrize(("settings", "message"), BAD_KEYS.values(), ids=BAD_KEYS)
+def test_bad_keys(settings, message):
+    with pytest.raises(UserError, match=message) as raised:
+        tiny(**settings)
+    assert "\n" not in str(raised.value)
+
+
+# What comes out.
+
+
+def test_a_result_is_saved_and_shown(tmp_path):
+    result = tiny()
+    assert isinstance(result, Result)
+    assert result.steps == 6
+    assert result.losses["total"] > 0
+    assert result.image.shape == (1, 3, 24, 32)
+    result.save(tmp_path / "pastiche.png")
+    saved = images.read(tmp_path / "pastiche.png").rgb
+    assert (saved - result.image).abs().max() < 0.6 / 255
+    assert np.array_equal(np.asarray(result.to_pil()), as_bytes(saved))
+    assert np.array_equal(result.numpy(), result.image[0].permute(1, 2, 0).numpy())
+    with pytest.raises(UserError, match="unknown extension"):
+        result.save(tmp_path / "pastiche.gif")
+
+
+def test_a_callback_sees_every_step():
+    seen = []
+    result = tiny(callback=seen.append)
+    assert [step.step for step in seen] == [1, 2, 3, 4, 5, 6]
+    assert all(isinstance(step, Iterate) for step in seen)
+    assert result.steps == 6
+
+
+def test_a_run_is_iterated_over_and_paused():
+    run = iterate(CONTENT, STYLE, experiment="tiny")
+    for step in run:
+        if step.step == 2:
+            break
+    assert run.result().losses == {}
+    assert run.result().image.shape == (1, 3, 24, 32)
+    assert [step.step for step in run][-1] == 6
+    assert run.result().losses["total"] > 0
+
+
+def test_a_run_that_gives_up():
+    with pytest.raises(UserError, match="the loss is not finite"):
+        tiny(objective={"content_weight": 1e300})
+
+
+def test_nothing_is_printed_and_no_file_is_written(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    tiny()
+    assert capfd.readouterr() == ("", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bar_on_demand(capsys):
+    tiny(progress=True)
+    assert "6/6" in capsys.readouterr().err
+
+
+# What stays as it was.
+
+
+def test_a_callers_own_hydra_is_left_alone(tmp_path):
+    (tmp_path / "mine.yaml").write_text("size: 7\n")
+    ConfigStore.instance().store(name="train_schema", node={"theirs": True})
+    try:
+        with hydra.initialize_config_dir(str(tmp_path), version_base="1.2"):
+            before = GlobalHydra.instance().hydra
+            tiny()
+            assert GlobalHydra.instance().hydra is before
+            assert hydra.compose("mine").size == 7
+            assert hydra.compose("train_schema").theirs
+    finally:
+        ConfigStore.instance().repo.pop("train_schema.yaml")
+    assert not GlobalHydra.instance().is_initialized()
+
+
+def test_the_face_is_light():
+    code = (
+        "import sys, styletransfer as s; assert s.UserError and s.__version__; print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"torch", "hydra", "numpy"} & set(done.stdout.split())
+
+
+def test_the_face_is_whole():
+    assert all(hasattr(styletransfer, name) for name in styletransfer.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = styletransfer.nonsense

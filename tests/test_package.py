@@ -1,0 +1,86 @@
+"""The wheel, installed where no checkout is on any path, works in an empty folder."""
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+from helpers import ROOT
+from PIL import Image
+
+pytestmark = pytest.mark.wheel
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The scripts folder of a new environment that holds the wheel.
+
+    It borrows the dependencies of this one: by a plain path, so that no editable install follows.
+    """
+    pytest.importorskip("hatchling", reason="install the dev extra: pip install -e '.[dev]'")
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    quiet = ["--quiet", "--no-deps", "--no-index"]
+    build = [*pip, "wheel", *quiet, "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)]
+    subprocess.run(build, check=True, env=environment())
+    (wheel,) = folder.glob("styletransfer-*.whl")
+    venv.create(folder / "venv")
+    python = folder / "venv" / "bin" / "python"
+    install = [*pip, "--python", str(python), "install", *quiet, str(wheel)]
+    subprocess.run(install, check=True, env=environment())
+    (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    borrowed = [path for path in sys.path if path.endswith("site-packages")]
+    (packages / "borrowed.pth").write_text("\n".join(borrowed))
+    return python.parent
+
+
+@pytest.fixture
+def run(installed, tmp_path):
+    """Run a program of that environment in an empty folder; return what it printed."""
+
+    def run(program, *arguments):
+        command = [str(installed / program), *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+        ).stdout
+
+    return run
+
+
+def environment():
+    """This process's environment, but for the paths that could lead back to the checkout."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return kept | {"OMP_NUM_THREADS": "1"}
+
+
+def test_the_checkout_is_not_on_the_path(run):
+    said = run("python", "-c", "import styletransfer; print(styletransfer.__file__)")
+    assert "site-packages" in said
+    assert not Path(said).is_relative_to(ROOT)
+
+
+def test_it_paints_in_an_empty_folder(run, tmp_path):
+    """With the bundled network and the bundled pictures."""
+    said = run("styletransfer", "train", "size=64", "steps=3", "scales=1", "device=cpu")
+    picture = Path(said.splitlines()[-1])
+    assert picture.is_relative_to(tmp_path / "outputs")
+    with Image.open(picture) as painted:
+        assert painted.size == (64, 43)
+
+
+def test_python_m_and_every_other_command_finds_its_files(run, tmp_path):
+    said = run("python", "-m", "styletransfer", "explain", "experiment=tiny")
+    assert Path(said.splitlines()[-1]).is_file()
+    pairs = run("styletransfer", "judge", "--cfg", "job", "--resolve")
+    assert str(tmp_path) not in pairs
+    first = next(line for line in pairs.splitlines() if "content:" in line)
+    assert Path(first.partition("content: ")[2]).is_file()
+    plain = "from styletransfer.commands.benchmark.command import plain_loop; print(plain_loop())"
+    assert "PlainLoop" in run("python", "-c", plain)
+
+
+def test_type_checkers_are_told_of_the_types(installed):
+    (marker,) = installed.parent.glob("lib/python*/site-packages/styletransfer/py.typed")
+    assert marker.is_file()
