@@ -16,7 +16,7 @@ TOP = 56
 TRUNK_HEIGHT = 76
 CHIP = 42  # a loss that is a node of the trunk
 HANGING, HANGING_WIDTH = 52, 128  # a loss beside the trunk
-DRIVER = 52
+DRIVER = 48
 LANE = 50
 BESIDE = 36  # from the trunk's count to that of the losses in the same column
 COLOURS = 7  # of the passes; more passes begin again
@@ -113,7 +113,7 @@ def lay_out_map(study: Study) -> Map:
     for driver in drivers:
         x = min(left[one.at] for one in losses)
         label = f"total = Σ weight · loss ({count(len(driver.nodes), 'node')})"
-        boxes.append(Box(driver.name, "driver", x, bottom + 8, right - x, 32, (label,)))
+        boxes.append(Box(driver.name, "driver", x, bottom + 8, right - x, 28, (label,)))
     heading_y = bottom + (DRIVER if drivers else 0) + 22
     lanes = [
         _lane(number, one, left, losses, right, heading_y + LANE * number)
