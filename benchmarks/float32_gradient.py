@@ -1,4 +1,4 @@
-"""How far a float32 gradient of the whole objective is from float64's: one line per pair.
+"""How far a float32 gradient of the whole objective is from float64's, pair by pair.
 
     python benchmarks/float32_gradient.py
 
@@ -41,8 +41,9 @@ def gradient(
 
 
 def main() -> None:
-    """Print relative errors: with Winograd's convolutions, without, and float64 moved."""
-    print("pooling  photograph   painting   winograd   direct     float64 moved by 1e-7")
+    """Print relative errors as a Markdown table."""
+    print("| pooling | photograph | painting | Winograd | direct | float64, moved by 1e-7 |")
+    print("|---|---|---|---:|---:|---:|", flush=True)
     for pooling in ("max", "average"):
         for photograph in sorted((ASSETS / "content").glob("*.jpg")):
             for painting in (ASSETS / "style" / "oil.jpg", ASSETS / "style" / "woodcut.jpg"):
@@ -59,8 +60,8 @@ def main() -> None:
                         gradient(pooling, torch.float64, False, pictures, MOVE),
                     )
                 ]
-                cells = "    ".join(f"{error:.1e}" for error in errors)
-                print(f"{pooling:8} {photograph.stem:12} {painting.stem:10} {cells}", flush=True)
+                cells = [pooling, photograph.stem, painting.stem, *(f"{e:.1e}" for e in errors)]
+                print(f"| {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

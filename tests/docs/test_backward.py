@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import statistics
 import textwrap
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -127,6 +128,33 @@ def test_guide_quotes_its_figures() -> None:
         0
     ]
     assert trunk == {"loss_attribute": once, "autograd_function": once, "fake_backward": often}
+
+
+def test_guide_quotes_the_measured_errors_of_float32() -> None:
+    """The range, the medians and the largest jumps are those of the table it links to."""
+    table = ROOT / "benchmarks" / "results" / "float32_gradient_two_x86_cores.md"
+    lines = table.read_text(encoding="utf-8").splitlines()
+    errors = {
+        pooling: [
+            [float(cell) for cell in line.split("|")[4:7]]
+            for line in lines
+            if line.startswith(f"| {pooling} |")
+        ]
+        for pooling in ("max", "average")
+    }
+    assert len(errors["max"]) == len(errors["average"]) == 8
+    winograd, direct, moved = zip(*errors["max"], strict=True)
+    guide = " ".join(GUIDE.split())
+    for found, text in (
+        (winograd, "off by {} to {:.1e} of its norm (median {})"),
+        (direct, "direct convolutions by {} to {:.1e} (median {})"),
+    ):
+        low, high, middle = min(found), max(found), statistics.median(found)
+        said = text.format(f"{low:.0e}", high, f"{middle:.0e}").replace("e-0", "e-")
+        assert said in guide
+    assert f"by up to {max(moved):.0e}".replace("e-0", "e-") in guide
+    largest = max(error for row in errors["average"] for error in row)
+    assert f"errors is {largest:.1e}".replace("e-0", "e-") in guide
 
 
 @pytest.mark.parametrize("figure", sorted(DOCS.glob("*.svg")), ids=lambda path: path.stem)
