@@ -62,8 +62,11 @@ def transposed(x: Tensor) -> Tensor:
 def cases(seed: int = 0) -> list[Case]:
     """Return every Function's cases, plus gram_matrix, on which the style layer stands."""
     draw = Draw(seed)
+    return [*_lessons(draw), *_layers(draw), *_losses(draw)]
+
+
+def _lessons(draw: Draw) -> list[Case]:
     frozen = draw(2, 3).detach()
-    constants = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
     return [
         Case("relu", relu, (draw.away_from_zero(3, 4),)),
         Case("relu", relu, (channels_last(draw.away_from_zero(2, 3, 2, 2)),), "channels_last"),
@@ -88,6 +91,12 @@ def cases(seed: int = 0) -> list[Case]:
             "channels_last",
         ),
         Case("global_max_pool", global_max_pool, (draw(0, 3, 4),), "empty"),
+    ]
+
+
+def _layers(draw: Draw) -> list[Case]:
+    constants = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
+    return [
         Case("max_pool", max_pool, (draw.all_different(2, 3, 2, 4),)),
         Case("max_pool", max_pool, (draw.all_different(1, 2, 5, 3),), "odd sides"),
         Case(
@@ -100,6 +109,11 @@ def cases(seed: int = 0) -> list[Case]:
             (channels_last(draw(1, 2, 4, 4)), constants[0]),
             "no bias",
         ),
+    ]
+
+
+def _losses(draw: Draw) -> list[Case]:
+    return [
         Case("gram_matrix", gram_matrix, (draw(1, 3, 2, 4),)),
         Case("style_tap", style_tap, (draw(1, 3, 2, 4), draw(3, 3))),
         Case("style_tap", style_tap, (draw(1, 1, 3, 2), draw(1, 1)), "one channel"),
