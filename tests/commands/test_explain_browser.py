@@ -39,6 +39,9 @@ addEventListener("load", () => {
       smallest: Math.min(...texts.map((one) => parseFloat(getComputedStyle(one).fontSize))),
       scales: [...document.querySelectorAll("section:not([hidden]) .panel > svg")].map(
         (one) => one.getBoundingClientRect().width / one.viewBox.baseVal.width),
+      clipped: [...document.querySelectorAll("section:not([hidden]) .panel > svg text")].filter(
+        (one) => one.getBBox().x + one.getBBox().width > one.ownerSVGElement.viewBox.baseVal.width
+      ).length,
       opened: closed && group.open,
       focusable: box.tabIndex === 0 && box.getAttribute("role") === "button",
     });
@@ -79,5 +82,6 @@ def test_page_fits_a_phone_and_shows_one_mode_at_a_time(mode: str, tmp_path: Pat
     assert seen["smallest"] >= 12
     # The map keeps its natural size and scrolls in its own box.
     assert seen["scales"] == [pytest.approx(1)]
+    assert seen["clipped"] == 0
     assert seen["opened"]
     assert seen["focusable"]

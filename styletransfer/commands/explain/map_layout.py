@@ -19,6 +19,7 @@ HANGING, HANGING_WIDTH = 52, 128  # a loss beside the trunk
 DRIVER = 48
 LANE = 50
 BESIDE = 36  # from the trunk's count to that of the losses in the same column
+BOLD, PLAIN = 8.2, 6.6  # the advance of a letter 12 high, generously
 COLOURS = 7  # of the passes; more passes begin again
 
 
@@ -121,12 +122,13 @@ def lay_out_map(study: Study) -> Map:
     ]
     below = heading_y + LANE * len(lanes) + 44
     summary = [(below + 20 * row, line) for row, line in enumerate(summarise(study))]
-    height = summary[-1][0] + 16
     heading = _heading(study.passes)
+    bold = [*(line for _, line in summary), *(lane.label for lane in lanes)]
+    longest = max(PLAIN * len(heading), *(BOLD * len(line) for line in bold))
     return Map(
         study.mode,
-        right + 10,
-        height,
+        max(right, round(MARGIN + longest)) + 10,
+        below + 20 * len(summary),
         tuple(boxes),
         tuple(wires),
         heading,
