@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
+from styletransfer import functions, lessons
+
 
 class Square(Function):
     """x^2 as the guide would write it, in one go."""
@@ -56,6 +58,18 @@ def test_torch_func_takes_the_form_with_setup_context_alone() -> None:
     assert torch.func.grad(SplitSquare.apply)(torch.tensor(3.0)) == 6
     with pytest.raises(RuntimeError, match="setup_context"):
         torch.func.grad(Square.apply)(torch.tensor(3.0))
+
+
+def test_every_function_of_the_package_has_a_setup_context() -> None:
+    ours = [
+        value
+        for room in (functions, lessons)
+        for value in vars(room).values()
+        if isinstance(value, type) and issubclass(value, Function)
+    ]
+    assert ours
+    for function in ours:
+        assert function.setup_context is not Function.setup_context
 
 
 def test_a_forward_without_ctx_needs_a_setup_context() -> None:
