@@ -68,8 +68,11 @@ def moments_tap_outputs(x: Tensor) -> tuple[Tensor, ...]:
 def cases(seed: int = 0) -> list[Case]:
     """Return every Function's cases, plus those of the moments by ordinary operations."""
     draw = Draw(seed)
+    return [*_lessons(draw), *_layers(draw), *_losses(draw)]
+
+
+def _lessons(draw: Draw) -> list[Case]:
     frozen = draw(2, 3).detach()
-    constants = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
     return [
         Case("relu", relu, (draw.away_from_zero(3, 4),)),
         Case("relu", relu, (channels_last(draw.away_from_zero(2, 3, 2, 2)),), "channels_last"),
@@ -94,6 +97,12 @@ def cases(seed: int = 0) -> list[Case]:
             "channels_last",
         ),
         Case("global_max_pool", global_max_pool, (draw(0, 3, 4),), "empty"),
+    ]
+
+
+def _layers(draw: Draw) -> list[Case]:
+    constants = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
+    return [
         Case("max_pool", max_pool, (draw.all_different(2, 3, 2, 4),)),
         Case("max_pool", max_pool, (draw.all_different(1, 2, 5, 3),), "odd sides"),
         Case(
@@ -106,6 +115,11 @@ def cases(seed: int = 0) -> list[Case]:
             (channels_last(draw(1, 2, 4, 4)), constants[0]),
             "no bias",
         ),
+    ]
+
+
+def _losses(draw: Draw) -> list[Case]:
+    return [
         Case("gram_matrix", gram_matrix, (draw(1, 3, 2, 4),)),
         Case("moments", moments, (draw(1, 3, 2, 4),)),
         Case("moments_tap", moments_tap_outputs, (draw(1, 3, 2, 4),)),

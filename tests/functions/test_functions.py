@@ -27,7 +27,6 @@ from styletransfer.lessons import (
     relu,
     scale,
 )
-from styletransfer.lessons.tiny import largest_difference, train_tiny
 from styletransfer.losses import GRAM
 
 DEVICES = [
@@ -536,22 +535,6 @@ def test_modules_are_their_functions() -> None:
     assert all(
         torch.equal(*pair) for pair in zip(GlobalMaxPool()(x), global_max_pool(x), strict=True)
     )
-
-
-def test_tiny_training_equals_autograds_over_50_steps() -> None:
-    built_in = train_tiny(handwritten=False)
-    handwritten = train_tiny(handwritten=True)
-    assert len(built_in.losses) == 50
-    assert built_in.losses[-1] < 0.5 * built_in.losses[0]
-    assert largest_difference(built_in, handwritten) <= 1e-12
-
-
-def test_tiny_training_leaves_the_callers_random_state_alone() -> None:
-    before = torch.get_rng_state()
-    train_tiny(handwritten=True, seed=5, steps=1)
-    assert torch.equal(torch.get_rng_state(), before)
-    with pytest.raises(ValueError, match="at least 1, not 0"):
-        train_tiny(handwritten=True, steps=0)
 
 
 # --- bad input ----------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Explain where the gradient goes: `python scripts/explain.py loss_mode=fake_backward`.
 
-Takes the same keys as `scripts/train.py`, watches one evaluation, prints its graph as a tree and
-writes `explain.html`, a page that a browser opens offline. Try each `loss_mode=` in turn.
+Takes the same keys as `scripts/train.py`, watches one evaluation under each loss mode, prints the
+graph of the chosen one as a tree and writes `explain.html`, a page that a browser opens offline,
+with all three side by side.
 """
 
 from pathlib import Path
@@ -14,7 +15,7 @@ from styletransfer.errors import UserError
 
 
 def main(config: TrainConfig, folder: Path) -> None:
-    """Watch one evaluation and say where the page is.
+    """Watch one evaluation per loss mode and say where the page is.
 
     Raises:
         UserError: bad input.

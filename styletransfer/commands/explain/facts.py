@@ -95,6 +95,21 @@ class Retention:
 
 
 @dataclass(frozen=True)
+class Written:
+    """One hand-written backward among the nodes.
+
+    Attributes:
+        name: of its nodes, such as "ContentTapBackward".
+        nodes: how many there are.
+        entered: how often autograd entered them, all passes together.
+    """
+
+    name: str
+    nodes: int
+    entered: int
+
+
+@dataclass(frozen=True)
 class Study:
     """What one evaluation did.
 
@@ -133,9 +148,12 @@ class Study:
         """Bytes that the graph alone keeps alive for backward, at the most."""
         return max(one.held_before for one in self.passes)
 
-    @property
-    def functions(self) -> dict[str, int]:
-        """Name -> count of the nodes that run a hand-written backward of a loss."""
-        losses = [group for group in self.groups if group.kind == "loss"]
-        nodes = [node for group in losses for node in group.nodes]
-        return dict(Counter(node.name for node in nodes if node.is_function))
+    def written(self, kind: str) -> tuple[Written, ...]:
+        """Return the hand-written backwards among the nodes of all groups of one kind."""
+        groups = [group for group in self.groups if group.kind == kind]
+        nodes = [node for group in groups for node in group.nodes if node.is_function]
+        entered = Counter(node.name for node in nodes for _ in node.passes)
+        return tuple(
+            Written(name, count, entered[name])
+            for name, count in Counter(node.name for node in nodes).items()
+        )

@@ -1,4 +1,4 @@
-"""One evaluation explained: a config and a folder in, a page and a figure out."""
+"""One evaluation explained: a config and a folder in, a page and figures out."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,13 +7,12 @@ import torch
 from rich.tree import Tree
 
 from styletransfer.commands.explain.facts import Study
-from styletransfer.commands.explain.graph_page import draw_page
-from styletransfer.commands.explain.graph_svg import draw_map
-from styletransfer.commands.explain.graph_tree import draw_small_tree, draw_tree
-from styletransfer.commands.explain.lane_svg import draw_lanes
+from styletransfer.commands.explain.page import draw_example, draw_map, draw_page
 from styletransfer.commands.explain.small_example import SmallExample, small_example
 from styletransfer.commands.explain.study import study
+from styletransfer.commands.explain.tree import draw_comparison, draw_small_tree, draw_tree
 from styletransfer.config import StyleTransferConfig
+from styletransfer.modes import LOSS_MODES
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.job import prepare
 from styletransfer.optimize.schedule import starting_picture
@@ -27,26 +26,30 @@ class Explanation:
 
     Attributes:
         page: the HTML file, complete in itself.
-        study: the facts on it.
-        example: the small example on it.
+        studies: one per loss mode, the config's own first.
+        example: the small example on the page.
         setting: one line that says what was evaluated.
     """
 
     page: Path
-    study: Study
+    studies: tuple[Study, ...]
     example: SmallExample
     setting: str
 
     def trees(self) -> list[Tree]:
-        """Return the same for the terminal: the small example, then the evaluation."""
-        return [draw_small_tree(self.example), draw_tree(self.study, self.setting)]
+        """Return the same for the terminal: the small example, the evaluation, the other modes."""
+        return [
+            draw_small_tree(self.example),
+            draw_tree(self.studies[0], self.setting),
+            draw_comparison(self.studies),
+        ]
 
 
 def explain(config: StyleTransferConfig, folder: Path) -> Explanation:
-    """Watch one evaluation at full size and write what was seen into `folder`.
+    """Watch one evaluation at full size under every loss mode and write what was seen.
 
-    `explain.html` is the page, `map.svg` and `example.svg` its figures. The picture is the one
-    that a run with this config starts from; no step is made.
+    Into `folder` go the page explain.html, a map_MODE.svg for each loss mode, and example.svg. The
+    picture is the one that a run with this config starts from; no step is made.
 
     Raises:
         UserError: bad input, before anything is written.
@@ -58,19 +61,26 @@ def explain(config: StyleTransferConfig, folder: Path) -> Explanation:
         picture.to(device, torch.promote_types(network, torch.float32))
         for picture in (job.content, job.style)
     )
-    objective = Objective(job.extractor, job.mode, config.objective, content, style)
     start = starting_picture(config, content, style) if job.start is None else job.start
     image = resize(start.to(content), (content.shape[2], content.shape[3]))
-    seen, example = study(objective, image), small_example()
+
+    def studied(name: str) -> Study:
+        mode = LOSS_MODES[name]
+        objective = Objective(job.extractor, mode, config.objective, content, style)
+        return study(name, objective, image)
+
+    own = job.mode.name
+    studies = tuple(studied(name) for name in [own, *(n for n in LOSS_MODES if n != own)])
     height, width = image.shape[2:]
     precision = str(network).removeprefix("torch.")
     setting = f"{config.features.name}, {width} x {height} pixels, {precision}, {device.type}"
+    example = small_example()
     files = {
-        "explain.html": draw_page(seen, example, setting),
-        "map.svg": draw_map(seen),
-        "example.svg": draw_lanes(example.nodes, width=560),
+        "explain.html": draw_page(studies, example, setting),
+        **{f"map_{one.mode}.svg": draw_map(one) for one in studies},
+        "example.svg": draw_example(example),
     }
     for name, text in files.items():
         with atomic(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    return Explanation(folder / "explain.html", seen, example, setting)
+    return Explanation(folder / "explain.html", studies, example, setting)

@@ -77,5 +77,7 @@ def small_example() -> SmallExample:
 
 
 def _after(name: str, tensor: Tensor) -> Variable:
-    grad = tensor.grad.item() if tensor.is_leaf and tensor.grad is not None else None
+    # Asking a non-leaf for a .grad that it was never told to keep warns.
+    kept = tensor.grad if tensor.is_leaf or tensor.retains_grad else None
+    grad = None if kept is None else kept.item()
     return Variable(name, tensor.item(), grad, graph.explain_grad(tensor, name))

@@ -1,12 +1,19 @@
 """Lays one study out as a tree for the terminal."""
 
+from collections.abc import Sequence
+
 from rich.markup import escape
 from rich.tree import Tree
 
 from styletransfer.commands.explain.facts import Group, Study
-from styletransfer.commands.explain.graph_page import answer, describe_retention
-from styletransfer.commands.explain.graph_svg import format_bytes
 from styletransfer.commands.explain.small_example import SmallExample
+from styletransfer.commands.explain.words import (
+    answers,
+    count,
+    describe_retention,
+    figures,
+    format_bytes,
+)
 
 
 def draw_tree(study: Study, setting: str) -> Tree:
@@ -17,7 +24,8 @@ def draw_tree(study: Study, setting: str) -> Tree:
     )
     for number, one in enumerate(study.passes, start=1):
         passes.add(
-            f"{number} [cyan]{one.root}[/]: {one.nodes} nodes, retain_graph={one.retain_graph}, "
+            f"{number} [cyan]{one.root}[/]: {count(one.nodes, 'node')}, "
+            f"retain_graph={one.retain_graph}, "
             f"kept {format_bytes(one.held_before)} before, {format_bytes(one.held_after)} after"
         )
     kept = format_bytes(study.kept)
@@ -31,10 +39,22 @@ def draw_tree(study: Study, setting: str) -> Tree:
         if group.kind == "loss":
             how = "on the trunk" if group.on_trunk else "beside the trunk"
             branches[group.at].add(f"{_line(group, 'magenta')}, {how}")
-    tree.add(f"[bold]is a hand-written backward ever called?[/] {answer(study)}")
+    called = tree.add("[bold]is a hand-written backward ever called?[/]")
+    for scope, answer in answers(study):
+        called.add(f"[cyan]{scope}[/]: {answer}")
     retention = tree.add("[bold]what the graph keeps alive[/]")
     for done, size in describe_retention(study):
         retention.add(f"{done}: {escape(size)}")
+    return tree
+
+
+def draw_comparison(studies: Sequence[Study]) -> Tree:
+    """Return the numbers of all loss modes, one below the other."""
+    tree = Tree("[bold]the loss modes side by side[/]")
+    for study in studies:
+        branch = tree.add(f"[bold]{study.mode}[/]")
+        for value, label in figures(study):
+            branch.add(f"[cyan]{value}[/] {label}")
     return tree
 
 
@@ -60,5 +80,5 @@ def _line(group: Group, colour: str) -> str:
     names = ""
     if group.on_trunk and group.kind == "loss":
         names = " (" + ", ".join(node.name for node in group.nodes) + ")"
-    count = f"{len(group.nodes)} node{'' if len(group.nodes) == 1 else 's'}"
-    return f"[{colour}]{group.name}[/]: {count}{names}, {format_bytes(group.nbytes)}"
+    nodes = count(len(group.nodes), "node")
+    return f"[{colour}]{group.name}[/]: {nodes}{names}, {format_bytes(group.nbytes)}"

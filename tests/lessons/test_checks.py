@@ -1,14 +1,9 @@
 """The checker passes every Function, and fails what is wrong."""
 
-import importlib.util
-import subprocess
-import sys
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
-from helpers import ROOT
 from torch import Tensor
 from torch.autograd import Function
 
@@ -22,8 +17,6 @@ from styletransfer.lessons.checks import (
     jacobians,
     relative_deviation,
 )
-
-SCRIPT = ROOT / "scripts" / "gradcheck.py"
 
 
 class Square(Function):
@@ -76,15 +69,6 @@ def case_of(function: type[Function]) -> Case:
     return Case(function.__name__, function.apply, (x,))
 
 
-def load_script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gradcheck_script", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.name} {case.shapes}")
 def test_every_function_passes(case: Case) -> None:
     outcome = check(case)
@@ -104,7 +88,7 @@ def test_every_exported_function_has_cases() -> None:
         result = case.function(*case.inputs)
         last = [x for x in (result if isinstance(result, tuple) else (result,)) if x.requires_grad]
         checked.add(last[-1].grad_fn.name().removesuffix("Backward"))
-    assert len(exported) == 8
+    assert exported
     assert exported <= checked
 
 
@@ -157,27 +141,3 @@ def test_float32_fails_though_its_backward_is_right(case: Case) -> None:
     assert not outcome.gradcheck_passed
     assert outcome.quotient_deviation > 1e-3
     assert outcome.backward_deviation < 1e-6
-
-
-def test_script_as_a_person_runs_it() -> None:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    for name in {case.name for case in cases()}:
-        assert name in done.stdout
-    assert f"{len(cases())} of {len(cases())} checks passed" in done.stdout
-    assert "Why float32 fails" in done.stdout
-
-
-def test_script_reports_a_wrong_backward_by_its_exit_status(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    script = load_script()
-    chosen = [case_of(Square), case_of(WrongFactor)]
-    monkeypatch.setattr(script, "cases", lambda seed: chosen)
-    monkeypatch.setattr(sys, "argv", ["gradcheck.py"])
-    assert script.main() == 1
-    printed = capsys.readouterr().out
-    assert "FAILED" in printed
-    assert "1 of 2 checks passed" in printed

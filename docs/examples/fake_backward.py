@@ -1,0 +1,42 @@
+"""The fake backward, complete: plain PyTorch, a tiny network, one gradient."""
+
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+convs = [nn.Conv2d(i, o, 3, padding=1).double().requires_grad_(False) for i, o in ((3, 8), (8, 16))]
+image, style = torch.rand(2, 1, 3, 16, 16, dtype=torch.float64)
+
+
+def gram(features):
+    flat = features.flatten(2)[0]
+    return flat @ flat.T / features.numel()
+
+
+class StyleLoss(nn.Module):
+    def __init__(self, target, weight):
+        super().__init__()
+        self.weight = weight
+        self.register_buffer("target", target.detach() * weight)
+
+    def forward(self, features):
+        self.loss = nn.functional.mse_loss(gram(features) * self.weight, self.target)
+        return features  # transparent
+
+    def backward(self, retain_graph=True):
+        self.loss.backward(retain_graph=retain_graph)  # a tensor's backward: this one is real
+        return self.loss
+
+
+layers, features = [], style
+for conv in convs:
+    features = conv(features).relu()
+    layers += [conv, nn.ReLU(), StyleLoss(gram(features), weight=1000)]  # acts squared
+network = nn.Sequential(*layers)
+
+image.requires_grad_()
+network(image)
+for layer in network:
+    if isinstance(layer, StyleLoss):
+        layer.backward()  # called by us; gradients add up in image.grad
+print(f"gradient norm {image.grad.norm():.12f}")

@@ -1,0 +1,1 @@
+"""Every hand-written backward against measured slopes."""

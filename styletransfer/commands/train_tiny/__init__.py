@@ -1,0 +1,1 @@
+"""One tiny model, trained with built-in and with hand-written operations."""

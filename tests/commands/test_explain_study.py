@@ -1,0 +1,258 @@
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+from explained import TERMS, objective, studied
+from helpers import MODES
+from torch import Tensor, nn
+
+from styletransfer import functions
+from styletransfer.commands.explain.study import study
+from styletransfer.commands.explain.watch import trunk_group
+from styletransfer.commands.explain.words import answers
+from styletransfer.modes import Term
+
+
+def group_sizes(mode: str) -> dict[str, int]:
+    return {group.name: len(group.nodes) for group in studied(mode).groups}
+
+
+# What an evaluation does, by mode.
+
+
+def test_fake_backward_makes_one_pass_per_loss_and_the_others_make_one() -> None:
+    assert [one.root for one in studied("fake_backward").passes] == TERMS
+    for mode in ("loss_attribute", "autograd_function"):
+        assert [one.root for one in studied(mode).passes] == ["total"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_node_is_entered_once_in_each_pass_that_reaches_it(mode: str) -> None:
+    seen = studied(mode)
+    for node in seen.nodes:
+        assert len(set(node.passes)) == len(node.passes) >= 1
+    assert seen.visits == sum(len(node.passes) for node in seen.nodes)
+
+
+def test_fake_backward_walks_the_first_block_once_per_loss() -> None:
+    sizes = group_sizes("fake_backward")
+    passes = studied("fake_backward").passes
+    # The pass from relu1_1 enters conv1_1 and relu1_1; the deeper ones all of block 1.
+    assert [one.visits["block 1"] for one in passes] == [2, sizes["block 1"], sizes["block 1"]]
+    assert [one.visits["image"] for one in passes] == [1, 1, 1]
+    assert studied("fake_backward").visits > len(studied("fake_backward").nodes)
+
+
+@pytest.mark.parametrize("mode", ["loss_attribute", "autograd_function"])
+def test_one_pass_enters_every_node_once(mode: str) -> None:
+    assert studied(mode).visits == len(studied(mode).nodes)
+
+
+def test_every_mode_has_the_same_trunk() -> None:
+    trunks = [
+        [
+            [(node.name, node.layer) for node in group.nodes]
+            for group in studied(mode).groups
+            if group.kind in ("trunk", "image")
+        ]
+        for mode in MODES
+    ]
+    assert trunks[0] == trunks[1] == trunks[2]
+
+
+def test_a_real_backward_is_a_node_of_the_trunk() -> None:
+    seen = studied("autograd_function")
+    # Nodes are named after their Functions, which all live in one room.
+    ours = {f"{name}Backward" for name in vars(functions)}
+    written = seen.written("loss")
+    assert {one.name for one in written} <= ours
+    assert sum(one.nodes for one in written) == sum(one.entered for one in written) == len(TERMS)
+    losses = [group for group in seen.groups if group.kind == "loss"]
+    assert [(group.name, group.on_trunk) for group in losses] == [(name, True) for name in TERMS]
+    for group in losses:
+        assert sum(node.is_function for node in group.nodes) == 1
+
+
+@pytest.mark.parametrize("mode", ["fake_backward", "loss_attribute"])
+def test_other_losses_hang_beside_the_trunk(mode: str) -> None:
+    seen = studied(mode)
+    assert not seen.written("loss")
+    losses = {group.name: group for group in seen.groups if group.kind == "loss"}
+    assert {name: group.at for name, group in losses.items()} == {
+        "style/relu1_1": "block 1",
+        "content/relu2_1": "block 2",
+        "style/relu2_1": "block 2",
+    }
+    assert not any(group.on_trunk for group in losses.values())
+
+
+def test_a_fake_backward_is_no_node_and_autograd_never_enters_it() -> None:
+    seen = studied("fake_backward")
+    assert seen.methods == ("ContentLoss.backward", "StyleLoss.backward")
+    assert seen.entered_by_driver == 3
+    assert seen.entered_by_autograd == 0
+    assert not any("Loss" in node.name for node in seen.nodes)
+
+
+@pytest.mark.parametrize("mode", ["loss_attribute", "autograd_function"])
+def test_other_loss_modules_have_no_method_backward(mode: str) -> None:
+    assert studied(mode).methods == ()
+
+
+def test_a_closed_form_needs_fewer_nodes_and_no_more_memory() -> None:
+    real, built_in = studied("autograd_function"), studied("loss_attribute")
+    assert len(real.nodes) < len(built_in.nodes)
+    assert real.kept < built_in.kept
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_trunks_hand_written_backwards_are_entered_in_every_mode(mode: str) -> None:
+    (pool, *others) = studied(mode).written("trunk")
+    assert (pool.name, pool.nodes, others) == ("MaxPoolFunctionBackward", 1, [])
+    # Both losses at relu2_1 have a pass of their own under fake_backward.
+    assert pool.entered == (2 if mode == "fake_backward" else 1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_convolution_that_winograd_replaces_is_counted(mode: str) -> None:
+    written = {
+        one.name: one for one in studied(mode, pooling="average", winograd=True).written("trunk")
+    }
+    assert list(written) == ["WinogradConvBackward"]
+    assert written["WinogradConvBackward"].nodes == 1
+    assert written["WinogradConvBackward"].entered == (2 if mode == "fake_backward" else 1)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_trunk_of_built_in_operations_has_no_hand_written_backward(mode: str) -> None:
+    assert studied(mode, pooling="average").written("trunk") == ()
+
+
+class Hooked(nn.Module):
+    """A loss module whose method `backward` autograd does enter: a hook on its loss calls it."""
+
+    loss: Tensor
+
+    def forward(self, features: Tensor) -> Tensor:
+        self.loss = features.square().mean()
+        self.loss.register_hook(lambda grad: self.backward() and None)
+        return features
+
+    def backward(self) -> Tensor:
+        return self.loss
+
+
+@dataclass
+class HookedObjective:
+    """Two such modules after one convolution, driven by one pass over their sum."""
+
+    terms: list[Term] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        conv = nn.Conv2d(3, 2, 3, dtype=torch.float64).requires_grad_(False)
+        layers = OrderedDict(conv1_1=conv, style_conv1_1=Hooked(), content_conv1_1=Hooked())
+        self.network = nn.Sequential(layers)
+        self.terms = [
+            Term(f"{kind}/conv1_1", layers[f"{kind}_conv1_1"], 1.0) for kind in ("style", "content")
+        ]
+
+    def evaluate(self, image: Tensor) -> None:
+        self.network(image)
+        torch.stack([term.module.loss for term in self.terms]).sum().backward()
+
+
+def test_a_method_that_autograd_does_enter_is_counted() -> None:
+    seen = study("hooked", HookedObjective(), torch.rand(1, 3, 6, 6, dtype=torch.float64))
+    assert seen.methods == ("Hooked.backward",)
+    # Once per module, in the one pass; no driver called it.
+    assert seen.entered_by_autograd == 2
+    assert answers(seen)[0][1].startswith("Yes: Hooked.backward")
+
+
+# Memory.
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_retain_graph_keeps_every_saved_byte_and_a_plain_backward_none(mode: str) -> None:
+    kept = studied(mode).retention
+    assert kept.before == kept.retained > 0
+    assert kept.freed == 0
+
+
+def test_fake_backward_still_holds_everything_after_its_last_pass() -> None:
+    seen = studied("fake_backward")
+    assert all(one.retain_graph for one in seen.passes)
+    assert {one.held_before for one in seen.passes} == {seen.kept}
+    assert {one.held_after for one in seen.passes} == {seen.kept}
+
+
+@pytest.mark.parametrize("mode", ["loss_attribute", "autograd_function"])
+def test_one_pass_frees_as_it_goes(mode: str) -> None:
+    (one,) = studied(mode).passes
+    assert not one.retain_graph
+    assert one.held_before == studied(mode).kept > 0
+    assert one.held_after == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_separate_passes_fail_without_retain_graph(mode: str) -> None:
+    refusal = studied(mode).retention.second_pass
+    assert refusal is not None
+    assert "backward through the graph a second time" in refusal
+
+
+def test_a_single_loss_needs_no_retained_graph() -> None:
+    alone = objective("fake_backward", content_layers=[], style_layers=["relu2_1"])
+    seen = study("fake_backward", alone, torch.rand(1, 3, 12, 10, dtype=torch.float64))
+    assert seen.retention.second_pass is None
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_bytes_of_the_groups_add_up_to_what_the_graph_keeps(mode: str) -> None:
+    seen = studied(mode)
+    assert sum(group.nbytes for group in seen.groups) == seen.kept
+    # relu1_1, relu1_2, pool1 with its int64 indices, relu2_1, at 12 x 10 pixels in float64.
+    trunk = {group.name: group.nbytes for group in seen.groups if group.kind == "trunk"}
+    assert trunk["block 1"] >= 8 * (4 * 120 + 4 * 120 + 4 * 30)
+    assert trunk["block 2"] >= 8 * 6 * 30
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_studying_changes_neither_picture_nor_network(mode: str) -> None:
+    watched = objective(mode)
+    picture = torch.rand(1, 3, 12, 10, dtype=torch.float64)
+    before = picture.clone()
+    study(mode, watched, picture)
+    assert torch.equal(picture, before)
+    assert picture.grad is None
+    assert all(parameter.grad is None for parameter in watched.network.parameters())
+    assert not any("backward" in vars(term.module) for term in watched.terms)
+    # The same evaluation, watched and not, has the same gradient.
+    point, again = (picture.clone().requires_grad_() for _ in range(2))
+    watched.evaluate(point)
+    objective(mode).evaluate(again)
+    torch.testing.assert_close(point.grad, again.grad, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_total_variation_hangs_on_the_image(mode: str) -> None:
+    seen = studied(mode, 0.5)
+    (prior,) = (group for group in seen.groups if group.name == "total_variation")
+    assert prior.at == "image"
+    assert not prior.on_trunk
+    expected = [*TERMS, "total_variation"] if mode == "fake_backward" else ["total"]
+    assert [one.root for one in seen.passes] == expected
+    drivers = [group for group in seen.groups if group.kind == "driver"]
+    assert len(drivers) == (mode != "fake_backward")
+
+
+def test_layers_fold_into_blocks() -> None:
+    layers = ["preprocess", "conv1_1", "relu1_2", "pool1", "conv12_3"]
+    assert [trunk_group(layer) for layer in layers] == [
+        "preprocess",
+        "block 1",
+        "block 1",
+        "block 1",
+        "block 12",
+    ]

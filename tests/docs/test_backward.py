@@ -1,0 +1,166 @@
+"""docs/backward.md says nothing that does not hold: its code, its figures, its tests."""
+
+import re
+import runpy
+import statistics
+import textwrap
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from helpers import ROOT
+from torch.autograd import gradcheck
+
+DOCS = ROOT / "docs"
+GUIDE = (DOCS / "backward.md").read_text(encoding="utf-8")
+EXAMPLES = {path.stem: path for path in sorted((DOCS / "examples").glob("*.py"))}
+WAYS = ("fake_backward", "loss_attribute", "autograd_function")
+
+
+def run(name: str) -> dict[str, Any]:
+    """Run one example as a script; return its variables."""
+    with torch.random.fork_rng(devices=[]):
+        return runpy.run_path(str(EXAMPLES[name]))
+
+
+# The examples.
+
+
+@pytest.mark.parametrize(
+    ("name", "printed"),
+    [
+        ("small", "4.0 4.0 5.0\n7.0 6.0 5.0\n3.0 2.0 None\n"),
+        ("scale", "[5.0, 7.0] None\n"),
+        ("global_max_pool", "4.0 1 False [[[[0.0, 1.0], [0.0, 0.0]]]]\n"),
+        *((way, "gradient norm 0.133529551191\n") for way in WAYS),
+    ],
+)
+def test_every_example_runs_and_prints_what_it_should(
+    name: str, printed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(name)
+    assert capsys.readouterr().out == printed
+
+
+def test_no_example_is_forgotten() -> None:
+    assert set(EXAMPLES) == {"small", "scale", "global_max_pool", *WAYS}
+    for path in EXAMPLES.values():
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"styletransfer", text)
+        assert len(text.splitlines()) <= 42
+
+
+def test_the_three_ways_print_the_same_gradient() -> None:
+    gradients = [run(way)["image"].grad for way in WAYS]
+    assert gradients[0].norm() > 0.1
+    for gradient in gradients[1:]:
+        torch.testing.assert_close(gradient, gradients[0], rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_the_guides_closed_form_passes_gradcheck(symmetric: bool) -> None:
+    tap = run("autograd_function")["StyleTap"]
+    generator = torch.Generator().manual_seed(0)
+    features, target = (
+        torch.randn(shape, dtype=torch.float64, generator=generator)
+        for shape in ((1, 3, 2, 4), (3, 3))
+    )
+    target = target + target.T if symmetric else target
+    assert gradcheck(lambda features: tap.apply(features, target), features.requires_grad_())
+
+
+def test_the_guides_pool_passes_gradcheck() -> None:
+    pool = run("global_max_pool")["GlobalMaxPool"]
+    x = torch.arange(12, dtype=torch.float64).view(1, 3, 2, 2).requires_grad_()
+    assert gradcheck(lambda x: pool.apply(x)[0], x)
+
+
+# The text.
+
+
+def test_the_guide_quotes_its_examples_word_for_word() -> None:
+    quotes = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+    assert len(quotes) == 8
+    texts = [path.read_text(encoding="utf-8") for path in EXAMPLES.values()]
+    for quote in quotes:
+        assert any(quote in text for text in texts), quote
+
+
+def test_guide_names_tests_that_exist() -> None:
+    named = set(re.findall(r"`(test_\w+)`", GUIDE))
+    files = (ROOT / "tests").rglob("*.py")
+    written = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    assert len(named) > 30
+    assert [name for name in sorted(named) if f"def {name}(" not in written] == []
+
+
+def test_guide_links_to_files_that_exist() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", GUIDE)
+    assert len(links) > 8
+    assert [link for link in links if not (DOCS / link).exists()] == []
+    for command in re.findall(r"python ((?:scripts|benchmarks)/\w+\.py)", GUIDE):
+        assert (ROOT / command).exists()
+
+
+def test_guide_shows_figures_that_exist() -> None:
+    figures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", GUIDE)
+    assert figures == ["example.svg", *(f"map_{way}.svg" for way in WAYS)]
+    for figure in figures:
+        ElementTree.parse(DOCS / figure)
+
+
+def test_guide_quotes_its_figures() -> None:
+    guide = " ".join(GUIDE.split())
+    maps = {way: (DOCS / f"map_{way}.svg").read_text(encoding="utf-8") for way in WAYS}
+    nodes, visits = re.findall(r"(\d+) nodes are entered (\d+) times", guide)[0]
+    assert f"{nodes} nodes, entered {visits} times" in maps["fake_backward"]
+    assert "six losses" in guide
+    assert len(re.findall(r'class="lane', maps["fake_backward"])) == 6
+    assert "would keep and walk nine" in guide
+    assert "9 nodes · 16 KiB" in maps["loss_attribute"]
+    trunk = {
+        way: re.findall(r"trunk&#39;s hand-written backwards: .* entered (\d+) times", text)[0]
+        for way, text in maps.items()
+    }
+    once, often = re.findall(r"here (\d+) in the one pass, under `fake_backward` (\d+) in", guide)[
+        0
+    ]
+    assert trunk == {"loss_attribute": once, "autograd_function": once, "fake_backward": often}
+
+
+def test_guide_quotes_the_measured_errors_of_float32() -> None:
+    """The range, the medians and the largest jumps are those of the table it links to."""
+    table = ROOT / "benchmarks" / "results" / "float32_gradient_two_x86_cores.md"
+    lines = table.read_text(encoding="utf-8").splitlines()
+    errors = {
+        pooling: [
+            [float(cell) for cell in line.split("|")[4:7]]
+            for line in lines
+            if line.startswith(f"| {pooling} |")
+        ]
+        for pooling in ("max", "average")
+    }
+    assert len(errors["max"]) == len(errors["average"]) == 8
+    winograd, direct, moved = zip(*errors["max"], strict=True)
+    guide = " ".join(GUIDE.split())
+    for found, text in (
+        (winograd, "off by {} to {:.1e} of its norm (median {})"),
+        (direct, "direct convolutions by {} to {:.1e} (median {})"),
+    ):
+        low, high, middle = min(found), max(found), statistics.median(found)
+        said = text.format(f"{low:.0e}", high, f"{middle:.0e}").replace("e-0", "e-")
+        assert said in guide
+    assert f"by up to {max(moved):.0e}".replace("e-0", "e-") in guide
+    largest = max(error for row in errors["average"] for error in row)
+    assert f"errors is {largest:.1e}".replace("e-0", "e-") in guide
+
+
+@pytest.mark.parametrize("figure", sorted(DOCS.glob("*.svg")), ids=lambda path: path.stem)
+def test_figures_are_drawn_with_colours_of_their_own(figure: Path) -> None:
+    text = figure.read_text(encoding="utf-8")
+    assert "prefers-color-scheme: dark" in textwrap.dedent(text)
+    used = set(re.findall(r"var\((--\w+(?:-\w+)?)\)", text))
+    assert used
+    assert used <= set(re.findall(r"(--\w+(?:-\w+)?):", text))

@@ -1,0 +1,181 @@
+"""What torch does with a Function that is written otherwise than the guide says."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.autograd import Function
+
+from styletransfer import functions, lessons
+
+
+class Square(Function):
+    """x^2 as the guide would write it, in one go."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+
+class SplitSquare(Function):
+    """The same, with `setup_context`."""
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    backward = Square.backward
+
+
+def three() -> Tensor:
+    return torch.tensor(3.0, requires_grad=True)
+
+
+def slope(function: type[Function]) -> Tensor | None:
+    x = three()
+    function.apply(x).backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("function", [Square, SplitSquare])
+def test_both_forms_make_the_same_node(function: type[Function]) -> None:
+    assert slope(function) == 6
+    assert function.apply(three()).grad_fn.name() == f"{function.__name__}Backward"
+
+
+def test_torch_func_takes_the_form_with_setup_context_alone() -> None:
+    assert torch.func.grad(SplitSquare.apply)(torch.tensor(3.0)) == 6
+    with pytest.raises(RuntimeError, match="setup_context"):
+        torch.func.grad(Square.apply)(torch.tensor(3.0))
+
+
+def test_every_function_of_the_package_has_a_setup_context() -> None:
+    ours = [
+        value
+        for room in (functions, lessons)
+        for value in vars(room).values()
+        if isinstance(value, type) and issubclass(value, Function)
+    ]
+    assert ours
+    for function in ours:
+        assert function.setup_context is not Function.setup_context
+
+
+def test_a_forward_without_ctx_needs_a_setup_context() -> None:
+    class Mixed(Function):
+        @staticmethod
+        def forward(x: Tensor, target: Tensor) -> Tensor:
+            return x * target
+
+        backward = Square.backward
+
+    with pytest.raises(TypeError, match="takes 2 positional arguments but 3 were given"):
+        Mixed.apply(three(), three())
+
+
+def test_needs_input_grad_tells_which_gradients_are_due() -> None:
+    seen: list[tuple[bool, ...]] = []
+
+    class Product(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+            ctx.save_for_backward(x, weight)
+            return x * weight
+
+        @staticmethod
+        def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+            seen.append(ctx.needs_input_grad)
+            x, weight = ctx.saved_tensors
+            return grad * weight, grad * x
+
+    x, frozen = three(), torch.tensor(5.0)
+    Product.apply(x, frozen).backward()
+    Product.apply(x, three()).backward()
+    assert seen == [(True, False), (True, True)]
+    assert frozen.grad is None
+
+
+# Mistakes in old tutorials.
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+def test_a_backward_without_staticmethod_works_by_luck_or_not_at_all() -> None:
+    class Lucky(Square):
+        def backward(self, grad: Tensor) -> Tensor:
+            (x,) = self.saved_tensors
+            return 2 * x * grad
+
+    class Unlucky(Square):
+        def backward(self, ctx: Any, grad: Tensor) -> Tensor:
+            (x,) = ctx.saved_tensors
+            return 2 * x * grad
+
+    assert slope(Lucky) == 6
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'grad'"):
+        slope(Unlucky)
+    with pytest.raises(RuntimeError, match="Legacy autograd function"):
+        Lucky()(three())
+
+
+def test_a_module_is_run_by_its_forward_whatever_its_backward_does() -> None:
+    class Wrapper(nn.Module):
+        def backward(self, x: Tensor) -> Tensor:
+            return Square.apply(x)
+
+    with pytest.raises(NotImplementedError, match='missing the required "forward" function'):
+        Wrapper()(three())
+
+
+def test_an_assignment_in_place_of_a_call_does_nothing() -> None:
+    image = torch.tensor(3.0)
+    image.requires_grad_ = True
+    assert not image.requires_grad
+    assert (image * image).grad_fn is None
+
+    network = nn.Linear(2, 1)
+    network.requires_grad = False
+    assert all(parameter.requires_grad for parameter in network.parameters())
+    assert not any(
+        parameter.requires_grad for parameter in network.requires_grad_(False).parameters()
+    )
+
+    saved: list[tuple[Tensor, ...]] = []
+
+    class Forgetful(Square):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.save_for_backward = x
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, grad: Tensor) -> Tensor:
+            saved.append(ctx.saved_tensors)
+            return grad
+
+    Forgetful.apply(three()).backward()
+    assert saved == [()]
+
+
+# Rounding.
+
+
+def test_a_near_tie_is_decided_by_the_last_bits() -> None:
+    def pooled(second: float) -> list[float]:
+        x = torch.tensor([[[1.0, second]]], dtype=torch.float64, requires_grad=True)
+        nn.functional.max_pool1d(x, 2).sum().backward()
+        assert x.grad is not None
+        return x.grad.flatten().tolist()
+
+    assert pooled(1 - 1e-12) == [1, 0]
+    assert pooled(1 + 1e-12) == [0, 1]
