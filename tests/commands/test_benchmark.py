@@ -38,7 +38,6 @@ from styletransfer.features import build_features, vgg
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures import images
-from styletransfer.system.measure import seconds_by_round
 
 CPU = torch.device("cpu")
 TINY = (
@@ -316,14 +315,6 @@ def test_tiles_are_compared_with_the_whole_picture_at_512():
 def test_spread_by_hand():
     assert Spread.of([3.0, 1.0, 2.0, 5.0, 4.0]) == Spread(3.0, 2.0, 4.0)
     assert Spread.of([2.0]) == Spread(2.0, 2.0, 2.0)
-
-
-def test_seconds_by_round_has_one_time_per_round():
-    called = []
-    work = {name: lambda name=name: called.append(name) for name in "ab"}
-    seconds = seconds_by_round(work, 3, CPU)
-    assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3}
-    assert "".join(called) == "ab" + "ab" + "ba" + "ab"
 
 
 def test_above_plain_up_to_only_the_fastest_rows_remain(monkeypatch):

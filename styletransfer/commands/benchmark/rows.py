@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from styletransfer.commands.compare.evaluations import evaluate_once
 from styletransfer.config import BenchmarkConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.modes import LOSS_MODES, get_loss_mode
+from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.tiled import TiledObjective, smallest_tile
 from styletransfer.objective.whole import Objective, loss_layers
 from styletransfer.optimize.job import load_pictures
@@ -150,23 +150,15 @@ def evaluation(
     dtype = torch.float64 if network.dtype == torch.float64 else torch.float32
     content, style = content.to(dtype), style.to(dtype)
     image, mode = middle(content, style), get_loss_mode(candidate.mode)
+    settings = (network, mode, config.objective, content, style)
     if candidate.tile is None:
-        whole = Objective(network, mode, config.objective, content, style)
-        return functools.partial(evaluate_once, whole, image)
-    tiled = TiledObjective(network, mode, config.objective, content, style, candidate.tile)
-    return functools.partial(_evaluate_tiled, tiled, image)
+        return functools.partial(gradient_at, Objective(*settings), image)
+    return functools.partial(gradient_at, TiledObjective(*settings, candidate.tile), image)
 
 
 def middle(content: Tensor, style: Tensor) -> Tensor:
     """Return the mean of two squares: a picture at which no loss is 0."""
     return (content + style) / 2
-
-
-def _evaluate_tiled(objective: TiledObjective, image: Tensor) -> Tensor:
-    leaf = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
-    objective.evaluate(leaf)
-    assert leaf.grad is not None
-    return leaf.grad
 
 
 def _square(image: Tensor, size: int) -> Tensor:

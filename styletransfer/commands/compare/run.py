@@ -11,7 +11,6 @@ from torch import Tensor
 from styletransfer.commands.compare.chart import draw
 from styletransfer.commands.compare.evaluations import (
     backward_calls,
-    evaluate_once,
     fake_backward_entries,
     gradient_errors,
     objective_at,
@@ -21,6 +20,7 @@ from styletransfer.commands.compare.report import Comparison, Entries, Findings,
 from styletransfer.config import CompareConfig
 from styletransfer.errors import UserError
 from styletransfer.modes import LOSS_MODES, LossMode
+from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.whole import Losses
 from styletransfer.optimize.callbacks import ProgressBar
 from styletransfer.optimize.job import Job, prepare
@@ -30,6 +30,9 @@ from styletransfer.system.files import atomic, check_folder
 from styletransfer.system.measure import describe_machine, median_seconds, peak_memory
 
 logger = logging.getLogger(__name__)
+
+# Each is a picture that is kept, and three gradients in float64.
+MOST_POINTS = 1000
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,10 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     """
     if config.rounds < 1:
         raise UserError(f"rounds={config.rounds} must be 1 or more")
-    if config.points < 2:
-        raise UserError(f"points={config.points} must be 2 or more: the start and the end")
+    if not 2 <= config.points <= MOST_POINTS:
+        raise UserError(
+            f"points={config.points} must be 2 (the start and the end) to {MOST_POINTS}"
+        )
     job = prepare(config)
     check_folder(folder / "comparison.json")
 
@@ -73,24 +78,7 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
         logger.info("optimising under %s", name)
         runs[name] = run(job, mode, config.points)
         images.write(folder / f"{name}.png", runs[name].picture, job.alpha)
-    modes, entries = measure(config, job, runs)
-    done = runs[config.loss_mode.name]
-    comparison = Comparison(
-        reference=config.loss_mode.name,
-        modes=modes,
-        fake_backward_entries=entries,
-        job={
-            "width": done.picture.shape[3],
-            "height": done.picture.shape[2],
-            "features": config.features.name,
-            "optimizer": config.optimizer.name,
-            "steps": config.steps,
-            "scales": done.scales,
-            "gradient_points": len(done.points),
-            "timing_rounds": config.rounds,
-        },
-        machine=describe_machine(next(job.extractor.parameters()).device, job.extractor.dtype),
-    )
+    comparison = described(config, job, runs)
     overview = draw(comparison, {name: each.picture for name, each in runs.items()})
     for path in (str(folder / "comparison.png"), config.output):
         if path is not None:
@@ -145,6 +133,28 @@ def run(job: Job, mode: LossMode, points: int) -> Run:
     )
 
 
+def described(config: CompareConfig, job: Job, runs: Mapping[str, Run]) -> Comparison:
+    """Return the measured runs with what they depend on."""
+    modes, entries = measure(config, job, runs)
+    reference = runs[config.loss_mode.name]
+    return Comparison(
+        reference=config.loss_mode.name,
+        modes=modes,
+        fake_backward_entries=entries,
+        job={
+            "width": reference.picture.shape[3],
+            "height": reference.picture.shape[2],
+            "features": config.features.name,
+            "optimizer": config.optimizer.name,
+            "steps": config.steps,
+            "scales": reference.scales,
+            "gradient_points": len(reference.points),
+            "timing_rounds": config.rounds,
+        },
+        machine=describe_machine(next(job.extractor.parameters()).device, job.extractor.dtype),
+    )
+
+
 def measure(
     config: CompareConfig, job: Job, runs: Mapping[str, Run]
 ) -> tuple[dict[str, Findings], Entries]:
@@ -157,7 +167,7 @@ def measure(
     logger.info("measuring time and memory of an evaluation")
     image = picture_for(job, reference.picture)
     objectives = {name: objective_at(job, mode, config.size) for name, mode in LOSS_MODES.items()}
-    work = {name: partial(evaluate_once, each, image) for name, each in objectives.items()}
+    work = {name: partial(gradient_at, each, image) for name, each in objectives.items()}
     seconds = median_seconds(work, config.rounds, image.device)
     findings = {
         name: Findings(
