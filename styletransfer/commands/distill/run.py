@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 from tqdm import tqdm
 
+from styletransfer.commands.distill.check import check, check_teacher
 from styletransfer.commands.distill.trainer import Distillation
 from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
@@ -30,8 +31,8 @@ def distill(config: DistillConfig, folder: Path) -> Path:
     Ctrl-C the last checkpoint stands.
 
     Raises:
-        UserError: settings out of range, a teacher or pictures that cannot be had, or a
-            checkpoint that is damaged or of another recipe.
+        UserError: settings out of range, a teacher or pictures that cannot be had, a checkpoint
+            that is damaged or of another recipe, or a training that left the finite numbers.
     """
     check(config)
     device = choose_device(config.device)
@@ -39,6 +40,7 @@ def distill(config: DistillConfig, folder: Path) -> Path:
     checkpoint = folder / "checkpoint.pt"
     state = read_checkpoint(checkpoint) if checkpoint.exists() else None
     teacher = build_features(config.teacher)
+    check_teacher(config.widths, teacher)
     folder.mkdir(parents=True, exist_ok=True)
     run = Distillation(teacher, photos, config, device, state)
     if state is not None:
@@ -66,26 +68,6 @@ def distill(config: DistillConfig, folder: Path) -> Path:
             return student
     save(run, checkpoint, student)
     return student
-
-
-def check(config: DistillConfig) -> None:
-    """Check the numbers of a recipe.
-
-    Raises:
-        UserError: naming the key, its value and what it may be.
-    """
-    for key in ("steps", "batch", "crop", "pool", "fit_batches", "checkpoint_every"):
-        if getattr(config, key) < 1:
-            raise UserError(f"{key}={getattr(config, key)} must be 1 or more")
-    if config.crop % 16:
-        raise UserError(f"crop={config.crop} must be a multiple of 16")
-    for key in ("on_policy", "photo_share"):
-        if not 0 <= getattr(config, key) <= 1:
-            raise UserError(f"{key}={getattr(config, key)} must be between 0 and 1")
-    if round(config.batch * config.on_policy) > config.pool:
-        raise UserError(f"pool={config.pool} must hold the on-policy share of a batch; raise it")
-    if not 0 < config.learning_rate < float("inf"):
-        raise UserError(f"learning_rate={config.learning_rate} must be above 0")
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
