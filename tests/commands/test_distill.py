@@ -20,8 +20,7 @@ from styletransfer.commands.distill.trainer import Distillation, schedule
 from styletransfer.config import DistillConfig, FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, vgg
-from styletransfer.pictures import images
-from styletransfer.pictures.crops import Crops, load_photos
+from styletransfer.pictures.crops import Crops
 
 CPU = torch.device("cpu")
 TINY = DistillConfig(
@@ -235,29 +234,6 @@ def test_bad_settings_are_named(tmp_path: Path, key: str, value: object, message
         distill(replace(TINY, **{key: value}), tmp_path / "run")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
-
-
-def test_broken_pictures_are_skipped_and_counted(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    images.write(tmp_path / "good.png", pictures(1))
-    (tmp_path / "bad.png").write_text("no picture")
-    assert len(load_photos(tmp_path)) == 1
-    assert "skipped 1 unreadable" in caplog.text
-
-
-def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no readable picture"):
-        load_photos(tmp_path)
-
-
-def test_crops_come_from_photos_at_the_given_share() -> None:
-    photo = torch.ones(3, 20, 30)
-    photo[0] = 0.25
-    generator = torch.Generator().manual_seed(0)
-    crops = Crops([photo], 1.0, 16)(5, generator)
-    assert crops.shape == (5, 3, 16, 16)
-    torch.testing.assert_close(crops.mean((0, 2, 3)), torch.tensor([0.25, 1.0, 1.0]))
 
 
 def test_the_replay_buffer_optimises_its_pictures_under_the_student() -> None:
