@@ -36,7 +36,7 @@ MOST_POINTS = 1000
 
 
 @dataclass(frozen=True)
-class Run:
+class Optimization:
     """One finished optimisation.
 
     Attributes:
@@ -73,10 +73,10 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     job = prepare(config)
     check_folder(folder / "comparison.json")
 
-    runs: dict[str, Run] = {}
+    runs: dict[str, Optimization] = {}
     for name, mode in LOSS_MODES.items():
         logger.info("optimising under %s", name)
-        runs[name] = run(job, mode, config.points)
+        runs[name] = optimize(job, mode, config.points)
         images.write(folder / f"{name}.png", runs[name].picture, job.alpha)
     comparison = described(config, job, runs)
     overview = draw(comparison, {name: each.picture for name, each in runs.items()})
@@ -90,7 +90,7 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     return comparison
 
 
-def run(job: Job, mode: LossMode, points: int) -> Run:
+def optimize(job: Job, mode: LossMode, points: int) -> Optimization:
     """Stylise under `mode` and keep every loss, and `points` pictures spread over the steps.
 
     Raises:
@@ -124,7 +124,7 @@ def run(job: Job, mode: LossMode, points: int) -> Run:
         raise KeyboardInterrupt
     if result.problem is not None:
         raise UserError(f"under {mode.name}, {result.problem}")
-    return Run(
+    return Optimization(
         picture=result.image,
         final_loss=result.losses["total"],
         losses=[each.as_floats()["total"] for each in losses],
@@ -133,7 +133,7 @@ def run(job: Job, mode: LossMode, points: int) -> Run:
     )
 
 
-def described(config: CompareConfig, job: Job, runs: Mapping[str, Run]) -> Comparison:
+def described(config: CompareConfig, job: Job, runs: Mapping[str, Optimization]) -> Comparison:
     """Return the measured runs with what they depend on."""
     modes, entries = measure(config, job, runs)
     reference = runs[config.loss_mode.name]
@@ -156,7 +156,7 @@ def described(config: CompareConfig, job: Job, runs: Mapping[str, Run]) -> Compa
 
 
 def measure(
-    config: CompareConfig, job: Job, runs: Mapping[str, Run]
+    config: CompareConfig, job: Job, runs: Mapping[str, Optimization]
 ) -> tuple[dict[str, Findings], Entries]:
     """Measure evaluations at the reference's pastiche, and gradients along the reference's path."""
     reference = runs[config.loss_mode.name]
