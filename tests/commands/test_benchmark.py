@@ -16,8 +16,12 @@ from omegaconf import OmegaConf
 
 from styletransfer.cli import register_schemas
 from styletransfer.commands.benchmark.default_job import measure_default_job
-from styletransfer.commands.benchmark.quality import measure_quality
-from styletransfer.commands.benchmark.reference import make_reference, torchvision_state
+from styletransfer.commands.benchmark.quality import PlainRun, measure_quality
+from styletransfer.commands.benchmark.reference import (
+    SCALE,
+    make_reference,
+    torchvision_state,
+)
 from styletransfer.commands.benchmark.report import as_json, markdown, rows_table, sentences
 from styletransfer.commands.benchmark.results import Quality, Row, Spread, growth, tiles_per_pixel
 from styletransfer.commands.benchmark.rows import Candidate, candidates, tile_at
@@ -272,6 +276,41 @@ def test_a_plain_loop_that_is_never_finite_is_no_measure(tiny):
         measure_quality(config, Diverged)
 
 
+class Scripted(plain.PlainLoop):
+    """A plain loop that says what it is told: losses, and then objectives, in their order."""
+
+    losses, objectives = (3.0, 1.0, math.nan, 2.0), (5.0, 1.0, 4.0, 0.5, 0.25)
+
+    def run(self, evaluations):
+        self.told = iter(self.objectives)
+        return [SCALE * loss for loss in self.losses]
+
+    def objective(self, image):
+        return torch.tensor(SCALE * next(self.told), dtype=torch.float64)
+
+
+def test_the_target_is_plains_best_and_the_first_picture_to_meet_it_counts(tiny):
+    """At steps 5 and 10, and at the end; the second is good enough."""
+    quality = measure_quality(composed(*tiny, "quality_size=32", "steps=11"), Scripted)
+    assert (quality.target, quality.plain_best_evaluation) == (1.0, 2)
+    assert quality.job_evaluations == 10
+    assert (quality.plain_final, quality.job_final) == (4.0, 0.5)
+    assert quality.float32_final in (None, 0.25)
+    assert quality.ratio == quality.seconds / quality.plain_seconds
+    assert quality.seconds < quality.job_total_seconds
+
+
+def test_a_target_that_is_never_met(tiny, monkeypatch):
+    monkeypatch.setattr(Scripted, "objectives", (2.0,) * 6)
+    quality = measure_quality(composed(*tiny, "quality_size=32", "steps=11"), Scripted)
+    assert (quality.ratio, quality.seconds, quality.job_evaluations) == (None, None, 11)
+
+
+def test_plains_time_is_that_until_its_best_evaluation():
+    run = PlainRun(None, [3.0, 1.0, 2.0], seconds=6.0, target=1.0, best=2)
+    assert run.seconds_until_best == 4.0
+
+
 # The default job.
 
 
@@ -299,6 +338,8 @@ def test_the_default_job_is_a_process_of_its_own_warmed_up_once(tmp_path):
     seconds = measure_default_job(BenchmarkConfig(rounds=2, device="cpu"), train)
     assert 0 < seconds.lower <= seconds.median <= seconds.upper
     assert calls.read_text().splitlines() == ["3 device=cpu"] * 3
+    once = measure_default_job(BenchmarkConfig(rounds=1, device="cpu"), train)
+    assert once.lower == once.upper  # the first run is not among the timed
 
 
 def test_a_default_job_that_fails_says_why(tmp_path):

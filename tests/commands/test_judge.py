@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 
 from styletransfer.commands.judge.command import main
@@ -18,7 +19,7 @@ from styletransfer.commands.judge.run import contact_sheet, judge
 from styletransfer.commands.judge.verdict import NETWORKS, Verdict, errors_under, gap_closed
 from styletransfer.config import FeaturesConfig, JudgeConfig, ObjectiveConfig, PairConfig
 from styletransfer.errors import UserError
-from styletransfer.features import build_features
+from styletransfer.features import build_features, vgg
 from styletransfer.functions import gram_matrix
 from styletransfer.modes import LOSS_MODES, Term
 from styletransfer.pictures import images
@@ -194,6 +195,36 @@ def test_a_missing_picture_is_found_before_anything_is_painted(
     with pytest.raises(UserError, match=r"nowhere\.jpg"):
         judge(replace(config, pairs=pairs), tmp_path / "run", print)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_picture_too_small_is_found_before_anything_is_painted(
+    config: JudgeConfig, tmp_path: Path
+) -> None:
+    images.write(tmp_path / "thin.png", torch.rand(1, 3, 8, 40))
+    pairs = [*config.pairs, replace(config.pairs[0], content=str(tmp_path / "thin.png"))]
+    with pytest.raises(UserError, match=r"thin\.png comes down to 40 x 8 pixels, too small"):
+        judge(replace(config, pairs=pairs), tmp_path / "run", print)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_seed_is_of_the_random_network_alone(config: JudgeConfig, tmp_path: Path) -> None:
+    network = build_features(RANDOM, seed=5)
+    state = {
+        f"{key}.{kind}": getattr(network.layers[name], kind)
+        for name, key in vgg.state_keys(vgg.WIDTHS["vgg19"]).items()
+        for kind in ("weight", "bias")
+    }
+    save_file(state, tmp_path / "vgg19.safetensors")
+    known = replace(RANDOM, weights=str(tmp_path / "vgg19.safetensors"))
+    config = replace(config, vgg19=known, bundled=replace(known, padding="replicate"))
+    first, second = (
+        judge(replace(config, seed=seed), tmp_path / str(seed), print)["content x style"]
+        for seed in (0, 1)
+    )
+    assert (
+        first["vgg19"] == second["vgg19"] == replace(first["bundled"], image=first["vgg19"].image)
+    )
+    assert first["random"] != second["random"]
 
 
 def test_one_picture_twice_is_no_pair(config: JudgeConfig, tmp_path: Path) -> None:
