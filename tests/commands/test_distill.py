@@ -14,7 +14,7 @@ from torch import nn
 
 from styletransfer.commands.distill import run as run_module
 from styletransfer.commands.distill.inherit import balance, choose_channels, inherit
-from styletransfer.commands.distill.replay_buffer import ReplayBuffer
+from styletransfer.commands.distill.replay_buffer import ReplayBuffer, gram
 from styletransfer.commands.distill.run import distill
 from styletransfer.commands.distill.trainer import Distillation, schedule
 from styletransfer.config import DistillConfig, FeaturesConfig
@@ -85,6 +85,7 @@ def test_training_lowers_the_held_out_loss() -> None:
     before = run.held_out(2)
     for _ in range(config.steps):
         run.advance()
+    assert run.optimizer.param_groups[0]["lr"] == 0
     after = run.held_out(2)
     assert after["features"] < before["features"]
     assert after["gram"] < before["gram"]
@@ -164,6 +165,18 @@ def test_the_state_holds_all_that_the_rest_of_a_run_depends_on() -> None:
     assert all(torch.equal(ours[key], theirs[key]) for key in theirs)
 
 
+@pytest.mark.parametrize("key", ["gram_weight", "inner_weight"])
+def test_each_loss_has_its_weight(key: str) -> None:
+    found = []
+    for weight in (0.0, 5.0):
+        run = Distillation(
+            build_features(TINY.teacher), [], replace(TINY, **{key: weight}, seed=2**63 - 1), CPU
+        )
+        run.advance()
+        found.append(run.weights())
+    assert any(not torch.equal(found[0][name], found[1][name]) for name in found[0])
+
+
 @pytest.mark.parametrize("steps", [1, 9, 40, 600])
 def test_the_learning_rate_rises_and_falls_to_zero(steps: int) -> None:
     optimizer = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=0.3)
@@ -234,6 +247,35 @@ def test_bad_settings_are_named(tmp_path: Path, key: str, value: object, message
         distill(replace(TINY, **{key: value}), tmp_path / "run")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_the_replay_buffer_makes_adams_steps() -> None:
+    """Two steps of torch's own, from the same picture on the same loss."""
+    student, make = build_features(TINY.teacher), Crops([], 0.0, 32)
+    buffer = ReplayBuffer.start(1, make, torch.Generator().manual_seed(1), CPU)
+    buffer.weight.fill_(1.0)  # content and style both count
+    image = buffer.image.clone().requires_grad_()
+    layers = ["relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1"]
+    targets, content = student(buffer.style, layers), student(buffer.content, ["relu4_2"])
+
+    def relative(ours: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+        return (ours - theirs).square().sum() / theirs.square().sum()
+
+    adam = torch.optim.Adam([image], lr=buffer.rate.item(), betas=(0.9, 0.99), eps=1e-12)
+    for _ in range(2):
+        features = student(image, [*layers, "relu4_2"])
+        loss = buffer.weight[0] * relative(features["relu4_2"], content["relu4_2"])
+        for layer in layers:
+            loss = loss + relative(gram(features[layer]), gram(targets[layer])) / len(layers)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        with torch.no_grad():
+            image.clamp_(0, 1)
+    after = buffer.advance(student, [0], make, torch.Generator().manual_seed(2))
+    assert buffer.age.tolist() == [2]
+    assert (after - buffer.content).abs().mean() > 0.01
+    assert (after - image).abs().mean() < 1e-4
 
 
 def test_the_replay_buffer_optimises_its_pictures_under_the_student() -> None:
