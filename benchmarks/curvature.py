@@ -17,8 +17,8 @@ from rich.table import Table
 from torch import Tensor, fft
 
 from styletransfer.cli.hydrated import hydrated
-from styletransfer.commands.compare.evaluations import evaluate_once
 from styletransfer.config import TrainConfig
+from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.job import prepare
 from styletransfer.optimize.preconditioner import frequencies
@@ -42,8 +42,8 @@ def band(noise: Tensor, low: float, high: float) -> Tensor:
 
 def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
     """Return the second difference of the objective, times the image's values, along `shift`."""
-    ahead = evaluate_once(objective, image + REACH * shift)
-    behind = evaluate_once(objective, image - REACH * shift)
+    ahead = gradient_at(objective, image + REACH * shift)
+    behind = gradient_at(objective, image - REACH * shift)
     return float(((ahead - behind) * shift).sum()) * image.numel() / (2 * REACH)
 
 

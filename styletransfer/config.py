@@ -169,13 +169,14 @@ class DistillConfig:
     crop: int = 128
     """Side of a training picture in pixels; a multiple of 16."""
     on_policy: float = 0.4
-    """Share of a batch that optimisation under the student itself has produced."""
-    pool: int = 48
+    """Share of a batch that optimisation under the student itself has produced; below 1."""
+    replay_buffer: int = 48
     """Pictures under such optimisation."""
     photo_share: float = 0.4
     """Share of the other pictures that is cropped from real ones, where there are any."""
     learning_rate: float = 1.2e-4
-    """Adam's, at its peak. 4e-4 undid in 100 steps what the layer-by-layer fit had reached."""
+    """Adam's, at its peak; at most 1. 4e-4 undid in 100 steps what the layer-by-layer fit had
+    reached."""
     gram_weight: float = 0.5
     """Weight of the relative error of Gram matrices beside that of activations."""
     inner_weight: float = 0.2
@@ -201,7 +202,8 @@ class CompareConfig(StyleTransferConfig):
     rounds: int = 5
     """Timed evaluations of each loss mode."""
     points: int = 4
-    """Pictures along the reference's path, from start to end, at which gradients are compared."""
+    """Pictures along the reference's path, from start to end, at which gradients are compared; 2 to
+    1000."""
 
 
 @dataclass

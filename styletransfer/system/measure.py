@@ -42,18 +42,23 @@ def seconds_by_round(
     for first in range(rounds):
         shift = first % len(names)
         for name in names[shift:] + names[:shift]:
-            _drain(device)
-            began = time.perf_counter()
+            began = now(device)
             work[name]()
-            _drain(device)
-            seconds[name].append(time.perf_counter() - began)
+            seconds[name].append(now(device) - began)
     return seconds
+
+
+def now(device: torch.device) -> float:
+    """Return seconds on a clock that runs evenly, once the device has done what it was asked."""
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+    return time.perf_counter()
 
 
 def peak_memory(work: Work, device: torch.device) -> int:
     """Return how many bytes of tensors one call needs at its peak, above what is held before it.
 
-    On CUDA these are the statistics of torch's caching allocator. On the CPU the profiler logs
+    On an accelerator these are the statistics of torch's allocator. On the CPU the profiler logs
     every allocation and release of torch's CPU allocator, and the peak of their running sum is
     returned: not an estimate from tensor shapes, and, unlike the resident set of the process, the
     same number every time, free of what the C library keeps or other threads do. Neither sees
@@ -65,13 +70,13 @@ def peak_memory(work: Work, device: torch.device) -> int:
         device: where the work runs.
     """
     work()
-    if device.type == "cuda":
-        _drain(device)
-        torch.cuda.reset_peak_memory_stats(device)
-        before = torch.cuda.memory_allocated(device)
+    if device.type != "cpu":
+        torch.accelerator.synchronize(device)
+        torch.accelerator.reset_peak_memory_stats(device)
+        before: int = torch.accelerator.memory_allocated(device)
         work()
-        _drain(device)
-        return torch.cuda.max_memory_allocated(device) - before
+        torch.accelerator.synchronize(device)
+        return torch.accelerator.max_memory_allocated(device) - before
     # Kineto, below the profiler, would report its own progress on standard error.
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")
     with profile(profile_memory=True) as recorded:
@@ -112,9 +117,9 @@ def counted(*places: tuple[Any, str]) -> Iterator[Calls]:
 
 def describe_machine(device: torch.device, dtype: torch.dtype) -> dict[str, str | int]:
     """Return what a measurement depends on, in general terms: processor, versions, precision."""
-    cuda = device.type == "cuda"
+    named = getattr(torch.get_device_module(device), "get_device_name", None)
     return {
-        "device": torch.cuda.get_device_name(device) if cuda else "cpu",
+        "device": device.type if named is None else named(device),
         "processor": platform.machine(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "cores": os.cpu_count() or 1,
@@ -131,8 +136,3 @@ def _counting(function: Callable[..., Any], calls: Calls) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     return counting
-
-
-def _drain(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

@@ -4,14 +4,10 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import torch
 
 from styletransfer.system.heap import return_freed_memory
-
-try:
-    import resource
-except ImportError:  # Windows has no limits of this kind
-    resource = None  # type: ignore[assignment]
 
 # A limit of control groups, the memory used up, and what of that the kernel would give back,
 # in version 2 and in version 1 (kernel.org, admin-guide/cgroup-v2 and cgroup-v1/memory).
@@ -32,18 +28,24 @@ SHORTAGE = (
 
 
 def free_bytes(device: torch.device) -> float:
-    """Return how many bytes more this process can have on `device`; infinity if nothing is known.
+    """Return how many bytes more this process can have on `device`.
 
     On the CPU that is the least of what the machine has available, what every control group around
-    the process leaves, and what `ulimit -v` leaves.
+    the process leaves, and what `ulimit -v` leaves; so it is on an accelerator that shares the
+    machine's memory and keeps no count of its own.
     """
-    if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-        # What torch's allocator holds in reserve is free as well.
-        reserve = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return float(free + reserve)
+    if device.type != "cpu":
+        try:
+            free, _ = torch.accelerator.get_memory_info(device)
+        except (NotImplementedError, RuntimeError):  # torch cannot tell, as on MPS
+            pass
+        else:
+            # What torch's allocator holds in reserve is free as well.
+            held = torch.accelerator.memory_reserved(device)
+            return float(free + held - torch.accelerator.memory_allocated(device))
     return_freed_memory()  # what lies idle in the heap would look taken
-    return max(0.0, min(_available(), *_left_by_groups(), _left_by_ulimit()))
+    available = float(psutil.virtual_memory().available)
+    return max(0.0, min(available, *left_by_groups(), _left_by_ulimit()))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -60,12 +62,12 @@ def readable(count: float) -> str:
     return f"{mebibytes:.0f} MiB" if mebibytes < 1000 else f"{mebibytes / 1024:.1f} GiB"
 
 
-def _available(root: Path = Path("/")) -> float:
-    return _field(root / "proc/meminfo", "MemAvailable:") * 1024
+def left_by_groups(root: Path = Path("/")) -> Iterator[float]:
+    """Yield what each control group that holds this process leaves, its ancestors included.
 
-
-def _left_by_groups(root: Path = Path("/")) -> Iterator[float]:
-    """Yield what each control group that holds this process leaves, its ancestors included."""
+    Args:
+        root: of the file system that has the kernel's `proc` and `sys`.
+    """
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -86,13 +88,12 @@ def _left_by_groups(root: Path = Path("/")) -> Iterator[float]:
                 break
 
 
-def _left_by_ulimit(root: Path = Path("/")) -> float:
-    if resource is None:
+def _left_by_ulimit() -> float:
+    if not hasattr(psutil, "RLIMIT_AS"):  # Linux and FreeBSD have this limit
         return math.inf
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY:
-        return math.inf
-    return limit - _field(root / "proc/self/status", "VmSize:", unknown=0) * 1024
+    process = psutil.Process()
+    limit, _ = process.rlimit(psutil.RLIMIT_AS)
+    return math.inf if limit == psutil.RLIM_INFINITY else limit - process.memory_info().vms
 
 
 def _number(path: Path, unknown: float = math.inf) -> float:

@@ -14,21 +14,15 @@ from helpers import MODES, ROOT, layers, picture, relative_error, tiny_network
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from styletransfer.commands.benchmark import default_job
-from styletransfer.commands.benchmark import rows as rows_module
-from styletransfer.commands.benchmark import run as module
-from styletransfer.commands.benchmark.reference import make_reference, torchvision_state
-from styletransfer.commands.benchmark.report import (
-    Quality,
-    Row,
-    Spread,
-    as_json,
-    growth,
-    markdown,
-    sentences,
-    table,
-    tiles_per_pixel,
+from styletransfer.commands.benchmark.default_job import measure_default_job
+from styletransfer.commands.benchmark.quality import PlainRun, measure_quality
+from styletransfer.commands.benchmark.reference import (
+    SCALE,
+    make_reference,
+    torchvision_state,
 )
+from styletransfer.commands.benchmark.report import as_json, markdown, rows_table, sentences
+from styletransfer.commands.benchmark.results import Quality, Row, Spread, growth, tiles_per_pixel
 from styletransfer.commands.benchmark.rows import Candidate, candidates, tile_at
 from styletransfer.commands.benchmark.run import benchmark
 from styletransfer.config import BenchmarkConfig, FeaturesConfig, ObjectiveConfig
@@ -38,9 +32,7 @@ from styletransfer.modes import get_loss_mode
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures import images
 from styletransfer.settings import register_schemas
-from styletransfer.system.measure import seconds_by_round
 
-CPU = torch.device("cpu")
 TINY = (
     "objective.content_layers=[relu2_1]",
     "objective.style_layers=[relu1_1,relu2_1]",
@@ -216,7 +208,7 @@ def test_plain_comes_first_and_every_mode_precision_and_tiling_follows(done):
 
 def test_the_markdown_file_holds_the_table_and_every_sentence(done):
     text = (done[1] / "benchmark.md").read_text()
-    assert table(done[0]) in text
+    assert rows_table(done[0]) in text
     assert all(sentence in text for sentence in sentences(done[0]))
 
 
@@ -246,7 +238,7 @@ def test_sentences_follow_from_the_numbers(done):
     timed = replace(found, default_job=Spread(13.0, 12.0, 14.0))
     assert any("takes 13 (12 to 14) s" in line for line in sentences(timed))
     emulated = replace(found.rows[0], native=False)
-    assert "plain (emulated)" in table(replace(found, rows=[emulated]))
+    assert "plain (emulated)" in rows_table(replace(found, rows=[emulated]))
     assert any("emulated" in line for line in sentences(replace(found, rows=[emulated])))
     assert any("emulated" in line for line in markdown(replace(found, rows=[emulated])).split("\n"))
 
@@ -256,46 +248,107 @@ def test_json_refuses_what_it_cannot_hold(done):
         as_json(replace(done[0], growth={"plain": math.nan}))
 
 
-def test_an_interrupted_quality_leaves_the_rows(tiny, tmp_path, monkeypatch):
-    def interrupted(*_):
+class Interrupted(plain.PlainLoop):
+    """A plain loop whose optimisation is stopped by Ctrl-C."""
+
+    def run(self, evaluations):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "measure_quality", interrupted)
-    settings = ("sizes=[32]", "precisions=[float32]", "quality=true")
+
+class Diverged(plain.PlainLoop):
+    """A plain loop whose objective is never finite."""
+
+    def run(self, evaluations):
+        return [math.nan, math.inf]
+
+
+def test_an_interrupted_quality_leaves_the_rows(tiny, tmp_path):
+    settings = ("sizes=[32]", "precisions=[float32]", "quality=true", "quality_size=32")
     with pytest.raises(KeyboardInterrupt):
-        benchmark(composed(*tiny, *settings), tmp_path, plain.PlainLoop)
+        benchmark(composed(*tiny, *settings), tmp_path, Interrupted)
     assert {path.name for path in tmp_path.iterdir()} == FILES
     assert json.loads((tmp_path / "benchmark.json").read_text())["quality"] is None
 
 
-def test_the_default_job_is_measured_when_asked_for(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "measure_default_job", lambda _: Spread(2.0, 1.0, 3.0))
+def test_a_plain_loop_that_is_never_finite_is_no_measure(tiny):
+    config = composed(*tiny, "quality_size=32", "steps=1")
+    with pytest.raises(UserError, match="never finite"):
+        measure_quality(config, Diverged)
+
+
+class Scripted(plain.PlainLoop):
+    """A plain loop that says what it is told: losses, and then objectives, in their order."""
+
+    losses, objectives = (3.0, 1.0, math.nan, 2.0), (5.0, 1.0, 4.0, 0.5, 0.25)
+
+    def run(self, evaluations):
+        self.told = iter(self.objectives)
+        return [SCALE * loss for loss in self.losses]
+
+    def objective(self, image):
+        return torch.tensor(SCALE * next(self.told), dtype=torch.float64)
+
+
+def test_the_target_is_plains_best_and_the_first_picture_to_meet_it_counts(tiny):
+    """At steps 5 and 10, and at the end; the second is good enough."""
+    quality = measure_quality(composed(*tiny, "quality_size=32", "steps=11"), Scripted)
+    assert (quality.target, quality.plain_best_evaluation) == (1.0, 2)
+    assert quality.job_evaluations == 10
+    assert (quality.plain_final, quality.job_final) == (4.0, 0.5)
+    assert quality.float32_final in (None, 0.25)
+    assert quality.ratio == quality.seconds / quality.plain_seconds
+    assert quality.seconds < quality.job_total_seconds
+
+
+def test_a_target_that_is_never_met(tiny, monkeypatch):
+    monkeypatch.setattr(Scripted, "objectives", (2.0,) * 6)
+    quality = measure_quality(composed(*tiny, "quality_size=32", "steps=11"), Scripted)
+    assert (quality.ratio, quality.seconds, quality.job_evaluations) == (None, None, 11)
+
+
+def test_plains_time_is_that_until_its_best_evaluation():
+    run = PlainRun(None, [3.0, 1.0, 2.0], seconds=6.0, target=1.0, best=2)
+    assert run.seconds_until_best == 4.0
+
+
+# The default job.
+
+
+def process(folder, source):
+    """The command line of a process in place of the default job's."""
+    script = folder / "job.py"
+    script.write_text(source)
+    return sys.executable, str(script)
+
+
+def test_the_default_job_is_measured_when_asked_for(tiny, tmp_path):
     settings = ("sizes=[32]", "precisions=[float32]", "default_job=true")
-    benchmark(composed(*tiny, *settings), tmp_path, plain.PlainLoop)
-    found = json.loads((tmp_path / "benchmark.json").read_text())
-    assert found["default_job"] == {"median": 2.0, "lower": 1.0, "upper": 3.0}
+    train = process(tmp_path, "")
+    benchmark(composed(*tiny, *settings), tmp_path / "run", plain.PlainLoop, train)
+    found = json.loads((tmp_path / "run" / "benchmark.json").read_text())
+    assert set(found["default_job"]) == SPREAD
+    assert "start of the process included" in (tmp_path / "run" / "benchmark.md").read_text()
+
+
+def test_the_default_job_is_a_process_of_its_own_warmed_up_once(tmp_path):
+    calls = tmp_path / "calls"
+    train = process(
+        tmp_path, f"import sys\nprint(len(sys.argv), sys.argv[1], file=open({str(calls)!r}, 'a'))\n"
+    )
+    seconds = measure_default_job(BenchmarkConfig(rounds=2, device="cpu"), train)
+    assert 0 < seconds.lower <= seconds.median <= seconds.upper
+    assert calls.read_text().splitlines() == ["3 device=cpu"] * 3
+    once = measure_default_job(BenchmarkConfig(rounds=1, device="cpu"), train)
+    assert once.lower == once.upper  # the first run is not among the timed
+
+
+def test_a_default_job_that_fails_says_why(tmp_path):
+    train = process(tmp_path, "import sys\nsys.exit('error: no picture')\n")
+    with pytest.raises(UserError, match="failed: error: no picture"):
+        measure_default_job(BenchmarkConfig(rounds=1, device="cpu"), train)
 
 
 # Its parts.
-
-
-def test_the_default_job_is_a_process_of_its_own_warmed_up_once(tmp_path, monkeypatch):
-    calls, script = tmp_path / "calls", tmp_path / "train.py"
-    script.write_text(
-        f"import sys\nprint(len(sys.argv), sys.argv[1], file=open({str(calls)!r}, 'a'))\n"
-    )
-    monkeypatch.setattr(default_job, "TRAIN", script)
-    seconds = default_job.measure_default_job(BenchmarkConfig(rounds=2, device="cpu"))
-    assert 0 < seconds.lower <= seconds.median <= seconds.upper
-    assert calls.read_text().splitlines() == ["3 device=cpu"] * 3
-
-
-def test_a_default_job_that_fails_says_why(tmp_path, monkeypatch):
-    script = tmp_path / "train.py"
-    script.write_text("import sys\nsys.exit('error: no picture')\n")
-    monkeypatch.setattr(default_job, "TRAIN", script)
-    with pytest.raises(UserError, match="failed: error: no picture"):
-        default_job.measure_default_job(BenchmarkConfig(rounds=1, device="cpu"))
 
 
 def row(name, size, seconds, tile=None):
@@ -318,28 +371,18 @@ def test_spread_by_hand():
     assert Spread.of([2.0]) == Spread(2.0, 2.0, 2.0)
 
 
-def test_seconds_by_round_has_one_time_per_round():
-    called = []
-    work = {name: lambda name=name: called.append(name) for name in "ab"}
-    seconds = seconds_by_round(work, 3, CPU)
-    assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3}
-    assert "".join(called) == "ab" + "ab" + "ba" + "ab"
-
-
-def test_above_plain_up_to_only_the_fastest_rows_remain(monkeypatch):
+def test_above_plain_up_to_only_the_fastest_rows_remain():
     config = BenchmarkConfig(objective=layers(), plain_up_to=32)
     network = tiny_network()
-    monkeypatch.setattr(rows_module, "choose_precision", lambda *_: torch.bfloat16)
-    found, skipped = candidates(config, network, 64, CPU)
+    found, skipped = candidates(config, network, 64, torch.bfloat16, math.inf)
     mode = "autograd_function"
     assert found == [Candidate(mode, "bfloat16"), Candidate(mode, "bfloat16", 32)]
     assert "plain_up_to=32" in skipped[0]
-    monkeypatch.setattr(rows_module, "free_bytes", lambda _: 1e6)
-    found, skipped = candidates(config, network, 64, CPU)
+    found, skipped = candidates(config, network, 64, torch.bfloat16, 1e6)
     assert found == [Candidate(mode, "bfloat16", 32)]
     assert "would need" in skipped[1]
     config.precisions = ["float32"]
-    found, _ = candidates(config, network, 64, CPU)
+    found, _ = candidates(config, network, 64, torch.bfloat16, math.inf)
     assert {each.precision for each in found} == {"float32"}
 
 
@@ -351,7 +394,7 @@ def test_tiles_are_half_the_picture_up_to_a_bound():
 
 def test_a_tile_as_large_as_the_picture_is_left_out():
     config = BenchmarkConfig(objective=layers(), tile=64)
-    found, skipped = candidates(config, tiny_network(), 64, CPU)
+    found, skipped = candidates(config, tiny_network(), 64, torch.float32, math.inf)
     assert all(each.tile is None for each in found)
     assert sum("a single tile" in line for line in skipped) == 2
 
@@ -380,6 +423,8 @@ def test_a_tile_as_large_as_the_picture_is_left_out():
         ("objective.style_layers=[relu9_1]", "relu9_1"),
         ("content=nowhere.jpg", "nowhere.jpg"),
         ("device=tpu", "unknown device 'tpu'"),
+        ("seed=-1", "seed=-1 must be 0 or more"),
+        ("seed=9223372036854775808", "must be below 2^63"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(override, message, tiny, tmp_path):

@@ -14,23 +14,19 @@ from helpers import ROOT
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from styletransfer.commands.compare import run as module
 from styletransfer.commands.compare.evaluations import (
     gradient_errors,
     objective_at,
     relative_errors,
 )
-from styletransfer.commands.compare.report import as_json, sentences, table
+from styletransfer.commands.compare.report import as_json, modes_table, sentences
 from styletransfer.commands.compare.run import compare
 from styletransfer.errors import UserError
 from styletransfer.modes import LOSS_MODES, fake_backward
 from styletransfer.optimize.job import prepare
-from styletransfer.optimize.run import Result
 from styletransfer.pictures import images
 from styletransfer.settings import register_schemas
-from styletransfer.system.measure import counted, median_seconds, peak_memory
 
-CPU = torch.device("cpu")
 STEPS = 5
 TINY = (
     "features=vgg19",
@@ -134,7 +130,7 @@ def test_pictures_have_the_size_and_the_overview_shows_three(done):
 def test_the_markdown_file_holds_the_table_and_every_sentence(done):
     comparison, folder = done
     text = (folder / "comparison.md").read_text()
-    assert table(comparison) in text
+    assert modes_table(comparison) in text
     assert all(sentence in text for sentence in sentences(comparison))
 
 
@@ -202,48 +198,15 @@ def test_the_objective_is_the_one_that_stylize_reports(done, tiny):
     assert losses["total"] == pytest.approx(comparison.modes["loss_attribute"].final_loss, rel=0.02)
 
 
-def test_peak_memory_is_the_sum_of_what_lives_at_once():
-    count = 1000
-    assert peak_memory(lambda: torch.ones(count) + torch.ones(count), CPU) == 3 * 4 * count
-    assert peak_memory(lambda: (torch.ones(count), torch.ones(count)), CPU) == 2 * 4 * count
-    assert peak_memory(lambda: [torch.ones(count).sum() for _ in range(5)], CPU) < 2 * 4 * count
-
-
-def test_peak_memory_sees_the_saved_tensors_of_a_graph():
-    def forward(depth):
-        x = torch.ones(1000, requires_grad=True)
-        for _ in range(depth):
-            x = x.exp()
-        x.sum().backward()
-
-    difference = peak_memory(lambda: forward(9), CPU) - peak_memory(lambda: forward(4), CPU)
-    assert difference == 5 * 4000
-
-
-def test_median_seconds_takes_turns_after_a_warm_up():
-    called = []
-    work = {name: lambda name=name: called.append(name) for name in "abc"}
-    assert set(median_seconds(work, 2, CPU)) == set("abc")
-    assert "".join(called) == "abc" + "abc" + "bca"
-
-
-def test_counted_counts_once_and_restores():
-    original = torch.autograd.backward
-    x = torch.ones(2, requires_grad=True)
-    with counted((torch.autograd, "backward")) as calls:
-        x.sum().backward()
-        torch.autograd.backward((2 * x).sum())
-    x.sum().backward()
-    assert calls.count == 2
-    assert torch.autograd.backward is original
-    assert x.grad.tolist() == [4.0, 4.0]
-
-
 @pytest.mark.parametrize(
     ("override", "message"),
     [
         ("rounds=0", "rounds=0 must be 1 or more"),
-        ("points=1", "points=1 must be 2 or more"),
+        ("points=1", "points=1 must be 2 (the start and the end) to 1000"),
+        ("points=1001", "points=1001 must be 2"),
+        ("points=99999999999999999999", "points=99999999999999999999 must be 2"),
+        ("seed=-1", "seed=-1 must be 0 or more"),
+        ("seed=9223372036854775808", "must be below 2^63"),
         ("loss_mode.name=none", "unknown loss mode 'none'"),
         ("steps=0", "steps=0"),
         ("output=picture.txt", "unknown extension '.txt'"),
@@ -263,25 +226,29 @@ def test_a_file_where_the_folder_should_be_is_an_error(tiny, tmp_path):
         compare(composed(tiny), tmp_path / "run")
 
 
+def drive(monkeypatch, name, differentiate):
+    """Let a loss mode be driven by another function."""
+    monkeypatch.setitem(LOSS_MODES, name, replace(LOSS_MODES[name], differentiate=differentiate))
+
+
 def test_ctrl_c_leaves_finished_pictures_only(tiny, tmp_path, monkeypatch):
-    original, runs = module.stylize, []
+    def pressed(terms, prior):
+        raise KeyboardInterrupt
 
-    def interrupted_second(job, *args, **kwargs):
-        result = original(job, *args, **kwargs)
-        runs.append(job.mode.name)
-        return replace(result, losses={}, interrupted=True) if len(runs) == 2 else result
-
-    monkeypatch.setattr(module, "stylize", interrupted_second)
+    drive(monkeypatch, list(LOSS_MODES)[1], pressed)
     with pytest.raises(KeyboardInterrupt):
         compare(composed([*tiny, "steps=1"]), tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {f"{runs[0]}.png"}
+    assert {path.name for path in tmp_path.iterdir()} == {f"{next(iter(LOSS_MODES))}.png"}
 
 
 def test_a_run_that_gives_up_names_its_mode(tiny, tmp_path, monkeypatch):
-    given_up = Result(torch.zeros(1, 3, 2, 2), {}, 1, problem="the loss was not finite")
-    monkeypatch.setattr(module, "stylize", lambda *args, **kwargs: given_up)
-    with pytest.raises(UserError, match="under fake_backward, the loss was not finite"):
+    def broken(terms, prior):
+        return [each * math.nan for each in fake_backward.MODE.differentiate(terms, prior)]
+
+    drive(monkeypatch, "fake_backward", broken)
+    with pytest.raises(UserError, match="under fake_backward, the loss"):
         compare(composed(tiny), tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_script_runs(tiny, tmp_path):

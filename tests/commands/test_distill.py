@@ -1,24 +1,27 @@
 """Distillation: it starts well, learns, resumes exactly, and its result is a feature network."""
 
+import copy
 import json
+import math
 import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import nn
 
 from styletransfer.commands.distill.inherit import balance, choose_channels, inherit
-from styletransfer.commands.distill.replay_buffer import Pool
+from styletransfer.commands.distill.replay_buffer import ReplayBuffer, gram
 from styletransfer.commands.distill.run import distill
-from styletransfer.commands.distill.trainer import Distillation
+from styletransfer.commands.distill.trainer import Distillation, schedule
 from styletransfer.config import DistillConfig, FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, vgg
-from styletransfer.pictures import images
-from styletransfer.pictures.crops import Crops, load_photos
+from styletransfer.pictures.crops import Crops
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.lock import locked
 from styletransfer.system.signals import Stopped
@@ -30,7 +33,7 @@ TINY = DistillConfig(
     steps=6,
     batch=3,
     crop=32,
-    pool=3,
+    replay_buffer=3,
     fit_batches=1,
     learning_rate=1e-3,
     device="cpu",
@@ -87,6 +90,7 @@ def test_training_lowers_the_held_out_loss() -> None:
     before = run.held_out(2)
     for _ in range(config.steps):
         run.advance()
+    assert run.optimizer.param_groups[0]["lr"] == 0
     after = run.held_out(2)
     assert after["features"] < before["features"]
     assert after["gram"] < before["gram"]
@@ -175,61 +179,146 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
         distill(TINY, tmp_path)
 
 
+def test_the_state_holds_all_that_the_rest_of_a_run_depends_on() -> None:
+    config = replace(TINY, steps=20)  # long enough for a rise of the learning rate
+    whole = Distillation(build_features(config.teacher), [], config, CPU)
+    for _ in range(2):
+        whole.advance()
+    state = copy.deepcopy(whole.state_dict())
+    rest = Distillation(build_features(config.teacher), [], config, CPU, state)
+    assert rest.step == 2
+    for _ in range(3):
+        assert whole.advance() == rest.advance()
+    ours, theirs = rest.weights(), whole.weights()
+    assert all(torch.equal(ours[key], theirs[key]) for key in theirs)
+
+
+@pytest.mark.parametrize("key", ["gram_weight", "inner_weight"])
+def test_each_loss_has_its_weight(key: str) -> None:
+    found = []
+    for weight in (0.0, 5.0):
+        run = Distillation(
+            build_features(TINY.teacher), [], replace(TINY, **{key: weight}, seed=2**63 - 1), CPU
+        )
+        run.advance()
+        found.append(run.weights())
+    assert any(not torch.equal(found[0][name], found[1][name]) for name in found[0])
+
+
+@pytest.mark.parametrize("steps", [1, 9, 40, 600])
+def test_the_learning_rate_rises_and_falls_to_zero(steps: int) -> None:
+    optimizer = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=0.3)
+    course = schedule(optimizer, steps)
+    warmup = min(50, steps // 10)
+    for step in range(steps):
+        rise = min(1, (step + 1) / (warmup + 1))
+        fall = 0.5 + 0.5 * math.cos(math.pi * step / steps)
+        assert optimizer.param_groups[0]["lr"] == pytest.approx(0.3 * rise * fall, rel=1e-12)
+        optimizer.step()
+        course.step()
+    assert optimizer.param_groups[0]["lr"] == 0
+
+
+def test_a_training_that_diverges_keeps_the_last_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="left the finite numbers at step 0") as caught:
+        distill(replace(TINY, gram_weight=3e38, inner_weight=3e38), tmp_path)
+    assert "\n" not in str(caught.value)
+    start = Distillation(build_features(TINY.teacher), [], TINY, CPU).weights()
+    kept = load_file(tmp_path / "student.safetensors")
+    assert all(torch.equal(kept[key], start[key]) for key in start)
+
+
+@pytest.mark.parametrize("value", [1e6, math.inf, math.nan])
+def test_a_student_that_float16_cannot_hold_is_never_handed_out(value: float) -> None:
+    run = Distillation(build_features(TINY.teacher), [], TINY, CPU)
+    run.trained[0].fill_(value)
+    for hand_out in (run.weights, run.state_dict):
+        with pytest.raises(UserError, match="the last checkpoint stands"):
+            hand_out()
+
+
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
         ("steps", 0, "steps=0"),
         ("crop", 40, "multiple of 16"),
         ("on_policy", 1.5, "between 0 and 1"),
-        ("pool", 0, "pool=0"),
-        ("learning_rate", float("nan"), "above 0"),
+        ("replay_buffer", 0, "replay_buffer=0"),
+        ("fit_batches", 0, "fit_batches=0"),
         ("look_every", 0, "look_every=0"),
         ("checkpoint_every", -1.0, "checkpoint_every=-1.0"),
+        ("learning_rate", math.nan, "above 0"),
+        ("learning_rate", 0.0, "above 0"),
+        ("learning_rate", 1e30, "at most 1"),
+        ("gram_weight", math.nan, "gram_weight=nan must be a finite number"),
+        ("inner_weight", math.inf, "inner_weight=inf must be a finite number"),
+        ("inner_weight", -1.0, "inner_weight=-1.0 must be a finite number"),
+        ("photo_share", math.nan, "between 0 and 1"),
+        ("on_policy", 1.0, "on_policy=1.0 leaves no other picture"),
+        ("batch", 9, "must hold the 4 on-policy pictures"),
+        ("seed", -1, "seed=-1"),
+        ("seed", 2**63, "below 2^63"),
+        ("widths", [], "2, 2, 4, 4 and 1 to 4"),
+        ("widths", [[4, 4]], "2, 2, 4, 4 and 1 to 4"),
+        ("widths", [*TINY.widths[:4], []], "2, 2, 4, 4 and 1 to 4"),
+        ("widths", [*TINY.widths[:4], [16, 8, 8, 8, 8]], "2, 2, 4, 4 and 1 to 4"),
+        ("widths", [*TINY.widths[:4], [0]], "1 channel or more each"),
+        ("widths", [*TINY.widths[:4], [-3]], "1 channel or more each"),
+        ("widths", [*TINY.widths[:4], [513]], "conv5_1 513 channels; the teacher has 512 there"),
+        ("teacher", FeaturesConfig(name="vgg16"), "teacher.name=vgg16 must be vgg19"),
+        ("teacher", FeaturesConfig(name="vgg19", pooling="average"), "teacher.pooling=average"),
         ("pictures", "no such folder", "not a folder"),
         ("teacher", FeaturesConfig(name="vgg19", weights="none.pth"), "no weights file"),
     ],
 )
 def test_bad_settings_are_named(tmp_path: Path, key: str, value: object, message: str) -> None:
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=re.escape(message)) as caught:
         distill(replace(TINY, **{key: value}), tmp_path / "run")
+    assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 
-def test_broken_pictures_are_skipped_and_counted(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    images.write(tmp_path / "good.png", pictures(1))
-    (tmp_path / "bad.png").write_text("no picture")
-    assert len(load_photos(tmp_path)) == 1
-    assert "skipped 1 unreadable" in caplog.text
+def test_the_replay_buffer_makes_adams_steps() -> None:
+    """Two steps of torch's own, from the same picture on the same loss."""
+    student, make = build_features(TINY.teacher), Crops([], 0.0, 32)
+    buffer = ReplayBuffer.start(1, make, torch.Generator().manual_seed(1), CPU)
+    buffer.weight.fill_(1.0)  # content and style both count
+    image = buffer.image.clone().requires_grad_()
+    layers = ["relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1"]
+    targets, content = student(buffer.style, layers), student(buffer.content, ["relu4_2"])
+
+    def relative(ours: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+        return (ours - theirs).square().sum() / theirs.square().sum()
+
+    adam = torch.optim.Adam([image], lr=buffer.rate.item(), betas=(0.9, 0.99), eps=1e-12)
+    for _ in range(2):
+        features = student(image, [*layers, "relu4_2"])
+        loss = buffer.weight[0] * relative(features["relu4_2"], content["relu4_2"])
+        for layer in layers:
+            loss = loss + relative(gram(features[layer]), gram(targets[layer])) / len(layers)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+        with torch.no_grad():
+            image.clamp_(0, 1)
+    after = buffer.advance(student, [0], make, torch.Generator().manual_seed(2))
+    assert buffer.age.tolist() == [2]
+    assert (after - buffer.content).abs().mean() > 0.01
+    assert (after - image).abs().mean() < 1e-4
 
 
-def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no readable picture"):
-        load_photos(tmp_path)
-
-
-def test_crops_come_from_photos_at_the_given_share() -> None:
-    photo = torch.ones(3, 20, 30)
-    photo[0] = 0.25
-    generator = torch.Generator().manual_seed(0)
-    crops = Crops([photo], 1.0, 16)(5, generator)
-    assert crops.shape == (5, 3, 16, 16)
-    torch.testing.assert_close(crops.mean((0, 2, 3)), torch.tensor([0.25, 1.0, 1.0]))
-
-
-def test_the_pool_optimises_its_pictures_under_the_student() -> None:
+def test_the_replay_buffer_optimises_its_pictures_under_the_student() -> None:
     torch.manual_seed(0)
     teacher = build_features(TINY.teacher)
     make = Crops([], 0.0, 32)
-    pool = Pool.start(2, make, torch.Generator().manual_seed(1), CPU)
-    before = pool.image.clone()
+    buffer = ReplayBuffer.start(2, make, torch.Generator().manual_seed(1), CPU)
+    before = buffer.image.clone()
     generator = torch.Generator().manual_seed(2)
-    after = pool.advance(teacher, [1], make, generator)
-    assert torch.equal(pool.image[0], before[0])
-    assert not torch.equal(pool.image[1], before[1])
-    torch.testing.assert_close(after[0], pool.image[1])
-    assert pool.image.min() >= 0
-    assert pool.image.max() <= 1
+    after = buffer.advance(teacher, [1], make, generator)
+    assert torch.equal(buffer.image[0], before[0])
+    assert not torch.equal(buffer.image[1], before[1])
+    torch.testing.assert_close(after[0], buffer.image[1])
+    assert buffer.image.min() >= 0
+    assert buffer.image.max() <= 1
     assert isinstance(teacher.layers["conv1_1"], nn.Conv2d)
     assert teacher.layers["conv1_1"].weight.grad is None

@@ -1,10 +1,7 @@
-"""What is free, what is needed, what is chosen, and how a run goes on when memory runs out."""
+"""What memory is needed, what is chosen, and how a run goes on when memory runs out."""
 
 import logging
 import math
-import platform
-import subprocess
-import sys
 
 import pytest
 import torch
@@ -28,9 +25,7 @@ from styletransfer.optimize.layout import USABLE, choose_layout, parse_tile
 from styletransfer.optimize.memory import FIXED, estimate
 from styletransfer.optimize.run import stylize
 from styletransfer.pictures.images import scaled_size
-from styletransfer.system import heap, memory
 from styletransfer.system.measure import peak_memory
-from styletransfer.system.memory import free_bytes, is_out_of_memory, readable
 
 CPU = torch.device("cpu")
 CLOSED = get_loss_mode("autograd_function")
@@ -39,114 +34,6 @@ GIB = 2**30
 SCARCE = RuntimeError(
     "[enforce fail at alloc_cpu.cpp:121] not enough memory: you tried to allocate"
 )
-
-
-def files(root, contents):
-    for name, text in contents.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
-
-
-# What is free.
-
-
-def test_free_memory_here():
-    assert 0 < free_bytes(CPU) < 2**50
-
-
-HEAP = """
-import torch
-from styletransfer.system import heap
-
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
-
-heap.keep_freed_memory()
-empty = resident()
-torch.ones(2**25)  # 128 MiB
-print(resident() - empty)
-heap.return_freed_memory()
-print(resident() - empty)
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
-def test_freed_memory_is_kept_until_it_is_returned():
-    run = subprocess.run(
-        [sys.executable, "-c", HEAP], capture_output=True, text=True, check=True, timeout=120
-    )
-    kept, returned = map(int, run.stdout.split())
-    assert kept > 2**26 > returned
-
-
-def test_other_systems_keep_their_own_heap(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "win32")
-    assert heap._glibc() is None
-    heap.keep_freed_memory()
-    heap.return_freed_memory()
-
-
-def test_available(tmp_path):
-    assert memory._available(tmp_path) == math.inf
-    files(tmp_path, {"proc/meminfo": "MemTotal: 9000 kB\nMemAvailable:    2000 kB\n"})
-    assert memory._available(tmp_path) == 2000 * 1024
-
-
-def test_control_groups_version_2(tmp_path):
-    root = files(
-        tmp_path,
-        {
-            "proc/self/cgroup": "0::/outer/inner\n",
-            "sys/fs/cgroup/outer/memory.max": "1000\n",
-            "sys/fs/cgroup/outer/memory.current": "700\n",
-            "sys/fs/cgroup/outer/memory.stat": "anon 500\ninactive_file 200\n",
-            "sys/fs/cgroup/outer/inner/memory.max": "max\n",
-            "sys/fs/cgroup/outer/inner/memory.current": "600\n",
-        },
-    )
-    # The outer group's limit binds; its page cache would be given back.
-    assert min(memory._left_by_groups(root)) == 1000 - 700 + 200
-
-
-def test_control_groups_version_1_in_a_container(tmp_path):
-    root = files(
-        tmp_path,
-        {
-            "proc/self/cgroup": "9:cpu:/\n4:memory:/unseen/path\n0::/\n",
-            "sys/fs/cgroup/memory/memory.limit_in_bytes": "5000",
-            "sys/fs/cgroup/memory/memory.usage_in_bytes": "1500",
-        },
-    )
-    assert min(memory._left_by_groups(root)) == 3500
-
-
-def test_no_control_groups(tmp_path):
-    assert list(memory._left_by_groups(tmp_path)) == []
-
-
-def test_ulimit(tmp_path, monkeypatch):
-    files(tmp_path, {"proc/self/status": "Name: python\nVmSize:\t    3 kB\n"})
-    monkeypatch.setattr(memory.resource, "getrlimit", lambda _: (10_000, -1))
-    assert memory._left_by_ulimit(tmp_path) == 10_000 - 3 * 1024
-    monkeypatch.setattr(memory.resource, "getrlimit", lambda _: (memory.resource.RLIM_INFINITY, -1))
-    assert memory._left_by_ulimit(tmp_path) == math.inf
-
-
-def test_what_a_shortage_is():
-    with pytest.raises(RuntimeError) as caught:
-        torch.empty(2**55)
-    assert is_out_of_memory(caught.value)
-    for error in (MemoryError(), SCARCE, torch.OutOfMemoryError("CUDA out of memory.")):
-        assert is_out_of_memory(error)
-    for other in (RuntimeError("shapes do not match"), ValueError("out of memory")):
-        assert not is_out_of_memory(other)
-
-
-def test_readable():
-    assert (readable(3 * 2**20), readable(2.5 * GIB)) == ("3 MiB", "2.5 GiB")
 
 
 # What is needed.

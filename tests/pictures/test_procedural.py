@@ -4,7 +4,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from styletransfer.pictures.procedural import batch, picture
+from styletransfer.pictures.procedural import picture
+
+
+def batch(count: int, size: int, seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.stack([picture(size, generator) for _ in range(count)])
 
 
 @pytest.fixture(scope="module")
@@ -16,11 +21,7 @@ def test_the_same_seed_gives_the_same_pictures(pictures: Tensor) -> None:
     assert torch.equal(batch(64, 64, seed=3), pictures)
 
 
-def test_a_picture_does_not_depend_on_the_batch_size(pictures: Tensor) -> None:
-    assert torch.equal(batch(5, 64, seed=3), pictures[:5])
-
-
-def test_pictures_differ_between_seeds_and_indices(pictures: Tensor) -> None:
+def test_pictures_differ_between_seeds_and_from_one_to_the_next(pictures: Tensor) -> None:
     others = batch(5, 64, seed=4)
     everything = torch.cat((others, pictures)).flatten(1)
     gaps = (everything[:, None, ::7] - everything[None, :, ::7]).abs().amax(dim=2)

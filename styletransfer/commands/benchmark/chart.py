@@ -7,7 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from styletransfer.commands.benchmark.report import Benchmark, Row
+from styletransfer.commands.benchmark.results import Benchmark, Row
 
 PLAIN_COLOUR = "#333333"
 # One colour per loss mode; a precision below float32 is drawn lighter, tiles hatched or dashed.

@@ -18,7 +18,7 @@ import importlib.util
 from pathlib import Path
 
 from styletransfer.commands.benchmark.reference import MakeReference
-from styletransfer.commands.benchmark.report import sentences, table
+from styletransfer.commands.benchmark.report import rows_table, sentences
 from styletransfer.commands.benchmark.run import benchmark
 from styletransfer.config import BenchmarkConfig
 from styletransfer.resources import resource
@@ -40,7 +40,7 @@ def plain_loop() -> MakeReference:
 def main(config: BenchmarkConfig, folder: Path) -> None:
     """Measure; print the table, the findings and where the files are."""
     found = benchmark(config, folder, plain_loop())
-    print(table(found))
+    print(rows_table(found))
     print("time and memory are ratios to plain's; times are medians (quartiles)")
     for sentence in sentences(found):
         print(sentence)

@@ -2,26 +2,75 @@
 
 import logging
 import math
-import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from styletransfer.commands.benchmark.reference import SCALE, MakeReference, make_reference
-from styletransfer.commands.benchmark.report import Quality
-from styletransfer.commands.benchmark.rows import build_network, job
+from styletransfer.commands.benchmark.reference import (
+    SCALE,
+    MakeReference,
+    Reference,
+    make_reference,
+)
+from styletransfer.commands.benchmark.results import Quality
+from styletransfer.commands.benchmark.rows import build_network, default_config
 from styletransfer.config import BenchmarkConfig
 from styletransfer.errors import UserError
 from styletransfer.optimize.job import Job, prepare
 from styletransfer.optimize.run import Callback, Iterate, Result, stylize
 from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.system.measure import now
 
 logger = logging.getLogger(__name__)
 
 # The job's pictures at full size are judged this many steps apart.
 STEPS_BETWEEN_PICTURES = 5
+
+
+@dataclass(frozen=True)
+class PlainRun:
+    """The plain loop, run to its end.
+
+    Attributes:
+        reference: the loop, which holds its last picture.
+        losses: its objective at each evaluation, in units of the package's weights.
+        seconds: of all evaluations.
+        target: the lowest of the losses.
+        best: the number, from 1, of the evaluation that met it.
+    """
+
+    reference: Reference
+    losses: list[float]
+    seconds: float
+    target: float
+    best: int
+
+    @property
+    def seconds_until_best(self) -> float:
+        """Seconds until the target was met: all evaluations cost the same."""
+        return self.seconds * self.best / len(self.losses)
+
+    @torch.no_grad()
+    def judge(self, picture: Tensor) -> float:
+        """Return the plain loop's objective at a picture (1, 3, H, W) of its size."""
+        return self.reference.objective(picture).item() / SCALE
+
+
+@dataclass(frozen=True)
+class JobRun:
+    """The default job, run to its end.
+
+    Attributes:
+        result: how it ended.
+        seconds: of the whole run.
+        pictures: (step, seconds until then, picture) at full size, the result last.
+    """
+
+    result: Result
+    seconds: float
+    pictures: list[tuple[int, float, Tensor]]
 
 
 def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
@@ -40,71 +89,77 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
     Raises:
         UserError: bad input, a job that gave up, or a plain loop that was never finite.
     """
-    ready = prepare(replace(job(config, config.quality_size), precision="auto"))
-    device = next(ready.extractor.parameters()).device
-    network = build_network(config, device)
-    content, style = (  # as stylize has them at its last scale
-        resize(image.to(device), scaled_size((image.shape[2], image.shape[3]), config.quality_size))
-        for image in (ready.content, ready.style)
-    )
-
-    logger.info("plain loop: %d evaluations", config.quality_steps)
-    reference = make_reference(make, config, network, content, style)
-    began = _now(device)
-    losses = [loss / SCALE for loss in reference.run(config.quality_steps)]
-    plain_seconds = _now(device) - began
-    # An optimiser without bounds may leave the numbers; what it met before still counts.
-    target = min(filter(math.isfinite, losses), default=math.nan)
-    if math.isnan(target):
-        raise UserError("the plain loop's objective was never finite; try other pictures")
-    best = losses.index(target) + 1
-
-    logger.info("default job: %d steps", config.steps)
-    pictures: list[tuple[int, float, Tensor]] = []
-
-    def keep(iterate: Iterate) -> None:
-        if iterate.scale == iterate.scales and iterate.step % STEPS_BETWEEN_PICTURES == 0:
-            pictures.append((iterate.step, _now(device) - began, iterate.image.float().clone()))
-
-    began = _now(device)
-    result = _run(ready, [keep])
-    seconds = _now(device) - began
-
+    ready = prepare(replace(default_config(config, config.quality_size), precision="auto"))
+    plain = run_plain(config, make, ready)
+    job = run_default_job(ready)
     twin: Result | None = None
     if ready.extractor.dtype != torch.float32:
         logger.info("default job in float32")
         twin = _run(prepare(replace(ready.config, precision="float32")))
-
-    pictures.append((result.steps, seconds, result.image.to(device)))
-    reached: tuple[int, float] | None = None
-    with torch.no_grad():
-        for step, elapsed, picture in pictures:
-            if reference.objective(picture).item() / SCALE <= target:
-                reached = step, elapsed
-                break
-        job_final = reference.objective(pictures[-1][2]).item() / SCALE
-        plain_final = reference.objective(reference.picture).item() / SCALE
-        float32_final = None
-        if twin is not None:
-            float32_final = reference.objective(twin.image.to(device)).item() / SCALE
-    until_best = plain_seconds * best / len(losses)
+    reached = next((each for each in job.pictures if plain.judge(each[2]) <= plain.target), None)
+    plain_final = plain.judge(plain.reference.picture)
+    picture = job.pictures[-1][2]
     return Quality(
-        width=content.shape[3],
-        height=content.shape[2],
-        ratio=None if reached is None else reached[1] / until_best,
+        width=picture.shape[3],
+        height=picture.shape[2],
+        ratio=None if reached is None else reached[1] / plain.seconds_until_best,
         seconds=None if reached is None else reached[1],
-        plain_seconds=until_best,
-        target=target,
-        plain_evaluations=len(losses),
-        plain_best_evaluation=best,
+        plain_seconds=plain.seconds_until_best,
+        target=plain.target,
+        plain_evaluations=len(plain.losses),
+        plain_best_evaluation=plain.best,
         plain_final=plain_final if math.isfinite(plain_final) else None,
-        job_evaluations=result.steps if reached is None else reached[0],
+        job_evaluations=job.result.steps if reached is None else reached[0],
         job_steps=config.steps,
-        job_total_seconds=seconds,
-        job_final=job_final,
-        float32_final=float32_final,
+        job_total_seconds=job.seconds,
+        job_final=plain.judge(picture),
+        float32_final=None if twin is None else plain.judge(twin.image.to(picture.device)),
         job_precision=str(ready.extractor.dtype).removeprefix("torch."),
     )
+
+
+def run_plain(config: BenchmarkConfig, make: MakeReference, ready: Job) -> PlainRun:
+    """Run the plain loop on the pictures as the job has them at its last scale.
+
+    Raises:
+        UserError: the plain loop's objective was never finite.
+    """
+    device = next(ready.extractor.parameters()).device
+    content, style = (
+        resize(image.to(device), scaled_size((image.shape[2], image.shape[3]), config.quality_size))
+        for image in (ready.content, ready.style)
+    )
+    logger.info("plain loop: %d evaluations", config.quality_steps)
+    reference = make_reference(make, config, build_network(config, device), content, style)
+    began = now(device)
+    losses = [loss / SCALE for loss in reference.run(config.quality_steps)]
+    seconds = now(device) - began
+    # An optimiser without bounds may leave the numbers; what it met before still counts.
+    target = min(filter(math.isfinite, losses), default=math.nan)
+    if math.isnan(target):
+        raise UserError("the plain loop's objective was never finite; try other pictures")
+    return PlainRun(reference, losses, seconds, target, best=losses.index(target) + 1)
+
+
+def run_default_job(ready: Job) -> JobRun:
+    """Run the default job, keeping pictures of its last scale.
+
+    Raises:
+        UserError: the job gave up.
+    """
+    device = next(ready.extractor.parameters()).device
+    logger.info("default job: %d steps", ready.config.steps)
+    pictures: list[tuple[int, float, Tensor]] = []
+
+    def keep(iterate: Iterate) -> None:
+        if iterate.scale == iterate.scales and iterate.step % STEPS_BETWEEN_PICTURES == 0:
+            pictures.append((iterate.step, now(device) - began, iterate.image.float().clone()))
+
+    began = now(device)
+    result = _run(ready, [keep])
+    seconds = now(device) - began
+    pictures.append((result.steps, seconds, result.image.to(device)))
+    return JobRun(result, seconds, pictures)
 
 
 def _run(ready: Job, callbacks: Sequence[Callback] = ()) -> Result:
@@ -115,10 +170,3 @@ def _run(ready: Job, callbacks: Sequence[Callback] = ()) -> Result:
     if result.problem is not None:
         raise UserError(f"the default job gave up: {result.problem}")
     return result
-
-
-def _now(device: torch.device) -> float:
-    """Return seconds on a clock that runs evenly, once the device has done what it was asked."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return time.perf_counter()

@@ -3,15 +3,15 @@
 import copy
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from styletransfer.commands.compare.evaluations import evaluate_once
 from styletransfer.config import BenchmarkConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.modes import LOSS_MODES, get_loss_mode
+from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.terms import loss_layers
 from styletransfer.objective.tiled import TiledObjective
@@ -20,8 +20,8 @@ from styletransfer.optimize.job import load_pictures
 from styletransfer.optimize.layout import USABLE
 from styletransfer.optimize.memory import estimate
 from styletransfer.pictures.images import resize
-from styletransfer.system.devices import PRECISIONS, choose_precision
-from styletransfer.system.memory import free_bytes, readable
+from styletransfer.system.devices import PRECISIONS
+from styletransfer.system.memory import readable
 
 # The only mode that can work in tiles, and the only one measured above `plain_up_to`.
 CLOSED_FORM = "autograd_function"
@@ -50,20 +50,26 @@ class Candidate:
 
 
 def candidates(
-    config: BenchmarkConfig, network: FeatureExtractor, size: int, device: torch.device
+    config: BenchmarkConfig, network: FeatureExtractor, size: int, auto: torch.dtype, free: float
 ) -> tuple[list[Candidate], list[str]]:
     """Return what is measured at a side of `size` pixels beside the plain loop, and what is not.
 
     Up to `plain_up_to` that is every loss mode in every precision. Above it only the closed form,
     in the precision that precision=auto means, if it is among those asked for; and the whole
     picture at once only where it should fit the memory that is free.
+
+    Args:
+        config: what was asked for.
+        network: which is to be evaluated.
+        size: side of the square picture in pixels.
+        auto: what precision=auto means on the device.
+        free: bytes of memory that the device has left.
     """
     found: list[Candidate] = []
     skipped: list[str] = []
     precisions, modes = config.precisions, list(LOSS_MODES)
     small = size <= config.plain_up_to
     if not small:
-        auto = choose_precision("auto", device)
         precisions = [name for name in precisions if PRECISIONS[name] == auto] or precisions
         modes = [CLOSED_FORM]
         skipped.append(f"plain and slower rows at {size}, above plain_up_to={config.plain_up_to}")
@@ -71,7 +77,7 @@ def candidates(
         for mode in modes:
             whole = Candidate(mode, precision)
             needed = 0.0 if small else _memory(config, network, whole, size)
-            if needed <= USABLE * free_bytes(device):
+            if needed <= USABLE * free:
                 found.append(whole)
             else:
                 skipped.append(f"{whole.name} at {size}, which would need {readable(needed)}")
@@ -108,7 +114,7 @@ def in_precision(network: FeatureExtractor, precision: str) -> FeatureExtractor:
     return optimize_for_inference(copy.deepcopy(network), device, PRECISIONS[precision])
 
 
-def job(config: BenchmarkConfig, size: int) -> StyleTransferConfig:
+def default_config(config: BenchmarkConfig, size: int) -> StyleTransferConfig:
     """Return the default job of this size, with the benchmark's pictures, network and weights."""
     return StyleTransferConfig(
         content=config.content,
@@ -129,7 +135,7 @@ def squares(config: BenchmarkConfig, size: int, device: torch.device) -> tuple[T
     Raises:
         UserError: see `load_pictures`.
     """
-    content, style = load_pictures(job(config, size))
+    content, style = load_pictures(default_config(config, size))
     return _square(content.rgb, size).to(device), _square(style, size).to(device)
 
 
@@ -152,23 +158,15 @@ def evaluation(
     dtype = torch.float64 if network.dtype == torch.float64 else torch.float32
     content, style = content.to(dtype), style.to(dtype)
     image, mode = middle(content, style), get_loss_mode(candidate.mode)
+    settings = (network, mode, config.objective, content, style)
     if candidate.tile is None:
-        whole = Objective(network, mode, config.objective, content, style)
-        return functools.partial(evaluate_once, whole, image)
-    tiled = TiledObjective(network, mode, config.objective, content, style, candidate.tile)
-    return functools.partial(_evaluate_tiled, tiled, image)
+        return functools.partial(gradient_at, Objective(*settings), image)
+    return functools.partial(gradient_at, TiledObjective(*settings, candidate.tile), image)
 
 
 def middle(content: Tensor, style: Tensor) -> Tensor:
     """Return the mean of two squares: a picture at which no loss is 0."""
     return (content + style) / 2
-
-
-def _evaluate_tiled(objective: TiledObjective, image: Tensor) -> Tensor:
-    leaf = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
-    objective.evaluate(leaf)
-    assert leaf.grad is not None
-    return leaf.grad
 
 
 def _square(image: Tensor, size: int) -> Tensor:
@@ -182,7 +180,7 @@ def _memory(
     config: BenchmarkConfig, network: FeatureExtractor, candidate: Candidate, size: int
 ) -> float:
     """Return the estimated bytes of one evaluation, its targets included."""
-    run = replace(job(config, size), optimizer=config.optimizer)
+    run = default_config(config, size)
     # The estimate goes by the parameters' dtype; on "meta" a cast copies nothing.
     cast = copy.deepcopy(network).to("meta").to(PRECISIONS[candidate.precision])
     mode = get_loss_mode(candidate.mode)

@@ -1,6 +1,7 @@
 """Time and memory of every way to evaluate the objective, against the plain loop, in one run."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,25 +10,19 @@ from typing import Any
 import torch
 
 from styletransfer.commands.benchmark.chart import draw
-from styletransfer.commands.benchmark.default_job import measure_default_job
+from styletransfer.commands.benchmark.default_job import TRAIN, measure_default_job
 from styletransfer.commands.benchmark.quality import measure_quality
 from styletransfer.commands.benchmark.reference import MakeReference, make_reference
-from styletransfer.commands.benchmark.report import (
-    Benchmark,
-    Row,
-    Spread,
-    as_json,
-    growth,
-    markdown,
-)
+from styletransfer.commands.benchmark.report import as_json, markdown
 from styletransfer.commands.benchmark.resident import is_measurable, peak_resident
+from styletransfer.commands.benchmark.results import Benchmark, Row, Spread, growth
 from styletransfer.commands.benchmark.rows import (
     Candidate,
     build_network,
     candidates,
+    default_config,
     evaluation,
     in_precision,
-    job,
     middle,
     squares,
 )
@@ -37,22 +32,30 @@ from styletransfer.features import FeatureExtractor
 from styletransfer.objective.limits import check_size
 from styletransfer.optimize.job import load_pictures
 from styletransfer.optimize.schedule import check_run
-from styletransfer.system.devices import PRECISIONS, choose_device, has_native_bfloat16
+from styletransfer.system.devices import (
+    PRECISIONS,
+    choose_device,
+    choose_precision,
+    has_native_bfloat16,
+)
 from styletransfer.system.files import atomic, check_folder
 from styletransfer.system.measure import Work, describe_machine, peak_memory, seconds_by_round
+from styletransfer.system.memory import free_bytes
 
 logger = logging.getLogger(__name__)
 
 PLAIN = "plain"
 
 
-def benchmark(config: BenchmarkConfig, folder: Path, make: MakeReference) -> Benchmark:
+def benchmark(
+    config: BenchmarkConfig, folder: Path, make: MakeReference, train: Sequence[str] = TRAIN
+) -> Benchmark:
     """Measure, and write benchmark.json, benchmark.md and benchmark.png to `folder`.
 
     Each row is called once to warm up; then every round calls all rows of a size in turn, so that
     a machine that drifts slows all of them alike. Peak memory counts torch's tensors; above
     `plain_up_to`, on Linux and on the CPU, the resident memory of a process of its own, which is
-    what a person has to have (see `benchmarking.resident`).
+    what a person has to have (see `resident.peak_resident`).
 
     The files are written after each size, the smallest first, and again after time to quality and
     the default job: who stops early keeps what was found.
@@ -61,13 +64,14 @@ def benchmark(config: BenchmarkConfig, folder: Path, make: MakeReference) -> Ben
         config: what to measure.
         folder: of the run.
         make: the plain loop.
+        train: the process of the default job.
 
     Raises:
         UserError: bad input, before anything is measured.
     """
     check(config)
     device = choose_device(config.device)
-    load_pictures(job(config, min(config.sizes)))
+    load_pictures(default_config(config, min(config.sizes)))
     network = build_network(config, device)
     smallest = min(config.sizes)
     check_size(network, (smallest, smallest), f"a picture of sizes={config.sizes}")
@@ -77,7 +81,8 @@ def benchmark(config: BenchmarkConfig, folder: Path, make: MakeReference) -> Ben
     skipped: list[str] = []
     for size in sorted(config.sizes):
         logger.info("measuring at %d x %d pixels", size, size)
-        chosen, left_out = candidates(config, network, size, device)
+        auto, free = choose_precision("auto", device), free_bytes(device)
+        chosen, left_out = candidates(config, network, size, auto, free)
         skipped += left_out
         rows += measure_size(config, network, chosen, size, make)
         found = summary(config, device, rows, skipped)
@@ -88,7 +93,7 @@ def benchmark(config: BenchmarkConfig, folder: Path, make: MakeReference) -> Ben
         found = replace(found, quality=measure_quality(config, make))
         write(found, folder)
     if config.default_job:
-        found = replace(found, default_job=measure_default_job(config))
+        found = replace(found, default_job=measure_default_job(config, train))
         write(found, folder)
     return found
 
@@ -160,7 +165,7 @@ def check(config: BenchmarkConfig) -> None:
     for key, found, only in fixed:
         if found != only:
             raise UserError(f"{key}={found} is not what the plain loop does; leave it at {only}")
-    check_run(job(config, config.quality_size))
+    check_run(default_config(config, config.quality_size))
 
 
 def measure_size(
@@ -182,7 +187,7 @@ def measure_size(
         work[each.name] = evaluation(config, each, networks[each.precision], content, style)
     seconds = seconds_by_round(work, config.rounds, device)
 
-    in_process = size <= config.plain_up_to or device.type == "cuda" or not is_measurable()
+    in_process = size <= config.plain_up_to or device.type != "cpu" or not is_measurable()
     memory = {name: peak_memory(call, device) for name, call in work.items() if in_process}
     work.clear()  # another process needs the memory
     if not in_process:

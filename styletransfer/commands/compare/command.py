@@ -7,7 +7,7 @@ land in the run folder as comparison.json, comparison.md and comparison.png.
 
 from pathlib import Path
 
-from styletransfer.commands.compare.report import sentences, table
+from styletransfer.commands.compare.report import modes_table, sentences
 from styletransfer.commands.compare.run import compare
 from styletransfer.config import CompareConfig
 
@@ -15,7 +15,7 @@ from styletransfer.config import CompareConfig
 def main(config: CompareConfig, folder: Path) -> None:
     """Compare the loss modes; print the table and where the files are."""
     comparison = compare(config, folder)
-    print(table(comparison))
+    print(modes_table(comparison))
     print(f"time, memory and final loss are ratios to {comparison.reference}'s")
     print(sentences(comparison)[-1])
     for name in ("comparison.json", "comparison.md", "comparison.png"):

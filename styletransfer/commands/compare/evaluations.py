@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.modes import LOSS_MODES, LossMode
+from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.job import Job
 from styletransfer.pictures.images import resize, scaled_size
@@ -28,22 +29,6 @@ def objective_at(job: Job, mode: LossMode, side: int) -> Objective:
     return Objective(job.extractor, mode, job.config.objective, content, style)
 
 
-def evaluate_once(objective: Objective, image: Tensor) -> Tensor:
-    """Return d(total)/d(image), (1, 3, H, W), and hold nothing else back.
-
-    Args:
-        objective: at the size of the image.
-        image: (1, 3, H, W), sRGB in [0, 1]; left as it is.
-    """
-    leaf = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
-    objective.evaluate(leaf)
-    for term in objective.terms:
-        # It would keep the graph, and with it this leaf.
-        term.module.loss = None  # type: ignore[assignment]
-    assert leaf.grad is not None
-    return leaf.grad
-
-
 def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[str, float]:
     """Return mode -> the largest relative error of its gradient at any of `points`.
 
@@ -62,7 +47,7 @@ def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[
     for side, pictures in by_side.items():
         objectives = {name: objective_at(job, mode, side) for name, mode in LOSS_MODES.items()}
         for picture in pictures:
-            gradients = {name: evaluate_once(each, picture) for name, each in objectives.items()}
+            gradients = {name: gradient_at(each, picture) for name, each in objectives.items()}
             for name, error in relative_errors(gradients, reference).items():
                 errors[name].append(error)
     # torch's maximum, unlike Python's, never passes over a NaN.
@@ -83,7 +68,7 @@ def backward_calls(objective: Objective, image: Tensor) -> int:
     """Return how often one evaluation at `image` calls `backward` on a tensor."""
     # Tensor.backward calls torch.autograd.backward, so both are counted, each once.
     with counted((torch.autograd, "backward")) as calls:
-        evaluate_once(objective, image)
+        gradient_at(objective, image)
     return calls.count
 
 
@@ -104,5 +89,5 @@ def fake_backward_entries(objective: Objective, image: Tensor) -> tuple[int, int
         losses = [term.module.loss for term in objective.terms]
         torch.stack(losses).sum().backward()  # type: ignore[arg-type, no-untyped-call]
     with counted(*places) as by_driver:
-        evaluate_once(objective, image)
+        gradient_at(objective, image)
     return by_autograd.count, by_driver.count

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from styletransfer.system.table import table
+
 # float64 rounds at 1e-16; gradients that agree this well differ by rounding alone.
 SAME_GRADIENT = 1e-10
 
@@ -91,11 +93,11 @@ def markdown(comparison: Comparison) -> str:
         "whole objective at full size; memory is its peak above what is held before it."
     )
     findings = "\n".join(f"- {sentence}" for sentence in sentences(comparison))
-    parts = ("# The loss modes compared", header, table(comparison), "![](comparison.png)")
+    parts = ("# The loss modes compared", header, modes_table(comparison), "![](comparison.png)")
     return "\n\n".join((*parts, findings, where)) + "\n"
 
 
-def table(comparison: Comparison) -> str:
+def modes_table(comparison: Comparison) -> str:
     """Return a Markdown table, ratios to the reference first, padded to be read as plain text."""
     times = comparison.ratios(lambda each: each.seconds_per_evaluation)
     memory = comparison.ratios(lambda each: each.peak_memory_bytes)
@@ -110,17 +112,10 @@ def table(comparison: Comparison) -> str:
         "s per evaluation": lambda name, each: f"{each.seconds_per_evaluation:.3g}",
         "peak MiB": lambda name, each: f"{each.peak_memory_bytes / 2**20:.1f}",
     }
-    rows = [list(columns)]
-    for name, each in comparison.modes.items():
-        rows.append([text(name, each) for text in columns.values()])
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    rows.insert(1, ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])])
-    return "\n".join(
-        f"| {row[0].ljust(widths[0])} | "
-        + " | ".join(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
-        + " |"
-        for row in rows
-    )
+    rows = [
+        [text(name, each) for text in columns.values()] for name, each in comparison.modes.items()
+    ]
+    return table(list(columns), rows)
 
 
 def sentences(comparison: Comparison) -> list[str]:

@@ -11,7 +11,6 @@ from torch import Tensor
 from styletransfer.commands.compare.chart import draw
 from styletransfer.commands.compare.evaluations import (
     backward_calls,
-    evaluate_once,
     fake_backward_entries,
     gradient_errors,
     objective_at,
@@ -21,6 +20,7 @@ from styletransfer.commands.compare.report import Comparison, Entries, Findings,
 from styletransfer.config import CompareConfig
 from styletransfer.errors import UserError
 from styletransfer.modes import LOSS_MODES, LossMode
+from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.terms import Losses
 from styletransfer.optimize.callbacks import ProgressBar
 from styletransfer.optimize.job import Job, prepare
@@ -31,9 +31,12 @@ from styletransfer.system.measure import describe_machine, median_seconds, peak_
 
 logger = logging.getLogger(__name__)
 
+# Each is a picture that is kept, and three gradients in float64.
+MOST_POINTS = 1000
+
 
 @dataclass(frozen=True)
-class Run:
+class Optimization:
     """One finished optimisation.
 
     Attributes:
@@ -63,34 +66,19 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     """
     if config.rounds < 1:
         raise UserError(f"rounds={config.rounds} must be 1 or more")
-    if config.points < 2:
-        raise UserError(f"points={config.points} must be 2 or more: the start and the end")
+    if not 2 <= config.points <= MOST_POINTS:
+        raise UserError(
+            f"points={config.points} must be 2 (the start and the end) to {MOST_POINTS}"
+        )
     job = prepare(config)
     check_folder(folder / "comparison.json")
 
-    runs: dict[str, Run] = {}
+    runs: dict[str, Optimization] = {}
     for name, mode in LOSS_MODES.items():
         logger.info("optimising under %s", name)
-        runs[name] = run(job, mode, config.points)
+        runs[name] = optimize(job, mode, config.points)
         images.write(folder / f"{name}.png", runs[name].picture, job.alpha)
-    modes, entries = measure(config, job, runs)
-    done = runs[config.loss_mode.name]
-    comparison = Comparison(
-        reference=config.loss_mode.name,
-        modes=modes,
-        fake_backward_entries=entries,
-        job={
-            "width": done.picture.shape[3],
-            "height": done.picture.shape[2],
-            "features": config.features.name,
-            "optimizer": config.optimizer.name,
-            "steps": config.steps,
-            "scales": done.scales,
-            "gradient_points": len(done.points),
-            "timing_rounds": config.rounds,
-        },
-        machine=describe_machine(next(job.extractor.parameters()).device, job.extractor.dtype),
-    )
+    comparison = described(config, job, runs)
     overview = draw(comparison, {name: each.picture for name, each in runs.items()})
     for path in (str(folder / "comparison.png"), config.output):
         if path is not None:
@@ -102,7 +90,7 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     return comparison
 
 
-def run(job: Job, mode: LossMode, points: int) -> Run:
+def optimize(job: Job, mode: LossMode, points: int) -> Optimization:
     """Stylise under `mode` and keep every loss, and `points` pictures spread over the steps.
 
     Raises:
@@ -128,7 +116,7 @@ def run(job: Job, mode: LossMode, points: int) -> Run:
         raise KeyboardInterrupt
     if result.problem is not None:
         raise UserError(f"under {mode.name}, {result.problem}")
-    return Run(
+    return Optimization(
         picture=result.image,
         final_loss=result.losses["total"],
         losses=[each.as_floats()["total"] for each in losses],
@@ -137,8 +125,30 @@ def run(job: Job, mode: LossMode, points: int) -> Run:
     )
 
 
+def described(config: CompareConfig, job: Job, runs: Mapping[str, Optimization]) -> Comparison:
+    """Return the measured runs with what they depend on."""
+    modes, entries = measure(config, job, runs)
+    reference = runs[config.loss_mode.name]
+    return Comparison(
+        reference=config.loss_mode.name,
+        modes=modes,
+        fake_backward_entries=entries,
+        job={
+            "width": reference.picture.shape[3],
+            "height": reference.picture.shape[2],
+            "features": config.features.name,
+            "optimizer": config.optimizer.name,
+            "steps": config.steps,
+            "scales": reference.scales,
+            "gradient_points": len(reference.points),
+            "timing_rounds": config.rounds,
+        },
+        machine=describe_machine(next(job.extractor.parameters()).device, job.extractor.dtype),
+    )
+
+
 def measure(
-    config: CompareConfig, job: Job, runs: Mapping[str, Run]
+    config: CompareConfig, job: Job, runs: Mapping[str, Optimization]
 ) -> tuple[dict[str, Findings], Entries]:
     """Measure evaluations at the reference's pastiche, and gradients along the reference's path."""
     reference = runs[config.loss_mode.name]
@@ -149,7 +159,7 @@ def measure(
     logger.info("measuring time and memory of an evaluation")
     image = picture_for(job, reference.picture)
     objectives = {name: objective_at(job, mode, config.size) for name, mode in LOSS_MODES.items()}
-    work = {name: partial(evaluate_once, each, image) for name, each in objectives.items()}
+    work = {name: partial(gradient_at, each, image) for name, each in objectives.items()}
     seconds = median_seconds(work, config.rounds, image.device)
     findings = {
         name: Findings(

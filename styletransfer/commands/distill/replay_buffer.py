@@ -1,7 +1,8 @@
 """Pictures that optimisation under the student itself produces, for the student to learn from.
 
 An optimiser finds exactly what a student gets wrong: noise it cannot see, strokes it sees twice.
-A pool of small style transfers runs beside the training, and the teacher judges its pictures.
+A buffer of small style transfers goes on beside the training, and the teacher judges its pictures
+(the student's own experience, replayed: Lin 1992).
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +35,7 @@ def gram(features: Tensor) -> Tensor:
 
 
 @dataclass
-class Pool:
+class ReplayBuffer:
     """Style transfers in progress.
 
     Attributes:
@@ -60,17 +61,17 @@ class Pool:
     @classmethod
     def start(
         cls, count: int, make: MakePictures, generator: torch.Generator, device: torch.device
-    ) -> "Pool":
-        """Return a pool of `count` fresh transfers between pictures from `make`."""
+    ) -> "ReplayBuffer":
+        """Return a buffer of `count` fresh transfers between pictures from `make`."""
         content, style = make(count, generator), make(count, generator)
         zeros = torch.zeros_like(content, device=device)
-        pool = cls(
+        buffer = cls(
             *(zeros.clone() for _ in range(5)),
             *(torch.zeros(count, device=device) for _ in range(3)),
         )  # fmt: skip
         for index in range(count):
-            pool._renew(index, content[index], style[index], generator)
-        return pool
+            buffer._renew(index, content[index], style[index], generator)
+        return buffer
 
     def _renew(
         self, index: int, content: Tensor, style: Tensor, generator: torch.Generator

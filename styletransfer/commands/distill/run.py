@@ -2,7 +2,6 @@
 
 import json
 import logging
-import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from safetensors.torch import save_file
 from tqdm.auto import tqdm
 
+from styletransfer.commands.distill.check import check, check_teacher
 from styletransfer.commands.distill.trainer import Distillation
 from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
@@ -33,8 +33,8 @@ def distill(config: DistillConfig, folder: Path) -> Path:
     Ctrl-C lets the step at hand end and writes them all.
 
     Raises:
-        UserError: settings out of range, a teacher or pictures that cannot be had, or a
-            checkpoint that is damaged or of another recipe.
+        UserError: settings out of range, a teacher or pictures that cannot be had, a checkpoint
+            that is damaged or of another recipe, or a training that left the finite numbers.
         Stopped: a signal has come; all is written by then.
     """
     check(config)
@@ -42,6 +42,7 @@ def distill(config: DistillConfig, folder: Path) -> Path:
         device = choose_device(config.device)
         photos = load_photos(Path(config.pictures)) if config.pictures else []
         teacher = build_features(config.teacher)
+        check_teacher(config.widths, teacher)
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder):
             remove_stale(folder)
@@ -102,28 +103,6 @@ def save(run: Distillation, checkpoint: Checkpoint) -> None:
     with atomic(student) as temporary:
         save_file(run.weights(), temporary, metadata={"step": str(run.step)})
     checkpoint.try_to_save(run.state_dict())
-
-
-def check(config: DistillConfig) -> None:
-    """Check the numbers of a recipe.
-
-    Raises:
-        UserError: naming the key, its value and what it may be.
-    """
-    for key in ("steps", "batch", "crop", "pool", "fit_batches", "look_every"):
-        if getattr(config, key) < 1:
-            raise UserError(f"{key}={getattr(config, key)} must be 1 or more")
-    if not 0 <= config.checkpoint_every < math.inf:
-        raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
-    if config.crop % 16:
-        raise UserError(f"crop={config.crop} must be a multiple of 16")
-    for key in ("on_policy", "photo_share"):
-        if not 0 <= getattr(config, key) <= 1:
-            raise UserError(f"{key}={getattr(config, key)} must be between 0 and 1")
-    if round(config.batch * config.on_policy) > config.pool:
-        raise UserError(f"pool={config.pool} must hold the on-policy share of a batch; raise it")
-    if not 0 < config.learning_rate < float("inf"):
-        raise UserError(f"learning_rate={config.learning_rate} must be above 0")
 
 
 def read_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:

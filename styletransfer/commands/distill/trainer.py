@@ -6,16 +6,27 @@ teacher's activations and Gram matrices. Everything random in step k follows fro
 so a run that is resumed continues bit for bit.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim import Adam, Optimizer
+from torch.optim.lr_scheduler import (
+    ChainedScheduler,
+    CosineAnnealingLR,
+    LinearLR,
+    LRScheduler,
+)
 
 from styletransfer.commands.distill.inherit import balance, inherit, relative_errors, same_channels
-from styletransfer.commands.distill.replay_buffer import LOSS_LAYERS, STYLE_LAYERS, Pool, gram
+from styletransfer.commands.distill.replay_buffer import (
+    LOSS_LAYERS,
+    STYLE_LAYERS,
+    ReplayBuffer,
+    gram,
+)
 from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
@@ -24,7 +35,7 @@ from styletransfer.pictures.crops import Crops
 from styletransfer.system.devices import has_native_bfloat16
 
 # Steps of the generators that are not training steps.
-BALANCE, POOL, HELD_OUT = -1, -2, 2**40
+BALANCE, REPLAY, HELD_OUT = -1, -2, 2**40
 # Settings that may change between two halves of a run without changing its result.
 FREE_SETTINGS = ("device", "pictures", "teacher", "look_every", "checkpoint_every")
 ADAM_BETAS = (0.9, 0.99)
@@ -32,7 +43,7 @@ WARMUP_STEPS = 50
 
 
 class Distillation:
-    """One run: a teacher, a student, an optimiser and the pool, advanced step by step.
+    """One run: a teacher, a student, an optimiser and the replay buffer, advanced step by step.
 
     Args:
         teacher: VGG with its trained weights, on the CPU; it is rescaled in place.
@@ -78,54 +89,57 @@ class Distillation:
             self.teacher = self.teacher.to(torch.bfloat16)
         self.student.to(device).to(memory_format=torch.channels_last)
         self.trained = [p for name, p in self.student.named_parameters() if "conv1_1" not in name]
-        self.optimizer = torch.optim.Adam(self.trained, lr=0.0, betas=ADAM_BETAS)
+        self.optimizer = Adam(self.trained, lr=config.learning_rate, betas=ADAM_BETAS)
+        self.schedule = schedule(self.optimizer, config.steps)
         self.step = 0
         if state is None:
-            self.pool = Pool.start(config.pool, self.make, self._generator(POOL), device)
+            self.replay = ReplayBuffer.start(
+                config.replay_buffer, self.make, self._generator(REPLAY), device
+            )
         else:
             self.optimizer.load_state_dict(state["optimizer"])
-            self.pool = Pool(**{key: value.to(device) for key, value in state["pool"].items()})
+            self.schedule.load_state_dict(state["schedule"])
+            buffer = {key: value.to(device) for key, value in state["replay_buffer"].items()}
+            self.replay = ReplayBuffer(**buffer)
             self.step = state["step"]
 
     def _recipe(self) -> dict[str, Any]:
         return {k: v for k, v in asdict(self.config).items() if k not in FREE_SETTINGS}
 
     def _generator(self, step: int) -> torch.Generator:
-        return torch.Generator().manual_seed((self.config.seed + 1) * 10**9 + step)
+        return torch.Generator().manual_seed(((self.config.seed + 1) * 10**9 + step) % 2**64)
 
     def _batches(self, generator: torch.Generator) -> Iterator[Tensor]:
         while True:
             yield self.make(self.config.batch, generator)
 
-    def learning_rate(self) -> float:
-        """Return the rate of the current step: a short linear rise, then half a cosine to zero."""
-        warmup = min(WARMUP_STEPS, self.config.steps // 10)
-        rise = min(1.0, (self.step + 1) / (warmup + 1))
-        fall = 0.5 + 0.5 * math.cos(math.pi * self.step / self.config.steps)
-        return self.config.learning_rate * rise * fall
-
     def advance(self) -> dict[str, Tensor]:
-        """Make one training step and return its losses (detached, 0-d) by name."""
+        """Make one training step and return its losses (detached, 0-d) by name.
+
+        Raises:
+            UserError: the losses are not finite; the student is left as it was.
+        """
         config, generator = self.config, self._generator(self.step)
         own = round(config.batch * config.on_policy)
-        rows = torch.randperm(config.pool, generator=generator)[:own].tolist()
+        rows = torch.randperm(config.replay_buffer, generator=generator)[:own].tolist()
         images = self.make(config.batch - own, generator).to(self.device)
-        # The pool's optimisation needs gradients of pictures only.
+        # The replayed pictures' optimisation needs gradients of pictures only.
         self.student.requires_grad_(False)
         if own:
             with self._autocast():
-                produced = self.pool.advance(self.student, rows, self.make, generator)
+                produced = self.replay.advance(self.student, rows, self.make, generator)
             images = torch.cat([images, produced])
         for parameter in self.trained:
             parameter.requires_grad_(True)
         losses = self.losses(images)
         total = losses["features"] + config.gram_weight * losses["gram"]
         total = total + config.inner_weight * losses["inner"]
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.learning_rate()
+        if not total.isfinite():
+            raise self._diverged()
         self.optimizer.zero_grad()
         total.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
+        self.schedule.step()
         self.step += 1
         return {name: value.detach() for name, value in losses.items()}
 
@@ -175,23 +189,49 @@ class Distillation:
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.low_precision)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that a resumed run needs."""
+        """Return all that a resumed run needs.
+
+        Raises:
+            UserError: see `weights`.
+        """
+        self.weights()  # a student that cannot be written is nothing to go on from
         return {
             "recipe": self._recipe(),
             "channels": self.channels,
             "student": self.student.state_dict(),
             "optimizer": self.optimizer.state_dict(),
-            "pool": vars(self.pool),
+            "schedule": self.schedule.state_dict(),
+            "replay_buffer": vars(self.replay),
             "step": self.step,
         }
 
     def weights(self) -> dict[str, Tensor]:
-        """Return the student's tensors in float16 under torchvision's key names, on the CPU."""
-        return {
+        """Return the student's tensors in float16 under torchvision's key names, on the CPU.
+
+        Raises:
+            UserError: one of them is not finite, or too large for float16.
+        """
+        tensors = {
             f"{key}.{kind}": getattr(self.student.layers[name], kind).detach().half().contiguous()
             for name, key in state_keys(self.config.widths).items()
             for kind in ("weight", "bias")
         }
+        if not all(tensor.isfinite().all() for tensor in tensors.values()):
+            raise self._diverged()
+        return tensors
+
+    def _diverged(self) -> UserError:
+        return UserError(
+            f"the training left the finite numbers at step {self.step}; the last checkpoint "
+            f"stands; lower learning_rate={self.config.learning_rate} or the loss weights"
+        )
+
+
+def schedule(optimizer: Optimizer, steps: int) -> LRScheduler:
+    """Return the learning rate's course: a short linear rise times half a cosine to zero."""
+    warmup = min(WARMUP_STEPS, steps // 10)
+    rise = LinearLR(optimizer, start_factor=1 / (warmup + 1), total_iters=warmup)
+    return ChainedScheduler([rise, CosineAnnealingLR(optimizer, T_max=steps)])
 
 
 def _gram_error(ours: Tensor, theirs: Tensor) -> Tensor:

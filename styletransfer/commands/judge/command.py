@@ -7,29 +7,28 @@ network and VGG-19 itself; VGG-19 says how good each picture is.
 from pathlib import Path
 from statistics import mean
 
-from rich.console import Console
-from rich.table import Table
-
-from styletransfer.commands.judge.run import NETWORKS, evaluate, gap_closed
+from styletransfer.commands.judge.run import judge
+from styletransfer.commands.judge.verdict import NETWORKS, gap_closed
 from styletransfer.config import JudgeConfig
+from styletransfer.system.table import table
 
 
 def main(config: JudgeConfig, folder: Path) -> None:
-    """Stylise, judge, and print two tables."""
-    verdicts = evaluate(config, folder, print)
+    """Stylise, judge, and print two tables and where the files are."""
+    verdicts = judge(config, folder, print)
     rows = list(verdicts.values())
-
-    errors = Table("error under VGG-19, mean over pairs", *NETWORKS)
-    for layer in rows[0]["content"].errors:
-        means = (mean(row[network].errors[layer] for row in rows) for network in NETWORKS)
-        errors.add_row(layer, *(f"{value:.4f}" for value in means))
-    gaps = Table("gap closed", *NETWORKS)
-    for name, row in verdicts.items():
-        gaps.add_row(name, *(f"{gap_closed(row, network):.3f}" for network in NETWORKS))
-    means = (mean(gap_closed(row, network) for row in rows) for network in NETWORKS)
-    gaps.add_row("mean", *(f"{value:.3f}" for value in means))
-    console = Console()
-    console.print(errors)
-    console.print(gaps)
-    print(folder / "evaluation.json")
-    print(folder / "contact_sheet.png")
+    errors = [
+        [layer, *(f"{mean(row[name].errors[layer] for row in rows):.4f}" for name in NETWORKS)]
+        for layer in rows[0]["content"].errors
+    ]
+    print("\nerror under VGG-19, mean over pairs")
+    print(table(["layer", *NETWORKS], errors))
+    gaps = [
+        [pair, *(f"{gap_closed(row, name):.3f}" for name in NETWORKS)]
+        for pair, row in verdicts.items()
+    ]
+    means = [f"{mean(gap_closed(row, name) for row in rows):.3f}" for name in NETWORKS]
+    print("\ngap closed")
+    print(table(["pair", *NETWORKS], [*gaps, ["mean", *means]]))
+    for name in ("judge.json", "contact_sheet.png"):
+        print(folder / name)

@@ -5,8 +5,6 @@ cells, landscapes, tiles, line drawings) in a random palette, finished with ligh
 A *field* below is a (size, size) float32 tensor in [0, 1]; a *canvas* is (3, size, size) sRGB.
 """
 
-import hashlib
-
 import torch
 from torch import Generator, Tensor
 
@@ -16,18 +14,6 @@ from styletransfer.pictures.procedural.finish import finished
 from styletransfer.pictures.procedural.random_choice import chance, uniform
 from styletransfer.pictures.procedural.shapes import leaves
 from styletransfer.pictures.procedural.strokes import brushed, drawn
-
-
-def batch(count: int, size: int, seed: int) -> Tensor:
-    """Return (count, 3, size, size) pictures; picture i depends on (seed, i) alone."""
-    pictures = torch.empty(count, 3, size, size)
-    generator = Generator()
-    for index in range(count):
-        # A hash, so that neighbouring seeds and indices do not share pictures.
-        digest = hashlib.sha256(f"{seed}:{index}".encode()).digest()
-        generator.manual_seed(int.from_bytes(digest[:4], "big"))
-        pictures[index] = picture(size, generator)
-    return pictures
 
 
 def picture(size: int, generator: Generator) -> Tensor:

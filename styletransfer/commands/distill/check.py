@@ -1,0 +1,110 @@
+"""Whether a distillation can work, before anything is loaded or trained."""
+
+from torch import nn
+
+from styletransfer.config import DistillConfig
+from styletransfer.errors import UserError
+from styletransfer.features import FeatureExtractor
+from styletransfer.features.vgg import WIDTHS, Widths, conv_names
+
+# Of VGG-19's fifth block the losses see the first convolution only.
+LEAST_CONVS = (2, 2, 4, 4, 1)
+# Adam moves each weight by about the learning rate: beyond this the copied ones mean nothing.
+HIGHEST_LEARNING_RATE = 1.0
+
+
+def check(config: DistillConfig) -> None:
+    """Check the numbers of a recipe.
+
+    Raises:
+        UserError: naming the key, its value and what it may be.
+    """
+    for key in ("steps", "batch", "crop", "replay_buffer", "fit_batches", "look_every"):
+        if getattr(config, key) < 1:
+            raise UserError(f"{key}={getattr(config, key)} must be 1 or more")
+    if not 0 <= config.checkpoint_every < float("inf"):
+        raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
+    if config.crop % 16:
+        raise UserError(f"crop={config.crop} must be a multiple of 16")
+    if not 0 <= config.seed < 2**63:
+        raise UserError(f"seed={config.seed} must be 0 or more and below 2^63")
+    if not 0 < config.learning_rate <= HIGHEST_LEARNING_RATE:
+        raise UserError(
+            f"learning_rate={config.learning_rate} must be above 0 and at most "
+            f"{HIGHEST_LEARNING_RATE:g}"
+        )
+    for key in ("gram_weight", "inner_weight"):
+        if not 0 <= getattr(config, key) < float("inf"):
+            raise UserError(f"{key}={getattr(config, key)} must be a finite number, 0 or more")
+    check_shares(config)
+    check_widths(config.widths)
+    teacher = config.teacher
+    if teacher.name not in ("vgg19", "bundled"):
+        raise UserError(f"teacher.name={teacher.name} must be vgg19, or bundled: of its layout")
+    for key, value, only in (
+        ("pooling", teacher.pooling, "max"),
+        ("preprocessing", teacher.preprocessing, "imagenet"),
+    ):
+        if value != only:
+            raise UserError(
+                f"teacher.{key}={value} is not what the student has; leave it at {only}"
+            )
+
+
+def check_shares(config: DistillConfig) -> None:
+    """Check what a batch is made of.
+
+    Raises:
+        UserError: a share is out of range, leaves no other picture, or exceeds the replay buffer.
+    """
+    for key in ("on_policy", "photo_share"):
+        if not 0 <= getattr(config, key) <= 1:
+            raise UserError(f"{key}={getattr(config, key)} must be between 0 and 1")
+    own = round(config.batch * config.on_policy)
+    if own == config.batch:
+        raise UserError(
+            f"on_policy={config.on_policy} leaves no other picture in a batch of {config.batch}; "
+            "lower it"
+        )
+    if own > config.replay_buffer:
+        raise UserError(
+            f"replay_buffer={config.replay_buffer} must hold the {own} on-policy pictures of a "
+            "batch; raise it"
+        )
+
+
+def check_widths(widths: Widths) -> None:
+    """Check that a student of these widths has VGG-19's layout up to relu5_1.
+
+    Raises:
+        UserError: there are too few or too many blocks, convolutions or channels.
+    """
+    full = WIDTHS["vgg19"]
+    if len(widths) != len(full) or not all(
+        least <= len(block) <= len(most)
+        for least, block, most in zip(LEAST_CONVS, widths, full, strict=True)
+    ):
+        raise UserError(
+            f"widths={widths} must list VGG-19's convolutions by block: 2, 2, 4, 4 and 1 to 4"
+        )
+    if min(min(block) for block in widths) < 1:
+        raise UserError(f"widths={widths} must be 1 channel or more each")
+
+
+def check_teacher(widths: Widths, teacher: FeatureExtractor) -> None:
+    """Check that the teacher has every channel that the student is to take over.
+
+    Raises:
+        UserError: a convolution of the student is wider than the teacher's, or has none there.
+    """
+    theirs = {
+        name: layer.out_channels
+        for name, layer in teacher.layers.items()
+        if isinstance(layer, nn.Conv2d)
+    }
+    ours = [width for block in widths for width in block]
+    for name, width in zip(conv_names(widths), ours, strict=True):
+        if width > theirs.get(name, 0):
+            raise UserError(
+                f"widths gives {name} {width} channels; the teacher has {theirs.get(name, 0)} there"
+            )

@@ -1,0 +1,112 @@
+"""The pairs of pictures that a judgement rests on, loaded and checked before anything runs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from styletransfer.config import JudgeConfig, PairConfig, StyleTransferConfig
+from styletransfer.errors import UserError
+from styletransfer.features import FeatureExtractor
+from styletransfer.objective.limits import check_size
+from styletransfer.objective.terms import layer_weights
+from styletransfer.optimize.job import check_layers, load_pictures
+from styletransfer.optimize.schedule import check_run
+from styletransfer.pictures import images
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two pictures to combine.
+
+    Attributes:
+        name: such as "coffee x oil"; no two pairs share it, nor the file names made of it.
+        config: of the style transfer that combines them.
+        content: (1, 3, H, W), sRGB in [0, 1].
+        style: (1, 3, h, w), sRGB in [0, 1].
+    """
+
+    name: str
+    config: StyleTransferConfig
+    content: Tensor
+    style: Tensor
+
+    def file(self, network: str) -> str:
+        """Return the name of the picture made under a network."""
+        return _file_stem(self.name) + f"_{network}.png"
+
+
+def load_pairs(config: JudgeConfig) -> list[Pair]:
+    """Load every pair.
+
+    Raises:
+        UserError: no pair, settings out of range, no style loss, a picture that cannot be read, or
+            a content picture that is the style picture.
+    """
+    if not config.pairs:
+        raise UserError("pairs is empty; name at least one content and style picture")
+    _, style_weights = layer_weights(config.objective)
+    if not style_weights:
+        raise UserError(
+            "there is no style loss, so no gap to close; name objective.style_layers and give "
+            "objective.style_weight more than 0"
+        )
+    pairs: list[Pair] = []
+    for name, pair in zip(pair_names(config.pairs), config.pairs, strict=True):
+        run = StyleTransferConfig(
+            content=pair.content,
+            style=pair.style,
+            size=config.size,
+            steps=config.steps,
+            device=config.device,
+            precision=config.precision,
+            seed=config.seed,
+            objective=config.objective,
+            optimizer=config.optimizer,
+        )
+        check_run(run)
+        picture, style = load_pictures(run)
+        content = images.fill_transparent(picture)
+        if content.shape == style.shape and torch.equal(content, style):
+            raise UserError(f"{name}: content and style are one picture; name two")
+        pairs.append(Pair(name, run, content, style))
+    return pairs
+
+
+def check_pairs(pairs: Iterable[Pair], vgg19: FeatureExtractor, judged: Sequence[str]) -> None:
+    """Check that the pictures are large enough for their losses and for the judge.
+
+    Args:
+        pairs: to be judged.
+        vgg19: the judge.
+        judged: the layers that it looks at.
+
+    Raises:
+        UserError: a picture is too small, or the objective names an unknown layer.
+    """
+    ended = vgg19.ended_at(judged)
+    for pair in pairs:
+        check_layers(vgg19, pair.config, pair.content, pair.style)
+        for image, path in ((pair.content, pair.config.content), (pair.style, pair.config.style)):
+            check_size(ended, (image.shape[2], image.shape[3]), Path(path).name)
+
+
+def pair_names(pairs: Iterable[PairConfig]) -> list[str]:
+    """Return one name per pair, such as "coffee x oil"; a number tells equal ones apart."""
+    names: list[str] = []
+    taken: set[str] = set()
+    for pair in pairs:
+        name = plain = f"{Path(pair.content).stem} x {Path(pair.style).stem}"
+        number = 1
+        while _file_stem(name).casefold() in taken:  # some file systems know no capitals
+            number += 1
+            name = f"{plain} {number}"
+        taken.add(_file_stem(name).casefold())
+        names.append(name)
+    return names
+
+
+def _file_stem(name: str) -> str:
+    return name.replace(" ", "_")

@@ -1,0 +1,102 @@
+"""What VGG-19 says of a picture, and how near that comes to VGG-19's own pastiche."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import mean
+
+import torch
+from torch import Tensor
+
+from styletransfer.features import FeatureExtractor
+from styletransfer.functions import gram_matrix
+
+STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
+CONTENT_LAYER = "relu4_2"
+# The columns of every table: the worst picture, the two rivals, and the judge itself.
+NETWORKS = ("content", "random", "bundled", "vgg19")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """VGG-19's view of one picture.
+
+    Attributes:
+        errors: layer -> target-relative error; see `errors_under`.
+        image: file name of the picture.
+    """
+
+    errors: dict[str, float]
+    image: str
+
+    @property
+    def total(self) -> float:
+        """J: the sum of all errors."""
+        return sum(self.errors.values())
+
+
+@torch.no_grad()
+def errors_under(
+    vgg19: FeatureExtractor, image: Tensor, content: Tensor, style: Tensor
+) -> dict[str, float]:
+    """Return layer -> target-relative error of `image` under VGG-19.
+
+    That is ||G - A||^2 / ||A||^2 for the style layers, ||F - P||^2 / ||P||^2 for the content layer.
+
+    Args:
+        vgg19: with its trained weights, in float32.
+        image: the pastiche (1, 3, H, W), sRGB in [0, 1].
+        content: the content image, of the same size.
+        style: the style image (1, 3, h, w).
+    """
+    features = vgg19(image, (*STYLE_LAYERS, CONTENT_LAYER))
+    targets = vgg19(style, STYLE_LAYERS)
+    errors = {
+        layer: _relative(gram_matrix(features[layer]), gram_matrix(targets[layer]))
+        for layer in STYLE_LAYERS
+    }
+    wanted = vgg19(content, [CONTENT_LAYER])[CONTENT_LAYER]
+    errors[f"content {CONTENT_LAYER}"] = _relative(features[CONTENT_LAYER], wanted)
+    return errors
+
+
+def _relative(value: Tensor, target: Tensor) -> float:
+    return ((value - target).square().sum() / target.square().sum()).item()
+
+
+def gap_closed(verdicts: Mapping[str, Verdict], network: str) -> float:
+    """Return the share of the way from the content image to VGG-19's own pastiche.
+
+    (J(content) - J(network)) / (J(content) - J(vgg19)): 0 for the unchanged content image, 1 for
+    a network as good as VGG-19.
+
+    Args:
+        verdicts: network -> verdict; VGG-19's is below the content image's.
+        network: one of them.
+    """
+    worst = verdicts["content"].total
+    return (worst - verdicts[network].total) / (worst - verdicts["vgg19"].total)
+
+
+def as_json(verdicts: Mapping[str, Mapping[str, Verdict]]) -> dict[str, object]:
+    """Return the verdicts with J and the gap closed, and the mean and smallest gap over pairs."""
+    gaps = {
+        network: [gap_closed(row, network) for row in verdicts.values()] for network in NETWORKS
+    }
+    return {
+        "gap_closed": {
+            network: {"mean": mean(values), "smallest": min(values)}
+            for network, values in gaps.items()
+        },
+        "pairs": {
+            pair: {
+                network: {
+                    "J": verdict.total,
+                    "gap_closed": gap_closed(row, network),
+                    "errors": verdict.errors,
+                    "image": verdict.image,
+                }
+                for network, verdict in row.items()
+            }
+            for pair, row in verdicts.items()
+        },
+    }

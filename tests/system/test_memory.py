@@ -1,0 +1,134 @@
+"""How much memory is free, what keeps it, and which errors mean that there is none."""
+
+import ctypes
+import platform
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import psutil
+import pytest
+import torch
+
+from styletransfer.system import heap
+from styletransfer.system.memory import free_bytes, is_out_of_memory, left_by_groups, readable
+
+CPU = torch.device("cpu")
+GIB = 2**30
+# DefaultCPUAllocator's words.
+NO_MEMORY = RuntimeError(
+    "[enforce fail at alloc_cpu.cpp:121] not enough memory: you tried to allocate"
+)
+
+
+def files(root, contents):
+    for name, text in contents.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def test_free_memory_here():
+    assert 0 < free_bytes(CPU) < 2**50
+
+
+HEAP = """
+import torch
+from styletransfer.system import heap
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+heap.keep_freed_memory()
+empty = resident()
+torch.ones(2**25)  # 128 MiB
+print(resident() - empty)
+heap.return_freed_memory()
+print(resident() - empty)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
+def test_freed_memory_is_kept_until_it_is_returned():
+    run = subprocess.run(
+        [sys.executable, "-c", HEAP], capture_output=True, text=True, check=True, timeout=120
+    )
+    kept, returned = map(int, run.stdout.split())
+    assert kept > 2**26 > returned
+
+
+def test_other_systems_keep_their_own_heap(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: pytest.fail("the C library was asked for"))
+    heap.keep_freed_memory()
+    heap.return_freed_memory()
+
+
+def test_what_the_machine_has_left_is_a_bound(monkeypatch):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
+    assert free_bytes(CPU) == 1000
+
+
+def test_control_groups_version_2(tmp_path):
+    root = files(
+        tmp_path,
+        {
+            "proc/self/cgroup": "0::/outer/inner\n",
+            "sys/fs/cgroup/outer/memory.max": "1000\n",
+            "sys/fs/cgroup/outer/memory.current": "700\n",
+            "sys/fs/cgroup/outer/memory.stat": "anon 500\ninactive_file 200\n",
+            "sys/fs/cgroup/outer/inner/memory.max": "max\n",
+            "sys/fs/cgroup/outer/inner/memory.current": "600\n",
+        },
+    )
+    # The outer group's limit binds; its page cache would be given back.
+    assert min(left_by_groups(root)) == 1000 - 700 + 200
+
+
+def test_control_groups_version_1_in_a_container(tmp_path):
+    root = files(
+        tmp_path,
+        {
+            "proc/self/cgroup": "9:cpu:/\n4:memory:/unseen/path\n0::/\n",
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": "5000",
+            "sys/fs/cgroup/memory/memory.usage_in_bytes": "1500",
+        },
+    )
+    assert min(left_by_groups(root)) == 3500
+
+
+def test_no_control_groups(tmp_path):
+    assert list(left_by_groups(tmp_path)) == []
+
+
+ULIMIT = """
+import resource, psutil, torch
+from styletransfer.system.memory import free_bytes
+
+limit = psutil.Process().memory_info().vms + 2**27
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+print(free_bytes(torch.device("cpu")))
+"""
+
+
+@pytest.mark.skipif(not hasattr(psutil, "RLIMIT_AS"), reason="the system has no such limit")
+def test_ulimit_is_a_bound():
+    run = subprocess.run([sys.executable, "-c", ULIMIT], capture_output=True, text=True, check=True)
+    # Trimming the heap gives some of its addresses back.
+    assert 2**26 < float(run.stdout) < 2**28
+
+
+def test_what_a_shortage_is():
+    with pytest.raises(RuntimeError) as caught:
+        torch.empty(2**55)
+    assert is_out_of_memory(caught.value)
+    for error in (MemoryError(), NO_MEMORY, torch.OutOfMemoryError("CUDA out of memory.")):
+        assert is_out_of_memory(error)
+    for other in (RuntimeError("shapes do not match"), ValueError("out of memory")):
+        assert not is_out_of_memory(other)
+
+
+def test_readable():
+    assert (readable(3 * 2**20), readable(2.5 * GIB)) == ("3 MiB", "2.5 GiB")

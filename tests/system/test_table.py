@@ -1,0 +1,27 @@
+"""The table that a terminal and Markdown both show."""
+
+import pytest
+
+from styletransfer.system.table import table
+
+
+def test_columns_are_padded_and_numbers_set_right():
+    assert table(["mode", "time"], [["a", "1.25"], ["longer", "10"]]).splitlines() == [
+        "| mode   | time |",
+        "| ------ | ---: |",
+        "| a      | 1.25 |",
+        "| longer |   10 |",
+    ]
+
+
+def test_columns_of_words_are_named():
+    assert table(["size", "row"], [["8", "a"]], left=[1]).splitlines() == [
+        "| size | row |",
+        "| ---: | --- |",
+        "|    8 | a   |",
+    ]
+
+
+def test_a_row_has_a_cell_for_each_column():
+    with pytest.raises(ValueError, match="shorter"):
+        table(["a", "b"], [["1"]])
