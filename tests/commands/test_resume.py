@@ -192,7 +192,7 @@ def test_without_resume_a_run_begins_afresh(begun, monkeypatch, capsys):
     assert_finished()
 
 
-def test_a_damaged_checkpoint_is_one_line_or_the_one_before(begun, monkeypatch, capsys, caplog):
+def test_a_damaged_checkpoint_is_one_line_or_the_one_before(begun, monkeypatch, capsys):
     path = Path("run", "checkpoint.pt")
     path.write_bytes(path.read_bytes()[:-1])
     before = Path("run", "metrics.jsonl").read_bytes()
@@ -266,10 +266,11 @@ def test_another_version(begun, monkeypatch, capsys):
     assert status == 1
 
 
-def test_other_threads_are_a_warning(begun, monkeypatch, capsys, caplog):
+def test_other_threads_are_a_warning(begun, monkeypatch, capsys):
     monkeypatch.setattr(record.torch, "get_num_threads", lambda: 99)
-    assert call(begun, monkeypatch, capsys, "resume=run")[0] == 0
-    assert "threads 1, and goes on with 99: the last bits may differ" in caplog.text
+    status, printed = call(begun, monkeypatch, capsys, "resume=run")
+    assert status == 0
+    assert "threads 1, and goes on with 99: the last bits may differ" in printed.out
 
 
 def test_a_damaged_record(begun, monkeypatch, capsys):
@@ -330,15 +331,14 @@ def test_no_checkpoints_on_demand(desk, tiny_vgg, monkeypatch, capsys):
     assert not Path("run", "checkpoint.pt").exists()
 
 
-def test_a_checkpoint_that_cannot_be_written_costs_nothing(
-    desk, tiny_vgg, monkeypatch, capsys, caplog
-):
+def test_a_checkpoint_that_cannot_be_written_costs_nothing(desk, tiny_vgg, monkeypatch, capsys):
     Path("run", "checkpoint.pt").mkdir(parents=True)
     Path("run", "checkpoint.previous.pt").touch()
     monkeypatch.setattr(Checkpoint, "remove", lambda self: None)
     given = arguments("hydra.run.dir=run", "checkpoint_every=1e-9")
-    assert call(cli.script("train"), monkeypatch, capsys, *given)[0] == 0
-    assert caplog.text.count("going on without checkpoints") == 1
+    status, printed = call(cli.script("train"), monkeypatch, capsys, *given)
+    assert status == 0
+    assert printed.out.count("going on without checkpoints") == 1
     assert images.read("run/pastiche.png").size == (24, 32)
 
 

@@ -37,7 +37,7 @@ def describe(job: Job) -> dict[str, Any]:
         "version": package_version(),
         "config": config,
         "files": {key: sha256(path) for key, path in files.items()},
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
         "device": str(job.device),
         "precision": str(job.extractor.dtype).removeprefix("torch."),
