@@ -112,7 +112,7 @@ class StyleTransferConfig:
     init: str = path("content")
     """Where the optimisation starts: content, style, noise, or the path of a picture."""
     device: str = "auto"
-    """auto, cpu, cuda or cuda:N."""
+    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     precision: str = "auto"
     """Of the network: auto, bfloat16, float32 or float64. The picture is at least float32."""
     tile: str = "auto"
@@ -135,8 +135,8 @@ class TrainConfig(StyleTransferConfig):
     checkpoint_every: float = 60.0
     """Save a checkpoint in the run folder at most every so many seconds; 0 saves none."""
     resume: str | None = path(None)
-    """A run folder: go on there, with that run's own settings, from its checkpoint. Or auto: go on
-    if this run's own folder, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
+    """A run folder, to go on there with that run's own settings; or auto, to go on if this run's
+    own folder, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
     dry_run: bool = False
     """Print the plan, with estimated memory and time, and write nothing."""
 
@@ -186,7 +186,7 @@ class DistillConfig:
     seed: int = 0
     """Of everything random."""
     device: str = "auto"
-    """auto, cpu, cuda or cuda:N."""
+    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     look_every: int = 100
     """Steps between two looks at the held-out pictures."""
     checkpoint_every: float = 60.0
@@ -233,7 +233,7 @@ class JudgeConfig:
     steps: int = 100
     """Optimiser steps in all, for every network."""
     device: str = "auto"
-    """auto, cpu, cuda or cuda:N."""
+    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     precision: str = "auto"
     """Of the networks that stylise; the judge works in float32."""
     seed: int = 0
@@ -272,7 +272,7 @@ class BenchmarkConfig:
     default_job: bool = False
     """Also time `python scripts/train.py` as it is, process start included, `rounds` times."""
     device: str = "auto"
-    """auto, cpu, cuda or cuda:N."""
+    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     seed: int = 0
     """Of random weights."""
     features: FeaturesConfig = field(

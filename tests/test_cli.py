@@ -71,7 +71,7 @@ def test_every_folder_of_commands_is_a_command():
 
 def test_every_script_is_an_alias():
     for path in (ROOT / "scripts").glob("*.py"):
-        assert len(path.read_text().splitlines()) <= 11 or path.stem in ("gradcheck", "train_tiny")
+        assert len(path.read_text().splitlines()) <= 11
 
 
 @pytest.mark.parametrize(

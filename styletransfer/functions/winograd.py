@@ -161,7 +161,8 @@ def winograd_conv(x: Tensor, kernels: Tensor, bias: Tensor | None = None) -> Ten
 
     Returns:
         (1, K, H, W), channels_last. In float32 it is some 3e-6 of its size off the exact result,
-        where a direct convolution is 2e-7 off; bfloat16, with 3 % off, is not for use.
+        where a direct convolution is 2e-7 off (what that makes of a whole gradient is another
+        matter: see docs/backward.md); bfloat16, with 3 % off, is not for use.
 
     Raises:
         TypeError: a tensor is not floating point, or the dtypes differ.

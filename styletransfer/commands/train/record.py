@@ -5,12 +5,12 @@ import logging
 import os
 from collections.abc import Iterator
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from styletransfer import __version__
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.optimize.job import Job
@@ -34,7 +34,7 @@ def describe(job: Job) -> dict[str, Any]:
     config = settings(job.config)
     files = {key: config[key] for key in FILE_KEYS if os.path.isfile(config[key])}
     return {
-        "version": package_version(),
+        "version": __version__,
         "config": config,
         "files": {key: sha256(path) for key, path in files.items()},
         "torch": str(torch.__version__),
@@ -53,14 +53,6 @@ def settings(config: StyleTransferConfig) -> dict[str, Any]:
     if flat["output"] is not None:
         flat["output"] = os.path.abspath(flat["output"])
     return flat
-
-
-def package_version() -> str:
-    """Return the version of this package, or "unknown" where it is not installed."""
-    try:
-        return version("styletransfer")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def check_settings(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
