@@ -282,7 +282,8 @@ def test_the_replay_buffer_makes_adams_steps() -> None:
     """Two steps of torch's own, from the same picture on the same loss."""
     student, make = build_features(TINY.teacher), Crops([], 0.0, 32)
     buffer = ReplayBuffer.start(1, make, torch.Generator().manual_seed(1), CPU)
-    buffer.weight.fill_(1.0)  # content and style both count
+    buffer.image.mul_(0.5)  # far from the content as well
+    buffer.weight.fill_(1.0)
     image = buffer.image.clone().requires_grad_()
     layers = ["relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1"]
     targets, content = student(buffer.style, layers), student(buffer.content, ["relu4_2"])
