@@ -173,9 +173,7 @@ def test_loss_mode_names_the_reference(tiny, tmp_path):
 
 def test_gradient_errors_find_a_weight_that_is_not_squared(tiny, monkeypatch):
     job = prepare(composed([*tiny, "precision=float64"]))
-    wrong = replace(
-        fake_backward.MODE, style=lambda target, weight: fake_backward.StyleLoss(target, weight)
-    )
+    wrong = replace(fake_backward.MODE, style=fake_backward.StyleLoss)
     monkeypatch.setitem(LOSS_MODES, "fake_backward", wrong)
     errors = gradient_errors(job, "loss_attribute", [job.content])
     assert errors["fake_backward"] > 0.01

@@ -260,7 +260,7 @@ def test_pictures_that_have_changed_or_gone(name, begun, monkeypatch, capsys):
 
 
 def test_another_version(begun, monkeypatch, capsys):
-    monkeypatch.setattr(record, "package_version", lambda: "9.9")
+    monkeypatch.setattr(record, "__version__", "9.9")
     status, printed = call(begun, monkeypatch, capsys, "resume=run")
     assert re.search(r"begun by version \S+, and this is 9\.9", error_of(printed))
     assert status == 1

@@ -135,7 +135,9 @@ def test_not_a_number_fails() -> None:
     assert not check(case_of(NotANumber)).passed
 
 
-@pytest.mark.parametrize("case", [case_of(Square), cases()[3], cases()[-2]], ids=str)
+@pytest.mark.parametrize(
+    "case", [case_of(Square), cases()[3], cases()[-2]], ids=lambda case: case.name
+)
 def test_float32_fails_though_its_backward_is_right(case: Case) -> None:
     outcome = check_in_float32(case)
     assert not outcome.gradcheck_passed

@@ -1,4 +1,4 @@
-"""Check every hand-written backward, first and second derivatives, and print a table.
+"""Check every hand-written backward against measured slopes.
 
     python scripts/gradcheck.py
 

@@ -1,4 +1,4 @@
-"""Train one tiny model twice from one seed: with built-in operations and with our Functions.
+"""Train one tiny model twice: with torch's operations and with ours.
 
     python scripts/train_tiny.py
 
