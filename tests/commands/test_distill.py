@@ -96,6 +96,7 @@ def test_training_lowers_the_held_out_loss() -> None:
     assert after["gram"] < before["gram"]
 
 
+@pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("stop_at", [1, 3])
 def test_a_stopped_run_ends_with_equal_bits(

@@ -26,6 +26,8 @@ from styletransfer.system.lock import locked
 
 SCRIPT = ROOT / "scripts" / "train.py"
 
+pytestmark = pytest.mark.usefixtures("signals")
+
 
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
@@ -126,7 +128,7 @@ def test_a_signal_stops_a_process(number, status, desk):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(number, default),
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     try:
         until = time.monotonic() + 100
@@ -146,11 +148,6 @@ def test_a_signal_stops_a_process(number, status, desk):
     assert steps_of("run") == [*range(1, state["run"]["steps"] + 1)]
     assert status_of("run") == "stopped"
     assert out.splitlines()[-1] == str(desk / "run" / "pastiche.png")
-
-
-def default(*_):
-    """What a handler of Python's does when nobody cares; replaced by the program's own."""
-    raise KeyboardInterrupt
 
 
 def test_resume_goes_on_with_the_runs_own_settings(begun, monkeypatch, capsys):

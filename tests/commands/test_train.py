@@ -305,14 +305,6 @@ def test_script_runs_on_weights_given_by_path(tmp_path, photos):
     assert images.read(tmp_path / "out.png").size == (24, 32)
 
 
-@pytest.fixture
-def signals():
-    """Let children be interruptible even where this process was started to ignore Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("signals")
 def test_ctrl_c_on_the_script(tmp_path, photos):
     content, style = photos
