@@ -95,7 +95,8 @@ def load(
     """Copy torchvision-named tensors into `network`; classifier tensors are left aside.
 
     Raises:
-        UserError: a tensor is missing, unexpected, of another shape, or not finite.
+        UserError: a tensor is missing, unexpected, of another shape, or not finite, or a kernel is
+            all zero.
     """
     expected = {
         f"{key}.{kind}": getattr(network.layers[name], kind)
@@ -119,6 +120,8 @@ def load(
         raise UserError(f"{origin} holds weights of another network: {'; '.join(problems)}")
     if broken := [key for key in expected if not state[key].isfinite().all()]:
         raise UserError(f"{origin} holds values that are not finite in {broken[0]}; get it again")
+    if empty := [key for key in expected if key.endswith("weight") and not state[key].any()]:
+        raise UserError(f"{origin} holds nothing but zeros in {empty[0]}; get it again")
     with torch.no_grad():
         for key, target in expected.items():
             target.copy_(state[key])
@@ -136,6 +139,8 @@ def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
     for name, key in state_keys(WIDTHS["vgg19"]).items():
         if f"{key}.weight" not in state:
             break
+        if state[f"{key}.weight"].dim() != 4:
+            raise UserError(f"{origin} holds no kernels in {key}.weight; it is of another network")
         if name.endswith("_1"):
             widths.append([])
         widths[-1].append(state[f"{key}.weight"].shape[0])

@@ -1,31 +1,35 @@
-"""Weights files, read without executing anything they hold."""
+"""Weights files, read without executing anything they hold, and written with a hash."""
 
 import hashlib
 import pickle
 import warnings
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from styletransfer.errors import UserError
+from styletransfer.system.files import sha256
 
 
 def read(path: Path) -> Mapping[str, Tensor]:
     """Return the tensors of a `.safetensors`, `.pth` or `.pt` file by name, on the CPU.
 
     Raises:
-        UserError: the file is missing, damaged, of another kind, or would execute code.
+        UserError: the file is missing, damaged, of another kind, would execute code, or does not
+            have the hash that `write` has put into it.
     """
     if not path.is_file():
         raise UserError(f"no weights file at {path}; check features.weights")
     try:
         if path.suffix == ".safetensors":
-            return load_file(path)
+            return _checked(load_file(path), path)
         if path.suffix in (".pth", ".pt"):
+            _check_unpacked(path)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # remarks on the pickle protocol
                 return _tensors(torch.load(path, map_location="cpu", weights_only=True), path)
@@ -44,6 +48,21 @@ def read(path: Path) -> Mapping[str, Tensor]:
     raise UserError(f"{path} must end in .safetensors, .pth or .pt")
 
 
+def write(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write a `.safetensors` file with a hash of its tensors, which `read` checks."""
+    save_file(dict(tensors), path, metadata={"sha256": digest(tensors)})
+
+
+def digest(tensors: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256 of names, dtypes, shapes and values, as hexadecimal digits."""
+    found = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()
+
+
 BUNDLED = Path(__file__).with_name("bundled.safetensors")
 # SHA-256 of that file; a flipped bit would load silently.
 BUNDLED_SHA256 = "ec47f34b59a90271654fe177660b9b53dce5a97fb54e333029bec0fcbe91aa90"
@@ -60,15 +79,36 @@ def read_bundled() -> Mapping[str, Tensor]:
     return read(BUNDLED)
 
 
-def sha256(path: Path) -> str:
-    """Return the file's SHA-256 as hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _checked(tensors: Mapping[str, Tensor], path: Path) -> Mapping[str, Tensor]:
+    with safe_open(path, framework="pt") as file:
+        expected = (file.metadata() or {}).get("sha256")
+    if expected is not None and digest(tensors) != expected:
+        raise UserError(f"{path} is damaged: its tensors do not have the hash it was written with")
+    return tensors
+
+
+def _check_unpacked(path: Path) -> None:
+    """Refuse a zip archive that would grow in memory: torch writes its tensors uncompressed."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if any(entry.file_size > entry.compress_size for entry in archive.infolist()):
+                raise UserError(f"{path} is compressed, as torch saves no weights; it was not read")
 
 
 def _tensors(loaded: object, path: Path) -> Mapping[str, Tensor]:
-    if isinstance(loaded, Mapping) and all(
+    if not isinstance(loaded, Mapping) or not all(
         isinstance(name, str) and isinstance(value, Tensor) for name, value in loaded.items()
     ):
-        return loaded
-    raise UserError(f"{path} does not hold a plain mapping of names to tensors")
+        raise UserError(f"{path} does not hold a plain mapping of names to tensors")
+    for name, value in loaded.items():
+        if not _is_plain(value):
+            raise UserError(f"{path} holds {name} in another form than plain numbers; save it anew")
+    return loaded
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Tell whether a tensor is dense, real, in memory, and no larger than what it was read from."""
+    if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
+        return False
+    held = tensor.untyped_storage().nbytes()
+    return not tensor.is_complex() and tensor.numel() * tensor.element_size() <= held

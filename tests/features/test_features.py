@@ -5,12 +5,13 @@ import io
 import os
 import urllib.error
 import urllib.request
+import zipfile
 
 import pytest
 import torch
 import torchvision
 from helpers import picture, tiny_network
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn.functional import conv2d
 
@@ -18,6 +19,7 @@ from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference, vgg, weights
 from styletransfer.features.inference import WinogradConv2d
+from styletransfer.system.files import sha256
 
 TINY = ((4, 4), (6, 6))
 
@@ -312,6 +314,63 @@ def test_truncated_weights_file(tmp_path, extension):
         weights.read(path)
 
 
+def test_what_we_write_has_a_hash_that_is_checked(tmp_path, network):
+    """A flipped bit in a tensor would load silently."""
+    path = tmp_path / "weights.safetensors"
+    weights.write(path, state_of(network))
+    assert weights.read(path).keys() == state_of(network).keys()
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 4
+    path.write_bytes(content)
+    assert load_file(path)
+    with pytest.raises(UserError, match=r"weights\.safetensors is damaged: .* hash"):
+        weights.read(path)
+
+
+def test_a_compressed_archive_is_not_unpacked(tmp_path):
+    """Zeros take a thousandth of their memory there."""
+    torch.save({"a": torch.zeros(100_000)}, tmp_path / "plain.pth")
+    assert weights.read(tmp_path / "plain.pth")
+    with (
+        zipfile.ZipFile(tmp_path / "plain.pth") as plain,
+        zipfile.ZipFile(tmp_path / "bomb.pth", "w", zipfile.ZIP_DEFLATED) as bomb,
+    ):
+        for name in plain.namelist():
+            bomb.writestr(name, plain.read(name))
+    with pytest.raises(UserError, match=r"bomb\.pth is compressed"):
+        weights.read(tmp_path / "bomb.pth")
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.zeros(3, device="meta"),
+        torch.eye(3).to_sparse(),
+        torch.zeros(3, dtype=torch.complex64),
+        torch.zeros(1).expand(10**9),
+    ],
+    ids=["meta", "sparse", "complex", "expanded"],
+)
+def test_tensors_that_are_no_plain_numbers(tmp_path, tensor):
+    torch.save({"odd": tensor}, tmp_path / "weights.pth")
+    with pytest.raises(UserError, match="holds odd in another form than plain numbers"):
+        weights.read(tmp_path / "weights.pth")
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (torch.tensor(1.0), r"holds no kernels in features\.0\.weight"),
+        (torch.zeros(4, 3, 3, 3), r"nothing but zeros in features\.0\.weight"),
+    ],
+)
+def test_weights_that_are_no_network(tmp_path, network, weight, message):
+    path = tmp_path / "weights.safetensors"
+    save_file({**state_of(network), "features.0.weight": weight}, path)
+    with pytest.raises(UserError, match=message):
+        build_features(FeaturesConfig(name="bundled", weights=str(path)))
+
+
 @pytest.mark.parametrize(
     "held", [[torch.zeros(1)], {"a": {"b": torch.zeros(1)}}, {1: torch.ones(1)}]
 )
@@ -368,7 +427,7 @@ def test_bundled_file_is_checked_against_its_hash(tmp_path, monkeypatch, network
     path = tmp_path / "bundled.safetensors"
     save_file({k: v.float() for k, v in state_of(network).items()}, path)
     monkeypatch.setattr(weights, "BUNDLED", path)
-    monkeypatch.setattr(weights, "BUNDLED_SHA256", weights.sha256(path))
+    monkeypatch.setattr(weights, "BUNDLED_SHA256", sha256(path))
     bundled = build_features(FeaturesConfig(name="bundled"))
     assert list(bundled.layers)[-1] == "relu2_2"
     damaged = bytearray(path.read_bytes())

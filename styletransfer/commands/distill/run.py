@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
 from tqdm.auto import tqdm
 
 from styletransfer.commands.distill.check import check, check_teacher
 from styletransfer.commands.distill.trainer import Distillation
 from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
-from styletransfer.features import build_features
+from styletransfer.features import build_features, weights
 from styletransfer.pictures.crops import load_photos
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
@@ -101,7 +100,7 @@ def save(run: Distillation, checkpoint: Checkpoint) -> None:
     """
     student = checkpoint.path.with_name("student.safetensors")
     with atomic(student) as temporary:
-        save_file(run.weights(), temporary, metadata={"step": str(run.step)})
+        weights.write(temporary, run.weights())
     checkpoint.try_to_save(run.state_dict())
 
 
