@@ -21,7 +21,8 @@ from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig, TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.job import Job, prepare
+from styletransfer.optimize.job import Job
+from styletransfer.optimize.prepare import prepare
 from styletransfer.optimize.run import Iterate, Run
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image

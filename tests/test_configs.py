@@ -14,7 +14,7 @@ from styletransfer.functions import gram_matrix
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.terms import layer_weights
-from styletransfer.optimize.job import check_layers
+from styletransfer.optimize.prepare import check_layers
 from styletransfer.optimize.schedule import check_run
 from styletransfer.settings import SCHEMAS, compose, settings_of
 from styletransfer.settings.schemas import keys, path_keys

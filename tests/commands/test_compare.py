@@ -23,7 +23,7 @@ from styletransfer.commands.compare.report import as_json, modes_table, sentence
 from styletransfer.commands.compare.run import compare
 from styletransfer.errors import UserError
 from styletransfer.modes import LOSS_MODES, fake_backward
-from styletransfer.optimize.job import prepare
+from styletransfer.optimize.prepare import prepare
 from styletransfer.pictures import images
 from styletransfer.settings import register_schemas
 

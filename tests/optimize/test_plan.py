@@ -8,8 +8,8 @@ import pytest
 from helpers import ROOT
 
 from styletransfer.config import FeaturesConfig, LossModeConfig, OptimizerConfig, TrainConfig
-from styletransfer.optimize.job import prepare
 from styletransfer.optimize.plan import plan
+from styletransfer.optimize.prepare import prepare
 from styletransfer.optimize.run import stylize
 
 SCRIPT = ROOT / "scripts" / "train.py"

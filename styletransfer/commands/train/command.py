@@ -15,8 +15,8 @@ from styletransfer.commands.train.resume import finished_picture, own_settings
 from styletransfer.commands.train.run import Outcome, train
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.job import prepare
 from styletransfer.optimize.plan import plan
+from styletransfer.optimize.prepare import prepare
 
 
 def main(config: TrainConfig, folder: Path) -> None:

@@ -40,7 +40,7 @@ def describe(job: Job) -> dict[str, Any]:
         "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
         "device": str(job.device),
-        "precision": str(job.extractor.dtype).removeprefix("torch."),
+        "precision": job.precision,
     }
 
 
