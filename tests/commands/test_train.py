@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 import torchvision
-from helpers import MODES, ROOT, Bowl, picture, with_bowl
-from hydra import compose, initialize_config_dir
+from helpers import MODES, ROOT, Bowl, composed, picture, with_bowl
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
@@ -23,24 +22,20 @@ from styletransfer.commands.train.run import train
 from styletransfer.config import TrainConfig
 from styletransfer.optimize.callbacks import Snapshots
 from styletransfer.pictures import images
-from styletransfer.settings import register_schemas
 from styletransfer.system.files import atomic
 
 SCRIPT = ROOT / "scripts" / "train.py"
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 
-register_schemas()
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 
 def configured(photos, *overrides):
     """The tiny preset on two pictures."""
     content, style = photos
-    with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
-        config = compose(
-            "train", ["experiment=tiny", f"content={content}", f"style={style}", *overrides]
-        )
-    config = OmegaConf.to_object(config)
+    config = composed(
+        "train", "experiment=tiny", f"content={content}", f"style={style}", *overrides
+    )
     assert isinstance(config, TrainConfig)
     return config
 
