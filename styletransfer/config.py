@@ -180,7 +180,7 @@ class DistillConfig:
     gram_weight: float = 0.5
     """Weight of the relative error of Gram matrices beside that of activations."""
     inner_weight: float = 0.2
-    """Weight of the activations between layers."""
+    """Weight of the activations between the layers of style transfer."""
     fit_batches: int = 24
     """Batches for the layer-by-layer fit that training starts from."""
     seed: int = 0
@@ -270,7 +270,7 @@ class BenchmarkConfig:
     steps: int = 100
     """Steps of the default job for that."""
     default_job: bool = False
-    """Also time `python scripts/train.py` as it is, process start included, `rounds` times."""
+    """Also time `styletransfer train` as it is, process start included, `rounds` times."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     seed: int = 0

@@ -113,7 +113,7 @@ class Benchmark:
         growth: row's name -> e in seconds ~ pixels^e, fitted over its sizes.
         skipped: what was left out, and why.
         quality: see `Quality`; None unless asked for.
-        default_job: seconds of `python scripts/train.py`; None unless asked for.
+        default_job: seconds of `styletransfer train`; None unless asked for.
     """
 
     settings: dict[str, str | int | list[int]]
