@@ -15,6 +15,10 @@ T = TypeVar("T")
 
 ASSETS = resource("assets")
 
+# Gatys et al. 2016: the layers at which styles and contents are compared.
+STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
+CONTENT_LAYER = "relu4_2"
+
 
 def path(default: T) -> T:
     """Say that a key's value is a file name: the command line takes any, as it is typed."""
@@ -59,11 +63,9 @@ class ObjectiveConfig:
     style_loss: str = "gram"
     """How styles are compared: gram (Gatys et al. 2016), moments (mean and standard deviation of
     each channel) or wasserstein (mean and covariance)."""
-    content_layers: list[str] = field(default_factory=lambda: ["relu4_2"])
+    content_layers: list[str] = field(default_factory=lambda: [CONTENT_LAYER])
     """Layers of the content losses. Default: Gatys et al. 2016."""
-    style_layers: list[str] = field(
-        default_factory=lambda: ["relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1"]
-    )
+    style_layers: list[str] = field(default_factory=lambda: list(STYLE_LAYERS))
     """Layers of the style losses. Default: Gatys et al. 2016."""
     content_layer_weights: list[float] = field(default_factory=list)
     """One factor per content layer; empty for 1 each."""

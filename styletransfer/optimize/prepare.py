@@ -15,7 +15,7 @@ from styletransfer.objective.limits import check_size
 from styletransfer.objective.terms import loss_layers
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.layout import choose_layout
-from styletransfer.optimize.schedule import check_run, parse_tile, pyramid
+from styletransfer.optimize.schedule import STARTS, check_run, parse_tile, pyramid
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.memory import free_bytes
@@ -48,7 +48,7 @@ def prepare(config: StyleTransferConfig, given: Mapping[str, images.Picture] | N
     start = None
     if "init" in given:
         start = images.fill_transparent(given["init"])
-    elif config.init not in ("content", "style", "noise"):
+    elif config.init not in STARTS:
         if not os.path.exists(config.init):
             raise UserError(
                 f"unknown init {config.init!r}; choose content, style, noise or a picture file"

@@ -9,6 +9,8 @@ from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.pictures.images import resize, scaled_size
 
+# What `init` may be beside the path of a picture.
+STARTS = ("content", "style", "noise")
 # The pyramid ends where the longer side would fall below this; VGG's deep layers see little there.
 SMALLEST_SCALE = 128
 
