@@ -258,7 +258,6 @@ def test_the_script_runs(tiny, tmp_path):
 
 
 @pytest.mark.cuda
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_on_a_gpu(tiny, tmp_path):
     comparison = compare(composed("compare", *tiny, "device=cuda"), tmp_path)
     for mode in comparison.modes.values():
