@@ -1,5 +1,8 @@
 """What several test files share."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,6 +42,19 @@ def picture(seed: int = 0, height: int = 16, width: int = 20) -> Tensor:
 def composed(command: str, *overrides: str) -> Any:
     """Return the typed settings of a command, as it has them after KEY=VALUE arguments."""
     return settings_of(compose(command, overrides), command)
+
+
+def run_script(name: str, *overrides: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run scripts/NAME.py in a process of its own, in the folder `cwd`."""
+    return subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / f"{name}.py"), *overrides],
+        cwd=cwd,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def relative_error(actual: Tensor, expected: Tensor) -> float:

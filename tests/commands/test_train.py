@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 import torchvision
-from helpers import MODES, ROOT, Bowl, composed, picture, with_bowl
+from helpers import MODES, ROOT, Bowl, composed, picture, run_script, with_bowl
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
@@ -46,19 +46,6 @@ def metrics_of(folder):
 
 def files_in(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-
-
-def run_script(*overrides, cwd, **options):
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), *overrides],
-        cwd=cwd,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        **options,
-    )
 
 
 # A run and what it leaves behind.
@@ -253,7 +240,7 @@ def finished(tmp_path_factory):
     for seed, name in enumerate(("content.png", "style.png")):
         images.write(folder / name, picture(seed, 24, 32))
     overrides = ["experiment=tiny", "content=content.png", "style=style.png", "output=out.jpg"]
-    return folder, run_script(*overrides, cwd=folder)
+    return folder, run_script("train", *overrides, cwd=folder)
 
 
 def test_script_prints_picture_losses_and_time(finished):
@@ -281,6 +268,7 @@ def test_script_runs_on_weights_given_by_path(tmp_path, photos):
     state = {f"features.{name}": tensor for name, tensor in model.state_dict().items()}
     save_file(state, tmp_path / "weights.safetensors")
     done = run_script(
+        "train",
         f"content={photos[0]}",
         f"style={photos[1]}",
         "output=out.png",
