@@ -1,8 +1,8 @@
 """Stylise one picture after another: `python scripts/train.py content=A.jpg style=B.jpg`.
 
 Without arguments it stylises the bundled pictures. Every key is explained in
-`styletransfer/config.py`; `--help` shows the composed config, and `dry_run=true` prints what
-would be done, with estimated memory and time, and writes nothing. `resume=FOLDER` goes on where
+`styletransfer/config.py` and by `--help`; `dry_run=true` prints what would be done, with
+estimated memory and time, and writes nothing. `resume=FOLDER` goes on where
 the run in that folder was stopped.
 """
 
