@@ -20,8 +20,8 @@ from styletransfer.cli.hydrated import hydrated
 from styletransfer.config import TrainConfig
 from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize.job import prepare
 from styletransfer.optimize.preconditioner import frequencies
+from styletransfer.optimize.prepare import prepare
 from styletransfer.optimize.run import stylize
 
 # Of the bands, in cycles per pixel; 0.71 is the finest diagonal wave.
@@ -50,10 +50,8 @@ def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
 def measure(config: TrainConfig, folder: Path) -> None:
     """Paint, measure band by band, and print a table."""
     job = prepare(config)
-    weight = next(job.extractor.parameters())
-    images = (job.content.to(weight.device), job.style.to(weight.device))
-    image = stylize(job).image
-    image = image.to(weight.device)
+    images = job.on_device(job.content), job.on_device(job.style)
+    image = job.on_device(stylize(job).image)
     objective = Objective(job.extractor, job.mode, config.objective, *images)
     generator = torch.Generator().manual_seed(config.seed)
     table = Table("cycles per pixel", "lightness", "colour", title="Mean curvature")
@@ -63,7 +61,7 @@ def measure(config: TrainConfig, folder: Path) -> None:
             noise = torch.randn(image.shape, generator=generator)
             grey = noise.mean(1, keepdim=True).expand_as(noise)
             for name, shift in (("lightness", grey), ("colour", noise - grey)):
-                wave = band(shift, low, high).to(weight.device)
+                wave = band(shift, low, high).to(job.device)
                 found[name] += curvature(objective, image, wave) / SHIFTS
         table.add_row(f"{low} to {high}", *(f"{mean:.1f}" for mean in found.values()))
     Console().print(table)

@@ -16,6 +16,7 @@ from torch import Tensor
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import fill_transparent, read, resize_picture
 
@@ -24,20 +25,17 @@ SIZE, MOVE = 192, 1e-7
 
 
 def gradient(
-    pooling: str, dtype: torch.dtype, deployed: bool, pictures: list[Tensor], move: float = 0.0
+    pooling: str, dtype: torch.dtype, winograd: bool, pictures: list[Tensor], move: float = 0.0
 ) -> Tensor:
     """Return d(total)/d(image) at the content picture, in float64."""
     network = build_features(FeaturesConfig(pooling=pooling), seed=0).to(dtype)
-    if deployed:
+    if winograd:
         network = optimize_for_inference(network, torch.device("cpu"), dtype)
     content, style = (picture.to(dtype) for picture in pictures)
     mode = get_loss_mode("loss_attribute")
     objective = Objective(network, mode, ObjectiveConfig(), content, style)
     noise = torch.rand(content.shape, generator=torch.Generator().manual_seed(0), dtype=dtype)
-    image = (content + move * noise).requires_grad_()
-    objective.evaluate(image)
-    assert image.grad is not None
-    return image.grad.double()
+    return gradient_at(objective, content + move * noise).double()
 
 
 def main() -> None:

@@ -21,19 +21,20 @@ from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig, TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.job import Job, prepare
+from styletransfer.optimize.job import Job
+from styletransfer.optimize.prepare import prepare
 from styletransfer.optimize.run import Iterate, Run
+from styletransfer.optimize.schedule import STARTS
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.settings import compose, settings_of
 from styletransfer.settings.messages import explain
 from styletransfer.settings.paths import literal
-from styletransfer.settings.schemas import choices, keys, path_keys, unknown_key
+from styletransfer.settings.schemas import choices, flat, keys, path_keys, unknown_key
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
 GROUPS = ("experiment", "features", "loss_mode", "optimizer")
-STARTS = ("content", "style", "noise")
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def _check_devices(sources: Mapping[str, object]) -> None:
 
 def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
     """Return the config that these keys make, defaults and presets included."""
-    values = dict(_flat(given))
+    values = dict(flat(given))
     _check_keys(values)
     overrides = []
     for group in GROUPS:
@@ -189,14 +190,6 @@ def _plain(value: Any, *, is_path: bool) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     return list(value) if isinstance(value, tuple) else value
-
-
-def _flat(given: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in given.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
 
 
 def _check_keys(values: Mapping[str, Any]) -> None:

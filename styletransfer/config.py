@@ -15,6 +15,10 @@ T = TypeVar("T")
 
 ASSETS = resource("assets")
 
+# Gatys et al. 2016: the layers at which styles and contents are compared.
+STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
+CONTENT_LAYER = "relu4_2"
+
 
 def path(default: T) -> T:
     """Say that a key's value is a file name: the command line takes any, as it is typed."""
@@ -59,11 +63,9 @@ class ObjectiveConfig:
     style_loss: str = "gram"
     """How styles are compared: gram (Gatys et al. 2016), moments (mean and standard deviation of
     each channel) or wasserstein (mean and covariance)."""
-    content_layers: list[str] = field(default_factory=lambda: ["relu4_2"])
+    content_layers: list[str] = field(default_factory=lambda: [CONTENT_LAYER])
     """Layers of the content losses. Default: Gatys et al. 2016."""
-    style_layers: list[str] = field(
-        default_factory=lambda: ["relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1"]
-    )
+    style_layers: list[str] = field(default_factory=lambda: list(STYLE_LAYERS))
     """Layers of the style losses. Default: Gatys et al. 2016."""
     content_layer_weights: list[float] = field(default_factory=list)
     """One factor per content layer; empty for 1 each."""
@@ -180,7 +182,7 @@ class DistillConfig:
     gram_weight: float = 0.5
     """Weight of the relative error of Gram matrices beside that of activations."""
     inner_weight: float = 0.2
-    """Weight of the activations between layers."""
+    """Weight of the activations between the layers of style transfer."""
     fit_batches: int = 24
     """Batches for the layer-by-layer fit that training starts from."""
     seed: int = 0
@@ -270,7 +272,7 @@ class BenchmarkConfig:
     steps: int = 100
     """Steps of the default job for that."""
     default_job: bool = False
-    """Also time `python scripts/train.py` as it is, process start included, `rounds` times."""
+    """Also time `styletransfer train` as it is, process start included, `rounds` times."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     seed: int = 0

@@ -21,6 +21,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=20, help="runs to kill at random moments")
 
 
+@pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+def device(request: pytest.FixtureRequest) -> str:
+    """The CPU, and a GPU where there is one."""
+    return str(request.param)
+
+
+@pytest.fixture
+def seeded() -> None:
+    torch.manual_seed(0)
+
+
 @pytest.fixture
 def network() -> FeatureExtractor:
     """Two blocks in float64: conv1_1 to relu2_2."""

@@ -16,7 +16,7 @@ TERMS = ["style/relu1_1", "content/relu2_1", "style/relu2_1"]
 
 
 class Winograd(torch.nn.Module):
-    """A convolution as the deployed float32 network has it."""
+    """A convolution as the network has it in float32 on a CPU."""
 
     def __init__(self, conv: torch.nn.Conv2d) -> None:
         super().__init__()

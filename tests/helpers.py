@@ -1,5 +1,8 @@
 """What several test files share."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from styletransfer.objective.resilient import ElasticObjective
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import run
+from styletransfer.settings import compose, settings_of
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
@@ -33,6 +37,24 @@ def picture(seed: int = 0, height: int = 16, width: int = 20) -> Tensor:
     """Return seeded noise (1, 3, height, width) in float64."""
     generator = torch.Generator().manual_seed(seed)
     return torch.rand(1, 3, height, width, generator=generator, dtype=torch.float64)
+
+
+def composed(command: str, *overrides: str) -> Any:
+    """Return the typed settings of a command, as it has them after KEY=VALUE arguments."""
+    return settings_of(compose(command, overrides), command)
+
+
+def run_script(name: str, *overrides: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run scripts/NAME.py in a process of its own, in the folder `cwd`."""
+    return subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / f"{name}.py"), *overrides],
+        cwd=cwd,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
 
 
 def relative_error(actual: Tensor, expected: Tensor) -> float:

@@ -1,15 +1,11 @@
-"""Which commands there are, and how one is found by its name."""
+"""The console command: it finds a command by its name and runs it."""
 
-import ast
-import difflib
 import importlib
-import importlib.util
-import pkgutil
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from styletransfer import __version__, commands
+from styletransfer import __version__
+from styletransfer.cli.catalogue import module, names, summary, unknown_command
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
 
@@ -58,31 +54,3 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
                 sys.exit(importlib.import_module(module(name)).main(argv))
 
     return run
-
-
-def module(name: str) -> str:
-    """Return the name of the module that holds a command's `main`."""
-    return f"styletransfer.commands.{name}.command"
-
-
-def names() -> list[str]:
-    """Return the commands: the folders under styletransfer/commands."""
-    return sorted(found.name for found in pkgutil.iter_modules(commands.__path__) if found.ispkg)
-
-
-def summary(name: str) -> str:
-    """Return the first line of a command's docstring, without importing the command."""
-    spec = importlib.util.find_spec(module(name))
-    assert spec is not None
-    assert spec.origin is not None
-    text = ast.get_docstring(ast.parse(Path(spec.origin).read_text(encoding="utf-8"))) or ""
-    return text.splitlines()[0].partition(": `")[0].rstrip(".") + "."
-
-
-def unknown_command(name: str) -> str:
-    """Say in one line that there is no such command, and which is the nearest."""
-    if "=" in name:
-        return f"{name!r} is no command; name one first: styletransfer train {name}"
-    near = difflib.get_close_matches(name, names(), n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names())}"
-    return f"unknown command {name!r}; {hint}"

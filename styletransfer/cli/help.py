@@ -12,7 +12,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from styletransfer.cli.console import summary
+from styletransfer.cli.catalogue import summary
 from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose

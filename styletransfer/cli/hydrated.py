@@ -16,6 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer import __version__
 from styletransfer.cli.arguments import Arguments, parse
+from styletransfer.cli.catalogue import module
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.cli.help import help_text
 from styletransfer.errors import UserError
@@ -101,7 +102,7 @@ def _start(config: DictConfig, config_name: str, function: Command | None) -> No
     keep_freed_memory()
     set_float32_precision()
     if function is None:
-        function = importlib.import_module(f"styletransfer.commands.{config_name}.command").main
+        function = importlib.import_module(module(config_name)).main
     if status := function(settings, Path(HydraConfig.get().runtime.output_dir)):
         sys.exit(status)
 

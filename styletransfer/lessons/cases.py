@@ -1,7 +1,5 @@
 """The points at which each Function is checked: varied shapes, layouts and missing inputs."""
 
-from dataclasses import dataclass, field
-
 import torch
 from torch import Tensor
 
@@ -20,15 +18,11 @@ from styletransfer.lessons.scale import scale
 MARGIN = 0.1
 
 
-@dataclass(frozen=True)
 class Draw:
     """Seeded float64 leaves that require grad."""
 
-    seed: int
-    generator: torch.Generator = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "generator", torch.Generator().manual_seed(self.seed))
+    def __init__(self, seed: int) -> None:
+        self.generator = torch.Generator().manual_seed(seed)
 
     def __call__(self, *shape: int) -> Tensor:
         """Return a leaf of normal values."""

@@ -60,7 +60,7 @@ class StyleLoss(nn.Module):
 MODE = LossMode(
     name="autograd_function",
     content=lambda target, weight: ContentLoss(target),
-    style=lambda target, weight, measure=GRAM: StyleLoss(target, measure),
+    style=lambda target, weight, measure: StyleLoss(target, measure),
     differentiate=differentiate_sum,
     is_closed_form=True,
 )

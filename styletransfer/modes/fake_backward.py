@@ -101,6 +101,6 @@ def _drive(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:
 MODE = LossMode(
     name="fake_backward",
     content=lambda target, weight: ContentLoss(target, math.sqrt(weight)),
-    style=lambda target, weight, measure=GRAM: StyleLoss(target, math.sqrt(weight), measure),
+    style=lambda target, weight, measure: StyleLoss(target, math.sqrt(weight), measure),
     differentiate=_drive,
 )

@@ -57,6 +57,6 @@ class StyleLoss(nn.Module):
 MODE = LossMode(
     name="loss_attribute",
     content=lambda target, weight: ContentLoss(target),
-    style=lambda target, weight, measure=GRAM: StyleLoss(target, measure),
+    style=lambda target, weight, measure: StyleLoss(target, measure),
     differentiate=differentiate_sum,
 )

@@ -49,5 +49,5 @@ def check_tile(
     if tile < (least := smallest_tile(extractor, config)):
         raise UserError(
             f"tile={tile} must be at least {least}, the pixels that one position of the deepest "
-            "tap stands for; choose tile=auto to have it chosen"
+            "layer stands for; choose tile=auto to have it chosen"
         )

@@ -2,17 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from styletransfer.errors import UserError
 from styletransfer.objective.limits import check_tile, smallest_tile
+from styletransfer.optimize.job import Job
 from styletransfer.optimize.memory import Memory, Size, estimate
+from styletransfer.optimize.schedule import Scale, parse_tile
 from styletransfer.pictures.images import scaled_size
 from styletransfer.system.memory import readable
-
-if TYPE_CHECKING:
-    from styletransfer.optimize.job import Job
-    from styletransfer.optimize.schedule import Scale
 
 # The share of the free memory that a plan may use: estimates err, and others need some too.
 USABLE = 0.8
@@ -37,23 +33,7 @@ class Layout:
     problem: str | None = None
 
 
-def parse_tile(text: str) -> int | None:
-    """Return the pixels that `config.tile` names; 0 for auto, and None for off.
-
-    Raises:
-        UserError: it is none of these.
-    """
-    text = text.strip().lower()
-    if text == "auto":
-        return 0
-    if text in ("off", "false"):  # YAML reads a bare off as false
-        return None
-    if not text.isdecimal() or int(text) == 0:
-        raise UserError(f"tile={text} must be auto, off or a number of pixels above 0")
-    return int(text)
-
-
-def choose_layout(job: "Job", scale: "Scale", free: float, limit: int | None = None) -> Layout:
+def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None) -> Layout:
     """Choose the tile and the history for one scale.
 
     tile=auto takes the whole picture if it fits, otherwise the largest tile that does, and only
@@ -94,13 +74,11 @@ def choose_layout(job: "Job", scale: "Scale", free: float, limit: int | None = N
     return Layout(tile, history, memory, problem)
 
 
-def _estimate(job: "Job", size: Size, style_size: Size, tile: int | None, history: int) -> Memory:
+def _estimate(job: Job, size: Size, style_size: Size, tile: int | None, history: int) -> Memory:
     return estimate(job.extractor, job.mode, job.config, size, style_size, tile, history)
 
 
-def _candidates(
-    job: "Job", size: Size, asked: int | None, limit: int | None
-) -> Iterator[int | None]:
+def _candidates(job: Job, size: Size, asked: int | None, limit: int | None) -> Iterator[int | None]:
     """Yield the tiles to consider, the largest first; None is the whole picture."""
     if limit is not None:
         yield min(limit, asked or limit)
@@ -119,7 +97,7 @@ def _candidates(
         yield tile
 
 
-def _advice(job: "Job", scale: "Scale", usable: float) -> str:
+def _advice(job: Job, scale: Scale, usable: float) -> str:
     """Name a size that would fit, to the nearest 5 % below."""
     side = max(scale.size)
     while side > SMALL_TILE // 4:

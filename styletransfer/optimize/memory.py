@@ -115,8 +115,8 @@ def estimate(
         if not mode.is_closed_form:
             # Autograd keeps F - P, in float32 too, and fake_backward a weighted copy.
             backward += sum(3 * 4 * cost.channels * cost.positions for cost in content_costs)
-        tapped = sum(cost.output for cost in content_costs + style_costs)
-        forward = max(cost.forward for cost in costs) + tapped
+        compared = sum(cost.output for cost in content_costs + style_costs)
+        forward = max(cost.forward for cost in costs) + compared
         evaluation = max(backward * pixels, forward * max(pixels, math.prod(style_size)))
     else:
         evaluation = _in_tiles(extractor, size, style_size, tile)

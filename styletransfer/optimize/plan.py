@@ -113,7 +113,7 @@ def plan(job: Job) -> Plan:
     return Plan(
         scales=scales,
         device=str(job.device),
-        precision=str(job.extractor.dtype).removeprefix("torch."),
+        precision=job.precision,
         loss_mode=job.mode.name,
         optimizer=job.config.optimizer.name,
         free=free,

@@ -7,9 +7,10 @@ from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.layout import parse_tile
 from styletransfer.pictures.images import resize, scaled_size
 
+# What `init` may be beside the path of a picture.
+STARTS = ("content", "style", "noise")
 # The pyramid ends where the longer side would fall below this; VGG's deep layers see little there.
 SMALLEST_SCALE = 128
 
@@ -64,6 +65,22 @@ def check_run(config: StyleTransferConfig) -> None:
         raise UserError(f"optimizer.learning_rate={optimizer.learning_rate} must be above 0")
     if not 0 <= optimizer.averaging < 1:
         raise UserError(f"optimizer.averaging={optimizer.averaging} must be 0 or more, below 1")
+
+
+def parse_tile(text: str) -> int | None:
+    """Return the pixels that `config.tile` names; 0 for auto, and None for off.
+
+    Raises:
+        UserError: it is none of these.
+    """
+    text = text.strip().lower()
+    if text == "auto":
+        return 0
+    if text in ("off", "false"):  # YAML reads a bare off as false
+        return None
+    if not text.isdecimal() or int(text) == 0:
+        raise UserError(f"tile={text} must be auto, off or a number of pixels above 0")
+    return int(text)
 
 
 def pyramid(size: int, scales: int, steps: int) -> list[int]:

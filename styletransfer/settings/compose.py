@@ -96,7 +96,9 @@ def _added_keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
     for key in map(str, config):
         if key not in known:
             yield prefix + key
-        elif isinstance(node := config._get_node(key), DictConfig):
+        elif OmegaConf.is_missing(config, key) or OmegaConf.is_interpolation(config, key):
+            continue  # has no value yet
+        elif isinstance(node := config[key], DictConfig):
             yield from _added_keys(node, prefix + key + ".")
 
 

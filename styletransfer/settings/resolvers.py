@@ -1,6 +1,5 @@
 """What the files under configs/ may say in ${...} beside what OmegaConf and Hydra offer."""
 
-import itertools
 import os
 from functools import partial
 from pathlib import Path
@@ -50,11 +49,12 @@ def new_folder(path: str) -> str:
         OSError: it cannot be made.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    for number in itertools.count(2):
+    claimed, number = path, 1
+    while True:
         try:
             # Of several processes, only one succeeds in making it.
-            Path(claimed := path if number == 2 else f"{path}-{number - 1}").mkdir()
+            Path(claimed).mkdir()
+            return claimed
         except FileExistsError:
-            continue
-        return claimed
-    raise AssertionError("unreachable")
+            number += 1
+            claimed = f"{path}-{number}"

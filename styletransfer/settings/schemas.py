@@ -1,7 +1,7 @@
 """The schema of each config file, what Hydra has to know of it, and the keys it holds."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,15 @@ def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]
         yield prefix + field.name, field
         if isinstance(field.type, type) and is_dataclass(field.type):
             yield from keys(field.type, f"{prefix}{field.name}.")
+
+
+def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the keys and values of nested mappings, the keys as in objective.style_weight."""
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
 
 
 def path_keys(schema: type[Any]) -> list[str]:

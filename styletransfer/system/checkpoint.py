@@ -66,15 +66,13 @@ class Checkpoint:
             now = time.monotonic()
             self._next = now + max(self.every, REST * (now - began))
 
-    def try_to_save(self, state: dict[str, Any]) -> bool:
-        """Save, and tell whether it worked: if not, say so, once, and save no more."""
+    def try_to_save(self, state: dict[str, Any]) -> None:
+        """Save; if that fails, say so, once, and save no more."""
         try:
             self.save(state)
         except UserError as error:
             self.every = 0.0
             logger.warning("%s; going on without checkpoints", error)
-            return False
-        return True
 
     def load(self) -> dict[str, Any]:
         """Return what was saved, tensors on the CPU; if that is damaged, what was before it.

@@ -9,7 +9,6 @@ import importlib.util
 import os
 import re
 import struct
-import subprocess
 import sys
 import warnings
 import zlib
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import ROOT, picture
+from helpers import ROOT, picture, run_script
 from PIL import Image
 from safetensors.torch import save_file
 
@@ -416,15 +415,7 @@ def test_bad_input_in_a_real_process(name, desk):
     start = ["experiment=tiny", "style=style.png"]
     if name != "text":
         start.append("content=content.png")
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), *start, *overrides],
-        cwd=desk,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_script("train", *start, *overrides, cwd=desk)
     assert done.returncode == 1
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()

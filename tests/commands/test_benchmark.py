@@ -10,9 +10,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers import MODES, ROOT, layers, picture, relative_error, tiny_network
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
+from helpers import MODES, ROOT, composed, layers, picture, relative_error, tiny_network
 
 from styletransfer.commands.benchmark.default_job import measure_default_job
 from styletransfer.commands.benchmark.quality import PlainRun, measure_quality
@@ -31,7 +29,6 @@ from styletransfer.features import build_features, vgg
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures import images
-from styletransfer.settings import register_schemas
 
 TINY = (
     "objective.content_layers=[relu2_1]",
@@ -52,12 +49,6 @@ def loaded_plain():
 
 
 plain = loaded_plain()
-
-
-def composed(*overrides):
-    register_schemas()
-    with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
-        return OmegaConf.to_object(compose("benchmark", overrides=list(overrides)))
 
 
 def numbers(value):
@@ -82,7 +73,7 @@ def tiny(tmp_path_factory):
 def done(tiny, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     settings = ("quality=true", "quality_size=32", "quality_steps=20", "steps=10")
-    return benchmark(composed(*tiny, *settings), folder, plain.PlainLoop), folder
+    return benchmark(composed("benchmark", *tiny, *settings), folder, plain.PlainLoop), folder
 
 
 # The plain loop.
@@ -265,13 +256,13 @@ class Diverged(plain.PlainLoop):
 def test_an_interrupted_quality_leaves_the_rows(tiny, tmp_path):
     settings = ("sizes=[32]", "precisions=[float32]", "quality=true", "quality_size=32")
     with pytest.raises(KeyboardInterrupt):
-        benchmark(composed(*tiny, *settings), tmp_path, Interrupted)
+        benchmark(composed("benchmark", *tiny, *settings), tmp_path, Interrupted)
     assert {path.name for path in tmp_path.iterdir()} == FILES
     assert json.loads((tmp_path / "benchmark.json").read_text())["quality"] is None
 
 
 def test_a_plain_loop_that_is_never_finite_is_no_measure(tiny):
-    config = composed(*tiny, "quality_size=32", "steps=1")
+    config = composed("benchmark", *tiny, "quality_size=32", "steps=1")
     with pytest.raises(UserError, match="never finite"):
         measure_quality(config, Diverged)
 
@@ -291,7 +282,7 @@ class Scripted(plain.PlainLoop):
 
 def test_the_target_is_plains_best_and_the_first_picture_to_meet_it_counts(tiny):
     """At steps 5 and 10, and at the end; the second is good enough."""
-    quality = measure_quality(composed(*tiny, "quality_size=32", "steps=11"), Scripted)
+    quality = measure_quality(composed("benchmark", *tiny, "quality_size=32", "steps=11"), Scripted)
     assert (quality.target, quality.plain_best_evaluation) == (1.0, 2)
     assert quality.job_evaluations == 10
     assert (quality.plain_final, quality.job_final) == (4.0, 0.5)
@@ -302,7 +293,7 @@ def test_the_target_is_plains_best_and_the_first_picture_to_meet_it_counts(tiny)
 
 def test_a_target_that_is_never_met(tiny, monkeypatch):
     monkeypatch.setattr(Scripted, "objectives", (2.0,) * 6)
-    quality = measure_quality(composed(*tiny, "quality_size=32", "steps=11"), Scripted)
+    quality = measure_quality(composed("benchmark", *tiny, "quality_size=32", "steps=11"), Scripted)
     assert (quality.ratio, quality.seconds, quality.job_evaluations) == (None, None, 11)
 
 
@@ -324,7 +315,7 @@ def process(folder, source):
 def test_the_default_job_is_measured_when_asked_for(tiny, tmp_path):
     settings = ("sizes=[32]", "precisions=[float32]", "default_job=true")
     train = process(tmp_path, "")
-    benchmark(composed(*tiny, *settings), tmp_path / "run", plain.PlainLoop, train)
+    benchmark(composed("benchmark", *tiny, *settings), tmp_path / "run", plain.PlainLoop, train)
     found = json.loads((tmp_path / "run" / "benchmark.json").read_text())
     assert set(found["default_job"]) == SPREAD
     assert "start of the process included" in (tmp_path / "run" / "benchmark.md").read_text()
@@ -429,7 +420,7 @@ def test_a_tile_as_large_as_the_picture_is_left_out():
 )
 def test_bad_input_is_one_line_and_leaves_nothing(override, message, tiny, tmp_path):
     with pytest.raises(UserError, match=re.escape(message)) as caught:
-        benchmark(composed(*tiny, override), tmp_path / "run", plain.PlainLoop)
+        benchmark(composed("benchmark", *tiny, override), tmp_path / "run", plain.PlainLoop)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -453,6 +444,6 @@ def test_the_script_runs_and_measures_resident_memory(tiny, tmp_path):
 
 @pytest.mark.cuda
 def test_on_a_gpu(tiny, tmp_path):
-    found = benchmark(composed(*tiny, "device=cuda"), tmp_path, plain.PlainLoop)
+    found = benchmark(composed("benchmark", *tiny, "device=cuda"), tmp_path, plain.PlainLoop)
     assert all(row.peak_memory_bytes > 0 for row in found.rows)
     assert {path.name for path in tmp_path.iterdir()} == FILES

@@ -4,14 +4,12 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from helpers import MODES, ROOT
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
+from helpers import MODES, ROOT, composed
 
 from styletransfer.commands.explain.run import explain
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.settings import register_schemas
+from styletransfer.settings import compose
 
 SMALL = [
     "features=vgg19",
@@ -24,23 +22,19 @@ SMALL = [
 ]
 
 
-def composed(*overrides: str) -> TrainConfig:
-    register_schemas()
-    with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
-        config = OmegaConf.to_object(compose("explain", overrides=[*SMALL, *overrides]))
+def small(*overrides: str) -> TrainConfig:
+    config = composed("explain", *SMALL, *overrides)
     assert isinstance(config, TrainConfig)
     return config
 
 
 def test_explain_takes_the_same_config_as_train() -> None:
-    register_schemas()
-    with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
-        assert compose("explain") == compose("train")
+    assert compose("explain") == compose("train")
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_explain_writes_page_and_figures(mode: str, tmp_path: Path) -> None:
-    explanation = explain(composed(f"loss_mode={mode}"), tmp_path)
+    explanation = explain(small(f"loss_mode={mode}"), tmp_path)
     assert explanation.page == tmp_path / "explain.html"
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "example.svg",
@@ -69,7 +63,7 @@ def test_explain_writes_page_and_figures(mode: str, tmp_path: Path) -> None:
 )
 def test_bad_input_writes_nothing(override: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message):
-        explain(composed(override), tmp_path / "run")
+        explain(small(override), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 import torchvision
-from helpers import MODES, ROOT, Bowl, picture, with_bowl
-from hydra import compose, initialize_config_dir
+from helpers import MODES, ROOT, Bowl, composed, picture, run_script, with_bowl
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
@@ -23,24 +22,20 @@ from styletransfer.commands.train.run import train
 from styletransfer.config import TrainConfig
 from styletransfer.optimize.callbacks import Snapshots
 from styletransfer.pictures import images
-from styletransfer.settings import register_schemas
 from styletransfer.system.files import atomic
 
 SCRIPT = ROOT / "scripts" / "train.py"
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 
-register_schemas()
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 
 def configured(photos, *overrides):
     """The tiny preset on two pictures."""
     content, style = photos
-    with initialize_config_dir(str(ROOT / "configs"), version_base="1.3"):
-        config = compose(
-            "train", ["experiment=tiny", f"content={content}", f"style={style}", *overrides]
-        )
-    config = OmegaConf.to_object(config)
+    config = composed(
+        "train", "experiment=tiny", f"content={content}", f"style={style}", *overrides
+    )
     assert isinstance(config, TrainConfig)
     return config
 
@@ -51,19 +46,6 @@ def metrics_of(folder):
 
 def files_in(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-
-
-def run_script(*overrides, cwd, **options):
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), *overrides],
-        cwd=cwd,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        **options,
-    )
 
 
 # A run and what it leaves behind.
@@ -258,7 +240,7 @@ def finished(tmp_path_factory):
     for seed, name in enumerate(("content.png", "style.png")):
         images.write(folder / name, picture(seed, 24, 32))
     overrides = ["experiment=tiny", "content=content.png", "style=style.png", "output=out.jpg"]
-    return folder, run_script(*overrides, cwd=folder)
+    return folder, run_script("train", *overrides, cwd=folder)
 
 
 def test_script_prints_picture_losses_and_time(finished):
@@ -286,6 +268,7 @@ def test_script_runs_on_weights_given_by_path(tmp_path, photos):
     state = {f"features.{name}": tensor for name, tensor in model.state_dict().items()}
     save_file(state, tmp_path / "weights.safetensors")
     done = run_script(
+        "train",
         f"content={photos[0]}",
         f"style={photos[1]}",
         "output=out.png",

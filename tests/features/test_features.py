@@ -101,7 +101,7 @@ def test_wide_convolutions_take_the_shorter_way_in_float32_alone():
 
 
 @pytest.mark.parametrize("size", [(20, 20), (50, 61)])
-def test_a_deployed_network_computes_the_same(size):
+def test_a_network_optimized_for_inference_computes_the_same(size):
     image = picture(*size).float()
     expected = wide()(image, ["relu2_2"])["relu2_2"]
     network = optimize_for_inference(wide(), CPU, torch.float32)
@@ -126,7 +126,7 @@ def test_stride_is_the_shrinkage(network, layer, stride):
     )
 
 
-def test_unknown_tap_is_named_beside_those_there_are(network, content):
+def test_unknown_layer_is_named_beside_those_there_are(network, content):
     with pytest.raises(
         UserError, match=r"unknown layer relu9_9; this network has conv1_1, relu1_1"
     ):

@@ -1,279 +1,24 @@
-"""Every Function against the one-line formula or the built-in operation that it stands for."""
+"""The moments and the taps against their one-line formulas."""
 
 from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.func import grad, jacrev, vmap
+from comparing import LAYOUTS, Bad, assert_same, check_bad_input, check_torch_func, images, leaf
+from torch import Tensor
 
 from styletransfer.functions import (
-    MaxPool,
     content_tap,
     gram_matrix,
-    max_pool,
     moments_tap,
     transform_kernels,
     winograd_conv,
 )
 from styletransfer.functions.moments import moments
-from styletransfer.lessons import (
-    GlobalMaxPool,
-    Linear,
-    ReLU,
-    Scale,
-    global_max_pool,
-    linear,
-    relu,
-    scale,
-)
+from styletransfer.lessons import linear
 from styletransfer.losses import GRAM
 
-DEVICES = [
-    "cpu",
-    pytest.param(
-        "cuda",
-        marks=[
-            pytest.mark.cuda,
-            pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
-        ],
-    ),
-]
-LAYOUTS = ["contiguous", "channels_last", "strided"]
-
-
-@pytest.fixture(params=DEVICES)
-def device(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
-def leaf(*shape: int, device: str = "cpu", dtype: torch.dtype = torch.float64) -> Tensor:
-    return torch.randn(shape, device=device, dtype=dtype).requires_grad_()
-
-
-def images(layout: str, *shape: int, device: str = "cpu") -> Tensor:
-    """A leaf (N, C, H, W) in the given memory layout."""
-    x = torch.randn(*shape, device=device, dtype=torch.float64)
-    if layout == "channels_last":
-        x = x.contiguous(memory_format=torch.channels_last)
-    if layout == "strided":
-        x = x.repeat_interleave(2, dim=3)[..., ::2]
-        assert not x.is_contiguous()
-    return x.requires_grad_()
-
-
-def assert_same(ours: object, theirs: object, leaves: list[Tensor]) -> None:
-    """Equal values, and equal gradients after one random direction."""
-    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-14)
-    direction = torch.randn_like(theirs)
-    torch.testing.assert_close(
-        torch.autograd.grad(ours, leaves, direction, retain_graph=True),
-        torch.autograd.grad(theirs, leaves, direction, retain_graph=True),
-        rtol=1e-12,
-        atol=1e-14,
-    )
-
-
-# --- relu ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_relu_equals_torch(layout: str, device: str) -> None:
-    x = images(layout, 2, 3, 4, 5, device=device)
-    assert_same(relu(x), torch.relu(x), [x])
-    assert relu(x).stride() == torch.relu(x).stride()
-
-
-def test_relu_at_zero_nan_and_infinite_gradient_as_torch() -> None:
-    x = torch.tensor([0.0, -0.0, float("nan"), -1.0, 2.0], requires_grad=True)
-    direction = torch.tensor([1.0, 1.0, 1.0, float("inf"), float("inf")])
-    (ours,) = torch.autograd.grad(relu(x), x, direction)
-    (theirs,) = torch.autograd.grad(torch.relu(x), x, direction)
-    assert ours.tolist() == theirs.tolist() == [0, 0, 1, 0, float("inf")]
-
-
-# --- scale --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("weight_shape", [(), (4,), (1, 4), (3, 1), (3, 4), (2, 3, 4)])
-def test_scale_equals_product(weight_shape: tuple[int, ...], device: str) -> None:
-    x, weight = leaf(2, 3, 4, device=device), leaf(*weight_shape, device=device)
-    assert_same(scale(x, weight), x * weight, [x, weight])
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_scale_of_images(layout: str) -> None:
-    x, weight = images(layout, 2, 3, 4, 5), leaf(3, 1, 1)
-    assert_same(scale(x, weight), x * weight, [x, weight])
-
-
-def test_scale_between_linear_layers_receives_the_chain_rules_product() -> None:
-    x, weight, after = leaf(4, 3).detach(), leaf(3), leaf(2, 3).detach()
-    scale(x, weight).matmul(after.T).sum().backward()
-    assert torch.allclose(weight.grad, (after.sum(0) * x).sum(0))
-
-
-# --- linear -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shape", [(3,), (4, 3), (2, 4, 3), (0, 3), (2, 0, 3)])
-@pytest.mark.parametrize("with_bias", [True, False])
-def test_linear_equals_torch(shape: tuple[int, ...], with_bias: bool, device: str) -> None:
-    x, weight = leaf(*shape, device=device), leaf(2, 3, device=device)
-    bias = leaf(2, device=device) if with_bias else None
-    leaves = [x, weight] if bias is None else [x, weight, bias]
-    assert_same(linear(x, weight, bias), nn.functional.linear(x, weight, bias), leaves)
-
-
-def test_linear_of_transposed_inputs() -> None:
-    x, weight = leaf(3, 4), leaf(3, 2)
-    assert_same(linear(x.T, weight.T), x.T @ weight, [x, weight])
-
-
-@pytest.mark.parametrize("due", [(True, False, False), (False, True, False), (False, False, True)])
-def test_linear_computes_and_saves_only_what_is_due(due: tuple[bool, bool, bool]) -> None:
-    tensors = [leaf(4, 3), leaf(2, 3), leaf(2)]
-    for tensor, needed in zip(tensors, due, strict=True):
-        tensor.requires_grad_(needed)
-    output = linear(*tensors)
-    saved_x, saved_weight = output.grad_fn.saved_tensors
-    assert (saved_x is not None) == due[1]
-    assert (saved_weight is not None) == due[0]
-    output.sum().backward()
-    assert [tensor.grad is not None for tensor in tensors] == list(due)
-
-
-def test_nothing_is_recorded_when_nothing_requires_grad() -> None:
-    x = leaf(1, 3, 3, 3).detach()
-    results = [relu(x), scale(x, x), linear(x, x[0, 0]), *global_max_pool(x), max_pool(x)]
-    results += [*gram_tap(x, gram_matrix(x)), *content_tap(x, x)]
-    results += [winograd_conv(x, transform_kernels(leaf(2, 3, 3, 3).detach()))]
-    assert not any(result.requires_grad for result in results)
-
-
-# --- max pooling --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("size", [(4, 6), (5, 7), (2, 3)])
-def test_max_pool_equals_torch(layout: str, size: tuple[int, int], device: str) -> None:
-    x = images(layout, 2, 3, *size, device=device)
-    assert_same(max_pool(x), torch.max_pool2d(x, 2), [x])
-
-
-def test_max_pool_gives_a_tie_to_the_first_position_as_torch() -> None:
-    x = torch.randint(0, 2, (2, 5, 6, 6)).double().requires_grad_()
-    assert_same(max_pool(x), torch.max_pool2d(x, 2), [x])
-
-
-def test_max_pool_keeps_only_its_input() -> None:
-    x = leaf(1, 3, 4, 4)
-    assert [kept is x for kept in max_pool(x).grad_fn.saved_tensors] == [True]
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
-def test_max_pool_keeps_dtype_and_channels_last(dtype: torch.dtype) -> None:
-    x = torch.randn(1, 3, 6, 4).to(dtype).contiguous(memory_format=torch.channels_last)
-    y = max_pool(x.requires_grad_())
-    (gradient,) = torch.autograd.grad(y.sum(), x)
-    assert y.dtype == gradient.dtype == dtype
-    assert y.is_contiguous(memory_format=torch.channels_last)
-    assert gradient.is_contiguous(memory_format=torch.channels_last)
-
-
-# --- Winograd's convolution ---------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("size", [(1, 1), (4, 8), (5, 6), (7, 3), (30, 130)])
-@pytest.mark.parametrize("with_bias", [True, False])
-def test_winograd_conv_equals_torch(
-    layout: str, size: tuple[int, int], with_bias: bool, device: str
-) -> None:
-    # 30 x 130 takes several strips of tiles, the last of them shorter.
-    x, weight = images(layout, 1, 3, *size, device=device), leaf(4, 3, 3, 3, device=device).detach()
-    bias = leaf(4, device=device).detach() if with_bias else None
-    ours = winograd_conv(x, transform_kernels(weight), bias)
-    theirs = nn.functional.conv2d(x, weight, bias, padding=1)
-    torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-11)
-    direction = torch.randn_like(theirs)
-    torch.testing.assert_close(
-        torch.autograd.grad(ours, x, direction),
-        torch.autograd.grad(theirs, x, direction),
-        rtol=1e-11,
-        atol=1e-11,
-    )
-
-
-@pytest.mark.parametrize("size", [(8, 8), (7, 9), (30, 130)])
-def test_winograd_conv_is_channels_last_and_may_be_changed_in_place(size: tuple[int, int]) -> None:
-    x, weight = leaf(1, 3, *size), leaf(4, 3, 3, 3).detach()
-    y = winograd_conv(x, transform_kernels(weight))
-    assert y.is_contiguous(memory_format=torch.channels_last)
-    y.relu_().sum().backward()
-    expected = torch.relu(nn.functional.conv2d(x, weight, padding=1))
-    torch.testing.assert_close(x.grad, torch.autograd.grad(expected.sum(), x)[0])
-
-
-def test_winograd_conv_keeps_its_kernels_alone() -> None:
-    kernels = transform_kernels(leaf(4, 3, 3, 3).detach())
-    (kept,) = winograd_conv(leaf(1, 3, 4, 4), kernels).grad_fn.saved_tensors
-    assert kept is kernels
-
-
-def test_winograd_conv_in_float32_is_close() -> None:
-    x, weight = leaf(1, 32, 20, 20), leaf(32, 32, 3, 3).detach()
-    exact = nn.functional.conv2d(x, weight, padding=1)
-    ours = winograd_conv(x.float(), transform_kernels(weight.float())).double()
-    assert (ours - exact).norm() < 1e-5 * exact.norm()
-
-
-# --- global max pooling -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_pool_equals_amax(layout: str, device: str) -> None:
-    x = images(layout, 2, 3, 4, 5, device=device)
-    values, indices = global_max_pool(x)
-    assert_same(values, x.amax((2, 3)), [x])
-    assert torch.equal(indices, x.flatten(2).argmax(2))
-
-
-def test_pool_gives_a_tie_to_the_first_position_alone() -> None:
-    x = torch.tensor([[[[1.0, 5.0], [5.0, 5.0]]]], requires_grad=True)
-    values, indices = global_max_pool(x)
-    values.sum().backward()
-    assert indices.tolist() == [[1]]
-    assert x.grad.flatten().tolist() == [0, 1, 0, 0]
-
-
-def test_pool_indices_are_not_differentiable() -> None:
-    values, indices = global_max_pool(leaf(2, 3, 4))
-    assert values.requires_grad
-    assert indices.dtype == torch.int64
-    assert not indices.requires_grad
-
-
-def test_pool_of_an_empty_batch() -> None:
-    x = leaf(0, 3, 2, 2)
-    values, indices = global_max_pool(x)
-    values.sum().backward()
-    assert values.shape == indices.shape == (0, 3)
-    assert x.grad.shape == x.shape
-
-
-def test_pool_gradient_keeps_channels_last() -> None:
-    x = images("channels_last", 2, 3, 4, 5)
-    (result,) = torch.autograd.grad(global_max_pool(x)[0].sum(), x)
-    assert result.is_contiguous(memory_format=torch.channels_last)
-
-
-# --- gram matrix and taps -----------------------------------------------------------------------
+pytestmark = pytest.mark.usefixtures("seeded")
 
 
 def style_formula(features: Tensor, target: Tensor) -> Tensor:
@@ -431,7 +176,6 @@ def test_gram_matrix_of_one_constant_map_in_bfloat16_sums_in_float32() -> None:
 
 
 @pytest.mark.cuda
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_taps_never_wait_for_the_gpu(dtype: torch.dtype) -> None:
     x = leaf(1, 3, 4, 5, device="cuda", dtype=dtype)
@@ -460,21 +204,13 @@ def test_autocast_changes_no_dtype() -> None:
         assert_same(ours, expected, [x])
 
 
-# --- torch.func ---------------------------------------------------------------------------------
+def test_nothing_is_recorded_when_nothing_requires_grad() -> None:
+    x = leaf(1, 3, 3, 3).detach()
+    results = [*gram_tap(x, gram_matrix(x)), *content_tap(x, x)]
+    assert not any(result.requires_grad for result in results)
 
-WEIGHT = torch.linspace(-1, 1, 6, dtype=torch.float64).view(2, 3)
-CONV_WEIGHT = torch.linspace(-1, 1, 54, dtype=torch.float64).view(2, 3, 3, 3)
+
 FUNCTIONS = {
-    "relu": (relu, torch.relu, (4, 3)),
-    "scale": (lambda x: scale(x, WEIGHT[0]), lambda x: x * WEIGHT[0], (4, 3)),
-    "linear": (lambda x: linear(x, WEIGHT), lambda x: x @ WEIGHT.T, (4, 3)),
-    "winograd": (
-        lambda x: winograd_conv(x, transform_kernels(CONV_WEIGHT)),
-        lambda x: nn.functional.conv2d(x, CONV_WEIGHT, padding=1),
-        (1, 3, 2, 5),
-    ),
-    "max_pool": (max_pool, lambda x: torch.max_pool2d(x, 2), (2, 3, 2, 4)),
-    "pool": (lambda x: global_max_pool(x)[0], lambda x: x.flatten(2).amax(2), (2, 3, 2, 2)),
     "style": (
         lambda x: gram_tap(x, torch.eye(3, dtype=x.dtype))[1],
         lambda x: style_formula(x, torch.eye(3, dtype=x.dtype)),
@@ -488,94 +224,13 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_torch_func_transforms(name: str) -> None:
-    ours, theirs, shape = FUNCTIONS[name]
-    batch = torch.randn(5, *shape, dtype=torch.float64)
+@pytest.mark.parametrize(("ours", "theirs", "shape"), FUNCTIONS.values(), ids=FUNCTIONS)
+def test_torch_func_transforms(ours: Callable, theirs: Callable, shape: tuple[int, ...]) -> None:
+    check_torch_func(ours, theirs, shape)
 
-    def summed(function: Callable) -> Callable:
-        return lambda x: function(x).square().sum()
-
-    expected = torch.stack([theirs(x) for x in batch])
-    torch.testing.assert_close(vmap(ours)(batch), expected)
-    torch.testing.assert_close(jacrev(ours)(batch[0]), jacrev(theirs)(batch[0]))
-    torch.testing.assert_close(
-        vmap(grad(summed(ours)))(batch),
-        torch.stack([grad(summed(theirs))(x) for x in batch]),
-    )
-    torch.testing.assert_close(
-        jacrev(jacrev(summed(ours)))(batch[0]), jacrev(jacrev(summed(theirs)))(batch[0])
-    )
-
-
-# --- modules ------------------------------------------------------------------------------------
-
-
-def test_linear_module_starts_as_torchs() -> None:
-    torch.manual_seed(3)
-    ours = Linear(5, 4)
-    torch.manual_seed(3)
-    theirs = nn.Linear(5, 4)
-    assert ours.state_dict().keys() == theirs.state_dict().keys()
-    for name, parameter in theirs.state_dict().items():
-        assert torch.equal(ours.state_dict()[name], parameter)
-    assert repr(ours) == repr(theirs)
-
-
-def test_modules_are_their_functions() -> None:
-    x = leaf(2, 3, 4, dtype=torch.float32)
-    layer, unbiased, scaled = Linear(4, 2), Linear(4, 2, bias=False), Scale(3, 1)
-    assert torch.equal(ReLU()(x), relu(x))
-    assert torch.equal(MaxPool()(x[None]), max_pool(x[None]))
-    assert torch.equal(layer(x), linear(x, layer.weight, layer.bias))
-    assert unbiased.bias is None
-    assert torch.equal(unbiased(x), linear(x, unbiased.weight))
-    assert torch.equal(scaled(x), x)
-    assert repr(scaled) == "Scale(3, 1)"
-    assert all(
-        torch.equal(*pair) for pair in zip(GlobalMaxPool()(x), global_max_pool(x), strict=True)
-    )
-
-
-# --- bad input ----------------------------------------------------------------------------------
 
 F = torch.zeros(1, 3, 2, 2)
-K = torch.zeros(6, 6, 4, 3)
-BAD: list[tuple[Callable, tuple, type[Exception], list[str]]] = [
-    (relu, (torch.ones(2, dtype=torch.int64),), TypeError, ["int64", "x.float()"]),
-    (relu, (torch.ones(2, dtype=torch.complex64),), TypeError, ["complex64"]),
-    (relu, ([1.0],), TypeError, ["list"]),
-    (scale, (F, F.int()), TypeError, ["weight", "int32"]),
-    (scale, (F, F.double()), TypeError, ["float32", "float64"]),
-    (scale, (F, torch.zeros(4)), ValueError, ["(4,)", "(1, 3, 2, 2)"]),
-    (scale, (torch.zeros(3), torch.zeros(2, 3)), ValueError, ["(2, 3)", "(3,)"]),
-    (scale, (F, F.to("meta")), ValueError, ["cpu", "meta"]),
-    (linear, (torch.zeros(4, 3), torch.zeros(3, 4)), ValueError, ["(4, 3)", "(3, 4)"]),
-    (linear, (torch.zeros(()), torch.zeros(3, 4)), ValueError, ["()", "(3, 4)"]),
-    (linear, (torch.zeros(3), torch.zeros(3)), ValueError, ["(outputs, inputs)"]),
-    (
-        linear,
-        (torch.zeros(3), torch.zeros(2, 3), torch.zeros(3)),
-        ValueError,
-        ["(2, 3)", "(2,)", "(3,)"],
-    ),
-    (
-        linear,
-        (torch.zeros(3), torch.zeros(2, 3), torch.zeros(2).half()),
-        TypeError,
-        ["float32", "bias", "float16"],
-    ),
-    (global_max_pool, (torch.zeros(2, 3),), ValueError, ["(N, C, ...)", "(2, 3)"]),
-    (global_max_pool, (torch.zeros(2, 3, 0),), ValueError, ["(2, 3, 0)"]),
-    (max_pool, (torch.zeros(3, 2, 2),), ValueError, ["(N, C, H, W)", "(3, 2, 2)"]),
-    (max_pool, (torch.zeros(1, 3, 1, 2),), ValueError, ["at least 2", "(1, 3, 1, 2)"]),
-    (max_pool, (F.int(),), TypeError, ["int32"]),
-    (winograd_conv, (F, torch.zeros(6, 6, 3, 4)), ValueError, ["(1, 3, 2, 2)", "(6, 6, 3, 4)"]),
-    (winograd_conv, (F, torch.zeros(3, 3, 3, 3)), ValueError, ["(6, 6, K, C)"]),
-    (winograd_conv, (F, K, torch.zeros(3)), ValueError, ["(4,)", "(3,)"]),
-    (winograd_conv, (F, K.double()), TypeError, ["float32", "float64"]),
-    (winograd_conv, (F, K.clone().requires_grad_()), ValueError, ["constants", "detach"]),
-    (transform_kernels, (torch.zeros(4, 3, 5, 5),), ValueError, ["(K, C, 3, 3)", "(4, 3, 5, 5)"]),
+BAD: list[Bad] = [
     (gram_matrix, (torch.zeros(2, 3, 4, 4),), ValueError, ["(1, C, H, W)", "(2, 3, 4, 4)"]),
     (gram_matrix, (torch.zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
     (gram_matrix, (F.long(),), TypeError, ["int64"]),
@@ -585,7 +240,6 @@ BAD: list[tuple[Callable, tuple, type[Exception], list[str]]] = [
     (content_tap, (F, torch.zeros(1, 3, 2, 3)), ValueError, ["(1, 3, 2, 2)", "(1, 3, 2, 3)"]),
     (content_tap, (F, F.double()), TypeError, ["float32", "float64"]),
     (content_tap, (F[0], F[0]), ValueError, ["(1, C, H, W)", "(3, 2, 2)"]),
-    (Linear, (0, 3), ValueError, ["(0, 3)"]),
 ]
 
 
@@ -593,7 +247,4 @@ BAD: list[tuple[Callable, tuple, type[Exception], list[str]]] = [
 def test_bad_input_names_both_sides(
     function: Callable, arguments: tuple, error: type[Exception], words: list[str]
 ) -> None:
-    with pytest.raises(error) as caught:
-        function(*arguments)
-    for word in words:
-        assert word in str(caught.value)
+    check_bad_input(function, arguments, error, words)

@@ -62,7 +62,7 @@ def test_modules_compute_the_formula(mode, weight):
     inside = weight if mode == "fake_backward" else 1.0
     content, style = (
         LOSS_MODES[mode].content(p, weight),
-        LOSS_MODES[mode].style(a, weight),
+        LOSS_MODES[mode].style(a, weight, GRAM),
     )
     content(f), style(f)
     assert torch.allclose(content.loss, inside * content_loss(f, p), rtol=1e-12)
@@ -72,12 +72,18 @@ def test_modules_compute_the_formula(mode, weight):
 # What the modules are made of.
 
 
+def loss_module(mode, kind, target):
+    """A content or a Gram loss of weight 2."""
+    make = LOSS_MODES[mode]
+    return make.content(target, 2.0) if kind == "content" else make.style(target, 2.0, GRAM)
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["content", "style"])
 def test_modules_are_transparent(mode, kind):
     f = features().requires_grad_()
     target = features(1) if kind == "content" else gram_matrix(features(1))
-    module = getattr(LOSS_MODES[mode], kind)(target, 2.0)
+    module = loss_module(mode, kind, target)
     out = module(f)
     assert torch.equal(out, f)
     direction = features(2)
@@ -96,7 +102,7 @@ def test_network_with_losses_returns_what_it_returns_without(mode, network, cont
 @pytest.mark.parametrize("kind", ["content", "style"])
 def test_targets_are_buffers(mode, kind):
     target = features(1) if kind == "content" else gram_matrix(features(1))
-    module = getattr(LOSS_MODES[mode], kind)(target.requires_grad_(), 2.0)
+    module = loss_module(mode, kind, target.requires_grad_())
     assert dict(module.named_buffers()).keys() == {"target"}
     assert not module.target.requires_grad
     assert module.target.grad_fn is None
@@ -216,7 +222,7 @@ def test_weight_acts_squared_in_fake_backward(network, content, style, monkeypat
 
     # So the builder hands over square roots ...
     assert fake_backward.MODE.content(p, 9.0).weight == 3.0
-    assert fake_backward.MODE.style(a, 9.0).weight == 3.0
+    assert fake_backward.MODE.style(a, 9.0, GRAM).weight == 3.0
     image = picture(seed=3)
     settings = {"style_weight": 9.0, "content_weight": 4.0}
     linear = gradient(make_objective("loss_attribute", network, content, style, **settings), image)

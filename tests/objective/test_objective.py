@@ -121,7 +121,7 @@ def test_layers_without_weight_are_left_out(network, content, style):
     assert names == ["preprocess", "conv1_1", "relu1_1", "style_relu1_1"]
 
 
-def test_one_tap_may_serve_both(network, content, style):
+def test_one_layer_may_serve_both(network, content, style):
     objective = make_objective(
         MODE, network, content, style, content_layers=["relu1_1"], style_layers=["relu1_1"]
     )
@@ -165,7 +165,7 @@ def test_impossible_settings_are_refused(settings, message):
         layer_weights(layers(**settings))
 
 
-def test_unknown_tap_is_refused(network, content, style):
+def test_unknown_layer_is_refused(network, content, style):
     with pytest.raises(UserError, match="unknown layer relu8_1; this network has conv1_1"):
         make_objective(MODE, network, content, style, content_layers=["relu8_1"])
 

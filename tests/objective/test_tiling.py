@@ -87,7 +87,7 @@ def test_style_smaller_and_larger_than_a_tile():
 
 
 @pytest.mark.parametrize("widths", [VGG19, VGG16])
-def test_convolutions_as_taps(widths):
+def test_losses_on_convolutions(widths):
     """Layers before the ReLU, and a layer in front of another."""
     config = ObjectiveConfig(
         content_layers=["conv2_2", "relu2_2", "conv4_2"],
@@ -98,7 +98,7 @@ def test_convolutions_as_taps(widths):
 
 
 @pytest.mark.parametrize("deepest", ["pool1", "pool3", "relu4_3"])
-def test_odd_blocks_and_pools_as_taps(deepest):
+def test_odd_blocks_and_losses_on_pools(deepest):
     config = ObjectiveConfig(content_layers=[deepest], style_layers=["relu1_1", deepest])
     check(tiny_network(VGG16), config, (83, 58), 24)
 

@@ -20,10 +20,12 @@ from styletransfer.objective import resilient as elastic
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import Descent
-from styletransfer.optimize.job import Job, prepare
-from styletransfer.optimize.layout import USABLE, choose_layout, parse_tile
+from styletransfer.optimize.job import Job
+from styletransfer.optimize.layout import USABLE, choose_layout
 from styletransfer.optimize.memory import FIXED, estimate
+from styletransfer.optimize.prepare import prepare
 from styletransfer.optimize.run import stylize
+from styletransfer.optimize.schedule import parse_tile
 from styletransfer.pictures.images import scaled_size
 from styletransfer.system.measure import peak_memory
 
@@ -140,7 +142,7 @@ def test_prepare_refuses_what_cannot_fit(tiny_vgg, photos, monkeypatch, caplog):
     content, style = photos
     settings = {"content": content, "style": style, "size": 64, "device": "cpu"}
     features = FeaturesConfig(name="vgg19", weights="random")
-    monkeypatch.setattr("styletransfer.optimize.job.free_bytes", lambda device: 2**20)
+    monkeypatch.setattr("styletransfer.optimize.prepare.free_bytes", lambda device: 2**20)
     with pytest.raises(UserError, match="a picture of 64 x 48 pixels"):
         prepare(StyleTransferConfig(**settings, features=features))
     prepare(StyleTransferConfig(**settings, features=features, tile="off"))

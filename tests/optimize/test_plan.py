@@ -1,18 +1,12 @@
 """The plan of a run, and that it leaves nothing behind."""
 
-import os
-import subprocess
-import sys
-
 import pytest
-from helpers import ROOT
+from helpers import run_script
 
 from styletransfer.config import FeaturesConfig, LossModeConfig, OptimizerConfig, TrainConfig
-from styletransfer.optimize.job import prepare
 from styletransfer.optimize.plan import plan
+from styletransfer.optimize.prepare import prepare
 from styletransfer.optimize.run import stylize
-
-SCRIPT = ROOT / "scripts" / "train.py"
 
 
 def job(photos, **settings):
@@ -73,15 +67,7 @@ def test_a_dry_run_writes_nothing(photos, tmp_path):
     arguments = [f"content={content}", f"style={style}", "size=32", "steps=4", "scales=1"]
     arguments += ["dry_run=true", "device=cpu", "features=vgg19", "features.weights=random"]
     arguments += ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1]"]
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments],
-        cwd=folder,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_script("train", *arguments, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "32 x 24: 4 steps, whole" in done.stdout
     assert list(folder.iterdir()) == []

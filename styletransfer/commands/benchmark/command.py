@@ -8,7 +8,7 @@ Rows: the plain loop (benchmarks/plain.py), every loss mode in every precision, 
     tile=0                   side of a tile; 0 for half the picture, up to 1024
     features.weights=PATH    real weights in place of random ones; timing hardly depends on them
     quality=true             also: how soon is the default job as good as the plain loop?
-    default_job=true         also: how long does scripts/train.py take, process start included?
+    default_job=true         also: how long does `styletransfer train` take, start included?
 
 The table is printed; benchmark.json, benchmark.md and benchmark.png land in the run folder. Run it
 on a quiet machine, and copy results that are meant to be kept into benchmarks/results/.

@@ -18,7 +18,8 @@ from styletransfer.commands.benchmark.results import Quality
 from styletransfer.commands.benchmark.rows import build_network, default_config
 from styletransfer.config import BenchmarkConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.job import Job, prepare
+from styletransfer.optimize.job import Job
+from styletransfer.optimize.prepare import prepare
 from styletransfer.optimize.run import Callback, Iterate, Result, stylize
 from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.system.measure import now
@@ -114,7 +115,7 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
         job_total_seconds=job.seconds,
         job_final=plain.judge(picture),
         float32_final=None if twin is None else plain.judge(twin.image.to(picture.device)),
-        job_precision=str(ready.extractor.dtype).removeprefix("torch."),
+        job_precision=ready.precision,
     )
 
 
@@ -124,7 +125,7 @@ def run_plain(config: BenchmarkConfig, make: MakeReference, ready: Job) -> Plain
     Raises:
         UserError: the plain loop's objective was never finite.
     """
-    device = next(ready.extractor.parameters()).device
+    device = ready.device
     content, style = (
         resize(image.to(device), scaled_size((image.shape[2], image.shape[3]), config.quality_size))
         for image in (ready.content, ready.style)
@@ -147,7 +148,7 @@ def run_default_job(ready: Job) -> JobRun:
     Raises:
         UserError: the job gave up.
     """
-    device = next(ready.extractor.parameters()).device
+    device = ready.device
     logger.info("default job: %d steps", ready.config.steps)
     pictures: list[tuple[int, float, Tensor]] = []
 

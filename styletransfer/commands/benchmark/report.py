@@ -70,7 +70,7 @@ def sentences(benchmark: Benchmark) -> list[str]:
         found += _float32_sentence(benchmark.quality)
     if benchmark.default_job is not None:
         found.append(
-            "`python scripts/train.py`, with the bundled pictures and network, takes "
+            "`styletransfer train`, with the bundled pictures and network, takes "
             f"{benchmark.default_job} s, start of the process included."
         )
     found += [f"Left out: {what}." for what in benchmark.skipped]

@@ -5,9 +5,6 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# Lower quartile, median and upper quartile fall on these of the cuts into four.
-QUARTERS = 4
-
 
 @dataclass(frozen=True)
 class Spread:
@@ -22,7 +19,7 @@ class Spread:
         """Return the spread of at least one value."""
         if len(values) == 1:
             return cls(values[0], values[0], values[0])
-        lower, median, upper = statistics.quantiles(values, n=QUARTERS, method="inclusive")
+        lower, median, upper = statistics.quantiles(values, n=4, method="inclusive")
         return cls(median, lower, upper)
 
     def __str__(self) -> str:
@@ -113,7 +110,7 @@ class Benchmark:
         growth: row's name -> e in seconds ~ pixels^e, fitted over its sizes.
         skipped: what was left out, and why.
         quality: see `Quality`; None unless asked for.
-        default_job: seconds of `python scripts/train.py`; None unless asked for.
+        default_job: seconds of `styletransfer train`; None unless asked for.
     """
 
     settings: dict[str, str | int | list[int]]

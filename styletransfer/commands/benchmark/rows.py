@@ -16,9 +16,9 @@ from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.terms import loss_layers
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize.job import load_pictures
 from styletransfer.optimize.layout import USABLE
 from styletransfer.optimize.memory import estimate
+from styletransfer.optimize.prepare import load_pictures
 from styletransfer.pictures.images import resize
 from styletransfer.system.devices import PRECISIONS
 from styletransfer.system.memory import readable

@@ -30,7 +30,7 @@ from styletransfer.config import BenchmarkConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.objective.limits import check_size
-from styletransfer.optimize.job import load_pictures
+from styletransfer.optimize.prepare import load_pictures
 from styletransfer.optimize.schedule import check_run
 from styletransfer.system.devices import (
     PRECISIONS,

@@ -13,17 +13,10 @@ from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.system.measure import counted
 
 
-def picture_for(job: Job, image: Tensor) -> Tensor:
-    """Return `image` on the job's device, in the dtype of its pictures: at least float32."""
-    weight = next(job.extractor.parameters())
-    dtype = torch.float64 if weight.dtype == torch.float64 else torch.float32
-    return image.to(weight.device, dtype)
-
-
 def objective_at(job: Job, mode: LossMode, side: int) -> Objective:
     """Return the objective that `stylize` minimises at the scale whose longer side is `side`."""
     content, style = (
-        resize(picture_for(job, image), scaled_size((image.shape[2], image.shape[3]), side))
+        resize(job.on_device(image), scaled_size((image.shape[2], image.shape[3]), side))
         for image in (job.content, job.style)
     )
     return Objective(job.extractor, mode, job.config.objective, content, style)
@@ -42,7 +35,7 @@ def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[
     """
     by_side: dict[int, list[Tensor]] = {}
     for point in points:
-        by_side.setdefault(max(point.shape[2:]), []).append(picture_for(job, point))
+        by_side.setdefault(max(point.shape[2:]), []).append(job.on_device(point))
     errors: dict[str, list[float]] = {name: [] for name in LOSS_MODES}
     for side, pictures in by_side.items():
         objectives = {name: objective_at(job, mode, side) for name, mode in LOSS_MODES.items()}

@@ -14,7 +14,6 @@ from styletransfer.commands.compare.evaluations import (
     fake_backward_entries,
     gradient_errors,
     objective_at,
-    picture_for,
 )
 from styletransfer.commands.compare.report import Comparison, Entries, Findings, as_json, markdown
 from styletransfer.config import CompareConfig
@@ -23,7 +22,8 @@ from styletransfer.modes import LOSS_MODES, LossMode
 from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.terms import Losses
 from styletransfer.optimize.callbacks import ProgressBar
-from styletransfer.optimize.job import Job, prepare
+from styletransfer.optimize.job import Job
+from styletransfer.optimize.prepare import prepare
 from styletransfer.optimize.run import Iterate, stylize
 from styletransfer.pictures import images
 from styletransfer.system.files import atomic, check_folder
@@ -143,7 +143,7 @@ def described(config: CompareConfig, job: Job, runs: Mapping[str, Optimization])
             "gradient_points": len(reference.points),
             "timing_rounds": config.rounds,
         },
-        machine=describe_machine(next(job.extractor.parameters()).device, job.extractor.dtype),
+        machine=describe_machine(job.device, job.extractor.dtype),
     )
 
 
@@ -157,7 +157,7 @@ def measure(
     exact = prepare(replace(config, precision="float64"))
     errors = gradient_errors(exact, config.loss_mode.name, reference.points)
     logger.info("measuring time and memory of an evaluation")
-    image = picture_for(job, reference.picture)
+    image = job.on_device(reference.picture)
     objectives = {name: objective_at(job, mode, config.size) for name, mode in LOSS_MODES.items()}
     work = {name: partial(gradient_at, each, image) for name, each in objectives.items()}
     seconds = median_seconds(work, config.rounds, image.device)

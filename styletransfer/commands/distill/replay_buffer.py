@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS
 from styletransfer.features.extractor import FeatureExtractor
 
-STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
-CONTENT_LAYER = "relu4_2"
 LOSS_LAYERS = (*STYLE_LAYERS, CONTENT_LAYER)
 
 # Each visit makes this many Adam steps; a picture lives 1 / RENEWAL visits on average.

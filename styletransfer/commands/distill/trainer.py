@@ -21,13 +21,8 @@ from torch.optim.lr_scheduler import (
 )
 
 from styletransfer.commands.distill.inherit import balance, inherit, relative_errors, same_channels
-from styletransfer.commands.distill.replay_buffer import (
-    LOSS_LAYERS,
-    STYLE_LAYERS,
-    ReplayBuffer,
-    gram,
-)
-from styletransfer.config import DistillConfig
+from styletransfer.commands.distill.replay_buffer import LOSS_LAYERS, ReplayBuffer, gram
+from styletransfer.config import STYLE_LAYERS, DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.vgg import Widths, build, conv_names, state_keys

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 from rich.tree import Tree
 
 from styletransfer.commands.explain.facts import Study
@@ -14,7 +13,7 @@ from styletransfer.commands.explain.tree import draw_comparison, draw_small_tree
 from styletransfer.config import StyleTransferConfig
 from styletransfer.modes import LOSS_MODES
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize.job import prepare
+from styletransfer.optimize.prepare import prepare
 from styletransfer.optimize.schedule import starting_picture
 from styletransfer.pictures.images import resize
 from styletransfer.system.files import atomic
@@ -55,14 +54,9 @@ def explain(config: StyleTransferConfig, folder: Path) -> Explanation:
         UserError: bad input, before anything is written.
     """
     job = prepare(config)
-    device, network = next(job.extractor.parameters()).device, job.extractor.dtype
-    # As in a run: the picture is at least float32.
-    content, style = (
-        picture.to(device, torch.promote_types(network, torch.float32))
-        for picture in (job.content, job.style)
-    )
+    content, style = job.on_device(job.content), job.on_device(job.style)
     start = starting_picture(config, content, style) if job.start is None else job.start
-    image = resize(start.to(content), (content.shape[2], content.shape[3]))
+    image = resize(job.on_device(start), (content.shape[2], content.shape[3]))
 
     def studied(name: str) -> Study:
         mode = LOSS_MODES[name]
@@ -72,8 +66,8 @@ def explain(config: StyleTransferConfig, folder: Path) -> Explanation:
     own = job.mode.name
     studies = tuple(studied(name) for name in [own, *(n for n in LOSS_MODES if n != own)])
     height, width = image.shape[2:]
-    precision = str(network).removeprefix("torch.")
-    setting = f"{config.features.name}, {width} x {height} pixels, {precision}, {device.type}"
+    where = f"{job.precision}, {job.device.type}"
+    setting = f"{config.features.name}, {width} x {height} pixels, {where}"
     example = small_example()
     files = {
         "explain.html": draw_page(studies, example, setting),

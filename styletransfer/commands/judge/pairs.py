@@ -12,7 +12,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.objective.limits import check_size
 from styletransfer.objective.terms import layer_weights
-from styletransfer.optimize.job import check_layers, load_pictures
+from styletransfer.optimize.prepare import check_layers, load_pictures
 from styletransfer.optimize.schedule import check_run
 from styletransfer.pictures import images
 

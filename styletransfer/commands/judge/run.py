@@ -14,14 +14,12 @@ from torch import Tensor
 
 from styletransfer.commands.judge.pairs import Pair, check_pairs, load_pairs
 from styletransfer.commands.judge.verdict import (
-    CONTENT_LAYER,
-    STYLE_LAYERS,
     Verdict,
     as_json,
     errors_under,
     gap_closed,
 )
-from styletransfer.config import JudgeConfig
+from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS, JudgeConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.modes import get_loss_mode

@@ -7,11 +7,10 @@ from statistics import mean
 import torch
 from torch import Tensor
 
+from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS
 from styletransfer.features import FeatureExtractor
 from styletransfer.functions import gram_matrix
 
-STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
-CONTENT_LAYER = "relu4_2"
 # The columns of every table: the worst picture, the two rivals, and the judge itself.
 NETWORKS = ("content", "random", "bundled", "vgg19")
 

@@ -1,8 +1,8 @@
 """Stylise one picture after another: `python scripts/train.py content=A.jpg style=B.jpg`.
 
 Without arguments it stylises the bundled pictures. Every key is explained in
-`styletransfer/config.py`; `--help` shows the composed config, and `dry_run=true` prints what
-would be done, with estimated memory and time, and writes nothing. `resume=FOLDER` goes on where
+`styletransfer/config.py` and by `--help`; `dry_run=true` prints what would be done, with
+estimated memory and time, and writes nothing. `resume=FOLDER` goes on where
 the run in that folder was stopped.
 """
 
@@ -15,8 +15,8 @@ from styletransfer.commands.train.resume import finished_picture, own_settings
 from styletransfer.commands.train.run import Outcome, train
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.job import prepare
 from styletransfer.optimize.plan import plan
+from styletransfer.optimize.prepare import prepare
 
 
 def main(config: TrainConfig, folder: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from styletransfer import __version__
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.optimize.job import Job
+from styletransfer.settings.schemas import flat
 from styletransfer.system.files import atomic, sha256
 
 logger = logging.getLogger(__name__)
@@ -40,19 +40,19 @@ def describe(job: Job) -> dict[str, Any]:
         "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
         "device": str(job.device),
-        "precision": str(job.extractor.dtype).removeprefix("torch."),
+        "precision": job.precision,
     }
 
 
 def settings(config: StyleTransferConfig) -> dict[str, Any]:
     """Return key -> value for every key, such as "optimizer.name"; files by their full path."""
-    flat = dict(_flat(asdict(config)))
+    values = dict(flat(asdict(config)))
     for key in FILE_KEYS:
-        if os.path.exists(flat[key]):
-            flat[key] = os.path.realpath(flat[key])
-    if flat["output"] is not None:
-        flat["output"] = os.path.abspath(flat["output"])
-    return flat
+        if os.path.exists(values[key]):
+            values[key] = os.path.realpath(values[key])
+    if values["output"] is not None:
+        values["output"] = os.path.abspath(values["output"])
+    return values
 
 
 def check_settings(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
@@ -129,11 +129,3 @@ def write_record(folder: Path, description: dict[str, Any], status: str, picture
             temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     except UserError as error:
         logger.warning("%s; going on without", error)
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value

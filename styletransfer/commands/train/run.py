@@ -14,7 +14,8 @@ from styletransfer.commands.train.record import check_same, describe, write_reco
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.optimize.callbacks import Metrics, ProgressBar, Snapshots, tolerated
-from styletransfer.optimize.job import Job, prepare
+from styletransfer.optimize.job import Job
+from styletransfer.optimize.prepare import prepare
 from styletransfer.optimize.run import Callback, Iterate, Result, Run
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
@@ -83,7 +84,7 @@ def train(config: TrainConfig, folder: Path) -> Outcome:
         result=result,
         seconds=seconds,
         device=str(job.device),
-        precision=str(job.extractor.dtype).removeprefix("torch."),
+        precision=job.precision,
         problem=result.problem or problem,
         stopped=asked,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import ROOT
+from helpers import ROOT, composed
 
 from styletransfer.config import TrainConfig
 from styletransfer.features import build_features
@@ -14,9 +14,9 @@ from styletransfer.functions import gram_matrix
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.terms import layer_weights
-from styletransfer.optimize.job import check_layers
+from styletransfer.optimize.prepare import check_layers
 from styletransfer.optimize.schedule import check_run
-from styletransfer.settings import SCHEMAS, compose, settings_of
+from styletransfer.settings import SCHEMAS, compose
 from styletransfer.settings.schemas import keys, path_keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
@@ -24,7 +24,7 @@ PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*
 
 
 def trained(*overrides):
-    config = settings_of(compose("train", overrides), "train")
+    config = composed("train", *overrides)
     assert isinstance(config, TrainConfig)
     return config
 
@@ -161,6 +161,6 @@ def test_keys_that_name_files():
 
 
 def test_the_judged_pairs_are_pictures_that_exist():
-    pairs = settings_of(compose("judge"), "judge").pairs
+    pairs = composed("judge").pairs
     assert len(pairs) == 8
     assert all(Path(path).is_file() for pair in pairs for path in (pair.content, pair.style))

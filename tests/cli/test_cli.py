@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from styletransfer import __version__, commands
 from styletransfer.cli import main, script
-from styletransfer.cli.console import names, summary
+from styletransfer.cli.catalogue import names, summary
 from styletransfer.pictures import images
 from styletransfer.settings import SCHEMAS, compose, settings_of
 from styletransfer.settings.paths import quote_path
