@@ -22,7 +22,8 @@ from torch import Tensor
 from styletransfer.config import StyleTransferConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.optimize.job import Job, prepare
-from styletransfer.optimize.run import Iterate, Run
+from styletransfer.optimize.results import Iterate
+from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.settings import compose, settings_of

@@ -15,7 +15,8 @@ from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.optimize.callbacks import Metrics, ProgressBar, Snapshots, tolerated
 from styletransfer.optimize.job import Job, prepare
-from styletransfer.optimize.run import Callback, Iterate, Result, Run
+from styletransfer.optimize.results import Callback, Iterate, Result
+from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import check_folder, remove_stale
