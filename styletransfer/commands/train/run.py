@@ -70,10 +70,12 @@ def train(config: TrainConfig, folder: Path) -> Outcome:
         images.check_writable(picture)
         check_folder(folder / "metrics.jsonl")
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder):
+        # Held from here: the first optimiser makes torch import libraries that abort the process if
+        # a signal's exception crosses them.
+        with locked(folder), held():
             remove_stale(folder)
             work = _Work(job, config, folder, picture)
-            with held(), ExitStack() as watchers:
+            with ExitStack() as watchers:
                 began = time.perf_counter()
                 result = work.run.complete(work.callbacks(watchers))
                 seconds = time.perf_counter() - began
