@@ -9,20 +9,29 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 from helpers import layers, picture
 
 from styletransfer.commands.train.run import train
-from styletransfer.config import FeaturesConfig, OptimizerConfig, TrainConfig
+from styletransfer.config import FeaturesConfig, LossModeConfig, OptimizerConfig, TrainConfig
 from styletransfer.features import vgg
 from styletransfer.pictures import images
 from styletransfer.system import checkpoint
 
-OPTIMIZERS = [
-    OptimizerConfig(plateau=0.0),
-    OptimizerConfig("adam", 0.02, averaging=0.9),
-    OptimizerConfig(preconditioner=0.0, history=5, plateau=0.0),
+PLAIN = OptimizerConfig(preconditioner=0.0, history=5, plateau=0.0)
+LBFGS = OptimizerConfig(plateau=0.0)
+ADAM = OptimizerConfig("adam", 0.02, averaging=0.9)
+# Both optimisers, whole and in tiles, and what else a run may be made of.
+JOBS: list[dict[str, Any]] = [
+    {"optimizer": LBFGS},
+    {"optimizer": ADAM, "tile": "16"},
+    {"optimizer": PLAIN, "init": "noise", "loss_mode": LossModeConfig("fake_backward")},
+    {"optimizer": LBFGS, "objective": layers(style_loss="wasserstein"), "tile": "16"},
+    {"optimizer": ADAM, "objective": layers(style_loss="moments"), "init": "noise", "scales": 3},
+    {"optimizer": LBFGS, "objective": layers(style_loss="moments"), "tile": "16", "scales": 1},
+    {"optimizer": ADAM, "loss_mode": LossModeConfig("loss_attribute"), "init": "style"},
 ]
 
 
@@ -31,21 +40,20 @@ def start(folder: Path, desk: Path, number: int) -> int:
     if process := os.fork():
         return process
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    settings = TrainConfig(
-        content=str(desk / "0.png"),
-        style=str(desk / "1.png"),
-        size=48,
-        steps=60,
-        scales=2,
-        tile=("off", "16")[number % 2],
-        device="cpu",
-        features=FeaturesConfig("vgg19", "random"),
-        optimizer=OPTIMIZERS[number % len(OPTIMIZERS)],
-        objective=layers(),
-        checkpoint_every=1e-9,
-        resume="auto",
-    )
-    train(settings, folder)
+    settings: dict[str, Any] = {
+        "content": str(desk / "0.png"),
+        "style": str(desk / "1.png"),
+        "size": 48,
+        "steps": 60,
+        "scales": 2,
+        "tile": "off",
+        "device": "cpu",
+        "features": FeaturesConfig("vgg19", "random"),
+        "objective": layers(),
+        "checkpoint_every": 1e-9,
+        "resume": "auto",
+    }
+    train(TrainConfig(**(settings | JOBS[number % len(JOBS)])), folder)
     os._exit(0)
 
 
@@ -59,6 +67,7 @@ def main(desk: Path, kills: int, seed: int = 0) -> None:
     """Kill so many runs, each once or several times until it has come to its end."""
     torch.set_num_threads(1)
     vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
+    torch.optim.Adam([torch.zeros(1)])  # torch imports much at the first one: once, not in each run
     checkpoint.REST = 0  # a save after each step, so that many are hit
     desk.mkdir(parents=True, exist_ok=True)
     for name in range(2):

@@ -1,8 +1,6 @@
 """What may watch a run: a progress bar, snapshots, metrics. They receive an Iterate, no more."""
 
-import json
 import logging
-import math
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -12,9 +10,9 @@ from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
 from styletransfer.objective.terms import Losses
-from styletransfer.optimize.run import Callback, Iterate
+from styletransfer.optimize.results import Callback, Iterate
 from styletransfer.pictures import images
-from styletransfer.system.files import keep_lines
+from styletransfer.system.files import keep_lines, to_json
 
 logger = logging.getLogger(__name__)
 
@@ -137,9 +135,7 @@ class Metrics:
             return
         try:
             for line, losses in held:
-                values = losses.as_floats().items()
-                finite = {name: value if math.isfinite(value) else None for name, value in values}
-                self.file.write(json.dumps(line | finite) + "\n")
+                self.file.write(to_json({**line, **losses.as_floats()}) + "\n")
             self.file.flush()
         except OSError as error:
             self._give_up(error)

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,59 +10,15 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.objective.resilient import ElasticObjective, make_objective
-from styletransfer.objective.terms import Losses
 from styletransfer.optimize.descent import ADVICE, Descent
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.layout import choose_layout
+from styletransfer.optimize.results import Callback, Iterate, Result
 from styletransfer.optimize.schedule import Scale, check_run, enlarge, starting_picture
 from styletransfer.pictures.images import resize
 from styletransfer.system.memory import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Iterate:
-    """One evaluated picture, as callbacks receive it.
-
-    Attributes:
-        step: 1 to `steps`, counted over all scales.
-        steps: the number planned.
-        scale: 1 to `scales`.
-        scales: levels of the pyramid.
-        losses: at `image`; reading them waits for the device.
-        image: (1, 3, H, W), sRGB in [0, 1], detached; valid until the next iterate.
-    """
-
-    step: int
-    steps: int
-    scale: int
-    scales: int
-    losses: Losses
-    image: Tensor
-
-
-Callback = Callable[[Iterate], None]
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run has made.
-
-    Attributes:
-        image: the pastiche (1, 3, H, W), sRGB in [0, 1], float32, on the CPU.
-        losses: name -> weighted loss of that very picture, with "total"; empty if the run has not
-            come to its end.
-        steps: optimiser steps made.
-        interrupted: Ctrl-C or another signal ended it early.
-        problem: one line saying why it gave up, or None.
-    """
-
-    image: Tensor
-    losses: dict[str, float]
-    steps: int
-    interrupted: bool = False
-    problem: str | None = None
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import secrets
 import tempfile
@@ -63,18 +64,23 @@ def sha256(path: str | os.PathLike[str]) -> str:
 def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
     """Keep the lines of a `.jsonl` file that are `wanted`.
 
-    A line that a killed writer has left unfinished is dropped.
+    A line that no writer of ours has finished, as a killed one leaves it, is dropped.
 
     Raises:
         UserError: the file cannot be written.
     """
     kept = []
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-        with suppress(ValueError):
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
+        with suppress(ValueError, TypeError, KeyError):
             if line.endswith("\n") and wanted(json.loads(line)):
                 kept.append(line)
     with atomic(path) as temporary:
         temporary.write_text("".join(kept), encoding="utf-8")
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Return JSON of plain values; what is not finite, for which JSON has no word, becomes null."""
+    return json.dumps(_without_nan(value), indent=indent)
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
@@ -91,6 +97,14 @@ def check_folder(path: str | os.PathLike[str]) -> None:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _sync_folder(folder: Path) -> None:

@@ -239,7 +239,7 @@ def test_a_run_that_gives_up_names_its_mode(tiny, tmp_path, monkeypatch):
         return [each * math.nan for each in fake_backward.MODE.differentiate(terms, prior)]
 
     drive(monkeypatch, "fake_backward", broken)
-    with pytest.raises(UserError, match="under fake_backward, the loss"):
+    with pytest.raises(UserError, match="under fake_backward: the loss"):
         compare(composed("compare", *tiny), tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 from torch import nn
 
+from styletransfer.commands.distill import trainer
 from styletransfer.commands.distill.inherit import balance, choose_channels, inherit
 from styletransfer.commands.distill.replay_buffer import ReplayBuffer, gram
 from styletransfer.commands.distill.run import distill
@@ -118,6 +119,21 @@ def test_a_stopped_run_ends_with_equal_bits(
     monkeypatch.setattr(Distillation, "advance", advance)
     assert distill(TINY, tmp_path / "halves").read_bytes() == whole
     assert metrics_of(tmp_path / "halves") == metrics_of(tmp_path / "whole")
+
+
+def test_a_signal_while_the_optimizer_is_made_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = trainer.Adam
+
+    def pressed(*args: object, **options: object) -> torch.optim.Optimizer:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return made(*args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(trainer, "Adam", pressed)
+    with pytest.raises(Stopped):
+        distill(TINY, tmp_path)
+    assert Checkpoint(tmp_path / "checkpoint.pt").load()["step"] == 0
 
 
 def metrics_of(folder: Path) -> list[dict[str, object]]:
@@ -227,6 +243,16 @@ def test_a_training_that_diverges_keeps_the_last_checkpoint(tmp_path: Path) -> N
     start = Distillation(build_features(TINY.teacher), [], TINY, CPU).weights()
     kept = load_file(tmp_path / "student.safetensors")
     assert all(torch.equal(kept[key], start[key]) for key in start)
+
+
+def test_a_held_out_loss_that_is_not_finite_is_null(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Distillation, "held_out", lambda self: {"features": math.nan, "gram": 1.0})
+    distill(replace(TINY, steps=1), tmp_path)
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    first = json.loads(lines[0], parse_constant=pytest.fail)
+    assert first == {"step": 0, "held_out": {"features": None, "gram": 1.0}}
 
 
 @pytest.mark.parametrize("value", [1e6, math.inf, math.nan])

@@ -320,6 +320,23 @@ def test_a_signal_that_comes_too_late_stops_nothing_but_is_told(
     assert printed.out.splitlines()[-1].endswith("pastiche.png")
 
 
+def test_a_signal_while_a_run_is_loaded(begun, monkeypatch, capsys):
+    """Loading is finished; then the run is stopped where it was."""
+    load = Checkpoint.load
+
+    def pressed(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return load(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "load", pressed)
+        status, printed = call(begun, patch, capsys, "resume=run")
+    assert (status, "go on with resume=run" in printed.out) == (143, True)
+    assert len(steps_of("run")) == 8
+    assert call(begun, monkeypatch, capsys, "resume=run")[0] == 0
+    assert_finished()
+
+
 def test_no_checkpoints_on_demand(desk, tiny_vgg, monkeypatch, capsys):
     stop_after(5, monkeypatch)
     given = arguments("hydra.run.dir=run", "checkpoint_every=0")

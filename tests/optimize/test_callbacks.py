@@ -19,7 +19,7 @@ from styletransfer.optimize.callbacks import (
     Snapshots,
     tolerated,
 )
-from styletransfer.optimize.run import Iterate
+from styletransfer.optimize.results import Iterate
 from styletransfer.pictures import images
 
 

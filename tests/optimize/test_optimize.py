@@ -4,6 +4,7 @@ import json
 import logging
 import math
 import os
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -554,6 +555,16 @@ def test_ctrl_c_between_two_scales(monkeypatch, content, style):
     assert result.steps == len(iterates) == 4
     assert result.image.shape == (1, 3, 16, 20)
     assert (result.image - content).abs().max() > 1e-3  # not the start: what the first scale made
+
+
+def test_only_a_run_that_came_to_its_end_is_finished(content, style):
+    job = Job(run_settings(), tiny_network(), MODE, content, style)
+    done = stylize(job)
+    assert done.finished("a run") is done
+    with pytest.raises(KeyboardInterrupt):
+        stylize(job, [interrupt_at(2)]).finished("a run")
+    with pytest.raises(UserError, match=r"^a run: it is late$"):
+        replace(done, problem="it is late").finished("a run")
 
 
 # Settings that cannot work.

@@ -1,5 +1,7 @@
 """Files that are whole or not there, and folders with one run in each."""
 
+import json
+import math
 import os
 import signal
 import subprocess
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from styletransfer.errors import UserError
-from styletransfer.system.files import atomic, keep_lines, remove_stale, sha256
+from styletransfer.system.files import atomic, keep_lines, remove_stale, sha256, to_json
 from styletransfer.system.lock import locked
 
 OWNER = """
@@ -96,9 +98,18 @@ def test_what_killed_writers_have_left_is_removed(tmp_path):
 
 def test_lines_are_kept(tmp_path):
     path = tmp_path / "lines.jsonl"
-    path.write_text('{"step": 1}\n{"step": 2}\nnonsense\n{"step": 1, "x": 2}\n{"step": 1')
+    path.write_bytes(
+        b'{"step": 1}\n{"step": 2}\nnonsense\n\xff\n[]\n{}\n7\n{"step": 1, "x": 2}\n{"step": 1'
+    )
     keep_lines(path, lambda line: line["step"] == 1)
     assert path.read_text() == '{"step": 1}\n{"step": 1, "x": 2}\n'
+
+
+def test_json_has_no_word_for_what_is_not_finite():
+    value = {"a": [1.5, math.nan, (math.inf,)], "b": {"c": -math.inf}, "d": "NaN", "e": None}
+    parsed = json.loads(to_json(value), parse_constant=pytest.fail)
+    assert parsed == {"a": [1.5, None, [None]], "b": {"c": None}, "d": "NaN", "e": None}
+    assert to_json({"a": 1}, indent=2) == '{\n  "a": 1\n}'
 
 
 def test_sha256(tmp_path):

@@ -2,7 +2,6 @@
 
 import logging
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -20,7 +19,8 @@ from styletransfer.config import BenchmarkConfig
 from styletransfer.errors import UserError
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.prepare import prepare
-from styletransfer.optimize.run import Callback, Iterate, Result, stylize
+from styletransfer.optimize.results import Iterate, Result
+from styletransfer.optimize.run import stylize
 from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.system.measure import now
 
@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 # The job's pictures at full size are judged this many steps apart.
 STEPS_BETWEEN_PICTURES = 5
+JOB = "the default job"
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
     twin: Result | None = None
     if ready.extractor.dtype != torch.float32:
         logger.info("default job in float32")
-        twin = _run(prepare(replace(ready.config, precision="float32")))
+        twin = stylize(prepare(replace(ready.config, precision="float32"))).finished(JOB)
     reached = next((each for each in job.pictures if plain.judge(each[2]) <= plain.target), None)
     plain_final = plain.judge(plain.reference.picture)
     picture = job.pictures[-1][2]
@@ -157,17 +158,7 @@ def run_default_job(ready: Job) -> JobRun:
             pictures.append((iterate.step, now(device) - began, iterate.image.float().clone()))
 
     began = now(device)
-    result = _run(ready, [keep])
+    result = stylize(ready, [keep]).finished(JOB)
     seconds = now(device) - began
     pictures.append((result.steps, seconds, result.image.to(device)))
     return JobRun(result, seconds, pictures)
-
-
-def _run(ready: Job, callbacks: Sequence[Callback] = ()) -> Result:
-    """Stylise, with every way to end early as an exception."""
-    result = stylize(ready, callbacks)
-    if result.interrupted:
-        raise KeyboardInterrupt
-    if result.problem is not None:
-        raise UserError(f"the default job gave up: {result.problem}")
-    return result

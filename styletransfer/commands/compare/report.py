@@ -1,11 +1,10 @@
 """A comparison of the loss modes, as JSON and as Markdown."""
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any
 
+from styletransfer.system.files import to_json
 from styletransfer.system.table import table
 
 # float64 rounds at 1e-16; gradients that agree this well differ by rounding alone.
@@ -75,7 +74,7 @@ class Comparison:
 
 def as_json(comparison: Comparison) -> str:
     """Return comparison.json."""
-    return json.dumps(_without_nan(asdict(comparison)), indent=2) + "\n"
+    return to_json(asdict(comparison), indent=2) + "\n"
 
 
 def markdown(comparison: Comparison) -> str:
@@ -156,12 +155,3 @@ def _by_mode(comparison: Comparison, text: Callable[[str], str]) -> str:
     """Return "... under A, ... under B" for all modes but the reference."""
     others = [name for name in comparison.modes if name != comparison.reference]
     return ", ".join(f"{text(name)} under {name}" for name in others)
-
-
-def _without_nan(value: Any) -> Any:
-    """Return a JSON value with null for the numbers that JSON cannot hold: NaN and infinities."""
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

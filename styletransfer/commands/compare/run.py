@@ -24,7 +24,8 @@ from styletransfer.objective.terms import Losses
 from styletransfer.optimize.callbacks import ProgressBar
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.prepare import prepare
-from styletransfer.optimize.run import Iterate, stylize
+from styletransfer.optimize.results import Iterate
+from styletransfer.optimize.run import stylize
 from styletransfer.pictures import images
 from styletransfer.system.files import atomic, check_folder
 from styletransfer.system.measure import describe_machine, median_seconds, peak_memory
@@ -111,11 +112,7 @@ def optimize(job: Job, mode: LossMode, points: int) -> Optimization:
             path.append(iterate.image.clone())
 
     with ProgressBar() as bar:
-        result = stylize(replace(job, mode=mode), callbacks=[bar, record])
-    if result.interrupted:
-        raise KeyboardInterrupt
-    if result.problem is not None:
-        raise UserError(f"under {mode.name}, {result.problem}")
+        result = stylize(replace(job, mode=mode), [bar, record]).finished(f"under {mode.name}")
     return Optimization(
         picture=result.image,
         final_loss=result.losses["total"],

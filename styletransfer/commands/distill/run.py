@@ -1,6 +1,5 @@
 """A distillation from start to finished weights file, with checkpoints in one folder."""
 
-import json
 import logging
 import sys
 from pathlib import Path
@@ -16,7 +15,7 @@ from styletransfer.features import build_features, weights
 from styletransfer.pictures.crops import load_photos
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
-from styletransfer.system.files import atomic, keep_lines, remove_stale
+from styletransfer.system.files import atomic, keep_lines, remove_stale, to_json
 from styletransfer.system.lock import locked
 from styletransfer.system.signals import Stop, held, stop_on_signals
 
@@ -123,5 +122,5 @@ def _is_before(line: dict[str, Any], step: int) -> bool:
 
 
 def _note(metrics: Any, values: dict[str, Any]) -> None:
-    metrics.write(json.dumps(values) + "\n")
+    metrics.write(to_json(values) + "\n")
     metrics.flush()

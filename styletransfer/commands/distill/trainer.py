@@ -28,6 +28,7 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.vgg import Widths, build, conv_names, state_keys
 from styletransfer.pictures.crops import Crops
 from styletransfer.system.devices import has_native_bfloat16
+from styletransfer.system.signals import held
 
 # Steps of the generators that are not training steps.
 BALANCE, REPLAY, HELD_OUT = -1, -2, 2**40
@@ -84,7 +85,9 @@ class Distillation:
             self.teacher = self.teacher.to(torch.bfloat16)
         self.student.to(device).to(memory_format=torch.channels_last)
         self.trained = [p for name, p in self.student.named_parameters() if "conv1_1" not in name]
-        self.optimizer = Adam(self.trained, lr=config.learning_rate, betas=ADAM_BETAS)
+        # Held: torch now imports libraries that abort the process if an exception crosses them.
+        with held():
+            self.optimizer = Adam(self.trained, lr=config.learning_rate, betas=ADAM_BETAS)
         self.schedule = schedule(self.optimizer, config.steps)
         self.step = 0
         if state is None:

@@ -4,7 +4,6 @@ For each pair of pictures, one and the same job runs under every network. VGG-19
 each pastiche is from the style (Gram matrices at five layers) and from the content.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from styletransfer.optimize.job import Job
 from styletransfer.optimize.run import stylize
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
-from styletransfer.system.files import atomic, check_folder
+from styletransfer.system.files import atomic, check_folder, to_json
 
 
 def judge(
@@ -71,7 +70,7 @@ def judge(
         report(f"{pair.name}: gap closed {gap_closed(verdicts[pair.name], 'bundled'):.3f}")
     images.write(folder / "contact_sheet.png", contact_sheet(rows, config.size // 2))
     with atomic(folder / "judge.json") as temporary:
-        temporary.write_text(json.dumps(as_json(verdicts), indent=2) + "\n", encoding="utf-8")
+        temporary.write_text(to_json(as_json(verdicts), indent=2) + "\n", encoding="utf-8")
     return verdicts
 
 
@@ -106,11 +105,7 @@ def pastiche(extractor: FeatureExtractor, name: str, pair: Pair) -> Tensor:
     """
     mode = get_loss_mode(pair.config.loss_mode.name)
     result = stylize(Job(pair.config, extractor, mode, pair.content, pair.style))
-    if result.interrupted:
-        raise KeyboardInterrupt
-    if result.problem is not None:
-        raise UserError(f"{pair.name} under {name}: {result.problem}")
-    return result.image
+    return result.finished(f"{pair.name} under {name}").image
 
 
 def judge_pair(

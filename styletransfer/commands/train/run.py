@@ -16,7 +16,8 @@ from styletransfer.errors import UserError
 from styletransfer.optimize.callbacks import Metrics, ProgressBar, Snapshots, tolerated
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.prepare import prepare
-from styletransfer.optimize.run import Callback, Iterate, Result, Run
+from styletransfer.optimize.results import Callback, Iterate, Result
+from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import check_folder, remove_stale
@@ -70,10 +71,12 @@ def train(config: TrainConfig, folder: Path) -> Outcome:
         images.check_writable(picture)
         check_folder(folder / "metrics.jsonl")
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder):
+        # Held from here: the first optimiser makes torch import libraries that abort the process if
+        # a signal's exception crosses them.
+        with locked(folder), held():
             remove_stale(folder)
             work = _Work(job, config, folder, picture)
-            with held(), ExitStack() as watchers:
+            with ExitStack() as watchers:
                 began = time.perf_counter()
                 result = work.run.complete(work.callbacks(watchers))
                 seconds = time.perf_counter() - began

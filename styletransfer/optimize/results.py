@@ -1,0 +1,70 @@
+"""What a run yields at every step, and what it returns in the end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from torch import Tensor
+
+from styletransfer.errors import UserError
+from styletransfer.objective.terms import Losses
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """One evaluated picture, as callbacks receive it.
+
+    Attributes:
+        step: 1 to `steps`, counted over all scales.
+        steps: the number planned.
+        scale: 1 to `scales`.
+        scales: levels of the pyramid.
+        losses: at `image`; reading them waits for the device.
+        image: (1, 3, H, W), sRGB in [0, 1], detached; valid until the next iterate.
+    """
+
+    step: int
+    steps: int
+    scale: int
+    scales: int
+    losses: Losses
+    image: Tensor
+
+
+Callback = Callable[[Iterate], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run has made.
+
+    Attributes:
+        image: the pastiche (1, 3, H, W), sRGB in [0, 1], float32, on the CPU.
+        losses: name -> weighted loss of that very picture, with "total"; empty if the run has not
+            come to its end.
+        steps: optimiser steps made.
+        interrupted: Ctrl-C or another signal ended it early.
+        problem: one line saying why it gave up, or None.
+    """
+
+    image: Tensor
+    losses: dict[str, float]
+    steps: int
+    interrupted: bool = False
+    problem: str | None = None
+
+    def finished(self, run: str) -> Self:
+        """Return this result, for whom only a run that came to its end is of use.
+
+        Args:
+            run: which one, for the message.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C or another signal ended it early.
+            UserError: it gave up.
+        """
+        if self.interrupted:
+            raise KeyboardInterrupt
+        if self.problem is not None:
+            raise UserError(f"{run}: {self.problem}")
+        return self
