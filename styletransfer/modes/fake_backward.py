@@ -92,9 +92,6 @@ def _drive(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:
     losses = [term.module.backward() for term in terms]  # type: ignore[operator]
     if prior is not None:
         prior.backward()  # type: ignore[no-untyped-call]
-    # The last graph is dropped here, not by autograd: nobody ever said retain_graph=False.
-    for term in terms:
-        term.module.loss = None  # type: ignore[assignment]
     return losses
 
 

@@ -1,4 +1,4 @@
-"""The gradient of an objective at a picture, and nothing held back."""
+"""The gradient of an objective at a picture."""
 
 import torch
 from torch import Tensor
@@ -8,7 +8,7 @@ from styletransfer.objective.whole import Objective
 
 
 def gradient_at(objective: Objective | TiledObjective, image: Tensor) -> Tensor:
-    """Return d(total)/d(image), (1, 3, H, W), at a copy of `image`; free the evaluation's graph.
+    """Return d(total)/d(image), (1, 3, H, W), at a copy of `image`.
 
     Args:
         objective: whole or in tiles, at the size of the image.
@@ -16,9 +16,5 @@ def gradient_at(objective: Objective | TiledObjective, image: Tensor) -> Tensor:
     """
     leaf = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
     objective.evaluate(leaf)
-    if isinstance(objective, Objective):
-        for term in objective.terms:
-            # It would keep the graph, and with it this leaf.
-            term.module.loss = None  # type: ignore[assignment]
     assert leaf.grad is not None
     return leaf.grad

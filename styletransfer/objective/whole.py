@@ -64,6 +64,8 @@ class Objective:
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
 
+        The evaluation's graph is gone afterwards, whatever the loss mode.
+
         Args:
             image: (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad.
         """
@@ -73,6 +75,9 @@ class Objective:
         terms = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
         if prior is not None:
             terms["total_variation"] = prior.detach()
+        for term in self.terms:
+            # Its graph would stay with it, and under fake_backward all that the graph keeps.
+            term.module.loss = None  # type: ignore[assignment]
         return Losses(terms)
 
 
