@@ -36,7 +36,7 @@ def is_channels_last(features: Tensor) -> bool:
 
     Reads strides, because `is_contiguous(memory_format=...)` does not work under vmap.
     """
-    return features.dim() == 4 and features.shape[1] > 1 and features.stride(1) == 1
+    return features.dim() == 4 and features.stride(1) == 1
 
 
 def moments(features: Tensor, with_mean: bool = True) -> Moments:

@@ -13,7 +13,7 @@ Distance = Callable[[Tensor, Tensor], Tensor]
 
 def squared_distance(statistic: Tensor, target: Tensor) -> Tensor:
     """Return mean((S - T)^2), 0-d. A factor on both S and T acts squared."""
-    return mean_square(statistic - target.to(statistic.dtype))
+    return mean_square(statistic - target)
 
 
 @dataclass(frozen=True)

@@ -37,13 +37,22 @@ def distance(statistic: Tensor, target: Tensor) -> Tensor:
     ridge = RIDGE * target_covariance.diagonal().mean().clamp_min(0) + TINY
     eye = torch.eye(len(mean), dtype=mean.dtype, device=mean.device) * ridge
     covariance, target_covariance = covariance + eye, target_covariance + eye
-    factor = torch.linalg.cholesky(target_covariance)
+    factor = _factor(target_covariance, ridge)
     eigenvalues = torch.linalg.eigvalsh(factor.mT @ covariance @ factor)
     traces = covariance.trace() + target_covariance.trace()
     shift = (mean - target_mean).square().sum()
     roots = eigenvalues.clamp_min(TINY * ridge).sqrt().sum()
     result: Tensor = shift + traces - 2 * roots
     return result.to(dtype)
+
+
+def _factor(covariance: Tensor, ridge: Tensor) -> Tensor:
+    """Return L with L L^T = covariance, of which rounding may have made eigenvalues negative."""
+    factor, failed = torch.linalg.cholesky_ex(covariance)
+    if failed:  # a style that hardly varies
+        values, vectors = torch.linalg.eigh(covariance)
+        factor = vectors * values.clamp_min(ridge).sqrt()
+    return factor
 
 
 WASSERSTEIN = StyleMeasure("wasserstein", statistic, distance)

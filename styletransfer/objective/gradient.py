@@ -1,6 +1,5 @@
 """The gradient of an objective at a picture."""
 
-import torch
 from torch import Tensor
 
 from styletransfer.objective.tiled import TiledObjective
@@ -8,13 +7,13 @@ from styletransfer.objective.whole import Objective
 
 
 def gradient_at(objective: Objective | TiledObjective, image: Tensor) -> Tensor:
-    """Return d(total)/d(image), (1, 3, H, W), at a copy of `image`.
+    """Return d(total)/d(image), (1, 3, H, W), at `image`.
 
     Args:
         objective: whole or in tiles, at the size of the image.
         image: (1, 3, H, W), sRGB in [0, 1]; left as it is.
     """
-    leaf = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
+    leaf = image.detach().requires_grad_()
     objective.evaluate(leaf)
     assert leaf.grad is not None
     return leaf.grad

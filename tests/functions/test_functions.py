@@ -86,6 +86,23 @@ def test_taps_pass_features_on_without_a_copy() -> None:
         assert torch.equal(tapped, x)
 
 
+def test_an_unused_output_of_the_moments_tap_adds_nothing() -> None:
+    """Not even zeros, which an infinite feature would turn into NaN."""
+    x = leaf(1, 3, 4, 5).detach()
+    x[0, 0, 0, 0] = float("inf")
+    _, (mean, _) = moments_tap(x.requires_grad_())
+    (gradient,) = torch.autograd.grad(mean.sum(), x)
+    assert torch.equal(gradient, torch.full_like(x, 1 / 20))
+
+
+def test_an_empty_mean_has_no_gradient() -> None:
+    x = leaf(1, 3, 4, 5)
+    _, (mean, second) = moments_tap(x, with_mean=False)
+    (ours,) = torch.autograd.grad(mean.sum() + second.sum(), x)
+    (theirs,) = torch.autograd.grad(moments(x).second.sum(), x)
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=0)
+
+
 def test_moments_tap_saves_nothing_but_the_features() -> None:
     x = leaf(1, 3, 4, 5)
     _, (_, second) = moments_tap(x)
@@ -167,6 +184,17 @@ def test_float16_overflows_neither_sums_nor_gradients() -> None:
     # Every entry of G is 100^2 / 4 = 2500, and (G F) sums 4 channels of 2500 * 100.
     assert loss.item() == pytest.approx(2500.0**2, rel=1e-3)
     assert x.grad.float() == pytest.approx(4 / (4**2 * 4 * 64**2) * 4 * 2500 * 100, rel=1e-3)
+
+
+def test_float16_gradients_outlive_coefficients_below_its_smallest_number() -> None:
+    """float16 ends at 6e-8; the coefficients here are 1e-8 and 5e-9, the gradients are not."""
+    x = torch.full((1, 4, 64, 64), 2000.0, dtype=torch.float16, requires_grad=True)
+    _, loss = content_tap(x, torch.zeros_like(x))
+    (gradient,) = torch.autograd.grad(loss * 1e-4, x)
+    assert gradient.float() == pytest.approx(2e-4 / (4 * 64**2) * 2000, rel=0.01)
+    _, (_, second) = moments_tap(x, with_mean=False)
+    (gradient,) = torch.autograd.grad(second.sum() * 1e-5, x)
+    assert gradient.float() == pytest.approx(2e-5 / 64**2 * 4 * 2000, rel=0.01)
 
 
 def test_gram_matrix_of_one_constant_map_in_bfloat16_sums_in_float32() -> None:

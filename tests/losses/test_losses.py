@@ -120,6 +120,32 @@ def test_gradients_stay_finite_at_corners(name, kind):
 
 
 @pytest.mark.parametrize("name", STYLE_LOSSES)
+def test_a_variance_that_rounding_has_made_negative_counts_as_none(name):
+    """As of a flat picture in float32."""
+    measure, mean = STYLE_LOSSES[name], torch.full((4,), 70.0)
+    flat = Moments(mean, torch.outer(mean, mean))
+    rounded = Moments(mean, flat.second - 0.01 * torch.eye(4))
+    varied = moments(features().float() + 70)
+    for pastiche, style, expected in (
+        (varied, rounded, measure.loss(varied, measure.statistic(flat))),
+        (rounded, varied, measure.loss(flat, measure.statistic(varied))),
+    ):
+        leaves = Moments(*(moment.clone().requires_grad_() for moment in pastiche))
+        loss = measure.loss(leaves, measure.statistic(style))
+        slopes = torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
+        assert loss.item() == pytest.approx(expected.item(), rel=0.02)
+        assert all(slope.isfinite().all() for slope in slopes)
+
+
+@pytest.mark.parametrize("name", STYLE_LOSSES)
+def test_float32_finds_no_distance_between_equal_features(name):
+    """Of 16 channels at 4 places, whose covariance has eigenvalues of 0."""
+    f = features(0, 16, 2, 2).float()
+    assert loss_of(name, f, f).dtype == torch.float32
+    assert loss_of(name, f, f).abs() < 1e-7 * loss_of(name, 0 * f, f)
+
+
+@pytest.mark.parametrize("name", STYLE_LOSSES)
 def test_several_styles_are_averages_of_moments(name):
     """The moments of two pictures side by side are the mean of their moments."""
     one, other = features(0), features(1)

@@ -121,8 +121,10 @@ def test_style_ends_above_content():
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_gradients_add_up(order):
-    whole, tiled = both(tiny_network(VGG19), GATYS, (40, 35), 16)
+@pytest.mark.parametrize("tile", [16, 64])
+def test_gradients_add_up(tile, order):
+    network = tiny_network(VGG19).to(memory_format=torch.channels_last)
+    whole, tiled = both(network, GATYS, (40, 35), tile)
     leaf = picture(3, 40, 35).requires_grad_()
     for objective in (tiled, whole)[::order]:
         objective.evaluate(leaf)

@@ -268,7 +268,7 @@ def test_the_smallest_tile_is_the_end(caplog):
         tiles.append(tile)
         return broken
 
-    objective = elastic.ElasticObjective(build, None, longest=100, smallest=16)
+    objective = elastic.ElasticObjective(build, None, longest=100, smallest=25)
     leaf = picture(0, 4, 4).requires_grad_()
     with pytest.raises(RuntimeError, match="not enough memory"):
         objective.evaluate(leaf)
