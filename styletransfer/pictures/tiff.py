@@ -137,7 +137,8 @@ def _check_decoded_size(path: Path, page: Any, max_pixels: int) -> None:
     """Refuse a page whose samples, tiles or embedded pictures are larger than they should be.
 
     Raises:
-        ValueError: strips or tiles are missing, or larger than the tags say.
+        UserError: it is refused.
+        ValueError: strips or tiles are missing.
     """
     length, width = page.imagelength, page.imagewidth
     if page.is_tiled:
@@ -157,7 +158,10 @@ def _check_decoded_size(path: Path, page: Any, max_pixels: int) -> None:
         if page.compression in _IMAGE_CODECS:
             with Image.open(io.BytesIO(data), formats=[_IMAGE_CODECS[page.compression]]) as image:
                 if image.width * image.height > tile:
-                    raise ValueError("a strip or tile is larger than the tags say")
+                    raise UserError(
+                        f"{path} holds {image.width} x {image.height} pixels where its tags say "
+                        f"{tile:,} in all; get an intact copy"
+                    )
 
 
 def _segments(page: Any) -> Iterator[bytes]:

@@ -57,13 +57,10 @@ def jpeg(scans):
     return data[:last] + data[last:-2] * (1 + scans - data.count(b"\xff\xda")) + b"\xff\xd9"
 
 
-def inside(compression, picture):
-    """A TIFF of 16 x 20 pixels whose only strip is a larger picture, compressed."""
-    encoded = imagecodecs.png_encode(picture)
-    if compression == "jpeg2000":
-        encoded = imagecodecs.jpeg2k_encode(picture, codecformat="j2k")
+def inside(compression, encoded):
+    """A TIFF of 16 x 20 pixels whose only strip is this compressed picture."""
     buffer = io.BytesIO()
-    options = {"shape": DEEP.shape, "dtype": picture.dtype, "compression": compression}
+    options = {"shape": SHALLOW.shape, "dtype": SHALLOW.dtype, "compression": compression}
     tifffile.imwrite(buffer, iter([encoded]), photometric="rgb", metadata=None, **options)
     return buffer.getvalue()
 
@@ -113,8 +110,11 @@ OFFENDERS = {
         retagged(tiff(tile=(16, 16), compression="zlib"), TileWidth=2**15, TileLength=2**15),
         "bytes of samples, more than the limit of 8,388,608",
     ),
-    "large PNG inside": (inside("png", LARGE), "damaged or truncated TIFF"),
-    "large JPEG 2000 inside": (inside("jpeg2000", LARGE), "damaged or truncated TIFF"),
+    "large PNG inside": (inside("png", imagecodecs.png_encode(LARGE)), "holds 2000 x 2000 pixels"),
+    "large JPEG 2000 inside": (
+        inside("jpeg2000", imagecodecs.jpeg2k_encode(LARGE)),
+        "holds 2000 x 2000 pixels where its tags say 320 in all",
+    ),
     "missing strips": (
         retagged(tiff(compression="zlib", rowsperstrip=4), count=2, StripOffsets=8),
         "damaged or truncated TIFF",
@@ -126,6 +126,7 @@ OFFENDERS = {
         "compressed as JPEGXR, which is not read",
     ),
     "JPEG XL": (tiff(SHALLOW, compression="jpegxl"), "compressed as JPEGXL, which is not read"),
+    "three thousand scans in a TIFF": (inside("jpeg", jpeg(3000)), "3,000 JPEG scans"),
     "three thousand scans": (jpeg(3000), "3,000 JPEG scans, more than the limit of 100"),
 }
 
