@@ -17,8 +17,9 @@ torch.set_num_threads(1)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--kills=100` kills more runs than the twenty of every day."""
+    """`--kills=100` and `--mutants=10000` break more than on every day."""
     parser.addoption("--kills", type=int, default=20, help="runs to kill at random moments")
+    parser.addoption("--mutants", type=int, default=500, help="broken pictures to read")
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])

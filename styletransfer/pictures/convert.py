@@ -32,7 +32,8 @@ def as_picture(source: Source, name: str) -> Picture:
         return read(os.path.expanduser(source))
     if isinstance(source, Image.Image):
         rgb, alpha = decode_image(source, f"the {name} image")
-        return _picture(rgb, alpha, name)
+        opacity = None if alpha is None else torch.from_numpy(alpha)[None]
+        return Picture(torch.from_numpy(rgb)[None], opacity, name)
     if isinstance(source, np.ndarray):
         return _from_array(source, name)
     if isinstance(source, Tensor):
@@ -68,7 +69,7 @@ def _from_array(array: NDArray[Any], name: str) -> Picture:
     _check_range(torch.from_numpy(np.ascontiguousarray(samples, dtype=np.float32)), name)
     alpha = samples[..., 3:] if samples.shape[2] == 4 else None
     rgb = np.repeat(samples, 3, axis=2) if samples.shape[2] == 1 else samples[..., :3]
-    return _picture(rgb, alpha, name)
+    return Picture(_layers(rgb), None if alpha is None else _layers(alpha), name)
 
 
 def _from_tensor(tensor: Tensor, name: str) -> Picture:
@@ -93,13 +94,6 @@ def _check_range(samples: Tensor, name: str) -> None:
     low, high = (float(value) for value in samples.aminmax())
     if low < 0.0 or high > 1.0:
         raise UserError(f"{name} holds values from {low:g} to {high:g}; floats must be in [0, 1]")
-
-
-def _picture(rgb: NDArray[Any], alpha: NDArray[Any] | None, name: str) -> Picture:
-    layers = (None if layer is None else _layers(layer) for layer in (rgb, alpha))
-    colour, opacity = layers
-    assert colour is not None
-    return Picture(colour, opacity, name)
 
 
 def _layers(samples: NDArray[Any]) -> Tensor:

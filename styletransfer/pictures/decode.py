@@ -1,14 +1,16 @@
 """Picture files to sRGB samples: depth, colour model, profile and orientation all end here.
 
 Pillow decodes everything that has 8 bits per sample. It would silently drop the lower byte of
-deeper files, so 16-bit PNG is decoded by imagecodecs and 16-bit TIFF by tifffile.
+deeper files, so 16-bit PNG is decoded by imagecodecs and 16-bit TIFF by tifffile (tiff.py).
 """
 
+import errno
 import logging
+import struct
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.profiles import Floats, Samples, to_srgb, unit, upright
+from styletransfer.pictures import tiff
+from styletransfer.pictures.limits import check_scans, check_size
+from styletransfer.pictures.profiles import Floats, Samples, Stored, to_srgb
 
 _SIGNATURES = {
     b"\xff\xd8\xff": "JPEG",
@@ -39,14 +43,22 @@ _MODELS = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.from
 _EXIF_ORIENTATION = 0x0112
 
 
-@dataclass(frozen=True)
-class _Stored:
-    """One picture as its file stores it."""
-
-    colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK where the largest value is full ink)
-    alpha: Samples | None  # (H, W, 1)
-    profile: bytes | None
-    orientation: int  # EXIF, 1 to 8
+# What decoders raise when they are fed with broken bytes; those of imagecodecs are RuntimeErrors,
+# that of tifffile is a ValueError.
+_DAMAGE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
 
 
 def decode(path: Path, max_pixels: int) -> tuple[Floats, Floats | None]:
@@ -57,22 +69,16 @@ def decode(path: Path, max_pixels: int) -> tuple[Floats, Floats | None]:
         max_pixels: the largest width * height that is decoded.
 
     Returns:
-        RGB (H, W, 3) and alpha (H, W, 1) in [0, 1]; alpha is None where the file holds none.
+        RGB (3, H, W) and alpha (1, H, W) in [0, 1]; alpha is None where the file holds none.
 
     Raises:
         UserError: if the file cannot be read, is no such picture, is damaged or is too large.
     """
     file_format = _file_format(path)
-    try:
+    with _one_line(str(path), f"{file_format} file"):
         with _quiet_decoders():
             stored = _load(path, file_format, max_pixels)
-    except (UserError, MemoryError):
-        raise
-    except Exception as error:  # a decoder fed with broken bytes raises nearly anything
-        raise UserError(
-            f"{path} is a damaged or truncated {file_format} file; get an intact copy"
-        ) from error
-    return _shown(stored, str(path))
+        return to_srgb(stored, str(path))
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Floats, Floats | None]:
@@ -81,20 +87,22 @@ def decode_image(image: Image.Image, name: str) -> tuple[Floats, Floats | None]:
     Raises:
         UserError: if its colours are none that we know, or its file turns out to be damaged.
     """
-    try:
+    with _one_line(name, "image"):
         with _quiet_decoders():
             stored = _load_image(image, name)
-    except (UserError, MemoryError):
-        raise
-    except Exception as error:
-        raise UserError(f"{name} is a damaged or truncated image; get an intact copy") from error
-    return _shown(stored, name)
+        return to_srgb(stored, name)
 
 
-def _shown(stored: _Stored, name: str) -> tuple[Floats, Floats | None]:
-    rgb = np.clip(to_srgb(stored.colour, stored.profile, name), 0.0, 1.0, dtype=np.float32)
-    alpha = None if stored.alpha is None else upright(unit(stored.alpha), stored.orientation)
-    return upright(rgb, stored.orientation), alpha
+@contextmanager
+def _one_line(name: str, kind: str) -> Iterator[None]:
+    """Turn what goes wrong in decoding and conversion into one line."""
+    try:
+        yield
+    except _DAMAGE as error:
+        # A damaged offset leads to EINVAL; anything else is the file system's own trouble.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise UserError(f"{name} cannot be read: {error.strerror}; check the path") from error
+        raise UserError(f"{name} is a damaged or truncated {kind}; get an intact copy") from error
 
 
 def _file_format(path: Path) -> str:
@@ -134,23 +142,24 @@ def _quiet_decoders() -> Iterator[None]:
         log.disabled = was_disabled
 
 
-def _load(path: Path, file_format: str, max_pixels: int) -> _Stored:
+def _load(path: Path, file_format: str, max_pixels: int) -> Stored:
     if file_format == "TIFF":
-        with tifffile.TiffFile(path) as tiff:
-            page: Any = tiff.pages[0]
-            _check_size(path, page.imagewidth, page.imagelength, max_pixels)
-            if page.bitspersample > 8:
-                return _load_deep_tiff(path, page)
+        with tifffile.TiffFile(path) as container:
+            page = container.pages[0]
+            if not tiff.is_for_pillow(path, page, max_pixels):
+                return tiff.load(page)
+    elif file_format == "JPEG":
+        check_scans(path, path.read_bytes())
     # Not by its path: Pillow would map an uncompressed TIFF into memory, and scrambles turned ones.
     with path.open("rb") as file, Image.open(file, formats=[file_format]) as image:
-        _check_size(path, *image.size, max_pixels)
+        check_size(path, *image.size, max_pixels)
         deep = None
         if file_format == "PNG" and _is_deep_png(path):
             deep = _with_channels(imagecodecs.png_decode(path.read_bytes()))
         return _load_image(image, str(path), deep)
 
 
-def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> _Stored:
+def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> Stored:
     """Take the samples of a Pillow image, or those of 16 bits that Pillow would shorten."""
     if image.mode not in _MODELS and not image.mode.startswith("I;16"):
         raise UserError(f"{name} has {image.mode} colours; save it as RGB, grey or CMYK")
@@ -163,43 +172,12 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> _
         image.load()
         has_alpha = image.has_transparency_data
         model = _MODELS[image.mode] + ("A" if has_alpha else "")
-        samples = _with_channels(np.asarray(image.convert(model)))
+        shown = image if image.mode == model else image.convert(model)
+        samples = _with_channels(np.asarray(shown))
     # Asked after load(): there Pillow turns a TIFF upright itself and drops the tag.
     orientation = _orientation(image)
-    if has_alpha:
-        return _Stored(samples[..., :-1], samples[..., -1:], profile, orientation)
-    return _Stored(samples, None, profile, orientation)
-
-
-def _load_deep_tiff(path: Path, page: Any) -> _Stored:
-    channels = {"MINISBLACK": 1, "MINISWHITE": 1, "RGB": 3, "SEPARATED": 4}
-    model = getattr(page.photometric, "name", "unknown")
-    if page.dtype != np.uint16 or page.bitspersample != 16 or model not in channels:
-        raise UserError(
-            f"{path} has {page.bitspersample}-bit {page.dtype} {model} samples; "
-            "save it with 8 or 16 bits per sample as RGB, grey or CMYK"
-        )
-    samples = _with_channels(page.asarray())
-    if page.axes == "SYX":
-        samples = samples.transpose(1, 2, 0)
-    count = channels[model]
-    colour, alpha = samples[..., :count], None
-    if model == "MINISWHITE":
-        colour = 65535 - colour
-    if page.extrasamples and page.extrasamples[0] != tifffile.EXTRASAMPLE.UNSPECIFIED:
-        alpha = samples[..., count : count + 1]
-        if page.extrasamples[0] == tifffile.EXTRASAMPLE.ASSOCALPHA:  # premultiplied
-            straight = colour * (65535.0 / np.maximum(alpha, 1))
-            colour = np.minimum(np.round(straight), 65535).astype(np.uint16)
-    return _Stored(colour, alpha, page.iccprofile, page.tags.valueof(_EXIF_ORIENTATION, default=1))
-
-
-def _check_size(path: Path, width: int, height: int, max_pixels: int) -> None:
-    if width * height > max_pixels:
-        raise UserError(
-            f"{path} has {width} x {height} = {width * height:,} pixels, "
-            f"more than the limit of {max_pixels:,}; shrink it first"
-        )
+    colour, alpha = (samples[..., :-1], samples[..., -1:]) if has_alpha else (samples, None)
+    return Stored(colour, alpha, profile=profile, orientation=orientation)
 
 
 def _is_deep_png(path: Path) -> bool:

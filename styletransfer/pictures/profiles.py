@@ -2,6 +2,7 @@
 
 import struct
 import warnings
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,26 @@ Floats = NDArray[np.float32]
 
 # The colour space named in an ICC profile's header -> its name in imagecodecs, its channels.
 _PROFILE_SPACES = {b"GRAY": ("gray", 1), b"RGB ": ("rgb", 3), b"CMYK": ("cmyk", 4)}
+# Pixels that are converted at once: few, so that what lies between costs little memory.
+_STRIP = 2**20
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One picture as its file stores it."""
+
+    colour: Samples
+    """(H, W, 1 grey | 3 RGB | 4 CMYK where the largest value is full ink)."""
+    alpha: Samples | None = None
+    """(H, W, 1)."""
+    premultiplied: bool = False
+    """Whether the colours were multiplied by alpha."""
+    inverted: bool = False
+    """Whether the largest value is the darkest."""
+    profile: Any = None
+    """The ICC profile's bytes, or whatever a broken file holds in their place."""
+    orientation: int = 1
+    """EXIF, 1 to 8."""
 
 
 @cache
@@ -25,38 +46,79 @@ def srgb_profile() -> bytes:
     return bytes(profile)
 
 
-def unit(samples: Samples) -> Floats:
+def to_srgb(stored: Stored, name: str) -> tuple[Floats, Floats | None]:
+    """Return sRGB (3, H, W) and alpha (1, H, W) in [0, 1], upright; messages call it `name`."""
+    colour = _upright(stored.colour, stored.orientation)
+    alpha = None if stored.alpha is None else _upright(stored.alpha, stored.orientation)
+    profile = _usable_profile(colour, stored.profile, name)
+    height, width, _ = colour.shape
+    rgb = np.empty((3, height, width), np.float32)
+    opacity = None if alpha is None else np.empty((1, height, width), np.float32)
+    rows = max(1, _STRIP // width)
+    for strip in (slice(top, top + rows) for top in range(0, height, rows)):
+        part = colour[strip]
+        if stored.inverted:
+            part = np.iinfo(part.dtype).max - part
+        if alpha is not None and opacity is not None:
+            opacity[:, strip] = _unit(alpha[strip]).transpose(2, 0, 1)
+            if stored.premultiplied:
+                part = _straight(part, alpha[strip])
+        converted = _plain(part) if profile is None else _with_profile(part, profile)
+        rgb[:, strip] = converted.clip(0.0, 1.0).transpose(2, 0, 1)
+    return rgb, opacity
+
+
+def _unit(samples: Samples) -> Floats:
     """Divide by the largest value of the samples' type."""
     return np.divide(samples, np.iinfo(samples.dtype).max, dtype=np.float32)
 
 
-def to_srgb(colour: Samples, profile: bytes | None, name: str) -> Floats:
-    """Convert (H, W, 1 | 3 | 4) samples to sRGB (H, W, 3), in floats so that no depth is lost."""
-    if profile and profile != srgb_profile():
-        try:
-            space, channels = _PROFILE_SPACES[profile[16:20]]
-            if colour.shape[2] == 1 and channels == 3:
-                colour = np.repeat(colour, 3, axis=2)
-            if colour.shape[2] != channels:
-                raise ValueError("the profile is for another colour model")
-            converted: Floats = imagecodecs.cms_transform(
-                np.ascontiguousarray(colour.squeeze(2) if channels == 1 else colour),
-                profile,
-                srgb_profile(),
-                colorspace=space,
-                outcolorspace="rgb",
-                outdtype=np.float32,
-            )
-            return converted
-        except (KeyError, ValueError, imagecodecs.CmsError):
-            warnings.warn(f"{name}: its colour profile is unusable and is ignored", stacklevel=2)
-    values = unit(colour)
-    if values.shape[2] == 4:  # CMYK without a profile: each ink takes away its complement
+def _straight(colour: Samples, alpha: Samples) -> Samples:
+    """Divide premultiplied colours by alpha."""
+    largest = np.iinfo(colour.dtype).max
+    straight = np.round(colour * (float(largest) / np.maximum(alpha, 1)))
+    return np.minimum(straight, largest).astype(colour.dtype)
+
+
+def _plain(colour: Samples) -> Floats:
+    """Convert what has no profile: RGB and grey are sRGB, each ink takes away its complement."""
+    values = _unit(colour)
+    if values.shape[2] == 4:
         return (1.0 - values[..., :3]) * (1.0 - values[..., 3:])
     return values if values.shape[2] == 3 else np.repeat(values, 3, axis=2)
 
 
-def upright(picture: Floats, orientation: int) -> Floats:
+def _with_profile(colour: Samples, profile: bytes) -> Floats:
+    """Convert by an ICC profile, to floats so that no depth is lost."""
+    space, channels = _PROFILE_SPACES[profile[16:20]]
+    if colour.shape[2] == 1 and channels == 3:
+        colour = np.repeat(colour, 3, axis=2)
+    if colour.shape[2] != channels:
+        raise ValueError("the profile is for another colour model")
+    converted: Floats = imagecodecs.cms_transform(
+        np.ascontiguousarray(colour.squeeze(2) if channels == 1 else colour),
+        profile,
+        srgb_profile(),
+        colorspace=space,
+        outcolorspace="rgb",
+        outdtype=np.float32,
+    )
+    return converted
+
+
+def _usable_profile(colour: Samples, profile: Any, name: str) -> bytes | None:
+    """Return the profile, if one is needed and converts the first pixel."""
+    if not profile or profile == srgb_profile():
+        return None
+    try:
+        _with_profile(colour[:1, :1], profile)
+    except (KeyError, TypeError, ValueError, imagecodecs.CmsError):
+        warnings.warn(f"{name}: its colour profile is unusable and is ignored", stacklevel=2)
+        return None
+    return bytes(profile)
+
+
+def _upright(picture: Samples, orientation: int) -> Samples:
     """Undo an EXIF orientation: a transposition, then flips; unknown values change nothing."""
     if orientation in (5, 6, 7, 8):
         picture = picture.transpose(1, 0, 2)

@@ -22,10 +22,12 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     that was at `path` before is untouched.
 
     Raises:
-        UserError: for an OSError in the body or in the rename, such as a full disk.
+        UserError: for an OSError in the body or in the rename, such as a full disk; `path` is a
+            folder, a device or a pipe.
     """
     # A link is followed, so that it keeps pointing at the file instead of being replaced by it.
     target = Path(os.path.realpath(path))
+    _check_replaceable(target, path)
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -87,11 +89,11 @@ def check_folder(path: str | os.PathLike[str]) -> None:
     """Fail now if a file at `path` could not be written later. Nothing is created.
 
     Raises:
-        UserError: if `path` is a folder, or its closest existing parent folder takes no new file.
+        UserError: if `path` is a folder, a device or a pipe, or its closest existing parent folder
+            takes no new file.
     """
     target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise UserError(f"cannot write {path}: it is a folder; add a file name")
+    _check_replaceable(target, path)
     folder = next(parent for parent in target.parents if parent.exists())
     try:
         tempfile.TemporaryFile(dir=folder).close()
@@ -105,6 +107,13 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _check_replaceable(target: Path, path: str | os.PathLike[str]) -> None:
+    if target.is_dir():
+        raise UserError(f"cannot write {path}: it is a folder; add a file name")
+    if target.exists() and not target.is_file():
+        raise UserError(f"cannot write {path}: it is a device or pipe; name a file")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,0 +1,249 @@
+"""Broken pictures: seeded mutations of tiny files of every format, read in a process of their own.
+
+`python tests/mutants.py COUNT SEED` prints how many were read, and how many refused in one line;
+anything else (another exception, a hang, a picture out of range, memory) ends it with its story.
+"""
+
+import collections
+import faulthandler
+import io
+import json
+import random
+import resource
+import struct
+import sys
+import tempfile
+import time
+import warnings
+import zlib
+from pathlib import Path
+
+import imagecodecs
+import numpy as np
+import tifffile
+from PIL import Image
+
+from styletransfer.errors import UserError
+from styletransfer.pictures.images import read
+
+MAX_PIXELS = 2**20
+SECONDS = 20
+MEGABYTES = 256
+"""What the largest picture allowed may add to the process, several times over."""
+
+EXTREMES = (
+    0,
+    1,
+    2,
+    3,
+    7,
+    8,
+    15,
+    16,
+    127,
+    128,
+    255,
+    256,
+    1000,
+    2**15,
+    2**16 - 1,
+    2**31 - 1,
+    2**32 - 1,
+)
+
+
+def originals() -> dict[str, bytes]:
+    """Return tiny intact files by name; they are mutated in this order."""
+    rng = np.random.default_rng(0)
+
+    def noise(channels: int, bits: int = 8) -> np.ndarray:
+        return rng.integers(0, 2**bits, (16, 20, channels)).astype(f"uint{bits}")
+
+    def pillow(mode: str, **options: object) -> bytes:
+        buffer = io.BytesIO()
+        Image.fromarray(noise(4 if mode == "RGBA" else 3)).convert(mode).save(buffer, **options)
+        return buffer.getvalue()
+
+    def tiff(samples: np.ndarray, **options: object) -> bytes:
+        buffer = io.BytesIO()
+        tifffile.imwrite(buffer, samples, **({"photometric": "rgb", "metadata": None} | options))
+        return buffer.getvalue()
+
+    profile = imagecodecs.cms_profile("rgb", gamma=1.8)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    frames = [Image.new("RGB", (20, 16), colour) for colour in ("red", "blue")]
+    deflate = {"compression": "zlib", "predictor": True}
+    files = {
+        "jpeg": pillow("RGB", format="JPEG", icc_profile=profile, exif=exif),
+        "jpeg progressive": pillow("RGB", format="JPEG", progressive=True),
+        "jpeg cmyk": pillow("CMYK", format="JPEG"),
+        "png": pillow("RGBA", format="PNG", icc_profile=profile, exif=exif),
+        "png palette": pillow("P", format="PNG", transparency=3),
+        "png grey": pillow("L", format="PNG"),
+        "png 16": imagecodecs.png_encode(noise(3, 16)),
+        "png 16 alpha": imagecodecs.png_encode(noise(4, 16)),
+        "webp": pillow("RGB", format="WEBP", exif=exif),
+        "webp alpha": pillow("RGBA", format="WEBP", lossless=True, icc_profile=profile),
+        "webp animated": pillow("RGB", format="WEBP", save_all=True, append_images=frames),
+        "gif": pillow("P", format="GIF", save_all=True, append_images=frames),
+        "bmp": pillow("RGB", format="BMP"),
+        "bmp palette": pillow("P", format="BMP"),
+        "tiff grey": pillow("L", format="TIFF"),
+        "tiff palette": pillow("P", format="TIFF"),
+        "tiff fax": pillow("1", format="TIFF", compression="group4"),
+        "tiff jpeg": pillow("YCbCr", format="TIFF", compression="jpeg"),
+        "tiff cmyk": pillow("CMYK", format="TIFF", compression="tiff_lzw"),
+        "tiff 16": tiff(noise(3, 16), iccprofile=profile),
+        "tiff 16 lzw": tiff(noise(3, 16), compression="lzw", byteorder=">"),
+        "tiff 16 tiles": tiff(noise(4, 16), tile=(16, 16), extrasamples=["assocalpha"], **deflate),
+        "tiff 16 planes": tiff(
+            noise(3, 16).transpose(2, 0, 1), planarconfig="separate", compression="zstd"
+        ),
+        "tiff 16 cmyk": tiff(noise(4, 16), photometric="separated", compression="packbits"),
+        "tiff big": tiff(noise(3), bigtiff=True, **deflate),
+        "tiff float": tiff(noise(3).astype(np.float32)),
+    }
+    for compression in ("jpeg2000", "png", "lzma", "lerc", "jpegxr", "jpegxl"):
+        files[f"tiff 16 {compression}"] = tiff(noise(3, 16), compression=compression)
+    return files | {"tiff webp": tiff(noise(3), compression="webp")}
+
+
+def mutant(data: bytes, other: bytes, chance: random.Random) -> bytes:
+    """Break a file in one to three of many ways."""
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        ways = [_flip, _overwrite, _truncate, _move, _repeat]
+        ways += [_chunk] * 4 if data.startswith(b"\x89PNG") else []
+        ways += [_tag] * 6 if data[:4] in (b"II*\0", b"MM\0*") else []
+        data = chance.choice(ways)(data, chance) or data
+    return other[: chance.randrange(64)] + data if chance.random() < 0.03 else data
+
+
+def _flip(data: bytes, chance: random.Random) -> bytes:
+    mutated = bytearray(data)
+    for _ in range(chance.choice((1, 2, 8))):
+        mutated[_place(data, chance)] ^= 1 << chance.randrange(8)
+    return bytes(mutated)
+
+
+def _overwrite(data: bytes, chance: random.Random) -> bytes:
+    width, order = chance.choice((1, 2, 4)), chance.choice(("little", "big"))
+    value = (chance.choice(EXTREMES) % 256**width).to_bytes(width, order)
+    place = _place(data, chance)
+    return data[:place] + value + data[place + width :]
+
+
+def _truncate(data: bytes, chance: random.Random) -> bytes:
+    return data[: chance.randrange(4, max(5, len(data)))]
+
+
+def _move(data: bytes, chance: random.Random) -> bytes:
+    """Take a piece out, and put it, or nothing, elsewhere."""
+    start, length = _place(data, chance), chance.choice((1, 4, 12, 50))
+    piece, rest = data[start : start + length], data[:start] + data[start + length :]
+    place = chance.randrange(len(rest) + 1)
+    return rest[:place] + (piece if chance.random() < 0.5 else b"") + rest[place:]
+
+
+def _repeat(data: bytes, chance: random.Random) -> bytes:
+    start, length = _place(data, chance), chance.choice((4, 12, 100))
+    return data[:start] + data[start : start + length] * chance.choice((2, 50)) + data[start:]
+
+
+def _chunk(data: bytes, chance: random.Random) -> bytes:
+    """Change, swap or drop chunks of a PNG, with checksums that are right."""
+    chunks, place = [], 8
+    while place + 8 <= len(data) and len(chunks) < 50:
+        length = int.from_bytes(data[place : place + 4], "big")
+        chunks.append(data[place + 4 : place + 8 + length])
+        place += 12 + length
+    if not chunks:
+        return data
+    first, second = (chance.randrange(len(chunks)) for _ in range(2))
+    if chance.random() < 0.4:
+        chunks[first], chunks[second] = chunks[second], chunks[first]
+    elif len(chunks[first]) > 4:
+        chunks[first] = chunks[first][:4] + _overwrite(chunks[first][4:], chance)
+    else:
+        del chunks[first]
+    framed = (
+        struct.pack(">I", max(0, len(chunk) - 4)) + chunk + struct.pack(">I", zlib.crc32(chunk))
+        for chunk in chunks
+    )
+    return data[:8] + b"".join(framed)
+
+
+def _tag(data: bytes, chance: random.Random) -> bytes:
+    """Change the number, type, count or value of a tag in the first directory of a TIFF."""
+    order = "<" if data.startswith(b"II") else ">"
+    directory = struct.unpack_from(order + "I", data, 4)[0] if len(data) >= 8 else len(data)
+    if directory + 14 > len(data):
+        return data
+    count = struct.unpack_from(order + "H", data, directory)[0]
+    entry = directory + 2 + 12 * chance.randrange(max(1, min(count, 40)))
+    if entry + 12 > len(data):
+        return data
+    offset, kind = chance.choice(((0, "H"), (2, "H"), (4, "I"), (8, "I"), (8, "H"), (8, "H")))
+    value = chance.choice(EXTREMES)
+    if offset == 0:  # ImageDepth, samples, extra samples, profile, inks, tiles, palette, ...
+        value = chance.choice((32997, 32998, 277, 338, 34675, 332, 322, 320, 339, 266, 317, 274))
+    elif offset == 2:
+        value = chance.randrange(20)
+    mutated = bytearray(data)
+    struct.pack_into(order + kind, mutated, entry + offset, value % 256 ** struct.calcsize(kind))
+    return bytes(mutated)
+
+
+def _place(data: bytes, chance: random.Random) -> int:
+    """Choose a byte, more often one of a header, at either end."""
+    near = chance.choice((16, 64, 256, len(data), len(data)))
+    place = chance.randrange(min(near, len(data)))
+    return place if chance.random() < 0.7 else len(data) - 1 - place
+
+
+def outcome(path: Path) -> str:
+    """Read a file: "read" or "refused"; whatever else it does is a fault and raised."""
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    faulthandler.dump_traceback_later(SECONDS, exit=True)  # decoders in C cannot be interrupted
+    try:
+        picture = read(path, max_pixels=MAX_PIXELS)
+    except UserError as error:
+        result, message = "refused", str(error)
+    else:
+        result, message = "read", str(path)
+        for layer in (picture.rgb, picture.rgb if picture.alpha is None else picture.alpha):
+            assert 0 <= layer.min() <= layer.max() <= 1, "out of range"
+            assert layer.shape[2:] == picture.size, "layers of two sizes"
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    assert str(path) in message, f"does not name the file: {message}"
+    assert "\n" not in message, f"more than a line: {message}"
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    assert grown < MEGABYTES, f"took {grown:.0f} MB"
+    assert time.monotonic() - start < SECONDS, "took too long"
+    return result
+
+
+def main(count: int, seed: int) -> None:
+    """Read `count` mutants and print how many had which outcome."""
+    files = originals()
+    names = list(files)
+    counts: collections.Counter[str] = collections.Counter()
+    warnings.filterwarnings("ignore", message=".*colour profile is unusable")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "mutant")
+        for index in range(count):
+            chance = random.Random(f"{seed} {index}")
+            name = names[index % len(names)]
+            data = mutant(files[name], files[chance.choice(names)], chance)
+            path.write_bytes(data)
+            try:
+                counts[outcome(path)] += 1
+            except BaseException:
+                print(f"mutant {index} of seed {seed}, {name}: {data.hex()}", file=sys.stderr)
+                raise
+    print(json.dumps(counts))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
