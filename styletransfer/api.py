@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -31,11 +32,12 @@ from styletransfer.pictures.convert import Source, as_picture, to_array, to_imag
 from styletransfer.settings import compose, settings_of
 from styletransfer.settings.messages import explain
 from styletransfer.settings.paths import literal
-from styletransfer.settings.schemas import choices, flat, keys, path_keys, unknown_key
+from styletransfer.settings.schemas import GROUPS, choices, flat, keys, path_keys, unknown_key
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
-GROUPS = ("experiment", "features", "loss_mode", "optimizer")
+# A run needs gradients, also where its caller works under no_grad or inference_mode.
+_AUTOGRAD = torch.inference_mode(mode=False)
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,12 @@ class Stylization:
     def __init__(self, job: Job) -> None:
         self._job, self._run = job, Run(job)
 
+    @_AUTOGRAD
     def __iter__(self) -> Iterator[Iterate]:
         """Make the steps that are left; yield what each has evaluated."""
-        return iter(self._run)
+        yield from self._run
 
+    @_AUTOGRAD
     def result(self) -> Result:
         """Return the best picture so far.
 
@@ -124,6 +128,7 @@ def stylize(
     return run.result()
 
 
+@_AUTOGRAD
 def iterate(content: Source, style: Source, **settings: Any) -> Stylization:
     """Prepare what `stylize` does, and return it to be iterated over.
 
@@ -167,6 +172,8 @@ def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
     """Return the config that these keys make, defaults and presets included."""
     values = dict(flat(given))
     _check_keys(values)
+    if values.get("experiment") is None:
+        values.pop("experiment", None)
     overrides = []
     for group in GROUPS:
         if group in values:
@@ -177,19 +184,21 @@ def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
     config, paths = compose("train", overrides), path_keys(TrainConfig)
     try:
         for key, value in values.items():
-            OmegaConf.update(config, key, _plain(value, is_path=key in paths))
+            OmegaConf.update(config, key, _plain(key, value, is_path=key in paths))
     except (OmegaConfBaseException, ValueError) as error:
         raise UserError(explain(error, "train")) from error
     settings: StyleTransferConfig = settings_of(config, "train")
     return settings
 
 
-def _plain(value: Any, *, is_path: bool) -> Any:
+def _plain(key: str, value: Any, *, is_path: bool) -> Any:
     """Return a value as OmegaConf takes it."""
     if is_path and value is not None:
+        if not isinstance(value, str | os.PathLike):
+            raise UserError(f"{key} is a {type(value).__name__}; give a path")
         return literal(os.fspath(value))
-    if isinstance(value, np.generic):
-        return value.item()
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
     return list(value) if isinstance(value, tuple) else value
 
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import hydra
 import numpy as np
@@ -89,6 +90,12 @@ def test_a_start_in_memory():
     assert not torch.equal(tiny(init=STYLE).image, tiny(init="content").image)
 
 
+def test_arrays_that_may_not_be_written_to():
+    frozen = np.zeros((24, 32, 3), np.float32)
+    frozen.setflags(write=False)
+    assert tiny(content=frozen).image.shape == (1, 3, 24, 32)
+
+
 def test_the_pictures_given_are_left_as_they_are():
     before = CONTENT.clone()
     tiny()
@@ -110,6 +117,9 @@ BAD = {
     "next to nothing": (np.zeros((2, 32, 3)), "content shows 32 x 2 pixels"),
     "another device": (torch.empty(3, 24, 32, device="meta"), "content is on meta and style is on"),
     "no such file": ("nowhere.png", r"nowhere\.png does not exist"),
+    "null character": ("a\0b.png", "cannot be read: embedded null"),
+    "next to 1": (np.full((24, 32, 3), 1 + 1e-6), r"values from 1\.0000009\d to 1\.0000009"),
+    "sparse": (CONTENT.to_sparse(), "tensor of layout torch.sparse_coo; give a dense one"),
     "colours": (Image.new("F", (32, 24)), "the content image has F colours"),
 }
 
@@ -130,6 +140,11 @@ def test_keys_in_every_spelling():
     assert once != tiny(optimizer="adam", steps=4).losses
     named = tiny(optimizer={"name": "adam", "learning_rate": 0.02, "averaging": 0.97}, steps=4)
     assert named.losses == tiny(optimizer="adam", steps=4).losses
+    assert tiny(experiment=None, size=32, steps=1, scales=1).steps == 1
+    weighted = {"style_layer_weights": np.array([1.0, 2.0])}
+    assert (
+        tiny(objective=weighted).losses == tiny(**{"objective.style_layer_weights": [1, 2]}).losses
+    )
     layers = {"content_layers": ("relu1_1",), "style_layers": ["relu1_1"]}
     assert set(tiny(objective=layers).losses) >= {"content/relu1_1", "style/relu1_1"}
 
@@ -146,6 +161,9 @@ BAD_KEYS = {
     "of the command line": ({"output": "a.png"}, "output is a key of the command line; see Res"),
     "snapshots": ({"snapshot_every": 1}, "snapshot_every is a key of the command line"),
     "start": ({"init": "mirror.png"}, r"mirror\.png does not exist"),
+    "number": ({"objective": {3: 1}}, "unknown key objective.3"),
+    "no path": ({"features": {"weights": 3}}, "features.weights is a int; give a path"),
+    "no list": ({"objective": {"style_layers": "${size}"}}, "style_layers=32 must be a list"),
     "weights": ({"features": {"weights": "a${b}.pth"}}, r"no weights file at a\$\{b\}\.pth"),
 }
 
@@ -227,6 +245,22 @@ def test_a_callers_own_hydra_is_left_alone(tmp_path):
     finally:
         ConfigStore.instance().repo.pop("train_schema.yaml")
     assert not GlobalHydra.instance().is_initialized()
+
+
+@pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])
+def test_a_caller_who_wants_no_gradients(without):
+    with without():
+        result = tiny()
+        for _ in (run := iterate(CONTENT, STYLE, experiment="tiny")):
+            assert not torch.is_grad_enabled()
+        assert run.result().losses == result.losses
+    assert torch.equal(result.image, tiny().image)
+
+
+def test_several_threads_at_once():
+    with ThreadPoolExecutor(4) as pool:
+        runs = list(pool.map(lambda _: tiny(steps=1, scales=1), range(8)))
+    assert all(torch.equal(run.image, runs[0].image) for run in runs)
 
 
 def test_the_face_is_light():

@@ -1,13 +1,14 @@
 """The arguments of a command: Hydra's flags that we stand by, and KEY=VALUE with any file name."""
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
-from styletransfer.settings.paths import quote_path
-from styletransfer.settings.schemas import path_keys
+from styletransfer.settings.paths import SWEEP_FUNCTION, quote_path
+from styletransfer.settings.schemas import GROUPS, path_keys
 
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -71,7 +72,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     overrides = [quote_path(override, keys, sweep=sweep) for override in found.overrides]
     _check(found.overrides, sweep=sweep)
     return Arguments(
-        overrides,
+        [] if found.hydra_help else overrides,
         _hydra_flags(found),
         found.config_dir,
         help=found.help,
@@ -95,7 +96,17 @@ def _check(overrides: Sequence[str], *, sweep: bool) -> None:
         key, _, value = override.lstrip("+").partition("=")
         if key == "hydra.job.name" and "/" in value:
             raise UserError(f"{override}: a job's name becomes a file's, which holds no /")
-        if sweep and key == "output" and value != "null" and not set(",(") & set(value):
+        if key in GROUPS and (value == "null" or value[:1] in ("[", "{")):
+            raise UserError(f"{override}: give one name, or leave it out; see --help")
+        if not key.partition("@")[0] and override:
+            raise UserError(f"cannot understand {override!r}; write KEY=VALUE")
+        if sweep and key == "output" and value != "null" and not _several(value):
             raise UserError(
                 f"all jobs of a sweep would write {value}; leave output= out, and each has its own"
             )
+
+
+def _several(value: str) -> bool:
+    """Tell whether a sweep takes more than one value from it: a comma that no quotes hold."""
+    bare = re.sub("'[^']*'|\"[^\"]*\"", "", value)
+    return "," in bare or SWEEP_FUNCTION.fullmatch(value) is not None

@@ -40,7 +40,7 @@ def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None =
         UserError: arguments that cannot be composed, or a group that does not exist.
     """
     schema = SCHEMAS[name]
-    overrides = [argument for argument in arguments if "=" in argument or argument[0] == "~"]
+    overrides = [argument for argument in arguments if "=" in argument or argument[:1] == "~"]
     asked = [argument for argument in arguments if argument not in overrides]
     config = compose(name, overrides, config_dir=config_dir, with_hydra=True)
     groups = {field.name: field.type for field in fields(schema) if is_dataclass(field.type)}
@@ -55,7 +55,7 @@ def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None =
         if group in chosen:
             meaning = _meaning(groups[group]) if group in groups else "A preset of many keys"
             names = ", ".join(choices(group, config_dir))
-            rows.append((group, _written(chosen[group]), f"{meaning}: {names}"))
+            rows.append((group, chosen[group] or "", f"{meaning}: {names}"))
     foot = FOOT.format(example=next(iter(groups)), groups=", ".join(groups))
     return f"styletransfer {name} KEY=VALUE ...\n{summary(name)}\n\n{_table(rows)}\n{foot}"
 

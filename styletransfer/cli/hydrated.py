@@ -80,16 +80,16 @@ def _run(config_name: str, function: Command | None, arguments: Arguments) -> No
             if wanted:
                 raise
             raise UserError(explain(error, config_name)) from error
-        except OSError as error:
-            if began or error.filename is None:
-                raise
-            raise UserError(
-                f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
-            ) from error
         except Exception as error:
             # Before the job has begun, Hydra complains about what it was given.
             if began or wanted:
                 raise
+            if isinstance(error, OSError) and error.errno is not None:
+                if error.filename is None:  # our output takes no more
+                    raise
+                raise UserError(
+                    f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
+                ) from error
             raise UserError(explain(error, config_name)) from error
 
 

@@ -66,7 +66,8 @@ def _from_array(array: NDArray[Any], name: str) -> Picture:
         samples = samples / np.float32(255.0)
     elif not np.issubdtype(array.dtype, np.floating):
         raise UserError(f"{name} is an array of {array.dtype}; give uint8, or floats in [0, 1]")
-    _check_range(torch.from_numpy(np.ascontiguousarray(samples, dtype=np.float32)), name)
+    samples = samples.astype(np.float32)  # a copy: torch warns of arrays that are not writable
+    _check_range(torch.from_numpy(np.ascontiguousarray(samples)), name)
     alpha = samples[..., 3:] if samples.shape[2] == 4 else None
     rgb = np.repeat(samples, 3, axis=2) if samples.shape[2] == 1 else samples[..., :3]
     return Picture(_layers(rgb), None if alpha is None else _layers(alpha), name)
@@ -81,6 +82,8 @@ def _from_tensor(tensor: Tensor, name: str) -> Picture:
         )
     if not image.is_floating_point():
         raise UserError(f"{name} is a tensor of {tensor.dtype}; give floats in [0, 1]")
+    if image.layout != torch.strided:
+        raise UserError(f"{name} is a tensor of layout {tensor.layout}; give a dense one")
     image = image.detach().to("cpu", torch.float32)
     _check_range(image, name)
     return Picture(image, name=name)
@@ -93,7 +96,9 @@ def _check_range(samples: Tensor, name: str) -> None:
         raise UserError(f"{name} holds NaN or infinity; floats must be in [0, 1]")
     low, high = (float(value) for value in samples.aminmax())
     if low < 0.0 or high > 1.0:
-        raise UserError(f"{name} holds values from {low:g} to {high:g}; floats must be in [0, 1]")
+        raise UserError(
+            f"{name} holds values from {low:.9g} to {high:.9g}; floats must be in [0, 1]"
+        )
 
 
 def _layers(samples: NDArray[Any]) -> Tensor:

@@ -116,6 +116,8 @@ def _file_format(path: Path) -> str:
             head = file.read(16)
     except FileNotFoundError:
         raise UserError(f"{path} does not exist; check the path") from None
+    except ValueError as error:  # a null character
+        raise UserError(f"{path} cannot be read: {error}; check the path") from error
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}; check the path") from error
     if not head:

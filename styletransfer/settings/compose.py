@@ -1,15 +1,15 @@
 """Composing a config outside a command, and turning one into typed settings."""
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, get_origin
 
 import hydra
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException
 from hydra.version import VersionBase
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -20,6 +20,8 @@ from styletransfer.settings.schemas import CONFIGS, SCHEMAS, keys, register_sche
 
 LARGEST = 2**63 - 1
 """Integers beyond it fit no tensor."""
+# Hydra's state is the process's, not a thread's.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def compose(
@@ -40,7 +42,7 @@ def compose(
         with_hydra: keep Hydra's own settings, under `hydra`.
 
     Raises:
-        UserError: an unknown key, or a value of the wrong type.
+        UserError: an unknown key, a value of the wrong type, or a file that cannot be read.
     """
     searched = [f"hydra.searchpath=[file://{os.path.abspath(config_dir)}]"] if config_dir else []
     with _own_hydra():
@@ -48,7 +50,7 @@ def compose(
         try:
             with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
                 return hydra.compose(name, [*searched, *overrides], return_hydra_config=with_hydra)
-        except (HydraException, OmegaConfBaseException, ValueError) as error:
+        except Exception as error:  # broken files under config_dir raise nearly anything
             raise UserError(explain(error, name)) from error
 
 
@@ -76,15 +78,16 @@ def settings_of(config: DictConfig, name: str) -> Any:
 @contextmanager
 def _own_hydra() -> Iterator[None]:
     """Lend the process's one Hydra; what a caller had set up is there again afterwards."""
-    registered, store = GlobalHydra.instance(), ConfigStore.instance()
-    before, repo, base = registered.hydra, dict(store.repo), VersionBase.instance().getbase()
-    registered.hydra = None
-    try:
-        yield
-    finally:
-        GlobalHydra.instance().hydra = before
-        store.repo = repo
-        VersionBase.instance().version_base = base
+    with _ONE_AT_A_TIME:
+        registered, store = GlobalHydra.instance(), ConfigStore.instance()
+        before, repo, base = registered.hydra, dict(store.repo), VersionBase.instance().getbase()
+        registered.hydra = None
+        try:
+            yield
+        finally:
+            GlobalHydra.instance().hydra = before
+            store.repo = repo
+            VersionBase.instance().version_base = base
 
 
 def _added_keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
@@ -108,7 +111,9 @@ def _check(settings: Any, prefix: str = "") -> None:
         value, key = getattr(settings, field.name), prefix + field.name
         if is_dataclass(value):
             _check(value, f"{key}.")
-        elif isinstance(value, list):
+        elif get_origin(field.type) is list:
+            if not isinstance(value, list):  # ${...} may lead anywhere
+                raise UserError(f"{key}={value} must be a list")
             for entry in filter(is_dataclass, value):
                 _check(entry, f"{key}.")
             if field.type == list[str] and not all(isinstance(entry, str) for entry in value):

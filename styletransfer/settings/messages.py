@@ -23,7 +23,8 @@ def explain(error: Exception, config_name: str) -> str:
         )
     if isinstance(error, HydraException | OmegaConfBaseException):
         return _of_a_key(error, config_name)
-    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    # All of it: the last lines of PyYAML's say in which file and line.
+    reason = " ".join(str(error).split()) or type(error).__name__
     if reason.startswith("Config group override"):
         return f"{reason[0].lower()}{reason[1:]}; see --help for the names of each group"
     cause = f": {' '.join(str(error.__cause__).split())}" if error.__cause__ else ""
@@ -35,7 +36,13 @@ def _of_a_key(error: Exception, config_name: str) -> str:
     key = getattr(cause, "full_key", None)
     if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
         return unknown_key(key, (name for name, _ in keys(SCHEMAS[config_name])))
-    reason = (str(cause).splitlines() or [type(cause).__name__])[0]
+    reason = _reason(cause)
     if reason.startswith("Ambiguous value"):
         reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
     return f"{key}: {reason}" if key else reason
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of a message, and the next where that only announces it."""
+    first, *rest = [line.strip() for line in str(error).splitlines()] or [type(error).__name__]
+    return f"{first} {rest[0]}" if first.endswith(":") and rest else first

@@ -19,6 +19,8 @@ from styletransfer.resources import resource
 from styletransfer.settings.resolvers import register_resolvers
 
 CONFIGS = resource("configs")
+# Of which one file each is chosen, by its name.
+GROUPS = ("experiment", "features", "loss_mode", "optimizer")
 
 # Name of a file under configs/ -> its schema.
 SCHEMAS: dict[str, type[Any]] = {

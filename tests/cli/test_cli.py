@@ -1,6 +1,7 @@
 """The console command: which commands there are, any file name, help, folders, and how it ends."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -200,6 +201,7 @@ def test_help_shows_defaults_presets_and_meanings(capsys):
     assert "Longer side of the pastiche in pixels" in text
     assert "\ncontent=content/coffee.jpg " in text
     assert "gatys_2016, tiny, tutorial_0_3, tutorial_0_4" in text
+    assert "\nexperiment= " in call(capsys, "train", "--help")[1].out
 
 
 def test_help_on_what_does_not_exist(capsys):
@@ -250,6 +252,53 @@ def test_presets_of_ones_own(desk, capsys):
     text = call(capsys, "train", *own, "--help")[1].out
     assert "\nsize=77 " in text
     assert "gatys_2016, mine, tiny" in text
+
+
+# Values that Hydra takes or refuses in words of its own.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--help", ""], "--help : choose one of features, "),
+        (["=3"], "cannot understand '=3'; write KEY=VALUE"),
+        (["experiment=null"], "experiment=null: give one name, or leave it out"),
+        (["features=[1,2]"], "features=[1,2]: give one name, or leave it out"),
+        (["objective.style_layers=${size}"], "objective.style_layers=32 must be a list"),
+        (["-m", "output=(a).png", "seed=1,2"], "all jobs of a sweep would write (a).png"),
+        (["-m", "output='a,b.png'", "seed=1,2"], "all jobs of a sweep would write 'a,b.png'"),
+    ],
+)
+def test_bad_values_end_in_one_line(arguments, message, desk, capsys):
+    status, printed = call(capsys, "train", *TINY, *arguments)
+    assert (status, len(printed.err.splitlines())) == (1, 1)
+    assert printed.err.startswith(f"error: {message}")
+
+
+@pytest.mark.parametrize(
+    ("preset", "message"),
+    [
+        ("\tsize: 3\n", r"cannot start any token .*mine\.yaml\", line 1"),
+        ("a: [1,\n", r"expected the node content.*mine\.yaml\", line 2"),
+        ("3\n", "Invalid loaded object type: int"),
+        ("# @package _global_\nsise: 3\n", "Key 'sise' not in 'TrainConfig'"),
+        ("# @package _global_\nsize: big\n", "Value 'big' of type 'str' could not be converted"),
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--help"]], ids=["run", "help"])
+def test_broken_presets_end_in_one_line(preset, message, more, desk, capsys):
+    Path("my/experiment").mkdir(parents=True)
+    Path("my/experiment/mine.yaml").write_text(preset)
+    status, printed = call(capsys, "train", "--config-dir", "my", "experiment=mine", *more)
+    assert (status, len(printed.err.splitlines())) == (1, 1)
+    assert printed.err.startswith("error: ")
+    assert re.search(message, printed.err)
+
+
+def test_hydras_own_help_needs_no_config(desk, capsys):
+    status, printed = call(capsys, "train", "--hydra-help", "size=3")
+    assert (status, printed.err) == (0, "")
+    assert "Hydra" in printed.out
 
 
 # Folders.
