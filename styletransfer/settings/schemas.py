@@ -55,7 +55,7 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{key}.")
         else:
-            yield prefix + key, value
+            yield f"{prefix}{key}", value
 
 
 def path_keys(schema: type[Any]) -> list[str]:
