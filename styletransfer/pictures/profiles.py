@@ -17,7 +17,7 @@ Floats = NDArray[np.float32]
 # The colour space named in an ICC profile's header -> its name in imagecodecs, its channels.
 _PROFILE_SPACES = {b"GRAY": ("gray", 1), b"RGB ": ("rgb", 3), b"CMYK": ("cmyk", 4)}
 # Pixels that are converted at once: few, so that what lies between costs little memory.
-_STRIP = 2**20
+_STRIP = 2**18
 
 
 @dataclass(frozen=True)
