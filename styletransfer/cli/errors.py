@@ -2,6 +2,7 @@
 
 import errno
 import io
+import logging
 import os
 import sys
 import warnings
@@ -25,6 +26,7 @@ def one_line_errors() -> Iterator[None]:
     becomes one line as well. A mistake of ours keeps its traceback.
     """
     open_streams()
+    logging.raiseExceptions = False  # a log file on a full disk is no reason for a traceback
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: tell(f"note: {message}")
         try:

@@ -141,8 +141,10 @@ class Metrics:
             self._give_up(error)
 
     def _give_up(self, error: OSError | UserError) -> None:
-        reason = error.strerror if isinstance(error, OSError) else error
-        logger.warning("cannot write %s: %s; going on without", self.path, reason)
+        wrong = (
+            error if isinstance(error, UserError) else f"cannot write {self.path}: {error.strerror}"
+        )
+        logger.warning("%s; going on without", wrong)
         file, self.file = self.file, None
         if file is not None:
             with suppress(OSError):  # closing tries to write once more

@@ -1,5 +1,8 @@
 """The console command: which commands there are, any file name, help, folders, and how it ends."""
 
+import errno
+import io
+import logging
 import os
 import re
 import subprocess
@@ -13,6 +16,7 @@ from omegaconf import OmegaConf
 from styletransfer import __version__, commands
 from styletransfer.cli import main, script
 from styletransfer.cli.catalogue import names, summary
+from styletransfer.cli.errors import one_line_errors
 from styletransfer.pictures import images
 from styletransfer.settings import SCHEMAS, compose, settings_of
 from styletransfer.settings.paths import quote_path
@@ -420,3 +424,13 @@ def test_a_command_without_a_config_reads_its_own_arguments(monkeypatch):
         script("plain")(["--seed", "1"])
     assert exit.value.code == 3
     assert seen == [["--seed", "1"]]
+
+
+def test_a_log_file_that_takes_no_more_is_no_traceback(capsys):
+    class Full(io.StringIO):
+        def write(self, text):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with one_line_errors():
+        logging.StreamHandler(Full()).handle(logging.makeLogRecord({"msg": "step 8"}))
+    assert capsys.readouterr().err == ""

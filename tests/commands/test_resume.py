@@ -199,10 +199,23 @@ def test_a_damaged_checkpoint_is_one_line_or_the_one_before(begun, monkeypatch, 
     assert Path("run", "metrics.jsonl").read_bytes() == before
 
 
-def test_another_programs_checkpoint(begun, monkeypatch, capsys):
-    Checkpoint(Path("run", "checkpoint.pt")).save({"recipe": {}})
-    status, printed = call(begun, monkeypatch, capsys, "resume=run")
-    assert (status, "is no run's checkpoint" in error_of(printed)) == (1, True)
+def test_what_is_no_runs_checkpoint(begun, monkeypatch, capsys):
+    """Whole, but of another program, or made by hand."""
+    checkpoint = Checkpoint(Path("run", "checkpoint.pt"))
+    whole = checkpoint.load()
+    for wrong in (
+        {"recipe": {}},
+        whole | {"description": None},
+        whole | {"description": {}},
+        whole | {"run": {}},
+        whole | {"run": whole["run"] | {"index": 99}},
+        whole | {"run": whole["run"] | {"image": "x"}},
+        whole | {"run": whole["run"] | {"level": 3}},
+    ):
+        checkpoint.save(wrong)
+        status, printed = call(begun, monkeypatch, capsys, "resume=run")
+        assert (status, "is no run's checkpoint" in error_of(printed)) == (1, True)
+        assert status_of("run") == "stopped"
 
 
 # Refused.
@@ -271,7 +284,14 @@ def test_other_threads_are_a_warning(begun, monkeypatch, capsys):
 
 
 def test_a_damaged_record(begun, monkeypatch, capsys):
-    for text in ("{", "{}", "[]", '{"config": {"nonsense": 1}, "status": "stopped"}'):
+    whole = json.loads(Path("run", "run.json").read_text())
+    wrong = [
+        {**whole, "status": "finished", "picture": 3},
+        {key: value for key, value in whole.items() if key != "picture"},
+        {**whole, "config": {"nonsense": 1}},
+        {**whole, "config": {"size": 32}},
+    ]
+    for text in ("{", "{}", "[]", *map(json.dumps, wrong)):
         Path("run", "run.json").write_text(text)
         status, printed = call(begun, monkeypatch, capsys, "resume=run")
         assert re.search("damaged|another version", error_of(printed))
@@ -354,6 +374,15 @@ def test_a_checkpoint_that_cannot_be_written_costs_nothing(desk, tiny_vgg, monke
     assert status == 0
     assert printed.out.count("going on without checkpoints") == 1
     assert images.read("run/pastiche.png").size == (24, 32)
+
+
+def test_a_run_that_is_killed_after_its_end_is_finished(begun, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "remove", lambda self: sys.exit(9))
+        assert call(begun, patch, capsys, "resume=run")[0] == 9
+    assert status_of("run") == "finished"
+    assert call(begun, monkeypatch, capsys, "resume=run")[1].out.startswith("already finished")
+    assert Path("run", "pastiche.png").read_bytes() == Path("whole", "pastiche.png").read_bytes()
 
 
 @pytest.mark.parametrize(("allowed", "where"), [(1, "run/pastiche.png"), (0, "styletransfer-")])

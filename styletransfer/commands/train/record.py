@@ -59,12 +59,14 @@ def check_settings(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
     """Check that two results of `settings` are those of one picture.
 
     Raises:
-        UserError: naming the first key that differs, and both values.
+        UserError: naming the first key that differs, and both values; or they know other keys.
     """
+    if theirs.keys() != ours.keys():
+        raise UserError("the run has the settings of another version; start afresh")
     for key in ours:
-        if key not in FREE_KEYS and theirs.get(key) != ours[key]:
+        if key not in FREE_KEYS and theirs[key] != ours[key]:
             raise UserError(
-                f"{key}={ours[key]} differs from the run's own {key}={theirs.get(key)}; leave it "
+                f"{key}={ours[key]} differs from the run's own {key}={theirs[key]}; leave it "
                 "out to go on, or choose another folder with hydra.run.dir=FOLDER to start afresh"
             )
 
@@ -104,8 +106,9 @@ def read_record(folder: Path) -> dict[str, Any]:
     """
     try:
         record = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        if not isinstance(record["config"], dict) or not isinstance(record["status"], str):
-            raise TypeError
+        for key, kind in (("config", dict), ("status", str), ("picture", str)):
+            if not isinstance(record[key], kind):
+                raise TypeError(key)
     except OSError as error:
         raise UserError(f"{folder} is not the folder of a run: it holds no {FILE}") from error
     except (ValueError, KeyError, TypeError) as error:

@@ -102,10 +102,12 @@ class _Work:
         self.checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
         if config.resume == "auto" and self.checkpoint.exists():
             saved = self.checkpoint.load()
-            if "description" not in saved:
-                raise UserError(f"{self.checkpoint.path} is no run's checkpoint; start afresh")
-            check_same(saved["description"], self.description)
-            self.run.load_state_dict(saved["run"])
+            try:
+                check_same(saved["description"], self.description)
+                self.run.load_state_dict(saved["run"])
+            except (LookupError, TypeError, AttributeError, ValueError) as error:
+                path = self.checkpoint.path
+                raise UserError(f"{path} is no run's checkpoint; start afresh") from error
             logger.info("going on from step %d of %d", self.run.steps, config.steps)
         else:
             self.checkpoint.remove()
@@ -139,9 +141,9 @@ class _Work:
                 self._save()
         elif result.problem is not None or problem is not None:
             status = "gave up"
-        else:
-            self.checkpoint.remove()
         write_record(self.folder, self.description, status, picture)
+        if status == "finished":  # and said so, lest a kill in between costs the whole run
+            self.checkpoint.remove()
         return picture, problem
 
 
