@@ -27,7 +27,7 @@ class Losses:
 
     def as_floats(self) -> dict[str, float]:
         """Return name -> value, with "total"; waits for the device."""
-        values = torch.stack([value.double() for value in self.terms.values()]).tolist()
+        values = torch.stack(list(self.terms.values())).tolist()
         return {"total": sum(values), **dict(zip(self.terms, values, strict=True))}
 
 

@@ -15,8 +15,9 @@ from styletransfer.objective.whole import Objective
 
 # The layout of VGG-19 with few channels: stride 16 at relu5_1.
 VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))
-# An odd number of convolutions in a block, so that a halo begins at an odd position.
-VGG16 = ((3, 4), (4, 5), (5, 5, 4), (6, 5, 5))
+# Odd numbers of convolutions in a block, so that halos begin at odd positions: before a pool that
+# another follows in the same stage, and before one that does not.
+ODD = ((3, 4), (4, 5, 4), (5, 5, 4), (6, 5, 5))
 MODE = get_loss_mode("autograd_function")
 GATYS = ObjectiveConfig(tv_weight=0.1)
 TOLERANCE = 1e-10
@@ -72,10 +73,10 @@ def test_gatys_layers(pooling, padding, normalization, style_loss):
         ((160, 151), 64),  # a tile in the middle touches no border
     ],
 )
-@pytest.mark.parametrize("widths", [VGG19, VGG16])
+@pytest.mark.parametrize("widths", [VGG19, ODD])
 def test_sizes(widths, size, tile):
     config = GATYS
-    if widths is VGG16:
+    if widths is ODD:
         config = ObjectiveConfig(style_layers=["relu1_1", "relu2_2", "relu3_3", "relu4_3"])
     check(tiny_network(widths, padding="replicate"), config, size, tile)
 
@@ -86,7 +87,7 @@ def test_style_smaller_and_larger_than_a_tile():
         check(network, GATYS, (40, 40), 16, style_size=style_size)
 
 
-@pytest.mark.parametrize("widths", [VGG19, VGG16])
+@pytest.mark.parametrize("widths", [VGG19, ODD])
 def test_losses_on_convolutions(widths):
     """Layers before the ReLU, and a layer in front of another."""
     config = ObjectiveConfig(
@@ -100,7 +101,14 @@ def test_losses_on_convolutions(widths):
 @pytest.mark.parametrize("deepest", ["pool1", "pool3", "relu4_3"])
 def test_odd_blocks_and_losses_on_pools(deepest):
     config = ObjectiveConfig(content_layers=[deepest], style_layers=["relu1_1", deepest])
-    check(tiny_network(VGG16), config, (83, 58), 24)
+    check(tiny_network(ODD), config, (83, 58), 24)
+
+
+def test_targets_hold_no_graph():
+    content, style = (picture(seed, 40, 40).requires_grad_() for seed in (1, 2))
+    targets = TiledObjective(tiny_network(VGG19), MODE, GATYS, content, style, 16).targets
+    for target in (*targets.contents.values(), *targets.styles.values()):
+        assert not target.value.requires_grad
 
 
 def test_no_pool_at_all():

@@ -408,8 +408,9 @@ def jumpy(name, averaging):
 
 
 @pytest.mark.parametrize(("name", "averaging"), NAN_CASES)
-def test_one_nan_is_overcome(name, averaging, monkeypatch, content, style, caplog):
-    bowl = with_bowl(monkeypatch, Bowl(picture(seed=5), broken=[8]))
+@pytest.mark.parametrize("which", [1, 8])
+def test_one_nan_is_overcome(which, name, averaging, monkeypatch, content, style, caplog):
+    bowl = with_bowl(monkeypatch, Bowl(picture(seed=5), broken=[which]))
     result, iterates = run(run_settings(steps=60, optimizer=jumpy(name, averaging)), content, style)
     assert result.problem is None
     assert result.steps == len(iterates) == 60
