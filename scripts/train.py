@@ -1,4 +1,4 @@
-"""Stylise one picture after another: `python scripts/train.py content=A.jpg style=B.jpg`."""
+"""Paint one picture in the style of another: `scripts/train.py content=A.jpg style=B.jpg`."""
 
 from styletransfer.cli import script
 

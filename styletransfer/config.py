@@ -197,8 +197,10 @@ class DistillConfig:
 
 @dataclass
 class CompareConfig(StyleTransferConfig):
-    """`scripts/compare.py`. `output` receives a copy of the overview, `comparison.png`."""
+    """`scripts/compare.py`."""
 
+    output: str | None = path(None)
+    """Where a copy of the overview goes; the extension chooses the format. Default: nowhere."""
     loss_mode: LossModeConfig = field(default_factory=lambda: LossModeConfig("loss_attribute"))
     """The reference that all modes are compared with. Default: autograd's own gradient."""
     rounds: int = 5

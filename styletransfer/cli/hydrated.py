@@ -60,6 +60,10 @@ def hydrated(
 def _run(config_name: str, function: Command | None, arguments: Arguments) -> None:
     """Let Hydra compose the settings and call the function, once or for each job of a sweep."""
     began = False
+    try:
+        os.getcwd()
+    except FileNotFoundError as error:
+        raise UserError("the folder this was started in is gone; go to another") from error
 
     def job(config: DictConfig) -> None:
         nonlocal began

@@ -205,6 +205,8 @@ def test_help_shows_defaults_presets_and_meanings(capsys):
     assert "Longer side of the pastiche in pixels" in text
     assert "\ncontent=content/coffee.jpg " in text
     assert "gatys_2016, tiny, tutorial_0_3, tutorial_0_4" in text
+    told = call(capsys, "compare", "--help")[1].out
+    assert "\noutput=null                 Where a copy of the overview goes" in told
     assert "\nexperiment= " in call(capsys, "train", "--help")[1].out
 
 
@@ -321,6 +323,15 @@ def test_every_run_has_a_folder_of_its_own(desk, capsys, monkeypatch):
     found = sorted(Path("outputs").glob("*/*/pastiche.png"))
     assert len(found) == 2
     assert not list(Path("outputs").glob("*/*/command.log"))
+
+
+def test_a_folder_that_is_gone(desk, capsys, monkeypatch):
+    Path("gone").mkdir()
+    monkeypatch.chdir("gone")
+    Path("../gone").rmdir()
+    status, printed = call(capsys, "train", *TINY)
+    message = "error: the folder this was started in is gone; go to another\n"
+    assert (status, printed.err) == (1, message)
 
 
 def test_a_dry_run_leaves_nothing(desk, capsys):

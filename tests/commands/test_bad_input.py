@@ -173,8 +173,8 @@ BAD = {
     "comma": (["device=a,b"], r"Ambiguous value for argument 'device=a,b'"),
     "nested list": (["objective.style_layers=[[relu1_1]]"], r"style_layers=.* must be a list of"),
     "too large": (["size=99999999999999999999"], r"size=9+ is too large; it must be below 2\^63"),
-    "no loss mode": (["loss_mode=null"], r"group override must be a string.*; see --help"),
-    "no network": (["features=null"], r"group override must be a string.*; see --help"),
+    "no loss mode": (["loss_mode=null"], r"loss_mode=null: give one name, or leave it out"),
+    "no network": (["features=null"], r"features=null: give one name, or leave it out"),
     "number for a group": (["optimizer=3"], r"group override must be a string.*; see --help"),
     # Flags and Hydra's own keys.
     "flag": (["--frobnicate"], r"unknown flag --frobnicate; see --help"),

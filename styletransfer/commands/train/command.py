@@ -1,4 +1,4 @@
-"""Stylise one picture after another: `python scripts/train.py content=A.jpg style=B.jpg`.
+"""Paint one picture in the style of another: `scripts/train.py content=A.jpg style=B.jpg`.
 
 Without arguments it stylises the bundled pictures. Every key is explained in
 `styletransfer/config.py` and by `--help`; `dry_run=true` prints what would be done, with
