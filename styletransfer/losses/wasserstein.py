@@ -48,6 +48,7 @@ def distance(statistic: Tensor, target: Tensor) -> Tensor:
 
 def _factor(covariance: Tensor, ridge: Tensor) -> Tensor:
     """Return L with L L^T = covariance, of which rounding may have made eigenvalues negative."""
+    factor: Tensor
     factor, failed = torch.linalg.cholesky_ex(covariance)
     if failed:  # a style that hardly varies
         values, vectors = torch.linalg.eigh(covariance)
