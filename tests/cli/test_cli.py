@@ -23,7 +23,7 @@ from styletransfer.settings.paths import quote_path
 from styletransfer.settings.resolvers import new_folder
 
 # A run that takes a moment.
-TINY = ["experiment=tiny", "steps=2", "scales=1", "snapshot_every=0"]
+TINY = ["experiment=tiny", "steps=2", "scales=1"]
 
 
 @pytest.fixture

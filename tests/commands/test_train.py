@@ -34,7 +34,12 @@ def configured(photos, *overrides):
     """The tiny preset on two pictures."""
     content, style = photos
     config = composed(
-        "train", "experiment=tiny", f"content={content}", f"style={style}", *overrides
+        "train",
+        "experiment=tiny",
+        "snapshot_every=3",
+        f"content={content}",
+        f"style={style}",
+        *overrides,
     )
     assert isinstance(config, TrainConfig)
     return config

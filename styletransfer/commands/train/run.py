@@ -69,7 +69,7 @@ def train(config: TrainConfig, folder: Path) -> Outcome:
         job = prepare(config)
         picture = Path(config.output) if config.output else folder / "pastiche.png"
         images.check_writable(picture)
-        check_folder(folder / "metrics.jsonl")
+        check_folder(folder / "run.json")
         folder.mkdir(parents=True, exist_ok=True)
         # Held from here: the first optimiser makes torch import libraries that abort the process if
         # a signal's exception crosses them.
