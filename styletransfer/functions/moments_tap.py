@@ -88,8 +88,9 @@ def _add_product(addend: Tensor | None, rows: Tensor, coefficients: Tensor) -> T
 def _as_features(rows: Tensor, features: Tensor) -> Tensor:
     """Return (h w, C) as (1, C, h, w) in the layout and dtype of the features."""
     _, channels, height, width = features.shape
-    image = rows.view(1, height, width, channels).permute(0, 3, 1, 2)
-    if not is_channels_last(features):
+    if is_channels_last(features):
+        image = rows.view(1, height, width, channels).permute(0, 3, 1, 2)
+    else:
         image = rows.mT.reshape(1, channels, height, width)
     return image.to(features.dtype)
 

@@ -1,5 +1,7 @@
 """How small pictures and tiles may be, and who can have tiles."""
 
+from torch import Tensor
+
 from styletransfer.config import ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
@@ -21,6 +23,16 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
             f"{name} comes down to {width} x {height} pixels, too small for {deepest}: the shorter "
             f"side needs at least {stride}; raise size, lower scales, or name shallower layers"
         )
+
+
+def check_pictures(extractor: FeatureExtractor, content: Tensor, style: Tensor) -> None:
+    """Check both pictures of an objective, (1, 3, H, W) each; see `check_size`.
+
+    Raises:
+        UserError: one is too small; the message says which.
+    """
+    for image, name in ((content, "the content image"), (style, "the style image")):
+        check_size(extractor, (image.shape[2], image.shape[3]), name)
 
 
 def smallest_tile(extractor: FeatureExtractor, config: ObjectiveConfig) -> int:

@@ -28,7 +28,7 @@ from styletransfer.functions.moments_tap import add_moments_gradient
 from styletransfer.functions.precision import gradient_dtype
 from styletransfer.losses import get_style_loss, mean_square, total_variation
 from styletransfer.modes import LossMode
-from styletransfer.objective.limits import check_size, check_tile
+from styletransfer.objective.limits import check_pictures, check_tile
 from styletransfer.objective.stages import Stage, Visit, stages
 from styletransfer.objective.targets import make_targets
 from styletransfer.objective.terms import Losses, layer_weights
@@ -69,8 +69,7 @@ class TiledObjective:
         check_tile(extractor, mode, config, tile)
         content_layers, style_layers = layer_weights(config)
         self.extractor = extractor.ended_at([*content_layers, *style_layers])
-        for image, name in ((content, "the content image"), (style, "the style image")):
-            check_size(self.extractor, _size(image), name)
+        check_pictures(self.extractor, content, style)
         self.tile, self.tv_weight = tile, config.tv_weight
         self.in_tiles = [
             (stage, stage.tiles(_size(content), tile)) for stage in stages(self.extractor)

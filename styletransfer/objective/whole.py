@@ -13,7 +13,7 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments, moments
 from styletransfer.losses import get_style_loss, total_variation
 from styletransfer.modes import LossMode, Term
-from styletransfer.objective.limits import check_size
+from styletransfer.objective.limits import check_pictures
 from styletransfer.objective.targets import Targets, make_targets
 from styletransfer.objective.terms import Losses, layer_weights
 
@@ -88,8 +88,7 @@ def _targets(
     """Look at both pictures, each as far as its losses ask."""
     content_layers, style_layers = layer_weights(config)
     ended = extractor.ended_at([*content_layers, *style_layers])
-    for image, name in ((content, "the content image"), (style, "the style image")):
-        check_size(ended, (image.shape[2], image.shape[3]), name)
+    check_pictures(ended, content, style)
     contents = extractor(content, content_layers) if content_layers else {}
     seen = extractor(style, style_layers) if style_layers else {}
     with_mean = get_style_loss(config.style_loss).with_mean
