@@ -20,9 +20,12 @@ STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
 CONTENT_LAYER = "relu4_2"
 
 
-def path(default: T) -> T:
-    """Say that a key's value is a file name: the command line takes any, as it is typed."""
-    declared: T = field(default=default, metadata={"path": True})
+def path(default: T, *, positional: bool = False) -> T:
+    """Say that a key's value is a file name: the command line takes any, as it is typed.
+
+    A positional one may be given without its key.
+    """
+    declared: T = field(default=default, metadata={"path": True, "positional": positional})
     return declared
 
 
@@ -141,6 +144,22 @@ class TrainConfig(StyleTransferConfig):
     own folder, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
     dry_run: bool = False
     """Print the plan, with estimated memory and time, and write nothing."""
+
+
+@dataclass
+class MixConfig:
+    """`scripts/mix.py`: shares of a run's pastiche; the rest is its content."""
+
+    run: str | None = path(None, positional=True)
+    """The folder of a run of `train`; may be given without run=."""
+    strength: float = 0.5
+    """How much of the pastiche, from 0 (the content) to 1 (the pastiche)."""
+    lightness_strength: float | None = None
+    """How much of its lightness; null for as much as strength says."""
+    color_strength: float | None = None
+    """How much of its colours; null for as much as strength says."""
+    output: str | None = path(None)
+    """Where the mixture goes; the extension chooses the format. Default: the folder of the run."""
 
 
 @dataclass

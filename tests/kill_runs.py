@@ -59,8 +59,9 @@ def start(folder: Path, desk: Path, number: int) -> int:
 
 def made(folder: Path) -> list[bytes]:
     """What a finished run has made; and nothing else is left there."""
-    assert {path.name for path in folder.iterdir()} == {"pastiche.png", "metrics.jsonl", "run.json"}
-    return [(folder / name).read_bytes() for name in ("pastiche.png", "metrics.jsonl")]
+    equal = ("pastiche.png", "content_resized.png", "metrics.jsonl")
+    assert {path.name for path in folder.iterdir()} == {*equal, "run.json"}
+    return [(folder / name).read_bytes() for name in equal]
 
 
 def main(desk: Path, kills: int, seed: int = 0) -> None:

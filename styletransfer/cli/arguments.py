@@ -1,6 +1,7 @@
 """The arguments of a command: Hydra's flags that we stand by, and KEY=VALUE with any file name."""
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
 from styletransfer.settings.paths import SWEEP_FUNCTION, quote_path
-from styletransfer.settings.schemas import GROUPS, path_keys
+from styletransfer.settings.schemas import GROUPS, path_keys, positional_key
 
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -68,9 +69,9 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     if unknown:
         raise UserError(f"unknown flag {unknown[0]}; see --help")
     sweep = found.multirun or "hydra.mode=MULTIRUN" in found.overrides
-    keys = path_keys(schema)
-    overrides = [quote_path(override, keys, sweep=sweep) for override in found.overrides]
-    _check(found.overrides, sweep=sweep)
+    given = _named(found.overrides, positional_key(schema))
+    overrides = [quote_path(override, path_keys(schema), sweep=sweep) for override in given]
+    _check(given, sweep=sweep)
     return Arguments(
         [] if found.hydra_help else overrides,
         _hydra_flags(found),
@@ -89,6 +90,16 @@ def _hydra_flags(found: argparse.Namespace) -> list[str]:
         if getattr(found, name) is not None:
             flags.append(f"--{name.replace('_', '-')}={getattr(found, name)}")
     return flags
+
+
+def _named(arguments: Sequence[str], key: str | None) -> list[str]:
+    """Put `key=` before the argument without a key, or before a folder's name that holds =."""
+    bare = [each for each in arguments if each and ("=" not in each or os.path.isdir(each))]
+    if key is None or not bare:
+        return list(arguments)
+    if len(bare) > 1:
+        raise UserError(f"cannot understand {bare[1]!r} beside {bare[0]!r}; write KEY=VALUE")
+    return [f"{key}={each}" if each == bare[0] else each for each in arguments]
 
 
 def _check(overrides: Sequence[str], *, sweep: bool) -> None:

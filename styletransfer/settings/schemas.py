@@ -13,6 +13,7 @@ from styletransfer.config import (
     CompareConfig,
     DistillConfig,
     JudgeConfig,
+    MixConfig,
     TrainConfig,
 )
 from styletransfer.resources import resource
@@ -29,6 +30,7 @@ SCHEMAS: dict[str, type[Any]] = {
     "benchmark": BenchmarkConfig,
     "distill": DistillConfig,
     "judge": JudgeConfig,
+    "mix": MixConfig,
     "explain": TrainConfig,
 }
 
@@ -61,6 +63,11 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
 def path_keys(schema: type[Any]) -> list[str]:
     """Return the keys whose values are file names."""
     return [key for key, field in keys(schema) if "path" in field.metadata]
+
+
+def positional_key(schema: type[Any]) -> str | None:
+    """Return the key whose value may be given without it, if there is one."""
+    return next((key for key, field in keys(schema) if field.metadata.get("positional")), None)
 
 
 def choices(group: str, config_dir: str | None = None) -> list[str]:
