@@ -132,8 +132,8 @@ def _shows(linear: Tensor) -> Tensor:
 
 
 def _with_less_chroma(lab: Tensor) -> Tensor:
-    """Reduce chroma until sRGB can show the colours, by bisection: grey it always can."""
-    lightness, chroma = lab[:1].clamp(0.0, 1.0), lab[1:]
+    """Reduce chroma until sRGB can show the colours, by bisection from grey."""
+    lightness, chroma = lab[:1], lab[1:]
     low = torch.zeros_like(lightness)
     high = torch.ones_like(lightness)
     for _ in range(_HALVINGS):

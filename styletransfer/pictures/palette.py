@@ -46,7 +46,6 @@ def recolored(style: Picture, content: Picture, strength: float) -> Picture:
 
     def move(srgb: Tensor) -> Tensor:
         lab = change @ (to_oklab(srgb).double() - style_mean) + mean
-        lab[0].clamp_(0.0, 1.0)
         return from_oklab(lab.to(srgb))
 
     return replace(style, rgb=by_strips(move, style.rgb))

@@ -66,6 +66,18 @@ def test_there_and_back(dtype, error):
     assert to_oklab(colors).dtype == from_oklab(colors).dtype == dtype
 
 
+def test_the_formulas_are_ottossons():
+    colors = every_17th().double()
+    error = torch.from_numpy(unclipped(to_oklab(colors))) - to_linear(colors)
+    assert error.abs().max() < 1e-12
+
+
+def test_a_little_less_than_black_is_odd():
+    """A resampled picture may hold it, and a power of it would be NaN."""
+    dark = 0.04 * picture()[0].flatten(1)
+    assert torch.allclose(to_oklab(-dark), -to_oklab(dark))
+
+
 def test_every_8_bit_color_returns_to_itself():
     colors = every_17th()
     assert torch.equal((from_oklab(to_oklab(colors)) * 255).round(), (colors * 255).round())
@@ -168,5 +180,7 @@ def test_pictures_larger_than_a_strip_and_laid_out_otherwise():
     whole = mixed(content, pastiche, 0.2, 0.7)
     top = mixed(content[:, :, :300], pastiche[:, :, :300], 0.2, 0.7)
     assert torch.equal(whole[:, :, :300], top)
+    turned = mixed(content.mT, pastiche.mT, 0.2, 0.7)
+    assert torch.equal(turned.mT, whole)
     last = [each.contiguous(memory_format=torch.channels_last) for each in (content, pastiche)]
     assert torch.equal(mixed(*last, 0.2, 0.7), whole)
