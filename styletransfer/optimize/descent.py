@@ -149,7 +149,7 @@ class Descent:
         image = self._hold(clamped).requires_grad_()
         losses = self._evaluate(image)
         assert image.grad is not None
-        excess = point - clamped
+        excess = point - clamped.detach()
         # Times the number of pixels: torch's L-BFGS drops curvatures below an absolute 1e-10, and
         # Adam adds an absolute 1e-8 to its denominator.
         count = image.numel()

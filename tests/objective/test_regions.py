@@ -184,7 +184,8 @@ def test_a_region_that_vanishes_inside_is_averaged_and_one_that_is_gone_is_left_
     assert at_layers(tiny_network(), dot, ["relu2_1"], "average") == {"relu2_1": None}
     regions = (Region("dot", dot), Region("rest", 1 - dot))
     names = losses(objective(Pictures(picture(1), (picture(2),), regions)), picture(3))
-    assert "style/dot/relu1_1" in names and "style/dot/relu2_1" not in names
+    assert "style/dot/relu1_1" in names
+    assert "style/dot/relu2_1" not in names
 
 
 def test_resized_regions_still_add_up_to_one():

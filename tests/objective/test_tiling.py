@@ -1,5 +1,7 @@
 """Tiles against the whole picture, in float64: the same losses, the same gradient."""
 
+from itertools import chain
+
 import pytest
 import torch
 from helpers import gradient, picture, relative_error, tiny_network
@@ -108,7 +110,7 @@ def test_odd_blocks_and_losses_on_pools(deepest):
 def test_targets_hold_no_graph():
     content, style = (picture(seed, 40, 40).requires_grad_() for seed in (1, 2))
     targets = TiledObjective(tiny_network(VGG19), MODE, GATYS, pair(content, style), 16).targets
-    for target in (*targets.contents.values(), *sum(targets.styles.values(), [])):
+    for target in (*targets.contents.values(), *chain(*targets.styles.values())):
         assert not target.value.requires_grad
 
 

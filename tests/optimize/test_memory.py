@@ -67,11 +67,11 @@ def test_vgg19_at_4096_pixels_in_tiles_of_1024():
     """The inputs and one tile of each stage, the content's features, the picture, its gradient."""
     network = vgg.build(vgg.WIDTHS["vgg19"]).bfloat16()
     config, size = StyleTransferConfig(), (4096, 4096)
-    needed = estimate(network, CLOSED, config, size, size, 1024, history=1)
+    needed = estimate(network, CLOSED, config, size, [size], 1024, history=1)
     pictures = 2 * 4096 * 4096 * 3 * 4
     # 2.7 GiB were measured, resident, above the loaded process.
     assert 2.8 * GIB < needed.evaluation + needed.targets + pictures < 3.2 * GIB
-    whole = estimate(network, CLOSED, config, size, size, None, history=1)
+    whole = estimate(network, CLOSED, config, size, [size], None, history=1)
     assert whole.evaluation > 10 * GIB
 
 
