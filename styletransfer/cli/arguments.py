@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
 from styletransfer.settings.paths import SWEEP_FUNCTION, quote_path
-from styletransfer.settings.schemas import GROUPS, path_keys, positional_key
+from styletransfer.settings.schemas import GROUPS, list_keys, path_keys, positional_key
 
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -70,7 +70,8 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
         raise UserError(f"unknown flag {unknown[0]}; see --help")
     sweep = found.multirun or "hydra.mode=MULTIRUN" in found.overrides
     given = _named(found.overrides, positional_key(schema))
-    overrides = [quote_path(override, path_keys(schema), sweep=sweep) for override in given]
+    names, lists = path_keys(schema), list_keys(schema)
+    overrides = [quote_path(each, names, lists, sweep=sweep) for each in given]
     _check(given, sweep=sweep)
     return Arguments(
         [] if found.hydra_help else overrides,

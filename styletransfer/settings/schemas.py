@@ -65,6 +65,11 @@ def path_keys(schema: type[Any]) -> list[str]:
     return [key for key, field in keys(schema) if "path" in field.metadata]
 
 
+def list_keys(schema: type[Any]) -> list[str]:
+    """Return the keys that take one value or a list of them."""
+    return [key for key, field in keys(schema) if "each" in field.metadata]
+
+
 def positional_key(schema: type[Any]) -> str | None:
     """Return the key whose value may be given without it, if there is one."""
     return next((key for key, field in keys(schema) if field.metadata.get("positional")), None)

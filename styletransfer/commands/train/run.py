@@ -156,7 +156,7 @@ class _Work:
     def _keep(self, picture: Path, image: Tensor) -> None:
         """Keep the pastiche and its content in the folder, without loss, for `mix`."""
         depth = images.BIT_DEPTHS[picture.suffix.lower()][0]
-        kept = {CONTENT: self.job.content, PASTICHE: image}
+        kept = {CONTENT: self.job.pictures.content, PASTICHE: image}
         try:
             for path, rgb in ((self.folder / name, rgb) for name, rgb in kept.items()):
                 if not (path.exists() and path.samefile(picture)):
