@@ -143,6 +143,13 @@ class StyleTransferConfig:
     the masks' names; 1 is the first style."""
     protect: str | None = path(None)
     """Grey mask: where it is white, the pastiche is the content image."""
+    color: str = "style"
+    """Whose colours: style; content_palette (the style is recoloured beforehand, to the mean and
+    covariance of the content's colours); or content_luminance (the content's colours, under the
+    pastiche's lightness). Nearest to Gatys et al. 2016, "Preserving Color in Neural Artistic Style
+    Transfer", but in OKLab."""
+    color_strength: float = 1.0
+    """How far color= goes beyond style: 0 to 1."""
     output: str | None = path(None)
     """Where the pastiche goes; the extension chooses the format. Default: the run folder."""
     size: int = 512

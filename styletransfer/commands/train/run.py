@@ -139,8 +139,9 @@ class _Work:
 
     def leave(self, result: Result) -> tuple[Path, str | None]:
         """Write the pictures and the checkpoint, or remove the one that is no longer needed."""
-        picture, problem = write_picture(self.picture, self.folder, result.image, self.job.alpha)
-        self._keep(picture, result.image)
+        pastiche = result.picture
+        picture, problem = write_picture(self.picture, self.folder, pastiche, self.job.alpha)
+        self._keep(picture, pastiche)
         status = "finished"
         if result.interrupted:
             status = "stopped"
