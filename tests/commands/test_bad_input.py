@@ -100,7 +100,7 @@ BAD = {
     "folder named png": (["content=folder.png"], r"folder\.png is a folder"),
     "folder without pictures": (
         ["style=folder.png"],
-        "style=folder.png holds no picture; name a fo",
+        "folder.png holds no picture; name a",
     ),
     "empty": (["content=empty.png"], r"empty\.png is empty \(0 bytes\)"),
     "truncated": (["style=truncated.png"], r"truncated\.png is a damaged or truncated PNG file"),
