@@ -142,6 +142,19 @@ def test_the_contents_transparency_survives(photos, tmp_path, extension):
     assert (images.read(outcome.picture).alpha - expected).abs().max() <= 0.5 / 255 + 1e-6
 
 
+@pytest.mark.parametrize("color", ["content_luminance", "content_palette"])
+def test_colors_of_every_file(photos, tmp_path, color):
+    given = [f"color={color}", "snapshot_every=6", f"output={tmp_path}/out.png"]
+    outcome = train(configured(photos, *given), tmp_path / "run")
+    files = [tmp_path / "out.png", *(tmp_path / "run").glob("*/*.png")]
+    assert len(files) == 2
+    for file in [tmp_path / "out.png", tmp_path / "run" / "pastiche.png"]:
+        saved = images.read(file).rgb
+        assert (saved - outcome.result.picture).abs().max() <= 0.5 / 255 + 1e-6
+    plain = train(configured(photos), tmp_path / "plain").result
+    assert (outcome.result.losses == plain.losses) is (color == "content_luminance")
+
+
 def test_init_from_a_file(photos, tmp_path):
     start = tmp_path / "start.png"
     images.write(start, picture(7, 24, 32))
