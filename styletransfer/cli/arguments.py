@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
-from styletransfer.settings.paths import SWEEP_FUNCTION, quote_path
+from styletransfer.settings.paths import HYDRA_FOLDERS, SWEEP_FUNCTION, quote_path
 from styletransfer.settings.schemas import GROUPS, path_keys
 
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
@@ -20,6 +20,7 @@ class Arguments:
     Attributes:
         overrides: KEY=VALUE in Hydra's grammar, file names quoted.
         flags: for Hydra.
+        folders: that hydra.run.dir= and hydra.sweep.dir= name.
         config_dir: a folder with a person's own files, or None.
         help: whether to print the keys instead of running.
         version: whether to print the version instead.
@@ -29,6 +30,7 @@ class Arguments:
 
     overrides: list[str]
     flags: list[str]
+    folders: list[str]
     config_dir: str | None
     help: bool
     version: bool
@@ -74,6 +76,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     return Arguments(
         [] if found.hydra_help else overrides,
         _hydra_flags(found),
+        _folders(found.overrides),
         found.config_dir,
         help=found.help,
         version=found.version,
@@ -89,6 +92,13 @@ def _hydra_flags(found: argparse.Namespace) -> list[str]:
         if getattr(found, name) is not None:
             flags.append(f"--{name.replace('_', '-')}={getattr(found, name)}")
     return flags
+
+
+def _folders(overrides: Sequence[str]) -> list[str]:
+    pairs = (override.lstrip("+").partition("=") for override in overrides)
+    return [
+        value.strip("'\"") for key, _, value in pairs if key in HYDRA_FOLDERS and "${" not in value
+    ]
 
 
 def _check(overrides: Sequence[str], *, sweep: bool) -> None:
