@@ -46,7 +46,7 @@ def command_line(seed: int, index: int) -> list[str]:
     chance = random.Random(f"{seed} {index}")
     command = chance.choices(list(TINY), [OFTEN.get(name, 1) for name in TINY])[0]
     if not command:
-        words = ["train", "trian", "size=3", _of(chance, "flags"), _of(chance, "junk")]
+        words = ["gradcheck", "trian", "size=3", _of(chance, "flags"), _of(chance, "junk")]
         return chance.sample(words, chance.randrange(4))
     words = list(TINY[command])
     for _ in range(chance.choice((1, 1, 2, 3))):
