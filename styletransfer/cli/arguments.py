@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
 from styletransfer.settings.paths import HYDRA_FOLDERS, SWEEP_FUNCTION, quote_path
-from styletransfer.settings.schemas import GROUPS, path_keys
+from styletransfer.settings.schemas import GROUPS, keys, path_keys, unknown_key
 
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -70,9 +70,9 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     if unknown:
         raise UserError(f"unknown flag {unknown[0]}; see --help")
     sweep = found.multirun or "hydra.mode=MULTIRUN" in found.overrides
-    keys = path_keys(schema)
-    overrides = [quote_path(override, keys, sweep=sweep) for override in found.overrides]
-    _check(found.overrides, sweep=sweep)
+    paths = path_keys(schema)
+    overrides = [quote_path(override, paths, sweep=sweep) for override in found.overrides]
+    _check(found.overrides, [key for key, _ in keys(schema)], sweep=sweep)
     return Arguments(
         [] if found.hydra_help else overrides,
         _hydra_flags(found),
@@ -101,11 +101,14 @@ def _folders(overrides: Sequence[str]) -> list[str]:
     ]
 
 
-def _check(overrides: Sequence[str], *, sweep: bool) -> None:
+def _check(overrides: Sequence[str], known: Sequence[str], *, sweep: bool) -> None:
     for override in overrides:
         key, _, value = override.lstrip("+").partition("=")
         if key == "hydra.job.name" and "/" in value:
             raise UserError(f"{override}: a job's name becomes a file's, which holds no /")
+        # Hydra would add it to each job of a sweep, where it is then refused.
+        if override[:1] == "+" and not _is_known(key.partition("@")[0], known):
+            raise UserError(unknown_key(key, known))
         if key in GROUPS and (value == "null" or value[:1] in ("[", "{")):
             raise UserError(f"{override}: give one name, or leave it out; see --help")
         if not key.partition("@")[0] and override:
@@ -114,6 +117,11 @@ def _check(overrides: Sequence[str], *, sweep: bool) -> None:
             raise UserError(
                 f"all jobs of a sweep would write {value}; leave output= out, and each has its own"
             )
+
+
+def _is_known(key: str, known: Sequence[str]) -> bool:
+    """Tell whether a key may be given with a +: one of the schema, a group's, or Hydra's own."""
+    return not key or key in (*known, *GROUPS) or re.match(r"hydra\b", key) is not None
 
 
 def _several(value: str) -> bool:

@@ -46,13 +46,13 @@ class Jobs:
             with one_line_errors():
                 self._start(config)
         except SystemExit as exit:
-            if not self._sweep or exit.code not in FAILED:
-                raise
             hydra = HydraConfig.get()
-            self._failed.append(f"#{hydra.job.num}")
             folder = Path(hydra.runtime.output_dir)
             if {path.absolute() for path in self._claimed} & {*folder.parents}:
                 remove_unused([folder])
+            if not self._sweep or exit.code not in FAILED:
+                raise
+            self._failed.append(f"#{hydra.job.num}")
 
     def check(self) -> None:
         """Say at the end of a sweep which jobs failed.
