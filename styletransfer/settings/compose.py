@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
 
 import hydra
 from hydra.core.config_store import ConfigStore
@@ -20,6 +20,13 @@ from styletransfer.settings.schemas import CONFIGS, SCHEMAS, keys, register_sche
 
 LARGEST = 2**63 - 1
 """Integers beyond it fit no tensor."""
+# What a list of each type is called.
+LISTS: dict[Any, str] = {
+    list[str]: "a list of names",
+    list[float]: "a list of numbers",
+    list[int]: "a list of whole numbers",
+    list[list[int]]: "a list of lists of whole numbers",
+}
 # Hydra's state is the process's, not a thread's.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -112,13 +119,28 @@ def _check(settings: Any, prefix: str = "") -> None:
         if is_dataclass(value):
             _check(value, f"{key}.")
         elif get_origin(field.type) is list:
-            if not isinstance(value, list):  # ${...} may lead anywhere
-                raise UserError(f"{key}={value} must be a list")
+            if not _fits(value, field.type):  # OmegaConf lets lists within lists pass
+                raise UserError(f"{key}={value} must be {LISTS.get(field.type, 'a list')}")
             for entry in filter(is_dataclass, value):
                 _check(entry, f"{key}.")
-            if field.type == list[str] and not all(isinstance(entry, str) for entry in value):
-                raise UserError(f"{key}={value} must be a list of names")
-        elif isinstance(value, int) and abs(value) > LARGEST:
-            raise UserError(f"{key}={value} is too large; it must be below 2^63")
+            _check_integers(key, value)
+        elif isinstance(value, int):
+            _check_integers(key, value)
         elif isinstance(value, str) and "path" in field.metadata:
             setattr(settings, field.name, os.path.expanduser(value))
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Tell whether a value is of a type as the schemas have them, such as list[list[int]]."""
+    if get_origin(kind) is list:
+        (inner,) = get_args(kind)
+        return isinstance(value, list) and all(_fits(entry, inner) for entry in value)
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _check_integers(key: str, value: Any) -> None:
+    if isinstance(value, list):
+        for entry in value:
+            _check_integers(key, entry)
+    elif isinstance(value, int) and abs(value) > LARGEST:
+        raise UserError(f"{key}={value} is too large; it must be below 2^63")
