@@ -31,6 +31,13 @@ SCHEMAS: dict[str, type[Any]] = {
     "judge": JudgeConfig,
     "explain": TrainConfig,
 }
+# What a command takes, so that the words of a run can be given to it, and does not use.
+UNUSED: dict[str, tuple[str, ...]] = {
+    "explain": (
+        *("output", "steps", "scales", "tile", "optimizer"),
+        *("snapshot_every", "checkpoint_every", "resume", "dry_run"),
+    )
+}
 
 
 def register_schemas() -> None:

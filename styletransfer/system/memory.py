@@ -22,6 +22,7 @@ SHORTAGE = (
     "not enough memory",
     "allocate memory",
     "bad_alloc",
+    "storage size calculation overflowed",
     "could not create a primitive",
     "could not execute a primitive",
 )
