@@ -31,8 +31,9 @@ class Stopped(KeyboardInterrupt):
 
 
 class _Here(threading.local):
-    """How this thread stands: whether signals wait, and the first that came."""
+    """How this thread stands: whether signals are ours, whether they wait, the first that came."""
 
+    is_watched = False
     is_held = False
     first: Stopped | None = None
 
@@ -53,10 +54,15 @@ class Stop:
 def stop_on_signals() -> Iterator[Stop]:
     """Let the signals raise `Stopped`; put the handlers that were there before back at the end.
 
-    A signal that is ignored, as `nohup` and a shell's background jobs have it, stays ignored.
+    A signal that is ignored, as `nohup` and a shell's background jobs have it, stays ignored. Within
+    another `stop_on_signals` this one changes nothing.
     """
+    if _here.is_watched:
+        yield Stop()
+        return
     before = {}
     try:
+        _here.is_watched = True
         if threading.current_thread() is threading.main_thread():
             for number in STOPPING:
                 if signal.getsignal(number) not in (signal.SIG_IGN, None):
@@ -65,7 +71,7 @@ def stop_on_signals() -> Iterator[Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        _here.first = None
+        _here.first, _here.is_watched = None, False
 
 
 @contextmanager
