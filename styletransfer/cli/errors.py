@@ -1,9 +1,11 @@
 """How a command ends: bad input in one line, and an output that cannot be written without noise."""
 
+import atexit
 import errno
 import io
 import logging
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -48,6 +50,9 @@ def one_line_errors() -> Iterator[None]:
             if not is_out_of_memory(error):
                 raise
             fail("there is not enough memory; choose a smaller size")
+        finally:
+            atexit.unregister(end_at_once)
+            atexit.register(end_at_once)  # called before whatever has been registered by now
 
 
 def fail(message: str, status: int = 1) -> NoReturn:
@@ -78,6 +83,12 @@ def tell(message: str) -> None:
     with suppress(OSError):
         print(" ".join(message.split()), file=sys.stderr)
     flush(sys.stderr)
+
+
+def end_at_once() -> None:
+    """Let Ctrl-C end the process without a traceback, now that Python is shutting down."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def open_streams() -> None:

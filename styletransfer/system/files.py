@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.errors import UserError
-from styletransfer.system.signals import held
+from styletransfer.system.signals import held, raise_waiting
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name beside `path`; rename it to `path` once the body has succeeded.
 
     Missing parent folders are created. If the body fails, the temporary file is removed and a file
-    that was at `path` before is untouched. Signals wait until the end.
+    that was at `path` before is untouched. Signals wait until then.
 
     Raises:
         UserError: for an OSError in the body or in the rename, such as a full disk; `path` is a
@@ -43,6 +43,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
         finally:
             with suppress(OSError):  # after a successful rename there is nothing left to remove
                 temporary.unlink()
+    raise_waiting()
 
 
 def remove_stale(folder: Path) -> None:

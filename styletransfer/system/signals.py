@@ -54,8 +54,8 @@ class Stop:
 def stop_on_signals() -> Iterator[Stop]:
     """Let the signals raise `Stopped`; put the handlers that were there before back at the end.
 
-    A signal that is ignored, as `nohup` and a shell's background jobs have it, stays ignored. Within
-    another `stop_on_signals` this one changes nothing.
+    A signal that is ignored, as `nohup` and a shell's background jobs have it, stays ignored.
+    Within another `stop_on_signals` this one changes nothing.
     """
     if _here.is_watched:
         yield Stop()
@@ -95,11 +95,20 @@ def interruptible() -> Iterator[None]:
     was = _here.is_held
     try:
         _here.is_held = False
-        if _here.first is not None:
-            raise _here.first
+        raise_waiting()
         yield
     finally:
         _here.is_held = was
+
+
+def raise_waiting() -> None:
+    """Raise what has waited, unless it still has to.
+
+    Raises:
+        Stopped: a signal has come, and nothing is held here.
+    """
+    if _here.first is not None and not _here.is_held:
+        raise _here.first
 
 
 def _receive(number: int, frame: FrameType | None) -> None:

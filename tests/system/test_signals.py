@@ -126,3 +126,12 @@ def test_another_thread_has_no_signals():
     leave.set()
     thread.join()
     assert seen == [*before, None]
+
+
+def test_within_another_nothing_changes():
+    with stop_on_signals() as outer, held():
+        with stop_on_signals() as inner:
+            press(signal.SIGHUP)
+        assert outer.asked is inner.asked is not None
+        press()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
