@@ -16,6 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer.errors import UserError
 from styletransfer.settings.messages import explain
+from styletransfer.settings.paths import expanded
 from styletransfer.settings.schemas import CONFIGS, SCHEMAS, keys, register_schemas, unknown_key
 
 LARGEST = 2**63 - 1
@@ -121,4 +122,4 @@ def _check(settings: Any, prefix: str = "") -> None:
         elif isinstance(value, int) and abs(value) > LARGEST:
             raise UserError(f"{key}={value} is too large; it must be below 2^63")
         elif isinstance(value, str) and "path" in field.metadata:
-            setattr(settings, field.name, os.path.expanduser(value))
+            setattr(settings, field.name, expanded(value))

@@ -28,10 +28,10 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     # A link is followed, so that it keeps pointing at the file instead of being replaced by it.
     target = Path(os.path.realpath(path))
-    _check_replaceable(target, path)
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
     with held():
         try:
+            _check_replaceable(target, path)
             target.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
             with temporary.open("rb+") as file:
@@ -96,9 +96,9 @@ def check_folder(path: str | os.PathLike[str]) -> None:
             takes no new file.
     """
     target = Path(os.path.realpath(path))
-    _check_replaceable(target, path)
-    folder = next(parent for parent in target.parents if parent.exists())
     try:
+        _check_replaceable(target, path)
+        folder = next(parent for parent in target.parents if parent.exists())
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise _unwritable(path, error) from error
