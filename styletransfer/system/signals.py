@@ -7,15 +7,20 @@ Handlers belong to the main thread; in any other one nothing here has an effect.
 """
 
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 # SIGTERM is what schedulers send, SIGHUP what a closed terminal does. Windows has no SIGHUP.
 STOPPING = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
+
+# Seconds after which a destructor has ended.
+AGAIN = 0.05
 
 
 class Stopped(KeyboardInterrupt):
@@ -60,17 +65,21 @@ def stop_on_signals() -> Iterator[Stop]:
     if _here.is_watched:
         yield Stop()
         return
-    before = {}
+    before, hook = {}, sys.unraisablehook
+    is_main = threading.current_thread() is threading.main_thread()
     try:
         _here.is_watched = True
-        if threading.current_thread() is threading.main_thread():
+        if is_main:
             for number in STOPPING:
                 if signal.getsignal(number) not in (signal.SIG_IGN, None):
                     before[number] = signal.signal(number, _receive)
+            sys.unraisablehook = _sent_again(hook)
         yield Stop()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        if is_main:
+            sys.unraisablehook = hook
         _here.first, _here.is_watched = None, False
 
 
@@ -112,7 +121,22 @@ def raise_waiting() -> None:
 
 
 def _receive(number: int, frame: FrameType | None) -> None:
-    # Kept even if it is raised: Python drops what is raised in a destructor.
     _here.first = _here.first or Stopped(number)
     if not _here.is_held:
         raise _here.first
+
+
+def _sent_again(hook: Callable[[Any], object]) -> Callable[[Any], object]:
+    """Return a `sys.unraisablehook` that sends a signal again whose exception Python has dropped.
+
+    It drops what is raised in a destructor and the like.
+    """
+
+    def again(unraisable: Any) -> None:
+        if isinstance(unraisable.exc_value, Stopped):
+            number = unraisable.exc_value.status - 128
+            threading.Timer(AGAIN, signal.raise_signal, [number]).start()
+        else:
+            hook(unraisable)
+
+    return again

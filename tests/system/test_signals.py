@@ -2,7 +2,9 @@
 
 import os
 import signal
+import sys
 import threading
+import time
 from contextlib import suppress
 
 import pytest
@@ -76,6 +78,32 @@ def test_a_signal_that_a_destructor_has_dropped_is_raised_later():
             Dropping()
         with pytest.raises(Stopped), interruptible():
             pytest.fail("not reached")
+
+
+def test_a_signal_that_python_has_dropped_comes_again(capsys):
+    class Dropping:
+        def __del__(self):
+            press()
+
+    def work():
+        Dropping()
+        time.sleep(10)
+
+    with pytest.raises(Stopped), stop_on_signals():
+        work()
+    assert capsys.readouterr().err == ""
+
+
+def test_what_else_python_drops_is_told_as_before(monkeypatch):
+    class Broken:
+        def __del__(self):
+            raise ZeroDivisionError
+
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda dropped: told.append(dropped.exc_type))
+    with stop_on_signals():
+        Broken()
+    assert told == [ZeroDivisionError]
 
 
 def test_handlers_are_put_back():
