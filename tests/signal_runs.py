@@ -12,7 +12,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -53,8 +53,11 @@ NO_TRACEBACK = re.compile(r"Traceback|Exception ignored|Fatal|terminate called")
 PATIENCE = 60
 
 
-def start(folder: Path, command: list[str]) -> int:
-    """Begin a command in a process of its own, in `folder`; return its id once signals reach it."""
+def start(folder: Path, command: list[str], limit: Callable[[], object] = int) -> int:
+    """Begin a command in a process of its own, in `folder`; return its id once signals reach it.
+
+    The process calls `limit` before it begins.
+    """
     folder.mkdir(parents=True)
     ready, begun = os.pipe()
     if process := os.fork():
@@ -70,6 +73,7 @@ def start(folder: Path, command: list[str]) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with one_line_errors():
         os.close(begun)
+        limit()
         named = [] if command[0] in ("gradcheck", "train_tiny") else ["hydra.run.dir=run"]
         with interruptible():
             command_line([*command, *named])
@@ -98,7 +102,7 @@ def faults(folder: Path, status: int, sent: list[int]) -> Iterator[str]:
         yield f"status {status}"
     if NO_TRACEBACK.search(told):
         yield "traceback"
-    if told.count("error:") > 1 or (told.count("error:") and "error: interrupted" not in told):
+    if told.count("error:") > 1 or (sent and told.count("error:") != told.count("interrupted")):
         yield "lines"
     for path in filter(Path.is_file, folder.rglob("*")):
         try:
@@ -130,15 +134,20 @@ def check_whole(path: Path) -> None:
         assert kind in (".yaml", ".log", ".md", ""), "a strange file"
 
 
-def main(desk: Path, runs: int, seed: int = 0) -> None:
-    """Stop so many runs, each command in turn, by one to three signals each."""
+def set_up(desk: Path) -> None:
+    """Import and make once what each run needs."""
     torch.set_num_threads(1)
     for each in ("styletransfer.cli.hydrated", *map(module, names())):
-        importlib.import_module(each)  # once, not in each run
+        importlib.import_module(each)
     vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
     desk.mkdir(parents=True, exist_ok=True)
     for name, light in enumerate((1.0, 0.2)):
         images.write(desk / f"{name}.png", light * picture(name, 32, 40))
+
+
+def main(desk: Path, runs: int, seed: int = 0) -> None:
+    """Stop so many runs, each command in turn, by one to three signals each."""
+    set_up(desk)
     seconds: list[float] = []
     for number, command in enumerate(COMMANDS[:runs]):
         began, folder = time.monotonic(), desk / f"alone {number}"
