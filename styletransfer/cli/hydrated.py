@@ -27,6 +27,7 @@ from styletransfer.settings.compose import settings_of
 from styletransfer.settings.messages import explain
 from styletransfer.settings.resolvers import absent, register_resolvers
 from styletransfer.settings.schemas import CONFIGS, SCHEMAS, register_schemas
+from styletransfer.system.signals import interruptible
 
 Command = Callable[[Any, Path], int | None]
 
@@ -116,7 +117,9 @@ def _start(config_name: str, function: Command | None, config: DictConfig) -> No
     set_float32_precision()
     if function is None:
         function = importlib.import_module(module(config_name)).main
-    if status := function(settings, Path(HydraConfig.get().runtime.output_dir)):
+    with interruptible():
+        status = function(settings, Path(HydraConfig.get().runtime.output_dir))
+    if status:
         sys.exit(status)
 
 

@@ -1,11 +1,11 @@
 """What the schemas cannot say of a setting: file names as typed, and numbers that fit a tensor."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, get_args, get_origin
 
 from styletransfer.errors import UserError
+from styletransfer.settings.paths import expanded
 
 LARGEST = 2**63 - 1
 """Integers beyond it fit no tensor."""
@@ -35,7 +35,7 @@ def check(settings: Any, prefix: str = "") -> None:
         elif isinstance(value, int):
             _check_integers(key, value)
         elif isinstance(value, str) and "path" in field.metadata:
-            setattr(settings, field.name, os.path.expanduser(value))
+            setattr(settings, field.name, expanded(value))
 
 
 def _one_or_more(key: str, value: Any, metadata: Mapping[str, Any]) -> Any:
@@ -51,7 +51,7 @@ def _one_or_more(key: str, value: Any, metadata: Mapping[str, Any]) -> Any:
     for entry in value if isinstance(value, list) else [value]:
         if not _fits(entry, kind) and (entry is not None or isinstance(value, list)):
             raise UserError(f"{key}={value} must be {known}, or a list of them in brackets")
-        found.append(os.path.expanduser(entry) if isinstance(entry, str) else entry)
+        found.append(expanded(entry) if isinstance(entry, str) else entry)
     return found if isinstance(value, list) else found[0]
 
 
@@ -60,6 +60,8 @@ def _fits(value: Any, kind: Any) -> bool:
     if get_origin(kind) is list:
         (inner,) = get_args(kind)
         return isinstance(value, list) and all(_fits(entry, inner) for entry in value)
+    if isinstance(value, bool):
+        return kind is bool
     return isinstance(value, (int, float) if kind is float else kind)
 
 

@@ -25,7 +25,7 @@ from styletransfer.features import build_features, vgg
 from styletransfer.pictures.crops import Crops
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.lock import locked
-from styletransfer.system.signals import Stopped
+from styletransfer.system.signals import STOPPING, Stopped
 
 CPU = torch.device("cpu")
 TINY = DistillConfig(
@@ -98,7 +98,7 @@ def test_training_lowers_the_held_out_loss() -> None:
 
 
 @pytest.mark.usefixtures("signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", STOPPING)
 @pytest.mark.parametrize("stop_at", [1, 3])
 def test_a_stopped_run_ends_with_equal_bits(
     stop_at: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
