@@ -46,8 +46,8 @@ class Result:
 
     Attributes:
         image: (1, 3, H, W), sRGB in [0, 1], float32, on the CPU.
-        losses: name -> weighted loss of that very picture, with "total"; empty if the run has not
-            come to its end.
+        losses: name -> weighted loss of that very picture (before color=content_luminance), with
+            "total"; empty if the run has not come to its end.
         steps: optimiser steps made.
         alpha: (1, 1, H, W), the content's transparency, or None.
     """
@@ -95,7 +95,7 @@ class Stylization:
         made = self._run.result()
         if made.problem is not None:
             raise UserError(made.problem)
-        return Result(made.image, made.losses, made.steps, self._job.alpha)
+        return Result(made.picture, made.losses, made.steps, self._job.alpha)
 
 
 def stylize(

@@ -16,6 +16,7 @@ from PIL import Image
 import styletransfer
 from styletransfer import Iterate, Result, UserError, iterate, stylize
 from styletransfer.pictures import images
+from styletransfer.pictures.color import with_chroma_of
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
@@ -210,6 +211,20 @@ def test_a_result_is_saved_and_shown(tmp_path):
     assert np.array_equal(result.numpy(), result.image[0].permute(1, 2, 0).numpy())
     with pytest.raises(UserError, match="unknown extension"):
         result.save(tmp_path / "pastiche.gif")
+
+
+@pytest.mark.parametrize("color", ["content_luminance", "content_palette"])
+def test_colors(color):
+    seen = []
+    colored = tiny(color=color, callback=lambda iterate: seen.append(iterate.picture.clone()))
+    assert colored.image.isfinite().all()
+    assert not torch.equal(colored.image, tiny().image)
+    assert torch.equal(tiny(color=color, color_strength=0.0).image, tiny().image)
+    if color == "content_luminance":
+        # Only what is shown differs, so the losses do not.
+        assert colored.losses == tiny().losses
+        assert torch.equal(colored.image, with_chroma_of(tiny().image, CONTENT, 1.0))
+    assert len(seen) == colored.steps
 
 
 def test_a_callback_sees_every_step():

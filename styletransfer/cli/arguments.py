@@ -1,6 +1,7 @@
 """The arguments of a command: Hydra's flags that we stand by, and KEY=VALUE with any file name."""
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +9,14 @@ from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
 from styletransfer.settings.paths import HYDRA_FOLDERS, SWEEP_FUNCTION, quote_path
-from styletransfer.settings.schemas import GROUPS, keys, list_keys, path_keys, unknown_key
+from styletransfer.settings.schemas import (
+    GROUPS,
+    keys,
+    list_keys,
+    path_keys,
+    positional_key,
+    unknown_key,
+)
 
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -70,9 +78,10 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     if unknown:
         raise UserError(f"unknown flag {unknown[0]}; see --help")
     sweep = found.multirun or "hydra.mode=MULTIRUN" in found.overrides
+    given = _named(found.overrides, positional_key(schema))
     paths, lists = path_keys(schema), list_keys(schema)
-    overrides = [quote_path(each, paths, lists, sweep=sweep) for each in found.overrides]
-    _check(found.overrides, [key for key, _ in keys(schema)], sweep=sweep)
+    overrides = [quote_path(each, paths, lists, sweep=sweep) for each in given]
+    _check(given, [key for key, _ in keys(schema)], sweep=sweep)
     return Arguments(
         [] if found.hydra_help else overrides,
         _hydra_flags(found),
@@ -99,6 +108,16 @@ def _folders(overrides: Sequence[str]) -> list[str]:
     return [
         value.strip("'\"") for key, _, value in pairs if key in HYDRA_FOLDERS and "${" not in value
     ]
+
+
+def _named(arguments: Sequence[str], key: str | None) -> list[str]:
+    """Put `key=` before the argument without a key, or before a folder's name that holds =."""
+    bare = [each for each in arguments if each and ("=" not in each or os.path.isdir(each))]
+    if key is None or not bare:
+        return list(arguments)
+    if len(bare) > 1:
+        raise UserError(f"cannot understand {bare[1]!r} beside {bare[0]!r}; write KEY=VALUE")
+    return [f"{key}={each}" if each == bare[0] else each for each in arguments]
 
 
 def _check(overrides: Sequence[str], known: Sequence[str], *, sweep: bool) -> None:

@@ -16,19 +16,20 @@ from styletransfer.cli.catalogue import summary
 from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose
-from styletransfer.settings.schemas import SCHEMAS, UNUSED, choices
+from styletransfer.settings.schemas import SCHEMAS, UNUSED, choices, positional_key
 
 # In characters: of a line, and of a key with its value that a meaning stands beside.
 WIDTH, LONGEST = 100, 36
 Row = tuple[str, str, str]
-FOOT = """
---help {example} explains {groups}.
+KEYS = "KEY=VALUE ..."
+FOOT = """\
 --cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
 --config-dir DIR adds your own presets: experiment=mine is DIR/experiment/mine.yaml.
 A file name is taken as it is typed; under --multirun commas separate several."""
-IGNORED = """
+IGNORED = """\
 Of the other keys of train, resume and dry_run are refused; the rest is taken, so that any run can
-be explained, and changes nothing."""
+be explained, and changes nothing.
+"""
 
 
 def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None = None) -> str:
@@ -61,9 +62,18 @@ def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None =
             meaning = _meaning(groups[group]) if group in groups else "A preset of many keys"
             names = ", ".join(choices(group, config_dir))
             rows.append((group, chosen[group] or "", f"{meaning}: {names}"))
-    foot = IGNORED if unused else ""
-    foot += FOOT.format(example=next(iter(groups)), groups=", ".join(groups))
-    return f"styletransfer {name} KEY=VALUE ...\n{summary(name)}\n\n{_table(rows)}\n{foot}"
+    foot = (IGNORED if unused else "") + _foot(list(groups))
+    return f"{_usage(name)}\n{summary(name)}\n\n{_table(rows)}\n\n{foot}"
+
+
+def _usage(name: str) -> str:
+    positional = positional_key(SCHEMAS[name])
+    return " ".join(["styletransfer", name, *([positional.upper()] if positional else []), KEYS])
+
+
+def _foot(groups: Sequence[str]) -> str:
+    first = f"--help {groups[0]} explains {', '.join(groups)}.\n" if groups else ""
+    return first + FOOT
 
 
 def _rows(schema: Any, values: Any, prefix: str = "") -> list[Row]:

@@ -14,6 +14,7 @@ from styletransfer.optimize.regions import check_scales, make_regions
 from styletransfer.optimize.schedule import STARTS, style_scales
 from styletransfer.pictures import images
 from styletransfer.pictures.images import Picture
+from styletransfer.pictures.palette import recolored
 
 # Enlarging a picture of fewer pixels a side gives a blur: nothing to take content or style from.
 SMALLEST_SIDE = 8
@@ -77,15 +78,16 @@ def load(config: StyleTransferConfig, given: Given | None = None) -> Loaded:
     content = images.resize_picture(content, config.size)
     protected = _mask("protect", config.protect, given, content)
     factors = style_scales(config, len(styles))
+    styles = [
+        images.resize_picture(style, max(1, round(factor * config.size)))
+        for style, factor in zip(styles, factors, strict=True)
+    ]
+    if config.color == "content_palette":
+        styles = [recolored(style, content, config.color_strength) for style in styles]
     return Loaded(
         pictures=Pictures(
             content=images.fill_transparent(content),
-            styles=tuple(
-                images.fill_transparent(
-                    images.resize_picture(style, max(1, round(factor * config.size)))
-                )
-                for style, factor in zip(styles, factors, strict=True)
-            ),
+            styles=tuple(map(images.fill_transparent, styles)),
             regions=make_regions(config, names, protected),
             protected=protected,
         ),

@@ -10,6 +10,8 @@ from styletransfer.errors import UserError
 from styletransfer.objective.pictures import Pictures
 from styletransfer.pictures.images import resize, scaled_size
 
+# Whose colours a pastiche may have.
+COLORS = ("style", "content_palette", "content_luminance")
 # What `init` may be beside the path of a picture.
 STARTS = ("content", "style", "noise")
 # The pyramid ends where the longer side would fall below this; VGG's deep layers see little there.
@@ -45,6 +47,10 @@ def check_run(config: StyleTransferConfig) -> None:
     optimizer = config.optimizer
     if optimizer.name not in ("lbfgs", "adam"):
         raise UserError(f"unknown optimizer {optimizer.name!r}; choose lbfgs or adam")
+    if config.color not in COLORS:
+        raise UserError(f"unknown color {config.color!r}; choose {', '.join(COLORS)}")
+    if not 0 <= config.color_strength <= 1:
+        raise UserError(f"color_strength={config.color_strength} must be from 0 to 1")
     for key, value, low in (
         ("size", config.size, 1),
         ("steps", config.steps, 1),

@@ -93,6 +93,10 @@ def left_behind(folder):
 
 
 BAD = {
+    # Colours.
+    "color": (["color=mine"], r"unknown color 'mine'; choose style, content_palette, content_lum"),
+    "color_strength": (["color_strength=2"], r"color_strength=2\.0 must be from 0 to 1"),
+    "no color_strength": (["color_strength=nan"], r"color_strength=nan must be from 0 to 1"),
     # Pictures.
     "missing": (["content=nowhere.png"], r"nowhere\.png does not exist; check the path"),
     "missing style": (["style=nowhere.png"], r"nowhere\.png does not exist; check the path"),

@@ -314,9 +314,9 @@ def test_signals_while_files_are_written_wait(desk, tiny_vgg, monkeypatch, capsy
     stop_after(5, monkeypatch, signal.SIGINT)
     write, save = images.write, Checkpoint.save
 
-    def pressed_while_writing(*args):
+    def pressed_while_writing(*args, **options):
         os.kill(os.getpid(), signal.SIGINT)
-        write(*args)
+        write(*args, **options)
         os.kill(os.getpid(), signal.SIGTERM)
 
     def pressed_while_saving(self, state):
@@ -395,11 +395,11 @@ def test_a_picture_that_cannot_be_written_goes_elsewhere(
     monkeypatch.setattr(tempfile, "tempdir", str(desk / "temporary"))
     real, refused = images.write, []
 
-    def full(path, *args):
+    def full(path, *args, **options):
         if len(refused) < 2 - allowed:
             refused.append(path)
             raise UserError(f"cannot write {path}: No space left on device")
-        real(path, *args)
+        real(path, *args, **options)
 
     monkeypatch.setattr(images, "write", full)
     given = arguments("hydra.run.dir=run", "output=out.png")

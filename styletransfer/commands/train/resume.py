@@ -9,15 +9,10 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from styletransfer.commands.train.record import (
-    FILE,
-    FREE_KEYS,
-    check_settings,
-    read_record,
-    settings,
-)
+from styletransfer.commands.train.record import FREE_KEYS, check_settings, settings
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
+from styletransfer.system.run_folder import RECORD, read_record
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Iterable[str]) -> TrainConfig:
@@ -40,7 +35,9 @@ def own_settings(config: TrainConfig, folder: Path, typed: Iterable[str]) -> Tra
         own = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(TrainConfig), nested))
         assert isinstance(own, TrainConfig)
     except OmegaConfBaseException as error:
-        raise UserError(f"{folder / FILE} was written by another version; start afresh") from error
+        raise UserError(
+            f"{folder / RECORD} was written by another version; start afresh"
+        ) from error
     names, ours = list(typed), settings(config)
     meant = {key: value for key, value in ours.items() if _is_typed(key, names)}
     check_settings(recorded, recorded | meant)
@@ -60,7 +57,7 @@ def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
     Raises:
         UserError: the run in that folder has other settings.
     """
-    if config.resume != "auto" or not (folder / FILE).exists():
+    if config.resume != "auto" or not (folder / RECORD).exists():
         return None
     record: dict[str, Any] = read_record(folder)
     check_settings(record["config"], settings(config))
