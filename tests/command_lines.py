@@ -27,10 +27,11 @@ TINY = {
     "distill": ["teacher.weights=random", f"widths={WIDTHS}", *TRAINING],
     "benchmark": [*PICTURES, *LAYERS, "sizes=[32]", "rounds=1", "precisions=[float32]"],
     "gradcheck": [],
+    "mix": ["run", "strength=0.5"],
     "train_tiny": ["--steps", "3"],
     "": [],
 }
-# How often each is taken, of 26: what reads most kinds of keys, most.
+# How often each is taken, of 27: what reads most kinds of keys, most.
 OFTEN = {"train": 9, "compare": 3, "explain": 2, "judge": 3, "distill": 3, "benchmark": 3}
 # Kind of word -> the words. "x*300" stands for 300 of them.
 POOLS: dict[str, list[str]] = {
