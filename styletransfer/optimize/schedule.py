@@ -8,6 +8,7 @@ from torch import Tensor
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.pictures.limits import LONGEST_SIDE
 
 # What `init` may be beside the path of a picture.
 STARTS = ("content", "style", "noise")
@@ -53,6 +54,8 @@ def check_run(config: StyleTransferConfig) -> None:
     ):
         if value < low:
             raise UserError(f"{key}={value} must be {low} or more")
+    if config.size > LONGEST_SIDE:
+        raise UserError(f"size={config.size} must be at most {LONGEST_SIDE} pixels")
     if config.seed >= 2**63:
         raise UserError(f"seed={config.seed} must be below 2^63")
     if not 0 <= optimizer.plateau < 1:

@@ -25,7 +25,6 @@ LISTS: dict[Any, str] = {
     list[str]: "a list of names",
     list[float]: "a list of numbers",
     list[int]: "a list of whole numbers",
-    list[list[int]]: "a list of lists of whole numbers",
 }
 # Hydra's state is the process's, not a thread's.
 _ONE_AT_A_TIME = threading.Lock()
