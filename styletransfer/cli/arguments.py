@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
 from styletransfer.settings.paths import HYDRA_FOLDERS, SWEEP_FUNCTION, quote_path
-from styletransfer.settings.schemas import GROUPS, keys, path_keys, unknown_key
+from styletransfer.settings.schemas import GROUPS, keys, list_keys, path_keys, unknown_key
 
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -70,8 +70,8 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     if unknown:
         raise UserError(f"unknown flag {unknown[0]}; see --help")
     sweep = found.multirun or "hydra.mode=MULTIRUN" in found.overrides
-    paths = path_keys(schema)
-    overrides = [quote_path(override, paths, sweep=sweep) for override in found.overrides]
+    names, lists = path_keys(schema), list_keys(schema)
+    overrides = [quote_path(each, names, lists, sweep=sweep) for each in found.overrides]
     _check(found.overrides, [key for key, _ in keys(schema)], sweep=sweep)
     return Arguments(
         [] if found.hydra_help else overrides,
