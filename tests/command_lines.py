@@ -85,6 +85,8 @@ def _setting(schema: Any, chance: random.Random) -> str:
     key, field = chance.choice([pair for pair in keys(schema) if not is_dataclass(pair[1].type)])
     kinds = {int: "whole numbers", float: "numbers", bool: "words", str: "words"}
     kind = "lists" if get_origin(field.type) is list else kinds.get(field.type, "words")
+    if "each" in field.metadata:
+        kind = "numbers"
     if "path" in field.metadata:
         kind = "files"
     if chance.random() < 0.2:
@@ -94,4 +96,7 @@ def _setting(schema: Any, chance: random.Random) -> str:
         place = chance.randrange(len(key))
         key = key[:place] + chance.choice(("", key[place] * 2)) + key[place + 1 :]
     prefix = chance.choice(("+", "++", "~")) if spoilt > 0.97 else ""
-    return f"{prefix}{key}={_of(chance, kind)}"
+    value = _of(chance, kind)
+    if "each" in field.metadata and chance.random() < 0.5:  # one, or several
+        value = f"[{value},{_of(chance, kind)}]"
+    return f"{prefix}{key}={value}"

@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import torch
 from command_lines import command_line
@@ -86,16 +85,8 @@ def run(words: list[str], desk: Path) -> tuple[int, bool]:
             os.dup2(os.open(desk.parent / name, way), number)
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
-        status: Any = 70
-        try:
-            styletransfer(words)
-            status = 0
-        except SystemExit as exit:
-            status = exit.code or 0
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
-        sys.stdout.flush()
-        os._exit(status)
+        styletransfer(words)
+        sys.exit()  # as the real one ends, with all that Python does then
     for seconds, number in ((PATIENCE, signal.SIGINT), (GRACE, signal.SIGKILL)):
         end = time.monotonic() + seconds
         while time.monotonic() < end:

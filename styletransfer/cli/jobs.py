@@ -28,7 +28,7 @@ class Jobs:
 
         Args:
             start: does it.
-            claimed: the folders that this process makes.
+            claimed: the folders that this process makes, by their full paths.
             sweep: whether a job that fails, in one line, leaves the others to be run.
         """
         self.count = 0
@@ -48,7 +48,7 @@ class Jobs:
         except SystemExit as exit:
             hydra = HydraConfig.get()
             folder = Path(hydra.runtime.output_dir)
-            if {path.absolute() for path in self._claimed} & {*folder.parents}:
+            if {*self._claimed} & {*folder.parents}:
                 remove_unused([folder])
             if not self._sweep or exit.code not in FAILED:
                 raise

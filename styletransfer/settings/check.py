@@ -14,7 +14,6 @@ LISTS: dict[Any, str] = {
     list[str]: "a list of names",
     list[float]: "a list of numbers",
     list[int]: "a list of whole numbers",
-    list[list[int]]: "a list of lists of whole numbers",
 }
 
 

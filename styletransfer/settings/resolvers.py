@@ -30,7 +30,7 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
             return instead or path
         parents = absent(Path(path).parent)
         made = new_folder(path)
-        claimed.extend([Path(made), *parents])
+        claimed.extend([Path(made).absolute(), *parents])
         return made
 
     def kept(path: str) -> str:
@@ -56,8 +56,9 @@ def resumed(resume: str | None) -> str:
 
 
 def absent(path: Path) -> list[Path]:
-    """Return what does not exist of a path and its parents, from the path up."""
-    return [each for each in (path, *path.parents) if not each.exists()]
+    """Return what does not exist of a path and its parents, from the path up, each in full."""
+    full = path.absolute()  # a job may change the working directory
+    return [each for each in (full, *full.parents) if not each.exists()]
 
 
 def new_folder(path: str) -> str:

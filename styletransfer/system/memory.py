@@ -22,7 +22,6 @@ SHORTAGE = (
     "not enough memory",
     "allocate memory",
     "bad_alloc",
-    "storage size calculation overflowed",
     "could not create a primitive",
     "could not execute a primitive",
 )

@@ -399,6 +399,7 @@ def test_every_run_has_a_folder_of_its_own(desk, capsys, monkeypatch):
         ["train", "size=0", "hydra.run.dir=new/run"],
         ["train", "size=0", "-m", "seed=1,2"],
         ["train", "size=0", "-m", "seed=1,2", "hydra.sweep.dir=new/sweep"],
+        ["train", "size=0", "-m", "seed=1,2", "hydra.job.chdir=true"],
         ["compare", "points=1"],
         ["explain", "device=tpu"],
         ["explain", "resume=nowhere"],

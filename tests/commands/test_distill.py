@@ -269,6 +269,7 @@ def test_a_student_that_float16_cannot_hold_is_never_handed_out(value: float) ->
     [
         ("steps", 0, "steps=0"),
         ("crop", 40, "multiple of 16"),
+        ("crop", 2**40, "at most 1048576"),
         ("on_policy", 1.5, "between 0 and 1"),
         ("replay_buffer", 0, "replay_buffer=0"),
         ("fit_batches", 0, "fit_batches=0"),

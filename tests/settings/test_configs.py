@@ -157,7 +157,7 @@ def test_keys_are_found_for_hints(schema):
         ("train", "objective.content_layer_weights=[[4]]", "must be a list of numbers"),
         ("train", "objective.style_layers=[[relu1_1]]", "must be a list of names"),
         ("benchmark", "sizes=[[32]]", "must be a list of whole numbers"),
-        ("distill", "widths=[[[4]]]", "must be a list of lists of whole numbers"),
+        ("distill", "widths=[[[4]]]", "widths[0]: 'ListConfig' is incompatible with"),
         ("benchmark", f"sizes=[{2**70}]", "is too large; it must be below 2^63"),
         ("distill", f"widths=[[{2**70}]]", "is too large; it must be below 2^63"),
     ],
