@@ -54,7 +54,9 @@ class Loaded:
     alpha: Tensor | None
 
 
-def load(config: StyleTransferConfig, given: Given | None = None) -> Loaded:
+def load(
+    config: StyleTransferConfig, given: Given | None = None, *, enlarge: bool = True
+) -> Loaded:
     """Read every picture that `config` names.
 
     A style's transparent margins are cut off, and its visible colours spread into what
@@ -63,6 +65,7 @@ def load(config: StyleTransferConfig, given: Given | None = None) -> Loaded:
     Args:
         config: the files, and what is to be done with them.
         given: pictures in memory, by the keys whose files they stand for.
+        enlarge: False leaves pictures that are smaller than the pastiche as they are, for a plan.
 
     Raises:
         UserError: a picture that cannot be read, is fully transparent or next to nothing; weights,
@@ -75,11 +78,11 @@ def load(config: StyleTransferConfig, given: Given | None = None) -> Loaded:
     check_scales(config, len(styles) - (config.style_detail is not None))
     for picture in (content, *styles):
         _check_side(picture)
-    content = images.resize_picture(content, config.size)
+    content = _fitted(content, config.size, enlarge)
     protected = _mask("protect", config.protect, given, content)
     factors = style_scales(config, len(styles))
     styles = [
-        images.resize_picture(style, max(1, round(factor * config.size)))
+        _fitted(style, max(1, round(factor * config.size)), enlarge)
         for style, factor in zip(styles, factors, strict=True)
     ]
     if config.color == "content_palette":
@@ -152,6 +155,10 @@ def _read(key: str, path: str | None, given: Given) -> Picture:
         return there
     assert path is not None
     return images.read(path)
+
+
+def _fitted(picture: Picture, side: int, enlarge: bool) -> Picture:
+    return images.resize_picture(picture, side if enlarge else min(side, max(picture.size)))
 
 
 def _check_side(picture: Picture) -> None:
