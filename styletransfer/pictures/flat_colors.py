@@ -5,7 +5,7 @@ antialiasing, by resampling or by JPEG, fill none. Where every colour that occur
 the picture is clean, and colours are told apart exactly. Otherwise colours within 32 levels are
 one, since JPEG moves them. Limits are in levels of 255; they were tried on drawn labels (JPEG of
 quality 20 to 90, resized, blurred) and on photographs and paintings (as they are, grey, blurred).
-A region of few blocks of a JPEG, 16 pixels each, may be missed: none of its pixels is flat.
+A region of few blocks of a JPEG may have no flat pixel and be missed; `explained` notices most.
 """
 
 from dataclasses import dataclass
@@ -23,9 +23,12 @@ Selection = NDArray[np.bool_]
 SAME = 32
 """The largest difference of a channel within one colour of a picture that is not clean."""
 
-MOST_SNAPPED = 0.25
-"""The largest share of snapped pixels: of drawn labels it is below 0.2, of photographs above 0.4.
-"""
+# The side of a JPEG's blocks in pixels. A fringe lies between the colours in its block and around.
+_BLOCK = 8
+
+# The largest share of pixels between the colours: of drawn labels it is below 0.16, of photographs
+# above 0.4. And of whole blocks: of drawn labels below 0.001, of photographs above 0.09.
+_BETWEEN, _BLOCKS_BETWEEN = 0.25, 0.002
 
 
 @dataclass(frozen=True)
@@ -44,22 +47,31 @@ _STRICT = _Look(flat=4, peak=4, share=1e-4)
 # For small regions of a JPEG, among the pixels that no colour of the first look explains.
 _LENIENT = _Look(flat=12, peak=16, share=5e-4)
 _MOST = 0.75
-# How far a fringe reaches from the regions it lies between, in pixels: a block of JPEG.
-_FRINGE = 8
 _FAR = 1000
 
 
-def painted_colors(rgb: Pixels, visible: Selection) -> tuple[list[Color], int]:
-    """Return the painted colours, the most frequent first, and how far apart one of them reaches.
+def local_ranges(rgb: Pixels) -> Pixels:
+    """Return (H, W), the largest range of a channel in the 3 x 3 pixels around each."""
+    ranges = np.zeros(rgb.shape[:2], np.uint8)
+    for channel in range(3):
+        samples = torch.from_numpy(rgb[..., channel].astype(np.float32))[None]
+        spread = max_pool2d(samples, 3, 1, 1) + max_pool2d(-samples, 3, 1, 1)
+        np.maximum(ranges, spread[0].numpy().astype(np.uint8), out=ranges)
+    return ranges
+
+
+def painted_colors(rgb: Pixels, ranges: Pixels, visible: Selection) -> tuple[list[Color], int]:
+    """Return the painted colours, and how far apart the pixels of one may be.
 
     Args:
         rgb: (H, W, 3).
+        ranges: (H, W), what `local_ranges` says of it.
         visible: (H, W), the pixels that count, at least one.
 
     Returns:
         The colours, and 0 for a clean picture or else `SAME`.
     """
-    pixels, ranges = rgb[visible], _ranges(rgb)[visible]
+    pixels, ranges = rgb[visible], ranges[visible]
     values, counts = np.unique(_codes(pixels), return_counts=True)
     if len(values) == len(np.unique(_codes(pixels[ranges == 0]))):
         order = counts.argsort(kind="stable")[::-1]
@@ -68,14 +80,14 @@ def painted_colors(rgb: Pixels, visible: Selection) -> tuple[list[Color], int]:
     far = np.ones(len(pixels), np.bool_)
     for color in colors:
         far &= _difference(pixels, color) > SAME
-    if far.mean() <= MOST_SNAPPED:
+    if far.mean() <= _BETWEEN:
         colors += _peaks(pixels[far & (ranges <= _LENIENT.flat)], _LENIENT, len(pixels))
     return colors, SAME
 
 
 def snap(
-    rgb: Pixels, visible: Selection, colors: list[Color], tolerance: int
-) -> tuple[Pixels, int]:
+    rgb: Pixels, ranges: Pixels, visible: Selection, colors: list[Color], tolerance: int
+) -> tuple[Pixels, Selection]:
     """Give each visible pixel one of the painted colours.
 
     Flat pixels take the nearest colour. The others lie between regions and take the nearest of
@@ -83,31 +95,46 @@ def snap(
 
     Args:
         rgb: (H, W, 3).
+        ranges: (H, W), what `local_ranges` says of it.
         visible: (H, W), the pixels that count.
         colors: at most 255.
         tolerance: both as `painted_colors` returns them.
 
     Returns:
-        (H, W), the number of each pixel's colour, `len(colors)` where nothing is visible; and how
-        many pixels were farther than `tolerance` from the colour that they took.
+        (H, W), the number of each pixel's colour, `len(colors)` where nothing is visible; and
+        (H, W), the pixels that were farther than `tolerance` from the colour they took.
     """
     labels = np.full(visible.shape, len(colors), np.uint8)
     nearest = np.full(visible.shape, _FAR, np.int16)
-    settled = visible & (_ranges(rgb) <= _STRICT.flat) if tolerance else visible
+    settled = visible & (ranges <= _LENIENT.flat) if tolerance else visible
     for number, color in enumerate(colors):
         difference = _difference(rgb, color)
         better = settled & (difference <= tolerance) & (difference < nearest)
         labels[better] = number
         nearest[better] = difference[better]
     fringe = np.nonzero(visible & (labels == len(colors)))
+    far = np.zeros(visible.shape, np.bool_)
     if not fringe[0].size:
-        return labels, 0
+        return labels, far
     differences = np.stack([_difference(rgb[fringe], color) for color in colors])
-    beside = [_near(labels == number)[fringe] for number in range(len(colors))]
+    beside = [_near(labels == number, fringe) for number in range(len(colors))]
     choice = (differences + np.where(beside, 0, _FAR)).argmin(0)
     labels[fringe] = choice
-    snapped = np.take_along_axis(differences, choice[None], 0) > tolerance
-    return labels, int(snapped.sum())
+    far[fringe] = np.take_along_axis(differences, choice[None], 0)[0] > tolerance
+    return labels, far
+
+
+def explained(far: Selection, visible: Selection) -> bool:
+    """Tell whether the painted colours explain a picture but for the edges between them.
+
+    Args:
+        far: (H, W), the pixels far from the colour they took, as `snap` returns them.
+        visible: (H, W), the pixels that count.
+    """
+    samples = torch.from_numpy(far)[None].float()
+    whole_blocks = -max_pool2d(-samples, min(_BLOCK, *far.shape))
+    between = float(far.sum() / visible.sum())
+    return between <= _BETWEEN and float(whole_blocks.mean()) <= _BLOCKS_BETWEEN
 
 
 def _peaks(pixels: Pixels, look: _Look, total: int) -> list[Color]:
@@ -133,16 +160,6 @@ def _peaks(pixels: Pixels, look: _Look, total: int) -> list[Color]:
     return found
 
 
-def _ranges(rgb: Pixels) -> Pixels:
-    """Return (H, W), the largest range of a channel in the 3 x 3 pixels around each."""
-    ranges = np.zeros(rgb.shape[:2], np.uint8)
-    for channel in range(3):
-        samples = torch.from_numpy(rgb[..., channel].astype(np.float32))[None]
-        spread = max_pool2d(samples, 3, 1, 1) + max_pool2d(-samples, 3, 1, 1)
-        np.maximum(ranges, spread[0].numpy().astype(np.uint8), out=ranges)
-    return ranges
-
-
 def _difference(rgb: Pixels, color: Color) -> NDArray[np.int16]:
     """Return (...), the largest difference of a channel of (..., 3) from a colour."""
     difference = np.zeros(rgb.shape[:-1], np.int16)
@@ -158,12 +175,13 @@ def _codes(pixels: Pixels) -> NDArray[np.uint32]:
     return codes
 
 
-def _near(selected: Selection) -> Selection:
-    """Return (H, W), whether a selected pixel is at most `_FRINGE` rows and columns away."""
-    reach, side = _FRINGE, 2 * _FRINGE + 1
-    rows = max_pool2d(torch.from_numpy(selected)[None].float(), (side, 1), 1, (reach, 0))
-    near: Selection = (max_pool2d(rows, (1, side), 1, (0, reach))[0] > 0).numpy()
-    return near
+def _near(selected: Selection, places: tuple[NDArray[np.intp], ...]) -> Selection:
+    """Tell of each place (rows, columns) whether a selected pixel is in its block or beside it."""
+    samples = torch.from_numpy(selected)[None].float()
+    blocks = max_pool2d(samples, _BLOCK, _BLOCK, ceil_mode=True)
+    near = max_pool2d(blocks, 3, 1, 1)[0].numpy() > 0
+    found: Selection = near[places[0] // _BLOCK, places[1] // _BLOCK]
+    return found
 
 
 def _color(code: np.uint32) -> Color:

@@ -10,7 +10,7 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.pictures.color_names import Color, color_name, hexadecimal
 from styletransfer.pictures.convert import Source, as_picture, plane_as_array
-from styletransfer.pictures.flat_colors import MOST_SNAPPED, painted_colors, snap
+from styletransfer.pictures.flat_colors import explained, local_ranges, painted_colors, snap
 from styletransfer.pictures.regions import Regions
 
 MOST = 12
@@ -42,19 +42,16 @@ def read_labels(source: Source, name: str) -> Regions:
         visible = (picture.alpha[0, 0] >= 0.5).numpy()
     if not visible.any():
         raise UserError(f"{picture.name} is transparent everywhere; paint each region in a colour")
-    colors, tolerance = painted_colors(rgb, visible)
-    if len(colors) > MOST:
-        raise _no_labels(picture.name, f"shows {len(colors)} colours")
-    labels, snapped = snap(rgb, visible, colors, tolerance)
-    if not colors or snapped > MOST_SNAPPED * visible.sum():
-        raise _no_labels(picture.name, "is not painted in flat colours")
-    return Regions(
-        _names(colors),
-        _one_hot(labels, len(colors)),
-        tuple(colors),
-        snapped,
-        picture.name,
-    )
+    ranges = local_ranges(rgb)
+    colors, tolerance = painted_colors(rgb, ranges, visible)
+    if not 0 < len(colors) <= MOST:
+        raise _no_labels(picture.name, f"shows {len(colors)} flat colours")
+    labels, far = snap(rgb, ranges, visible, colors, tolerance)
+    snapped = int(far.sum())
+    if not explained(far, visible):
+        raise _no_labels(picture.name, f"has {snapped:,} pixels between its flat colours")
+    layers = _one_hot(labels, len(colors))
+    return Regions(_names(colors), layers, tuple(colors), snapped, picture.name)
 
 
 def _no_labels(name: str, problem: str) -> UserError:

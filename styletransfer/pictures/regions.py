@@ -1,7 +1,9 @@
 """The regions of a picture: sets of its pixels, with weights."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
+import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
@@ -38,10 +40,10 @@ class Regions:
         """Whether these are grey masks, which have an order, or else labels, which have none."""
         return self.layers.is_floating_point()
 
-    @property
+    @cached_property
     def shares(self) -> list[float]:
         """Each region's share of the picture; they sum to 1 where no pixel is left out."""
-        return [float(layer.double().mean()) for layer in self.layers]
+        return [float(x.sum(dtype=torch.float64)) / x.numel() for x in self.layers]
 
     @property
     def uncovered(self) -> float:
@@ -86,7 +88,8 @@ class Regions:
 
     def described(self, region: int) -> str:
         """Return a region's name and its share of the picture, such as "red (40 %)"."""
-        return f"{self.names[region]} ({100 * self.shares[region]:.2g} %)"
+        share = 100.0 * self.shares[region]
+        return f"{self.names[region]} ({share:{'.0f' if share >= 10.0 else '.2g'}} %)"
 
 
 def nearest(color: Color, colors: tuple[Color, ...]) -> int:
