@@ -36,30 +36,25 @@ def read_regions(source: Source | Sequence[Source], name: str) -> Regions:
     return read_labels(source, name)
 
 
-def pair_regions(content: Regions, style: Regions) -> list[int]:
-    """Return for each region of the content the number, from 0, of its region in the style.
+def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
+    """Return for each style, and each region of the content, the number of its region there.
 
-    Labels pair by colour (within 32 levels of 255) or number, masks by their order.
+    Labels pair by colour (within 32 levels of 255) or number, masks by their order. Numbers count
+    from 0; None stands where a style does not hold the region, and another one does.
 
     Raises:
-        UserError: a region without a partner, unequal numbers of masks, or masks with labels.
+        UserError: a region of the content that no style holds, or one of a style that the content
+            lacks; unequal numbers of masks; masks with labels.
     """
-    if content.soft != style.soft:
-        raise UserError(
-            f"{content.source} and {style.source} are masks and labels; give both as label "
-            "pictures, or both as lists or folders of masks"
-        )
-    if content.soft:
-        if len(content.names) != len(style.names):
-            raise UserError(
-                f"{content.source} has {len(content.names)} masks and {style.source} has "
-                f"{len(style.names)}; they pair by their order, so give as many"
-            )
-        return list(range(len(content.names)))
-    pairs = [_partner(content, region, style) for region in range(len(content.names))]
-    for region in range(len(style.names)):
-        if region not in pairs:
-            raise _unpaired(style, region, content)
+    regions = range(len(content.names))
+    pairs = [[_partner(content, region, style) for region in regions] for style in styles]
+    for region in regions:
+        if all(found[region] is None for found in pairs):
+            raise _unpaired(content, region, styles)
+    for style, found in zip(styles, pairs, strict=True):
+        for region in range(len(style.names)):
+            if region not in found:
+                raise _unpaired(style, region, [content])
     return pairs
 
 
@@ -121,19 +116,31 @@ def _example(regions: Regions, styles: int) -> str:
     return f"'region_styles={{{pairs}}}'"
 
 
-def _partner(content: Regions, region: int, style: Regions) -> int:
+def _partner(content: Regions, region: int, style: Regions) -> int | None:
+    if content.soft != style.soft:
+        raise UserError(
+            f"{content.source} and {style.source} are masks and labels; give both as label "
+            "pictures, or both as lists or folders of masks"
+        )
+    if content.soft:
+        if len(content.names) != len(style.names):
+            raise UserError(
+                f"{content.source} has {len(content.names)} masks and {style.source} has "
+                f"{len(style.names)}; they pair by their order, so give as many"
+            )
+        return region
     if content.colors and style.colors:
         found = nearest(content.colors[region], style.colors)
         back = nearest(style.colors[found], content.colors)
-        if back == region and distance(content.colors[region], style.colors[found]) <= SAME:
-            return found
-    elif content.names[region] in style.names:
-        return style.names.index(content.names[region])
-    raise _unpaired(content, region, style)
+        near = distance(content.colors[region], style.colors[found]) <= SAME
+        return found if near and back == region else None
+    name = content.names[region]
+    return style.names.index(name) if name in style.names else None
 
 
-def _unpaired(regions: Regions, region: int, others: Regions) -> UserError:
+def _unpaired(regions: Regions, region: int, others: Sequence[Regions]) -> UserError:
+    theirs = " and ".join(f"{other.source} has only {other.listed()}" for other in others)
     return UserError(
-        f"{regions.source} has the region {regions.described(region)}, and {others.source} has "
-        f"only {others.listed()}; give both the same regions"
+        f"{regions.source} has the region {regions.described(region)}, and {theirs}; "
+        "give both the same regions"
     )

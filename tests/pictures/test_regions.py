@@ -136,14 +136,14 @@ def test_another_aspect_ratio_is_refused_with_both_sizes(size, picture):
 def test_regions_of_one_colour_pair_whatever_their_order_and_jpeg():
     content = stripes(RED, BLUE, GREEN)
     style = stripes((2, 126, 3), (253, 4, 1), (0, 2, 250), name="style")
-    pairs = pair_regions(content, style)
+    (pairs,) = pair_regions(content, [style])
     assert [style.names[place] for place in pairs] == list(content.names)
 
 
 def test_numbers_pair_with_the_same_numbers():
     content = read_labels(np.array([[0, 4], [7, 7]]), "content")
     style = read_labels(np.array([[7, 7, 4, 0]]), "style")
-    assert pair_regions(content, style) == [0, 1, 2]
+    assert pair_regions(content, [style]) == [[0, 1, 2]]
 
 
 @pytest.mark.parametrize("lacking", ["content", "style"])
@@ -151,33 +151,51 @@ def test_a_region_in_one_picture_only_is_refused_with_its_share(lacking):
     both, more = stripes(RED, BLUE), stripes(RED, BLUE, GREEN, name="more")
     message = r"^more has the region green \(33 %\), and labels has only .*50 %\); give both"
     with pytest.raises(UserError, match=message):
-        pair_regions(both, more) if lacking == "content" else pair_regions(more, both)
+        pair_regions(both, [more]) if lacking == "content" else pair_regions(more, [both])
 
 
 def test_one_style_region_is_not_given_to_two():
     content = stripes((100, 0, 0), (130, 0, 0))  # a clean picture: two colours, 30 levels apart
     with pytest.raises(UserError, match=r"has the region maroon .* only #640000 \(100 %\)"):
-        pair_regions(content, stripes((100, 0, 0), name="style"))
+        pair_regions(content, [stripes((100, 0, 0), name="style")])
 
 
 def test_colours_and_numbers_do_not_pair():
     with pytest.raises(UserError, match="give both the same regions"):
-        pair_regions(stripes(RED, BLUE), read_labels(np.array([[0, 1]]), "style"))
+        pair_regions(stripes(RED, BLUE), [read_labels(np.array([[0, 1]]), "style")])
+
+
+def test_of_several_styles_each_may_hold_some_of_the_regions():
+    content = stripes(RED, BLUE, GREEN)
+    styles = [stripes(RED, name="a"), stripes(GREEN, RED, name="b"), stripes(BLUE, name="c")]
+    pairs = pair_regions(content, styles)
+    found = [
+        [None if place is None else style.names[place] for place in places]
+        for style, places in zip(styles, pairs, strict=True)
+    ]
+    by_name = [dict(zip(content.names, names, strict=True)) for names in found]
+    assert by_name == [
+        {"red": "red", "blue": None, "green": None},
+        {"red": "red", "blue": None, "green": "green"},
+        {"red": None, "blue": "blue", "green": None},
+    ]
+    with pytest.raises(UserError, match=r"region blue .* a has only red .* b has only green"):
+        pair_regions(content, styles[:2])
 
 
 def test_masks_pair_by_their_order():
     masks = read_masks([halves(), 1 - halves()], "masks")
-    assert pair_regions(masks, masks) == [0, 1]
+    assert pair_regions(masks, [masks]) == [[0, 1]]
     with pytest.raises(
         UserError, match=r"^masks has 2 masks and one has 1; they pair by their ord"
     ):
-        pair_regions(masks, read_masks([halves()], "one"))
+        pair_regions(masks, [read_masks([halves()], "one")])
 
 
 def test_masks_do_not_pair_with_labels():
     masks = read_masks([halves(), 1 - halves()], "masks")
     with pytest.raises(UserError, match=r"^masks and labels are masks and labels; give both as"):
-        pair_regions(masks, stripes(RED, BLUE))
+        pair_regions(masks, [stripes(RED, BLUE)])
 
 
 # Styles of regions
