@@ -1,7 +1,8 @@
 """The regions of a picture: sets of its pixels, with weights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -60,6 +61,37 @@ class Regions:
         if size == self.size:
             return layer
         return interpolate(layer, size, mode="bilinear", antialias=True).clamp(0.0, 1.0)
+
+    def cut(self, box: tuple[slice, slice], size: tuple[int, int]) -> Self:
+        """Return what lies in a box (rows, columns) of a picture of this height and width.
+
+        Raises:
+            UserError: nothing is left of a region.
+        """
+        parts = [
+            slice(side.start * own // whole, -(-side.stop * own // whole))
+            for side, own, whole in zip(box, self.size, size, strict=True)
+        ]
+        layers = self.layers[..., parts[0], parts[1]]
+        return self.changed(layers, "the transparent margins are cut off")
+
+    def changed(self, layers: Tensor, how: str) -> Self:
+        """Return the regions with other layers.
+
+        Args:
+            layers: (R, 1, h, w).
+            how: what was done to them, for the message.
+
+        Raises:
+            UserError: nothing is left of a region.
+        """
+        for name, layer in zip(self.names, layers, strict=True):
+            if not layer.any():
+                raise UserError(
+                    f"{self.source}: nothing is left of the region {name} once {how}; let it reach "
+                    "further to the middle"
+                )
+        return replace(self, layers=layers)
 
     def find(self, text: str) -> int:
         """Return the number, from 0, of the region that a person means.

@@ -47,13 +47,8 @@ def rotated_regions(regions: Regions, degrees: float) -> Regions:
     if turn.exact:
         return replace(regions, layers=turn(regions.layers))
     layers = turn(regions.layers.float(), "bilinear" if regions.soft else "nearest")
-    for name, layer in zip(regions.names, layers, strict=True):
-        if not layer.any():
-            raise UserError(
-                f"{regions.source}: turned by {degrees:g} degrees, the region {name} is cut off; "
-                "choose another angle, or let the region reach further to the middle"
-            )
-    return replace(regions, layers=layers if regions.soft else layers > 0.5)
+    how = f"it is turned by {degrees:g} degrees"
+    return regions.changed(layers if regions.soft else layers > 0.5, how)
 
 
 def inner_size(size: tuple[int, int], degrees: float) -> tuple[int, int]:

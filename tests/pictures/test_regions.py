@@ -73,6 +73,23 @@ def test_where_no_region_is_no_weight_comes_up():
     assert weights.max() == 0.5
 
 
+def test_a_cut_keeps_what_lies_in_the_box():
+    """Of a label picture half as large as its picture."""
+    numbers = np.zeros((10, 20), int)
+    numbers[2:6, 5:] = 1
+    numbers[4, 7] = 2
+    cut = read_labels(numbers, "labels").cut((slice(4, 12), slice(9, 30)), (20, 40))
+    assert cut.size == (4, 11)
+    assert torch.equal(cut.layers[0, 0], torch.from_numpy(numbers[2:6, 4:15] == 0))
+    assert torch.equal(cut.layers[2, 0], torch.from_numpy(numbers[2:6, 4:15] == 2))
+
+
+def test_a_region_outside_the_box_is_named():
+    regions = stripes(RED, BLUE)
+    with pytest.raises(UserError, match="labels: nothing is left of the region red once"):
+        regions.cut((slice(0, 9), slice(8, 12)), (9, 12))
+
+
 # Names
 
 
@@ -179,7 +196,7 @@ def test_of_several_styles_each_may_hold_some_of_the_regions():
         {"red": "red", "blue": None, "green": "green"},
         {"red": None, "blue": "blue", "green": None},
     ]
-    with pytest.raises(UserError, match=r"region blue .* a has only red .* b has only green"):
+    with pytest.raises(UserError, match=r"region blue .* a has only red .* b has only .*green"):
         pair_regions(content, styles[:2])
 
 

@@ -151,5 +151,5 @@ def test_masks_turn_softly_and_still_sum_to_one():
 def test_a_region_that_is_cut_off_is_named():
     numbers = np.zeros((40, 40), int)
     numbers[0, 0] = 5
-    with pytest.raises(UserError, match="turned by 45 degrees, the region 5 is cut off"):
+    with pytest.raises(UserError, match="left of the region 5 once it is turned by 45 degrees"):
         rotated_regions(read_labels(numbers, "labels"), 45.0)
