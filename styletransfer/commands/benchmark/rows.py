@@ -13,12 +13,13 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.limits import smallest_tile
+from styletransfer.objective.pictures import pair
 from styletransfer.objective.terms import loss_layers
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.layout import USABLE
+from styletransfer.optimize.load import load
 from styletransfer.optimize.memory import estimate
-from styletransfer.optimize.prepare import load_pictures
 from styletransfer.pictures.images import resize
 from styletransfer.system.devices import PRECISIONS
 from styletransfer.system.memory import readable
@@ -133,10 +134,10 @@ def squares(config: BenchmarkConfig, size: int, device: torch.device) -> tuple[T
     """Return the middle of both pictures, (1, 3, size, size) each, float32.
 
     Raises:
-        UserError: see `load_pictures`.
+        UserError: see `load`.
     """
-    content, style = load_pictures(default_config(config, size))
-    return _square(content.rgb, size).to(device), _square(style, size).to(device)
+    content, style = load(default_config(config, size)).pictures.tensors
+    return _square(content, size).to(device), _square(style, size).to(device)
 
 
 def evaluation(
@@ -158,7 +159,7 @@ def evaluation(
     dtype = torch.float64 if network.dtype == torch.float64 else torch.float32
     content, style = content.to(dtype), style.to(dtype)
     image, mode = middle(content, style), get_loss_mode(candidate.mode)
-    settings = (network, mode, config.objective, content, style)
+    settings = (network, mode, config.objective, pair(content, style))
     if candidate.tile is None:
         return functools.partial(gradient_at, Objective(*settings), image)
     return functools.partial(gradient_at, TiledObjective(*settings, candidate.tile), image)
@@ -185,4 +186,4 @@ def _memory(
     cast = copy.deepcopy(network).to("meta").to(PRECISIONS[candidate.precision])
     mode = get_loss_mode(candidate.mode)
     square = (size, size)
-    return estimate(cast, mode, run, square, square, candidate.tile, history=0).total
+    return estimate(cast, mode, run, square, [square], candidate.tile, history=0).total

@@ -30,7 +30,7 @@ from styletransfer.config import BenchmarkConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.objective.limits import check_size
-from styletransfer.optimize.prepare import load_pictures
+from styletransfer.optimize.load import load
 from styletransfer.optimize.schedule import check_run
 from styletransfer.system.devices import (
     PRECISIONS,
@@ -71,7 +71,7 @@ def benchmark(
     """
     check(config)
     device = choose_device(config.device)
-    load_pictures(default_config(config, min(config.sizes)))
+    load(default_config(config, min(config.sizes)))
     network = build_network(config, device)
     smallest = min(config.sizes)
     check_size(network, (smallest, smallest), f"a picture of sizes={config.sizes}")
