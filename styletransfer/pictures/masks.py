@@ -10,11 +10,11 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.convert import Source, as_picture, plane_as_array
+from styletransfer.pictures.folders import in_folder
 from styletransfer.pictures.regions import Regions
 
 # The largest difference between a grey pixel's channels: more is a colour, and not JPEG's doing.
 _GREY = 32 / 255
-_EXTENSIONS = {".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif"}
 
 
 def read_mask(source: Source, name: str) -> Tensor:
@@ -74,13 +74,13 @@ def read_masks(sources: Sequence[Source], name: str) -> Regions:
     return Regions(names=tuple(names), layers=layers / layers.sum(0).clamp_min(1.0), source=name)
 
 
-def masks_in(folder: Path) -> list[Path]:
+def masks_in(folder: Path) -> list[str]:
     """Return the pictures of a folder in the order of their names.
 
     Raises:
         UserError: there is none.
     """
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() in _EXTENSIONS)
+    found = in_folder(folder)
     if not found:
         raise UserError(f"no picture in {folder}; put one grey mask per region there")
     return found

@@ -1,5 +1,7 @@
 """Grey masks: soft edges kept, overlaps shared out, bad ones refused by name."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -110,7 +112,7 @@ def test_a_folder_is_read_in_the_order_of_names_without_what_is_no_picture(tmp_p
     for name in ("b.png", "a.png"):
         saved(tmp_path / name, ramp())
     (tmp_path / "notes.txt").write_text("sky first")
-    assert [path.name for path in masks_in(tmp_path)] == ["a.png", "b.png"]
+    assert [Path(path).name for path in masks_in(tmp_path)] == ["a.png", "b.png"]
 
 
 def test_a_folder_without_pictures_is_refused(tmp_path):
