@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
 from styletransfer.settings.paths import SWEEP_FUNCTION, quote_path
-from styletransfer.settings.schemas import GROUPS, list_keys, path_keys
+from styletransfer.settings.schemas import GROUPS, list_keys, mapping_keys, path_keys
 
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -70,6 +70,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     sweep = found.multirun or "hydra.mode=MULTIRUN" in found.overrides
     names, lists = path_keys(schema), list_keys(schema)
     overrides = [quote_path(each, names, lists, sweep=sweep) for each in found.overrides]
+    overrides = [_opened(override, mapping_keys(schema)) for override in overrides]
     _check(found.overrides, sweep=sweep)
     return Arguments(
         [] if found.hydra_help else overrides,
@@ -80,6 +81,12 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
         looks=bool(found.cfg or found.info or found.hydra_help),
         multirun=sweep,
     )
+
+
+def _opened(override: str, mappings: Sequence[str]) -> str:
+    """Let a mapping take keys that no schema knows: to Hydra only ++KEY may add them."""
+    key = override.partition("=")[0].partition(".")[0]
+    return f"++{override}" if key in mappings else override
 
 
 def _hydra_flags(found: argparse.Namespace) -> list[str]:

@@ -63,10 +63,10 @@ def load(config: StyleTransferConfig, given: Given | None = None) -> Loaded:
     """
     given = given or {}
     content = read_one("content", config.content, given)
+    divided = read_content_regions(config, given)
     styles = load_styles(config, given)
     for picture in (content, *(style.picture for style in styles)):
         _check_side(picture)
-    divided = read_content_regions(config, given)
     if divided is not None:
         check_aspect(divided.size, content.size, divided.source)
         _tell(divided)

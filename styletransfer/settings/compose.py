@@ -101,7 +101,7 @@ def _added_keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
             yield prefix + key
         elif OmegaConf.is_missing(config, key) or OmegaConf.is_interpolation(config, key):
             continue  # has no value yet
-        elif isinstance(node := config[key], DictConfig):
+        elif isinstance(node := config[key], DictConfig) and OmegaConf.get_type(node) is not dict:
             yield from _added_keys(node, prefix + key + ".")
 
 
@@ -113,6 +113,8 @@ def _check(settings: Any, prefix: str = "") -> None:
             setattr(settings, field.name, _one_or_more(key, value, field.metadata))
         elif is_dataclass(value):
             _check(value, f"{key}.")
+        elif get_origin(field.type) is dict:
+            setattr(settings, field.name, _numbered(key, value))
         elif get_origin(field.type) is list:
             if not isinstance(value, list):  # ${...} may lead anywhere
                 raise UserError(f"{key}={value} must be a list")
@@ -124,6 +126,18 @@ def _check(settings: Any, prefix: str = "") -> None:
             raise UserError(f"{key}={value} is too large; it must be below 2^63")
         elif isinstance(value, str) and "path" in field.metadata:
             setattr(settings, field.name, os.path.expanduser(value))
+
+
+def _numbered(key: str, value: Mapping[Any, Any]) -> dict[str, int]:
+    """Return a mapping to whole numbers; of a key such as 1, Hydra makes a number.
+
+    Raises:
+        UserError: a value that is none.
+    """
+    for name, number in value.items():
+        if not isinstance(number, int):  # OmegaConf lets lists pass
+            raise UserError(f"{key}.{name}={number} must be a whole number")
+    return {str(name): number for name, number in value.items()}
 
 
 def _one_or_more(key: str, value: Any, metadata: Mapping[str, Any]) -> Any:
