@@ -138,7 +138,7 @@ class StyleTransferConfig:
     style_regions: Any = field(default=None, metadata=PATHS)
     """The same for the style image: regions of one colour, or masks in one order, belong together.
     With several styles, one label picture for each."""
-    region_styles: dict[str, int] = field(default_factory=dict)
+    region_styles: dict[Any, int] = field(default_factory=dict)
     """Which style paints which region: {red:1,blue:2} by the colours of the label picture, or by
     the masks' names; 1 is the first style."""
     protect: str | None = path(None)

@@ -13,6 +13,7 @@ from styletransfer.settings.schemas import (
     GROUPS,
     keys,
     list_keys,
+    mapping_keys,
     path_keys,
     positional_key,
     unknown_key,
@@ -81,6 +82,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     given = _named(found.overrides, positional_key(schema))
     paths, lists = path_keys(schema), list_keys(schema)
     overrides = [quote_path(each, paths, lists, sweep=sweep) for each in given]
+    overrides = [_opened(override, mapping_keys(schema)) for override in overrides]
     _check(given, [key for key, _ in keys(schema)], sweep=sweep)
     return Arguments(
         [] if found.hydra_help else overrides,
@@ -92,6 +94,12 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
         looks=bool(found.cfg or found.info or found.hydra_help),
         multirun=sweep,
     )
+
+
+def _opened(override: str, mappings: Sequence[str]) -> str:
+    """Let a mapping take keys that no schema knows: to Hydra only ++KEY may add them."""
+    key = override.partition("=")[0].partition(".")[0]
+    return f"++{override}" if key in mappings else override
 
 
 def _hydra_flags(found: argparse.Namespace) -> list[str]:

@@ -45,6 +45,13 @@ def as_picture(source: Source, name: str) -> Picture:
     )
 
 
+def plane_as_array(source: Source) -> Source:
+    """Return a tensor (H, W) as a NumPy array, and anything else as it is."""
+    if isinstance(source, Tensor) and source.ndim == 2:
+        return source.detach().cpu().numpy()
+    return source
+
+
 def to_array(rgb: Tensor, alpha: Tensor | None = None) -> NDArray[np.float32]:
     """Return (1, 3, H, W), and (1, 1, H, W) if there is an alpha, as (H, W, 3 or 4) in [0, 1]."""
     layers = rgb if alpha is None else torch.cat([rgb, alpha.to(rgb)], dim=1)

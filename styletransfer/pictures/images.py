@@ -154,6 +154,21 @@ def resize_picture(picture: Picture, longer_side: int) -> Picture:
     return replace(picture, rgb=(premultiplied / visible).clamp(0.0, 1.0), alpha=alpha)
 
 
+def visible_box(picture: Picture) -> tuple[slice, slice]:
+    """Return the rows and columns without the fully transparent margins.
+
+    Raises:
+        UserError: if no pixel is visible.
+    """
+    if picture.alpha is None:
+        return slice(0, picture.size[0]), slice(0, picture.size[1])
+    seen = picture.alpha[0, 0] > 0
+    if not seen.any():
+        raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
+    rows, columns = (seen.any(dim=side).nonzero().flatten().tolist() for side in (1, 0))
+    return slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+
+
 def crop_transparent(picture: Picture) -> Picture:
     """Cut off the fully transparent margins.
 
@@ -162,11 +177,7 @@ def crop_transparent(picture: Picture) -> Picture:
     """
     if picture.alpha is None:
         return picture
-    seen = picture.alpha[0, 0] > 0
-    if not seen.any():
-        raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
-    rows, columns = (seen.any(dim=side).nonzero().flatten().tolist() for side in (1, 0))
-    box = (..., slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+    box = (..., *visible_box(picture))
     return replace(picture, rgb=picture.rgb[box], alpha=picture.alpha[box])
 
 

@@ -25,6 +25,8 @@ def check(settings: Any, prefix: str = "") -> None:
             setattr(settings, field.name, _one_or_more(key, value, field.metadata))
         elif is_dataclass(value):
             check(value, f"{key}.")
+        elif get_origin(field.type) is dict:
+            setattr(settings, field.name, _numbered(key, value))
         elif get_origin(field.type) is list:
             if not _fits(value, field.type):  # OmegaConf lets lists within lists pass
                 raise UserError(f"{key}={value} must be {LISTS.get(field.type, 'a list')}")
@@ -35,6 +37,19 @@ def check(settings: Any, prefix: str = "") -> None:
             _check_integers(key, value)
         elif isinstance(value, str) and "path" in field.metadata:
             setattr(settings, field.name, expanded(value))
+
+
+def _numbered(key: str, value: Mapping[Any, Any]) -> dict[str, int]:
+    """Return a mapping to whole numbers; of a key such as 1, Hydra makes a number.
+
+    Raises:
+        UserError: a value that is none.
+    """
+    for name, number in value.items():
+        if not _fits(number, int):  # OmegaConf lets lists pass
+            raise UserError(f"{key}.{name}={number} must be a whole number")
+        _check_integers(f"{key}.{name}", number)
+    return {str(name): number for name, number in value.items()}
 
 
 def _one_or_more(key: str, value: Any, metadata: Mapping[str, Any]) -> Any:

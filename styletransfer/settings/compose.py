@@ -100,5 +100,5 @@ def _added_keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
             yield prefix + key
         elif OmegaConf.is_missing(config, key) or OmegaConf.is_interpolation(config, key):
             continue  # has no value yet
-        elif isinstance(node := config[key], DictConfig):
+        elif isinstance(node := config[key], DictConfig) and OmegaConf.get_type(node) is not dict:
             yield from _added_keys(node, prefix + key + ".")
