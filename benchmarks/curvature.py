@@ -50,9 +50,8 @@ def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
 def measure(config: TrainConfig, folder: Path) -> None:
     """Paint, measure band by band, and print a table."""
     job = prepare(config)
-    images = job.on_device(job.content), job.on_device(job.style)
     image = job.on_device(stylize(job).image)
-    objective = Objective(job.extractor, job.mode, config.objective, *images)
+    objective = Objective(job.extractor, job.mode, config.objective, job.pictures_at(config.size))
     generator = torch.Generator().manual_seed(config.seed)
     table = Table("cycles per pixel", "lightness", "colour", title="Mean curvature")
     for low, high in pairwise(EDGES):

@@ -5,7 +5,7 @@ wrong type is an error before anything runs.
 """
 
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from omegaconf import MISSING
 
@@ -24,6 +24,18 @@ def path(default: T) -> T:
     """Say that a key's value is a file name: the command line takes any, as it is typed."""
     declared: T = field(default=default, metadata={"path": True})
     return declared
+
+
+# Of keys that hold one value or a list of them; see `each`.
+NUMBERS = {"each": float}
+PATHS = {"each": str, "path": True}
+
+
+def each(value: Any) -> list[Any]:
+    """Return the values of a key that holds one or more: a list, empty for None."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 @dataclass
@@ -73,6 +85,11 @@ class ObjectiveConfig:
     """One factor per style layer; empty for 1 each."""
     normalization: str = "target"
     """target (each loss over its target's own mean square) or none (the tutorials' plain MSE)."""
+    propagation: str = "average"
+    """How a region reaches a layer's positions: average (by the share of the region in the pixels
+    they stand for) or inside (only those that see nothing outside; Gatys et al. 2017)."""
+    detail_layers: list[str] = field(default_factory=lambda: ["relu1_1", "relu2_1"])
+    """Style layers that listen to style_detail instead of style. Default: Gatys et al. 2017."""
 
 
 @dataclass
@@ -101,8 +118,28 @@ class StyleTransferConfig:
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"))
     """Path of the content image."""
-    style: str = path(str(ASSETS / "style" / "oil.jpg"))
-    """Path of the style image."""
+    style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
+    """Path of the style image; or several, [a.jpg,b.jpg]; or a folder of them."""
+    style_weights: list[float] = field(default_factory=list)
+    """How much of each style; only their ratios matter. Empty for equal parts."""
+    style_scale: Any = field(default=1.0, metadata=NUMBERS)
+    """Longer side of the style image as a factor of the pastiche's: larger for broader strokes. One
+    number, or one for each style."""
+    style_rotation: Any = field(default=0.0, metadata=NUMBERS)
+    """Degrees by which the style image is turned counterclockwise. One number, or one for each."""
+    style_detail: str | None = path(None)
+    """Path of a picture from which the fine texture comes, by objective.detail_layers."""
+    content_regions: Any = field(default=None, metadata=PATHS)
+    """Label picture in flat colours, one for each region of the content image; or a list of grey
+    masks, white inside, one for each region."""
+    style_regions: Any = field(default=None, metadata=PATHS)
+    """The same for the style image: regions of one colour, or masks in one order, belong together.
+    With several styles, one label picture for each."""
+    region_styles: dict[str, int] = field(default_factory=dict)
+    """Which style paints which region: {red:1,blue:2} by the colours of the label picture, or by
+    the masks' names; 1 is the first style."""
+    protect: str | None = path(None)
+    """Grey mask: where it is white, the pastiche is the content image."""
     output: str | None = path(None)
     """Where the pastiche goes; the extension chooses the format. Default: the run folder."""
     size: int = 512
@@ -265,6 +302,9 @@ class BenchmarkConfig:
     is only autograd_function in the precision that precision=auto means."""
     tile: int = 0
     """Side of a tile in pixels; 0 for half the picture's side, at most 1024."""
+    regions: list[int] = field(default_factory=list)
+    """Also measure autograd_function with the picture divided into so many regions, of two styles
+    in turn, such as [2,4]."""
     quality: bool = False
     """Also measure how soon the default job is as good as the plain loop."""
     quality_size: int = 512

@@ -14,6 +14,7 @@ from torch import Tensor
 from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.modes import LOSS_MODES, get_loss_mode
+from styletransfer.objective.pictures import pair
 from styletransfer.objective.resilient import ElasticObjective
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
@@ -75,7 +76,7 @@ def layers(**settings: Any) -> ObjectiveConfig:
 def make_objective(
     mode: str, network: FeatureExtractor, content: Tensor, style: Tensor, **settings: Any
 ) -> Objective:
-    return Objective(network, get_loss_mode(mode), layers(**settings), content, style)
+    return Objective(network, get_loss_mode(mode), layers(**settings), pair(content, style))
 
 
 def gradient(objective: Objective, image: Tensor) -> Tensor:

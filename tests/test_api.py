@@ -152,7 +152,7 @@ def test_keys_in_every_spelling():
 BAD_KEYS = {
     "unknown": ({"stepps": 3}, r"unknown key stepps; did you mean steps\?"),
     "nested": ({"objective": {"style_wieght": 1}}, r"did you mean objective\.style_weight\?"),
-    "strange": ({"xyzzy": 3}, "unknown key xyzzy; there are device, "),
+    "strange": ({"xyzzy": 3}, "unknown key xyzzy; there are content_regions, device, "),
     "type": ({"size": "big"}, "size: Value 'big' .* could not be converted"),
     "group": ({"optimizer": "sgd"}, "unknown optimizer 'sgd'; there are adam, lbfgs"),
     "preset": ({"experiment": "mine"}, "unknown experiment 'mine'; there are gatys_2016"),

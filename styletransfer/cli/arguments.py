@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
 from styletransfer.settings.paths import SWEEP_FUNCTION, quote_path
-from styletransfer.settings.schemas import GROUPS, path_keys
+from styletransfer.settings.schemas import GROUPS, list_keys, path_keys
 
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -68,8 +68,8 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     if unknown:
         raise UserError(f"unknown flag {unknown[0]}; see --help")
     sweep = found.multirun or "hydra.mode=MULTIRUN" in found.overrides
-    keys = path_keys(schema)
-    overrides = [quote_path(override, keys, sweep=sweep) for override in found.overrides]
+    names, lists = path_keys(schema), list_keys(schema)
+    overrides = [quote_path(each, names, lists, sweep=sweep) for each in found.overrides]
     _check(found.overrides, sweep=sweep)
     return Arguments(
         [] if found.hydra_help else overrides,

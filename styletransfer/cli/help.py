@@ -1,4 +1,4 @@
-"""`--help`: what each key means, from the docstrings of the schema, in one screen."""
+"""`--help`: what each key means, from the docstrings of the schema, on one page."""
 
 import ast
 import inspect

@@ -1,12 +1,16 @@
-"""The first two moments of one feature map over its positions, by ordinary operations."""
+"""The first two moments of one feature map over its positions, by ordinary operations.
 
+Positions may have weights, as those of a region of the picture have: zero outside of it.
+"""
+
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from styletransfer.functions.precision import LOW_PRECISION, accumulate_dtype, without_autocast
-from styletransfer.functions.validation import check_features
+from styletransfer.functions.validation import check_features, check_weights
 
 # Low-precision sums are cut into this many parts, added in float32: each part is rounded once.
 CHUNKS = 8
@@ -18,8 +22,8 @@ class Moments(NamedTuple):
     Moments of several pictures may be averaged with weights.
 
     Attributes:
-        mean: (C,), the mean of f_p.
-        second: (C, C), the mean of f_p f_p^T; symmetric.
+        mean: (C,), the mean of f_p, weighted where positions have weights m_p: by m_p / sum(m).
+        second: (C, C), the mean of f_p f_p^T likewise; symmetric.
     """
 
     mean: Tensor
@@ -39,7 +43,7 @@ def is_channels_last(features: Tensor) -> bool:
     return features.dim() == 4 and features.stride(1) == 1
 
 
-def moments(features: Tensor, with_mean: bool = True) -> Moments:
+def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = None) -> Moments:
     """Return the mean and the second moment of one feature map.
 
     Differentiable by autograd, any number of times.
@@ -49,25 +53,46 @@ def moments(features: Tensor, with_mean: bool = True) -> Moments:
         with_mean: without it the mean is empty, (0,), and low-precision features are multiplied as
             they are, which is faster: the result is some 5e-4 off. With it they are multiplied in
             float32, because a covariance is a small difference of second moments.
+        weights: m, (H, W), at least 0 and somewhere above it; None weighs all positions alike. No
+            gradient reaches them. Positions of weight 0 are left out, so that many small regions
+            cost what one large one does.
 
     Returns:
         Both in float32 for bfloat16 and float16 features, else in their dtype.
 
     Raises:
         TypeError: features are not floating point.
-        ValueError: features are not (1, C, H, W) with C, H, W at least 1.
+        ValueError: features are not (1, C, H, W) with C, H, W at least 1, or weights not (H, W).
     """
     check_features("moments", features)
-    rows = pixel_rows(features)
+    rows, factors = pixel_rows(features), None
+    total: Tensor | int = rows.shape[0]
+    if weights is not None:
+        check_weights("moments", features, weights)
+        index, factors = positive_weights(weights, accumulate_dtype(rows.dtype))
+        rows, total = rows[index], factors.sum()
     with without_autocast(rows):
-        mean = rows.mean(0, dtype=accumulate_dtype(rows.dtype)) if with_mean else rows.new_empty(0)
+        mean = rows.new_empty(0)
+        if with_mean:
+            mean = _sum(rows, factors) / total
         if rows.dtype not in LOW_PRECISION:
-            products = rows.mT @ rows
+            products = _times(rows, factors).mT @ rows
         elif with_mean:
-            products = _sum_of_wide_products(rows)
+            products = _sum_of_wide_products(rows, factors)
         else:
-            products = _sum_of_products(rows)
-    return Moments(mean, products / rows.shape[0])
+            products = _sum_of_products(rows, factors)
+    return Moments(mean, products / total)
+
+
+def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Return which rows of `pixel_rows` have weight (n,), and their weights (n, 1) in `dtype`.
+
+    Args:
+        weights: (H, W), at least 0.
+    """
+    flat = weights.detach().flatten()
+    (index,) = flat.nonzero(as_tuple=True)
+    return index, flat[index, None].to(dtype)
 
 
 def gram_matrix(features: Tensor) -> Tensor:
@@ -89,22 +114,45 @@ def gram_matrix(features: Tensor) -> Tensor:
     return moments(features, with_mean=False).second / features.shape[1]
 
 
-def _sum_of_products(rows: Tensor) -> Tensor:
+def _times(rows: Tensor, factors: Tensor | None) -> Tensor:
+    """Return each row times its factor, in the dtype of the rows."""
+    return rows if factors is None else rows * factors.to(rows.dtype)
+
+
+def _sum(rows: Tensor, factors: Tensor | None) -> Tensor:
+    """Return the weighted sum of the rows (C,), in float32 or wider."""
+    if factors is None:
+        return rows.sum(0, dtype=accumulate_dtype(rows.dtype))
+    total = rows.new_zeros(rows.shape[1], dtype=factors.dtype)  # float32 or wider
+    for chunk, factor in zip(rows.chunk(CHUNKS), factors.chunk(CHUNKS), strict=True):
+        total = total + (chunk * factor).sum(0)
+    return total
+
+
+def _chunks(rows: Tensor, factors: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
+    """Yield the rows and their factors in a few parts."""
+    if factors is None:
+        yield from ((chunk, None) for chunk in rows.chunk(CHUNKS))
+    else:
+        yield from zip(rows.chunk(CHUNKS), factors.chunk(CHUNKS), strict=True)
+
+
+def _sum_of_products(rows: Tensor, factors: Tensor | None) -> Tensor:
     """rows^T rows in float32: low-precision products of a few chunks, summed in float32."""
     total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
     unused = rows.new_zeros(1, 1)
-    for chunk in rows.chunk(CHUNKS):
+    for chunk, factor in _chunks(rows, factors):
         pixels = chunk.shape[0]
         # The mean over pixels, not the sum: float16 ends at 65504.
-        mean = torch.addmm(unused, chunk.mT, chunk, beta=0, alpha=1 / pixels)
+        mean = torch.addmm(unused, _times(chunk, factor).mT, chunk, beta=0, alpha=1 / pixels)
         total = total + mean.float() * pixels
     return total
 
 
-def _sum_of_wide_products(rows: Tensor) -> Tensor:
+def _sum_of_wide_products(rows: Tensor, factors: Tensor | None) -> Tensor:
     """rows^T rows in float32, of a few chunks at a time: all of them would be twice the rows."""
     total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
-    for chunk in rows.chunk(CHUNKS):
+    for chunk, factor in _chunks(rows, factors):
         wide = chunk.float()
-        total = total + wide.mT @ wide
+        total = total + _times(wide, factor).mT @ wide
     return total

@@ -6,7 +6,13 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.functions.moments import Moments, is_channels_last, moments, pixel_rows
+from styletransfer.functions.moments import (
+    Moments,
+    is_channels_last,
+    moments,
+    pixel_rows,
+    positive_weights,
+)
 from styletransfer.functions.precision import gradient_dtype
 from styletransfer.functions.validation import check_features
 
@@ -14,33 +20,42 @@ from styletransfer.functions.validation import check_features
 class MomentsTap(Function):
     """Whatever a loss makes of the moments, its gradient reaches the features in closed form.
 
-    With g = dL/dmean and H = dL/dsecond, at each of n positions: dL/df_p = (g + (H + H^T) f_p) / n.
-    It is joined to the features' own gradient in one fused product.
+    With g = dL/dmean and H = dL/dsecond, at each of n positions: dL/df_p = (g + (H + H^T) f_p) / n,
+    and where positions have weights m_p / sum(m) in place of 1 / n. It is joined to the features'
+    own gradient in one fused product.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(features: Tensor, with_mean: bool) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(
+        features: Tensor, with_mean: bool, weights: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the features (a view, no copy), their mean (C,) and second moment (C, C)."""
-        return features.view_as(features), *moments(features, with_mean)
+        return features.view_as(features), *moments(features, with_mean, weights)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, bool], output: tuple[Tensor, ...]) -> None:
-        """Save F, which the network holds anyway."""
-        features, ctx.with_mean = inputs
-        ctx.save_for_backward(features)
+    def setup_context(
+        ctx: Any, inputs: tuple[Tensor, bool, Tensor | None], output: tuple[Tensor, ...]
+    ) -> None:
+        """Save F, which the network holds anyway, and the weights if there are any."""
+        features, ctx.with_mean, weights = inputs
+        ctx.save_for_backward(features, *([] if weights is None else [weights]))
         # An unused output then hands us None instead of a full tensor of zeros.
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
-        """Return the gradient of the features; a flag has none."""
-        (features,) = ctx.saved_tensors
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None]:
+        """Return the gradient of the features; a flag has none, and weights are constants."""
+        features, *given = ctx.saved_tensors
         above, mean, second = grads
         mean = mean if ctx.with_mean else None
+        if given:
+            (weights,) = given
+            slopes = (mean, second, weights.sum(), weights)
+            return add_moments_gradient(above, features, *slopes), None, None
         positions = features.shape[2] * features.shape[3]
-        return add_moments_gradient(above, features, mean, second, positions), None
+        return add_moments_gradient(above, features, mean, second, positions), None, None
 
 
 def add_moments_gradient(
@@ -48,7 +63,8 @@ def add_moments_gradient(
     features: Tensor,
     grad_mean: Tensor | None,
     grad_second: Tensor | None,
-    positions: int,
+    total: Tensor | float,
+    weights: Tensor | None = None,
 ) -> Tensor | None:
     """Return addend + dL/dF, in the memory format and dtype of F.
 
@@ -57,22 +73,35 @@ def add_moments_gradient(
         features: F, (1, C, h, w): all positions over which the moments are means, or some.
         grad_mean: g, (C,), or None for zeros.
         grad_second: H, (C, C), or None for zeros.
-        positions: n, over which the moments are means.
+        total: n, the positions over which the moments are means, or the sum of their weights.
+        weights: m, (h, w), of these positions; None for 1 each.
     """
     if grad_mean is None and grad_second is None:
         return addend
     dtype = gradient_dtype(features.dtype)
-    shift = None if grad_mean is None else (grad_mean / positions).to(dtype)
-    total = None if addend is None else pixel_rows(addend).to(dtype)
+    shift = None if grad_mean is None else (grad_mean / total).to(dtype)
+    coefficients = None
     if grad_second is not None:
-        coefficients = ((grad_second + grad_second.mT) / positions).to(dtype)
-        total = _add_product(total, pixel_rows(features).to(dtype), coefficients)
+        coefficients = ((grad_second + grad_second.mT) / total).to(dtype)
+    rows = pixel_rows(features).to(dtype)
+    above = None if addend is None else pixel_rows(addend).to(dtype)
+    if weights is None:
+        return _as_features(_slope(above, rows, shift, coefficients), features)
+    index, factors = positive_weights(weights, dtype)
+    share = _slope(None, rows[index], shift, coefficients) * factors
+    above = torch.zeros_like(rows) if above is None else above
+    return _as_features(above.index_add(0, index, share), features)
+
+
+def _slope(
+    addend: Tensor | None, rows: Tensor, shift: Tensor | None, coefficients: Tensor | None
+) -> Tensor:
+    """Return addend + shift + rows coefficients, (n, C); each but the rows may be missing."""
+    total = addend if coefficients is None else _add_product(addend, rows, coefficients)
     if shift is not None:
-        if total is None:
-            total = torch.zeros_like(pixel_rows(features), dtype=dtype)
-        total = total + shift
+        total = (torch.zeros_like(rows) if total is None else total) + shift
     assert total is not None
-    return _as_features(total, features)
+    return total
 
 
 def _add_product(addend: Tensor | None, rows: Tensor, coefficients: Tensor) -> Tensor:
@@ -95,12 +124,15 @@ def _as_features(rows: Tensor, features: Tensor) -> Tensor:
     return image.to(features.dtype)
 
 
-def moments_tap(features: Tensor, with_mean: bool = True) -> tuple[Tensor, Moments]:
+def moments_tap(
+    features: Tensor, with_mean: bool = True, weights: Tensor | None = None
+) -> tuple[Tensor, Moments]:
     """Pass features on and measure their moments; all outputs are differentiable.
 
     Args:
         features: F, (1, C, H, W), floating point, any memory format.
         with_mean: see `moments`.
+        weights: see `moments`.
 
     Returns:
         The features unchanged (a view), and their moments, in float32 for bfloat16 and float16
@@ -108,10 +140,10 @@ def moments_tap(features: Tensor, with_mean: bool = True) -> tuple[Tensor, Momen
 
     Raises:
         TypeError: features are not floating point.
-        ValueError: features are not (1, C, H, W) with C, H, W at least 1.
+        ValueError: features are not (1, C, H, W) with C, H, W at least 1, or weights not (H, W).
 
     For the Gram loss the gradient is equation 6 of Gatys et al. 2016.
     """
     check_features("moments_tap", features)
-    tapped, mean, second = MomentsTap.apply(features, with_mean)
+    tapped, mean, second = MomentsTap.apply(features, with_mean, weights)
     return tapped, Moments(mean, second)

@@ -43,6 +43,22 @@ def check_alike(where: str, *, dtype: bool = True, **tensors: Tensor | None) -> 
             )
 
 
+def check_weights(where: str, features: Tensor, weights: Tensor) -> None:
+    """Accept one weight for each position of `features`, (1, C, H, W).
+
+    Raises:
+        TypeError: not a floating-point tensor.
+        ValueError: another shape than (H, W), or another device.
+    """
+    check_floating(where, weights=weights)
+    check_alike(where, dtype=False, features=features, weights=weights)
+    if weights.shape != features.shape[2:]:
+        raise ValueError(
+            f"{where}: features have {tuple(features.shape[2:])} positions but weights have "
+            f"{tuple(weights.shape)}"
+        )
+
+
 def check_features(where: str, features: Tensor) -> None:
     """Accept one feature map: floating point, shape (1, C, H, W) with C, H, W at least 1.
 

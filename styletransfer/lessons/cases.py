@@ -59,6 +59,13 @@ def moments_tap_outputs(x: Tensor) -> tuple[Tensor, ...]:
     return tapped, *found
 
 
+def weighted_moments_tap_outputs(x: Tensor) -> tuple[Tensor, ...]:
+    """Return the same where positions have weights, some of them 0."""
+    weights = torch.arange(x.shape[2] * x.shape[3], dtype=x.dtype, device=x.device)
+    tapped, found = moments_tap(x, weights=weights.view(x.shape[2:]) % 3)
+    return tapped, *found
+
+
 def cases(seed: int = 0) -> list[Case]:
     """Return every Function's cases, plus those of the moments by ordinary operations."""
     draw = Draw(seed)
@@ -122,6 +129,7 @@ def _losses(draw: Draw) -> list[Case]:
         Case(
             "moments_tap", moments_tap_outputs, (channels_last(draw(1, 3, 2, 4)),), "channels_last"
         ),
+        Case("moments_tap", weighted_moments_tap_outputs, (draw(1, 3, 2, 4),), "weights"),
         Case("content_tap", content_tap, (draw(1, 3, 2, 4), draw(1, 3, 2, 4))),
         Case(
             "content_tap",

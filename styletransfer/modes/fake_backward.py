@@ -55,12 +55,21 @@ class StyleLoss(nn.Module):
             buffer, already weighted where the weight goes inside.
         weight: w, at least 0; acts squared.
         measure: which statistic, and how far it is from the target.
+        weights: (H, W), of the positions of the region that is to have this style; None for all.
     """
 
     target: Tensor
+    weights: Tensor | None
 
-    def __init__(self, target: Tensor, weight: float, measure: StyleMeasure = GRAM) -> None:
+    def __init__(
+        self,
+        target: Tensor,
+        weight: float,
+        measure: StyleMeasure = GRAM,
+        weights: Tensor | None = None,
+    ) -> None:
         super().__init__()
+        self.register_buffer("weights", weights)
         inside = weight if measure.is_squared else 1.0
         self.register_buffer("target", target.detach() * inside)
         self.weight, self.measure = weight, measure
@@ -68,7 +77,8 @@ class StyleLoss(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) as they came."""
-        statistic = self.measure.statistic(moments(features, self.measure.with_mean))
+        found = moments(features, self.measure.with_mean, self.weights)
+        statistic = self.measure.statistic(found)
         if self.measure.is_squared:
             self.loss = self.measure.distance(statistic * self.weight, self.target)
         else:
@@ -98,6 +108,8 @@ def _drive(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:
 MODE = LossMode(
     name="fake_backward",
     content=lambda target, weight: ContentLoss(target, math.sqrt(weight)),
-    style=lambda target, weight, measure: StyleLoss(target, math.sqrt(weight), measure),
+    style=lambda target, weight, measure, weights: StyleLoss(
+        target, math.sqrt(weight), measure, weights
+    ),
     differentiate=_drive,
 )

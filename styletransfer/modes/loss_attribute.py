@@ -37,19 +37,24 @@ class StyleLoss(nn.Module):
     Args:
         target: the style's statistic, for Gram matrices A (C, C); detached and kept as a buffer.
         measure: which statistic, and how far it is from the target.
+        weights: (H, W), of the positions of the region that is to have this style; None for all.
     """
 
     target: Tensor
+    weights: Tensor | None
 
-    def __init__(self, target: Tensor, measure: StyleMeasure = GRAM) -> None:
+    def __init__(
+        self, target: Tensor, measure: StyleMeasure = GRAM, weights: Tensor | None = None
+    ) -> None:
         super().__init__()
         self.register_buffer("target", target.detach())
+        self.register_buffer("weights", weights)
         self.measure = measure
         self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) as they came."""
-        found = moments(features, self.measure.with_mean)
+        found = moments(features, self.measure.with_mean, self.weights)
         self.loss = self.measure.loss(found, self.target)
         return features
 
@@ -57,6 +62,6 @@ class StyleLoss(nn.Module):
 MODE = LossMode(
     name="loss_attribute",
     content=lambda target, weight: ContentLoss(target),
-    style=lambda target, weight, measure: StyleLoss(target, measure),
+    style=lambda target, weight, measure, weights: StyleLoss(target, measure, weights),
     differentiate=differentiate_sum,
 )

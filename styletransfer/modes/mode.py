@@ -31,7 +31,8 @@ class LossMode:
     Attributes:
         name: as in the config.
         content: (target features, linear weight) -> transparent content-loss layer.
-        style: (target statistic, linear weight, measure) -> transparent style-loss layer.
+        style: (target statistic, linear weight, measure, weights of positions or None) ->
+            transparent style-loss layer.
         differentiate: (terms, prior) -> weighted losses, one per term, after their gradient and
             that of `prior` (a loss on the image itself, or None) was accumulated in the image.
         is_closed_form: gradients at each position follow from the moments: the graph keeps nothing
@@ -40,7 +41,7 @@ class LossMode:
 
     name: str
     content: Callable[[Tensor, float], nn.Module]
-    style: Callable[[Tensor, float, StyleMeasure], nn.Module]
+    style: Callable[[Tensor, float, StyleMeasure, Tensor | None], nn.Module]
     differentiate: Callable[[Sequence[Term], Tensor | None], list[Tensor]]
     is_closed_form: bool = False
 

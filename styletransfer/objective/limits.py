@@ -1,11 +1,10 @@
 """How small pictures and tiles may be, and who can have tiles."""
 
-from torch import Tensor
-
 from styletransfer.config import ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
+from styletransfer.objective.pictures import Pictures
 from styletransfer.objective.terms import loss_layers
 
 
@@ -25,13 +24,16 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
         )
 
 
-def check_pictures(extractor: FeatureExtractor, content: Tensor, style: Tensor) -> None:
-    """Check both pictures of an objective, (1, 3, H, W) each; see `check_size`.
+def check_pictures(extractor: FeatureExtractor, pictures: Pictures) -> None:
+    """Check the content and the style images of an objective; see `check_size`.
 
     Raises:
         UserError: one is too small; the message says which.
     """
-    for image, name in ((content, "the content image"), (style, "the style image")):
+    names = ["the content image", "the style image"]
+    if len(pictures.styles) > 1:
+        names[1:] = [f"style image {number + 1}" for number in range(len(pictures.styles))]
+    for image, name in zip(pictures.tensors, names, strict=True):
         check_size(extractor, (image.shape[2], image.shape[3]), name)
 
 

@@ -10,6 +10,7 @@ from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
 from styletransfer.objective.limits import smallest_tile
+from styletransfer.objective.pictures import Pictures
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
@@ -76,8 +77,7 @@ def make_objective(
     extractor: FeatureExtractor,
     mode: LossMode,
     config: ObjectiveConfig,
-    content: Tensor,
-    style: Tensor,
+    pictures: Pictures,
     tile: int | None,
 ) -> ElasticObjective:
     """Return the objective of one scale: whole or in tiles, and in smaller ones if need be.
@@ -86,15 +86,14 @@ def make_objective(
         extractor: the frozen network, on the device and in the dtype of the computation.
         mode: how losses reach the image's gradient; only closed forms have tiles.
         config: layers and linear weights.
-        content: (1, 3, H, W), sRGB in [0, 1].
-        style: (1, 3, h, w), sRGB in [0, 1].
+        pictures: content, styles and regions, on the same device.
         tile: side in pixels, or None for the whole picture at once.
     """
 
     def build(tile: int | None) -> RigidObjective:
         if tile is None:
-            return Objective(extractor, mode, config, content, style)
-        return TiledObjective(extractor, mode, config, content, style, tile)
+            return Objective(extractor, mode, config, pictures)
+        return TiledObjective(extractor, mode, config, pictures, tile)
 
     smallest = smallest_tile(extractor, config) if mode.is_closed_form else 0
-    return ElasticObjective(build, tile, longest=max(content.shape[2:]), smallest=smallest)
+    return ElasticObjective(build, tile, longest=max(pictures.content.shape[2:]), smallest=smallest)

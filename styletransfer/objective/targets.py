@@ -1,29 +1,43 @@
 """What a picture is compared with: the only place where targets and their weights are made."""
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor
 
 from styletransfer.config import ObjectiveConfig
+from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments
 from styletransfer.losses import StyleMeasure, get_style_loss, mean_square
+from styletransfer.objective.pictures import Pictures
+from styletransfer.objective.positions import at_layers
 from styletransfer.objective.terms import layer_weights
+
+# A layer and the weights (h, w) of its positions, or None for all alike.
+Place = tuple[str, Tensor | None]
+# (image, layers) -> layer -> features (1, C, h, w).
+Features = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
+# (image, places) -> the moments of the image's features at each of them.
+Measured = Callable[[Tensor, Sequence[Place]], list[Moments]]
 
 
 @dataclass(frozen=True)
 class Target:
-    """What the picture is to have at a layer.
+    """What the picture is to have at a layer, and one of its regions.
 
     Attributes:
+        name: of the loss, such as "content/relu4_2", "style/relu1_1" or "style/sky/relu1_1".
         value: P (1, C, h, w), the content's features, or the statistic of the style's moments.
         weight: the linear weight of the loss in the objective.
+        positions: (h, w), the weights of the region's positions; None for all alike.
     """
 
+    name: str
     value: Tensor
     weight: float
+    positions: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -32,47 +46,110 @@ class Targets:
 
     Attributes:
         contents: layer -> content target.
-        styles: layer -> style target.
+        styles: layer -> style targets, one for each region.
         measure: how styles are compared.
     """
 
     contents: dict[str, Target]
-    styles: dict[str, Target]
+    styles: dict[str, list[Target]]
     measure: StyleMeasure
 
 
 def make_targets(
-    config: ObjectiveConfig, contents: Mapping[str, Tensor], styles: Mapping[str, Moments]
+    config: ObjectiveConfig,
+    extractor: FeatureExtractor,
+    pictures: Pictures,
+    features: Features,
+    measured: Measured,
 ) -> Targets:
     """Return the targets, with weights as `config.normalization` says.
 
     Relative to the target, each loss is divided by its value for features that are all zero, so
-    that one set of weights serves every network, layer and size.
+    that one set of weights serves every network, layer and size. A region's losses weigh as much
+    as its share of the picture, so that each position weighs the same as without regions.
 
     Args:
-        config: layers, weights, the style loss and the normalisation.
-        contents: layer -> the content image's features (1, C, h, w).
-        styles: layer -> the moments of the style image's features.
+        config: layers, weights, the style loss, the propagation and the normalisation.
+        extractor: the network.
+        pictures: at one scale, each large enough for all layers.
+        features: looks at the content image.
+        measured: looks at the style images.
     """
     content_weights, style_weights = layer_weights(config)
     measure = get_style_loss(config.style_loss)
-    statistics = {layer: measure.statistic(found) for layer, found in styles.items()}
     relative = config.normalization == "target"
+    contents = {}
+    for layer, value in features(pictures.content, content_weights).items():
+        blank = _mean_square(value) if relative else 1.0
+        weight = content_weights[layer] / (blank or 1.0)
+        contents[layer] = Target(f"content/{layer}", value, weight)
+    found = _style_moments(config, extractor, pictures, list(style_weights), measured)
+    styles: dict[str, list[Target]] = {layer: [] for layer in style_weights}
+    for number, region in enumerate(pictures.regions):
+        positions = _positions(config, extractor, region.weights, list(style_weights))
+        for layer, weight in style_weights.items():
+            if (number, layer) not in found or layer not in positions:
+                continue
+            value = measure.statistic(_average(found[number, layer]))
+            blank = _blank(measure, value) if relative else 1.0
+            styles[layer].append(
+                Target(
+                    name="/".join(part for part in ("style", region.name, layer) if part),
+                    value=value,
+                    weight=weight * region.share / (blank or 1.0),
+                    positions=positions[layer],
+                )
+            )
+    return Targets(contents, styles, measure)
 
-    def weighted(value: Tensor, weight: float, blank: Callable[[Tensor], float]) -> Target:
-        return Target(value, weight / (blank(value) or 1.0) if relative else weight)
 
-    return Targets(
-        {
-            layer: weighted(value, content_weights[layer], _mean_square)
-            for layer, value in contents.items()
-        },
-        {
-            layer: weighted(value, style_weights[layer], partial(_blank, measure))
-            for layer, value in statistics.items()
-        },
-        measure,
-    )
+def _positions(
+    config: ObjectiveConfig,
+    extractor: FeatureExtractor,
+    weights: Tensor | None,
+    layers: list[str],
+) -> dict[str, Tensor | None]:
+    """Return layer -> weights (h, w), None for all alike; no layer from which they vanish."""
+    if weights is None:
+        return dict.fromkeys(layers)
+    found = at_layers(extractor, weights, layers, config.propagation)
+    return {layer: seen for layer, seen in found.items() if seen is not None}
+
+
+def _style_moments(
+    config: ObjectiveConfig,
+    extractor: FeatureExtractor,
+    pictures: Pictures,
+    layers: list[str],
+    measured: Measured,
+) -> dict[tuple[int, str], list[tuple[float, Moments]]]:
+    """Return (region, layer) -> the shares and the moments of what its style is made of.
+
+    Each style image is looked at once, whatever the number of regions.
+    """
+    found: dict[tuple[int, str], list[tuple[float, Moments]]] = defaultdict(list)
+    for number, image in enumerate(pictures.styles):
+        owners: list[tuple[tuple[int, str], float]] = []
+        places: list[Place] = []
+        for index, region in enumerate(pictures.regions):
+            for source in (each for each in region.sources if each.style == number):
+                heard = [each for each in layers if source.layers is None or each in source.layers]
+                for place in _positions(config, extractor, source.weights, heard).items():
+                    owners.append(((index, place[0]), source.share))
+                    places.append(place)
+        for (key, share), moments in zip(owners, measured(image, places), strict=True):
+            found[key].append((share, moments))
+    return found
+
+
+def _average(parts: list[tuple[float, Moments]]) -> Moments:
+    """Return the weighted average of moments; that of one are the very same."""
+    if len(parts) == 1:
+        return parts[0][1]
+    total = sum(share for share, _ in parts)
+    means = [moments.mean * (share / total) for share, moments in parts]
+    seconds = [moments.second * (share / total) for share, moments in parts]
+    return Moments(torch.stack(means).sum(0), torch.stack(seconds).sum(0))
 
 
 def _blank(measure: StyleMeasure, target: Tensor) -> float:

@@ -36,13 +36,17 @@ def layer_weights(config: ObjectiveConfig) -> tuple[dict[str, float], dict[str, 
 
     Raises:
         UserError: a weight is negative or not finite, none of them acts, a layer is named twice,
-            there are not as many layer weights as layers, or the normalisation or the style loss
-            is unknown.
+            there are not as many layer weights as layers, or the normalisation, the style loss
+            or the propagation is unknown.
     """
     get_style_loss(config.style_loss)
     if config.normalization not in ("target", "none"):
         raise UserError(
             f"unknown objective.normalization {config.normalization!r}; choose target or none"
+        )
+    if config.propagation not in ("average", "inside"):
+        raise UserError(
+            f"unknown objective.propagation {config.propagation!r}; choose average or inside"
         )
     _check_weight("tv_weight", config.tv_weight)
     content = _by_layer(

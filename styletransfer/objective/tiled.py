@@ -14,8 +14,7 @@ keeps their graphs.
 """
 
 import functools
-import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -23,18 +22,20 @@ from torch import Tensor
 from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.fed_tap import fed_tap
-from styletransfer.functions.moments import Moments, moments
+from styletransfer.functions.moments import Moments
 from styletransfer.functions.moments_tap import add_moments_gradient
 from styletransfer.functions.precision import gradient_dtype
 from styletransfer.losses import get_style_loss, mean_square, total_variation
 from styletransfer.modes import LossMode
 from styletransfer.objective.limits import check_pictures, check_tile
-from styletransfer.objective.stages import Stage, Visit, stages
-from styletransfer.objective.targets import make_targets
-from styletransfer.objective.terms import Losses, layer_weights
+from styletransfer.objective.pictures import Pictures
+from styletransfer.objective.scan import Scan
+from styletransfer.objective.stages import Stage, stages
+from styletransfer.objective.targets import Target, make_targets
+from styletransfer.objective.terms import Losses, loss_layers
 from styletransfer.objective.tiles import Tile
 
-# Layer -> dL/dmean and dL/dsecond, None where the loss does not depend on one.
+# Name of a loss -> dL/dmean and dL/dsecond, None where the loss does not depend on one.
 Slopes = dict[str, tuple[Tensor | None, Tensor | None]]
 
 
@@ -48,8 +49,7 @@ class TiledObjective:
         extractor: the frozen network, on the device and in the dtype of the computation.
         mode: must be autograd_function: tiling rests on the closed form of the gradient.
         config: layers and linear weights.
-        content: (1, 3, H, W), sRGB in [0, 1].
-        style: (1, 3, h, w), sRGB in [0, 1].
+        pictures: content, styles and regions, on the same device.
         tile: side of a tile in pixels without its halo; at least the stride of the deepest layer.
             See `Stage.tiles`.
 
@@ -62,26 +62,23 @@ class TiledObjective:
         extractor: FeatureExtractor,
         mode: LossMode,
         config: ObjectiveConfig,
-        content: Tensor,
-        style: Tensor,
+        pictures: Pictures,
         tile: int,
     ) -> None:
         check_tile(extractor, mode, config, tile)
-        content_layers, style_layers = layer_weights(config)
-        self.extractor = extractor.ended_at([*content_layers, *style_layers])
-        check_pictures(self.extractor, content, style)
-        self.tile, self.tv_weight = tile, config.tv_weight
-        self.in_tiles = [
-            (stage, stage.tiles(_size(content), tile)) for stage in stages(self.extractor)
-        ]
+        self.extractor = extractor.ended_at(loss_layers(config))
+        check_pictures(self.extractor, pictures)
+        self.tv_weight, self.measure = config.tv_weight, get_style_loss(config.style_loss)
+        size = (pictures.content.shape[2], pictures.content.shape[3])
+        self.in_tiles = [(stage, stage.tiles(size, tile)) for stage in stages(self.extractor)]
         # The last stages, if they are one tile each: pass one keeps their graph.
         self.whole: list[tuple[Stage, Tile]] = []
         while self.in_tiles and len(self.in_tiles[-1][1]) == 1:
             stage, (only,) = self.in_tiles.pop()
             self.whole.insert(0, (stage, only))
-        self.measure = get_style_loss(config.style_loss)
-        contents = self._features(content, content_layers)
-        self.targets = make_targets(config, contents, self._moments(style, style_layers))
+        self.scan = Scan(self.extractor, tile, self.measure.with_mean)
+        looks = (self.scan.features, self.scan.measured)
+        self.targets = make_targets(config, self.extractor, pictures, *looks)
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
@@ -98,10 +95,14 @@ class TiledObjective:
             terms["total_variation"] = prior.detach()
         gradient = gradient.contiguous()
         image.grad = gradient if image.grad is None else image.grad + gradient
-        kinds = ("content", "style")
-        names = [f"{kind}/{layer}" for layer in self.extractor.layers for kind in kinds]
-        names = [name for name in [*names, "total_variation"] if name in terms]
+        names = [target.name for layer in self.extractor.layers for target in self._targets(layer)]
+        names += ["total_variation"] if self.tv_weight > 0 else []
         return Losses({name: terms[name] for name in names})
+
+    def _targets(self, layer: str) -> list[Target]:
+        """Return the targets at a layer, in the order of `Objective`'s losses."""
+        content = self.targets.contents.get(layer)
+        return [*([content] if content else []), *self.targets.styles.get(layer, [])]
 
     def _differentiate(self, image: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """Return the content and style losses by name, and their gradient (1, 3, H, W)."""
@@ -110,15 +111,16 @@ class TiledObjective:
         slopes: Slopes = {}
 
         def measure(layer: str, tile: Tile, features: Tensor) -> Tensor:
-            if layer in self.targets.styles:
-                self._add_moments(sums, layer, tile, features.detach(), image)
-            if layer in self.targets.contents:
+            for target in self.targets.styles.get(layer, []):
+                place = layer, target.positions
+                self.scan.add_moments(sums, target.name, place, tile, features.detach(), image)
+            if content := self.targets.contents.get(layer):
                 share = self._content_share(layer, tile, features.detach())
-                terms[f"content/{layer}"] = terms.get(f"content/{layer}", 0.0) + share
+                terms[content.name] = terms.get(content.name, 0.0) + share
             return features
 
         def feed(layer: str, tile: Tile, features: Tensor) -> Tensor:
-            if layer not in self.targets.styles and layer not in self.targets.contents:
+            if not self._targets(layer):
                 return features
             # `slopes` is filled before any backward arrives.
             return fed_tap(features, functools.partial(self._joined, tile, layer, slopes, image))
@@ -153,13 +155,12 @@ class TiledObjective:
         self, sums: Mapping[str, Moments], terms: dict[str, Tensor], slopes: Slopes
     ) -> None:
         """Fill in the style losses, and their gradients with respect to the moments."""
-        for layer, found in sums.items():
-            target = self.targets.styles[layer]
-            leaves = Moments(*(moment.requires_grad_() for moment in found))
+        for target in (each for targets in self.targets.styles.values() for each in targets):
+            leaves = Moments(*(moment.requires_grad_() for moment in sums[target.name]))
             with torch.enable_grad():
                 loss = target.weight * self.measure.loss(leaves, target.value)
             slope = torch.autograd.grad(loss, leaves, allow_unused=True)
-            terms[f"style/{layer}"], slopes[layer] = loss.detach(), (slope[0], slope[1])
+            terms[target.name], slopes[target.name] = loss.detach(), (slope[0], slope[1])
 
     def _joined(
         self,
@@ -173,9 +174,12 @@ class TiledObjective:
         """Return `gradient` plus dL/dF of the layer's own losses where the tile owns positions."""
         own, dtype = tile.own[layer], gradient_dtype(features.dtype)
         share = gradient[own]
-        if layer in slopes:
-            positions = math.prod(self._size_at(layer, image))
-            joined = add_moments_gradient(share, features[own], *slopes[layer], positions)
+        for each in self.targets.styles.get(layer, []):
+            weights, total = self.scan.weights((layer, each.positions), tile, image)
+            if weights is not None and not weights.any():
+                continue
+            slope = slopes[each.name]
+            joined = add_moments_gradient(share, features[own], *slope, total, weights)
             assert joined is not None
             share = joined
         if target := self.targets.contents.get(layer):
@@ -189,62 +193,8 @@ class TiledObjective:
         whole[own] = share
         return whole
 
-    def _add_moments(
-        self, sums: dict[str, Moments], layer: str, tile: Tile, features: Tensor, image: Tensor
-    ) -> None:
-        """Add what the positions that `tile` owns are of the moments of `image`."""
-        mine = features[tile.own[layer]]
-        part = mine[0, 0].numel() / math.prod(self._size_at(layer, image))
-        share = Moments(*(part * each for each in moments(mine, self.measure.with_mean)))
-        if layer in sums:
-            share = Moments(*(old + new for old, new in zip(sums[layer], share, strict=True)))
-        sums[layer] = share
-
     def _content_share(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Return what the positions that `tile` owns add to a content loss, weighted."""
         mine, target = features[tile.own[layer]], self.targets.contents[layer]
         loss = mean_square(mine - target.value[tile.place[layer]])
         return loss * (target.weight * mine.numel() / target.value.numel())
-
-    def _moments(self, image: Tensor, layers: Collection[str]) -> dict[str, Moments]:
-        """Return layer -> moments of the whole image's features."""
-        sums: dict[str, Moments] = {}
-
-        def add(layer: str, tile: Tile, features: Tensor) -> Tensor:
-            if layer in layers:
-                self._add_moments(sums, layer, tile, features, image)
-            return features
-
-        self._scan(image, layers, add)
-        return sums
-
-    def _features(self, image: Tensor, layers: Collection[str]) -> dict[str, Tensor]:
-        """Return layer -> features (1, C, h, w) of the whole image."""
-        wholes: dict[str, Tensor] = {}
-
-        def keep(layer: str, tile: Tile, features: Tensor) -> Tensor:
-            if layer in layers:
-                mine = features[tile.own[layer]]
-                if layer not in wholes:
-                    shape = (1, mine.shape[1], *self._size_at(layer, image))
-                    wholes[layer] = mine.new_empty(shape).to(memory_format=torch.channels_last)
-                wholes[layer][tile.place[layer]] = mine
-            return features
-
-        self._scan(image, layers, keep)
-        return wholes
-
-    def _scan(self, image: Tensor, layers: Collection[str], visit: Visit) -> None:
-        """Show `visit` all features of the image, up to the deepest of `layers`."""
-        features: Tensor | None = image
-        for stage in stages(self.extractor.ended_at(layers)) if layers else []:
-            assert features is not None
-            features = stage.forward(stage.tiles(_size(image), self.tile), features, visit)
-
-    def _size_at(self, layer: str, image: Tensor) -> tuple[int, int]:
-        stride = self.extractor.stride(layer)
-        return image.shape[2] // stride, image.shape[3] // stride
-
-
-def _size(image: Tensor) -> tuple[int, int]:
-    return image.shape[2], image.shape[3]

@@ -4,6 +4,7 @@ Loss modes and precision vary behind `Objective.evaluate`; optimisers and scales
 """
 
 from collections import OrderedDict
+from collections.abc import Collection, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -14,12 +15,13 @@ from styletransfer.functions.moments import Moments, moments
 from styletransfer.losses import get_style_loss, total_variation
 from styletransfer.modes import LossMode, Term
 from styletransfer.objective.limits import check_pictures
-from styletransfer.objective.targets import Targets, make_targets
-from styletransfer.objective.terms import Losses, layer_weights
+from styletransfer.objective.pictures import Pictures
+from styletransfer.objective.targets import Place, Targets, make_targets
+from styletransfer.objective.terms import Losses, loss_layers
 
 
 class Objective:
-    """The weighted losses of one content and one style image under one network, at one scale.
+    """The weighted losses of a content image and its styles under one network, at one scale.
 
     Loss modules are transparent layers inserted after their layer, and the network ends with the
     deepest of them, as in the tutorials.
@@ -28,8 +30,7 @@ class Objective:
         extractor: the frozen network, on the device and in the dtype of the computation.
         mode: how the losses reach the image's gradient.
         config: layers and linear weights.
-        content: (1, 3, H, W), sRGB in [0, 1].
-        style: (1, 3, h, w), sRGB in [0, 1].
+        pictures: content, styles and regions, on the same device.
 
     Raises:
         UserError: an unknown layer, a negative or NaN weight, no positive weight at all, an unknown
@@ -41,11 +42,10 @@ class Objective:
         extractor: FeatureExtractor,
         mode: LossMode,
         config: ObjectiveConfig,
-        content: Tensor,
-        style: Tensor,
+        pictures: Pictures,
     ) -> None:
         self.mode, self.tv_weight = mode, config.tv_weight
-        targets = _targets(extractor, config, content, style)
+        targets = _targets(extractor, config, pictures)
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
         # Names of layers hold no dots or slashes: "style_relu1_1" follows "relu1_1".
@@ -54,11 +54,11 @@ class Objective:
             layers[name] = layer
             if target := targets.contents.get(name):
                 layers[f"content_{name}"] = mode.content(target.value, target.weight)
-                self.terms.append(Term(f"content/{name}", layers[f"content_{name}"], target.weight))
-            if target := targets.styles.get(name):
-                module = mode.style(target.value, target.weight, targets.measure)
-                layers[f"style_{name}"] = module
-                self.terms.append(Term(f"style/{name}", module, target.weight))
+                self.terms.append(Term(target.name, layers[f"content_{name}"], target.weight))
+            for number, target in enumerate(targets.styles.get(name, [])):
+                module = mode.style(target.value, target.weight, targets.measure, target.positions)
+                layers[f"style_{name}" + (f"_{number + 1}" if number else "")] = module
+                self.terms.append(Term(target.name, module, target.weight))
         self.network = nn.Sequential(layers)
 
     def evaluate(self, image: Tensor) -> Losses:
@@ -82,17 +82,23 @@ class Objective:
 
 
 @torch.no_grad()
-def _targets(
-    extractor: FeatureExtractor, config: ObjectiveConfig, content: Tensor, style: Tensor
-) -> Targets:
-    """Look at both pictures, each as far as its losses ask."""
-    content_layers, style_layers = layer_weights(config)
-    ended = extractor.ended_at([*content_layers, *style_layers])
-    check_pictures(ended, content, style)
-    contents = extractor(content, content_layers) if content_layers else {}
-    seen = extractor(style, style_layers) if style_layers else {}
+def _targets(extractor: FeatureExtractor, config: ObjectiveConfig, pictures: Pictures) -> Targets:
+    """Look at all pictures, each as far as its losses ask."""
+    ended = extractor.ended_at(loss_layers(config))
+    check_pictures(ended, pictures)
     with_mean = get_style_loss(config.style_loss).with_mean
-    styles: dict[str, Moments] = {}
-    for name in list(seen):  # a large map is gone once it has been summed up
-        styles[name] = moments(seen.pop(name), with_mean)
-    return make_targets(config, contents, styles)
+
+    def features(image: Tensor, layers: Collection[str]) -> dict[str, Tensor]:
+        return extractor(image, layers) if layers else {}
+
+    def measured(image: Tensor, places: Sequence[Place]) -> list[Moments]:
+        seen = features(image, {layer for layer, _ in places})
+        found: dict[int, Moments] = {}
+        for name in list(seen):  # a large map is gone once it has been summed up
+            here = seen.pop(name)
+            for index, (layer, weights) in enumerate(places):
+                if layer == name:
+                    found[index] = moments(here, with_mean, weights)
+        return [found[index] for index in range(len(places))]
+
+    return make_targets(config, ended, pictures, features, measured)

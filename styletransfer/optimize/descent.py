@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
@@ -36,18 +36,37 @@ class Evaluates(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Held:
+    """Pixels that stay as they are.
+
+    Attributes:
+        content: (1, 3, H, W), what they stay.
+        protected: (1, 1, H, W) in [0, 1]; between 0 and 1 the picture is a mixture.
+    """
+
+    content: Tensor
+    protected: Tensor
+
+    def hold(self, image: Tensor) -> Tensor:
+        """Return `image` (1, 3, H, W) with the content where that is protected."""
+        return torch.lerp(image, self.content, self.protected)
+
+
 class Descent:
     """The optimisation of one picture at one scale.
 
     The optimiser moves a point without bounds; the picture is that point clamped to [0, 1]. What
     is minimised is objective(clamp(point)) plus a small pull back to the range, a plain function
-    of the point, so that nothing ever moves behind the optimiser's back. The optimiser's own leaf
+    of the point, so that nothing ever moves behind the optimiser's back. (Protected pixels are held
+    behind the clamp, as a part of that function.) The optimiser's own leaf
     is the shift from the start to the point, for L-BFGS in the coordinates of `Preconditioner`.
 
     Args:
         objective: what to minimise.
         start: (1, 3, H, W), where to begin.
         config: the optimiser and its settings.
+        held: what holds pixels that are protected; None where none are.
 
     Attributes:
         best: the best picture so far.
@@ -60,8 +79,9 @@ class Descent:
         objective: Evaluates,
         start: Tensor,
         config: OptimizerConfig,
+        held: Held | None = None,
     ) -> None:
-        self.objective, self.config = objective, config
+        self.objective, self.config, self.held = objective, config, held
         self.preconditioner: Preconditioner | None = None
         if config.name == "lbfgs" and config.preconditioner > 0:
             self.preconditioner = Preconditioner(start, config.preconditioner)
@@ -70,7 +90,7 @@ class Descent:
         self.shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
         self.shift.requires_grad_()
         self.optimizer = make_optimizer(self.shift, config)
-        self.best = BestPicture(self.start.clamp(0, 1), config.averaging)
+        self.best = BestPicture(self._hold(self.start.clamp(0, 1)), config.averaging)
         self.step = 0
         self.restarts = 0
         self.problem: str | None = None
@@ -125,14 +145,17 @@ class Descent:
     def closure(self) -> Tensor:
         """Return what the optimiser minimises, a 0-d tensor, and set its gradient at the shift."""
         point = self.point()
-        image = point.clamp(0, 1).requires_grad_()
+        clamped = point.clamp(0, 1)
+        image = self._hold(clamped).requires_grad_()
         losses = self._evaluate(image)
         assert image.grad is not None
-        excess = point - image.detach()
+        excess = point - clamped.detach()
         # Times the number of pixels: torch's L-BFGS drops curvatures below an absolute 1e-10, and
         # Adam adds an absolute 1e-8 to its denominator.
         count = image.numel()
         gradient = image.grad.mul_(count).masked_fill_(excess != 0, 0)
+        if self.held is not None:
+            gradient = gradient.mul_(1 - self.held.protected)
         gradient = gradient.add_(excess, alpha=RANGE_WEIGHT)
         self.shift.grad = self._precondition(gradient)
         self._seen = losses, image.detach()
@@ -170,6 +193,9 @@ class Descent:
         self.best.load_state_dict(state["best"])
         self.step, self.restarts, self.problem = state["step"], state["restarts"], state["problem"]
         self._has_settled, self._looked_at = state["has_settled"], state["looked_at"]
+
+    def _hold(self, image: Tensor) -> Tensor:
+        return image if self.held is None else self.held.hold(image)
 
     def _evaluate(self, image: Tensor) -> Losses:
         # It may take minutes. No optimiser of torch's has changed anything before it returns.

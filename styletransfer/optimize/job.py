@@ -8,7 +8,8 @@ from torch import Tensor
 from styletransfer.config import StyleTransferConfig
 from styletransfer.features import FeatureExtractor
 from styletransfer.modes import LossMode
-from styletransfer.optimize.schedule import Scale, make_scales
+from styletransfer.objective.pictures import Pictures
+from styletransfer.optimize.schedule import Scale, make_scale, make_scales
 
 
 @dataclass(frozen=True)
@@ -19,8 +20,8 @@ class Job:
         config: what was asked for.
         extractor: the network, on its device, in its precision.
         mode: how losses reach the image's gradient.
-        content: (1, 3, H, W), sRGB in [0, 1], of any size; the pastiche has its aspect ratio.
-        style: (1, 3, h, w), sRGB in [0, 1], of any size.
+        pictures: content, styles and regions, of any size; the pastiche has the content's aspect
+            ratio.
         start: (1, 3, h, w), the picture to begin with, or None for what `config.init` names.
         alpha: (1, 1, H, W), the content's transparency, or None.
     """
@@ -28,8 +29,7 @@ class Job:
     config: StyleTransferConfig
     extractor: FeatureExtractor
     mode: LossMode
-    content: Tensor
-    style: Tensor
+    pictures: Pictures
     start: Tensor | None = None
     alpha: Tensor | None = None
 
@@ -46,7 +46,13 @@ class Job:
     @property
     def scales(self) -> list[Scale]:
         """The levels of the pyramid, coarse to fine."""
-        return make_scales(self.config, self.content, self.style)
+        return make_scales(self.config, self.pictures)
+
+    def pictures_at(self, side: int) -> Pictures:
+        """Return the pictures as a run has them where its longer side is `side` pixels."""
+        scale = make_scale(self.config, self.pictures, side, steps=0)
+        moved = self.pictures.to(self.on_device(self.pictures.content))
+        return moved.resized(scale.size, scale.style_sizes)
 
     def on_device(self, image: Tensor) -> Tensor:
         """Return `image` as a run computes with it: on the device, at least in float32."""

@@ -1,12 +1,12 @@
 """How a run is laid out in memory: whole or in tiles, with how much L-BFGS history."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from styletransfer.objective.limits import check_tile, smallest_tile
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.memory import Memory, Size, estimate
-from styletransfer.optimize.schedule import Scale, parse_tile
+from styletransfer.optimize.schedule import Scale, make_scale, parse_tile
 from styletransfer.pictures.images import scaled_size
 from styletransfer.system.memory import readable
 
@@ -54,13 +54,13 @@ def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None)
         check_tile(job.extractor, job.mode, job.config.objective, asked)
     usable, wanted = USABLE * free, job.config.optimizer.history
     for tile in _candidates(job, scale.size, asked, limit):
-        if (needed := _estimate(job, scale.size, scale.style_size, tile, wanted)).total <= usable:
+        if (needed := _estimate(job, scale.size, scale.style_sizes, tile, wanted)).total <= usable:
             return Layout(tile, wanted, needed)
-    least = _estimate(job, scale.size, scale.style_size, tile, 1)
+    least = _estimate(job, scale.size, scale.style_sizes, tile, 1)
     spare = usable - least.total
     if spare >= 0 and least.history > 0:
         history = min(wanted, 1 + int(spare / least.history))
-        memory = _estimate(job, scale.size, scale.style_size, tile, history)
+        memory = _estimate(job, scale.size, scale.style_sizes, tile, history)
         return Layout(tile, history, memory)
     # Who named a tile may know better than an estimate.
     history = wanted if asked != 0 else 1
@@ -70,12 +70,15 @@ def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None)
         f"{readable(least.total)}, and {readable(usable)} of memory can be used; "
         + _advice(job, scale, usable)
     )
-    memory = _estimate(job, scale.size, scale.style_size, tile, history)
+    memory = _estimate(job, scale.size, scale.style_sizes, tile, history)
     return Layout(tile, history, memory, problem)
 
 
-def _estimate(job: Job, size: Size, style_size: Size, tile: int | None, history: int) -> Memory:
-    return estimate(job.extractor, job.mode, job.config, size, style_size, tile, history)
+def _estimate(
+    job: Job, size: Size, style_sizes: Sequence[Size], tile: int | None, history: int
+) -> Memory:
+    given = (job.extractor, job.mode, job.config)
+    return estimate(*given, size, style_sizes, tile, history, regions=len(job.pictures.regions))
 
 
 def _candidates(job: Job, size: Size, asked: int | None, limit: int | None) -> Iterator[int | None]:
@@ -103,9 +106,9 @@ def _advice(job: Job, scale: Scale, usable: float) -> str:
     while side > SMALL_TILE // 4:
         side = int(side * 0.95)
         size = scaled_size(scale.size, side)
-        style_size = scaled_size(scale.style_size, min(side, max(scale.style_size)))
+        style_sizes = make_scale(job.config, job.pictures, side, steps=0).style_sizes
         *_, tile = _candidates(job, size, 0, None)
-        if _estimate(job, size, style_size, tile, 1).total <= usable:
+        if _estimate(job, size, style_sizes, tile, 1).total <= usable:
             other = " or loss_mode=autograd_function, which can work in tiles"
             return f"size={side} would fit" + ("" if job.mode.is_closed_form else other)
     return "no size would fit; close other programs or raise the limit"

@@ -11,6 +11,7 @@ Above what the process holds once network and pictures are loaded, that is the s
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -88,9 +89,10 @@ def estimate(
     mode: LossMode,
     config: StyleTransferConfig,
     size: Size,
-    style_size: Size,
+    style_sizes: Sequence[Size],
     tile: int | None,
     history: int,
+    regions: int = 1,
 ) -> Memory:
     """Estimate the peak of optimising a picture of `size` (height, width).
 
@@ -99,10 +101,12 @@ def estimate(
         mode: how losses reach the image's gradient.
         config: the optimiser and the layers.
         size: of the pastiche.
-        style_size: of the style image.
+        style_sizes: of each style image.
         tile: side in pixels, or None for the whole picture at once.
         history: pairs that L-BFGS keeps.
+        regions: of the pastiche, each with its own style.
     """
+    style_size = max(style_sizes, key=math.prod)
     contents, styles = layer_weights(config.objective)
     extractor = extractor.ended_at([*contents, *styles])
     pixels = math.prod(size)
@@ -122,12 +126,18 @@ def estimate(
         evaluation = _in_tiles(extractor, size, style_size, tile)
     lbfgs = config.optimizer.name == "lbfgs"
     return Memory(
-        pictures=PICTURES * picture,
+        pictures=PICTURES * picture + _extra(size, style_sizes, regions),
         history=2 * history * picture if lbfgs else 0.0,
         targets=sum(cost.output * pixels for cost in content_costs)
-        + sum(GRAMS * 8 * cost.channels**2 for cost in style_costs),
+        + regions * sum(GRAMS * 8 * cost.channels**2 for cost in style_costs),
         evaluation=evaluation + FIXED,
     )
+
+
+def _extra(size: Size, style_sizes: Sequence[Size], regions: int) -> float:
+    """Return the bytes of styles beside the first and of what regions add, in float32."""
+    styles = 3 * 4 * sum(map(math.prod, style_sizes[1:]))
+    return styles + (regions > 1) * regions * 4 * 3 * math.prod(size)
 
 
 def relative_work(

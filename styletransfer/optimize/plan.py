@@ -1,7 +1,7 @@
 """What a run would do, how much memory and how long it would take, without doing it."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -126,9 +126,10 @@ def _seconds_per_pixel(job: Job) -> float:
     side = max(least, min(job.config.size, CALIBRATION_SIZE))
     generator = torch.Generator().manual_seed(0)
     noise = job.on_device(torch.rand(1, 3, side, side, generator=generator))
-    objective = make_objective(
-        job.extractor, job.mode, job.config.objective, noise, noise.flip(3), tile=None
-    )
+    styles, square = len(job.pictures.styles), (side, side)
+    pictures = replace(job.pictures.to(noise), content=noise, styles=(noise.flip(3),) * styles)
+    pictures = pictures.resized(square, [square] * styles)
+    objective = make_objective(job.extractor, job.mode, job.config.objective, pictures, tile=None)
     descent = Descent(objective, noise.flip(2), job.config.optimizer)
     began = 0.0
     for step, (losses, _) in enumerate(descent.run(1 + CALIBRATION_STEPS)):

@@ -2,10 +2,7 @@
 
 import logging
 import os
-from collections.abc import Mapping
 from pathlib import Path
-
-from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
@@ -15,23 +12,21 @@ from styletransfer.objective.limits import check_size
 from styletransfer.objective.terms import loss_layers
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.layout import choose_layout
-from styletransfer.optimize.schedule import STARTS, check_run, parse_tile, pyramid
+from styletransfer.optimize.load import Given, Loaded, load, picture_files
+from styletransfer.optimize.schedule import check_run, make_scales, parse_tile
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.memory import free_bytes
 
 logger = logging.getLogger(__name__)
 
-# Enlarging a picture of fewer pixels a side gives a blur: nothing to take content or style from.
-SMALLEST_SIDE = 8
 
-
-def prepare(config: StyleTransferConfig, given: Mapping[str, images.Picture] | None = None) -> Job:
+def prepare(config: StyleTransferConfig, given: Given | None = None) -> Job:
     """Load and check everything that `config` names; cheap checks come first.
 
     Args:
         config: what is asked for.
-        given: pictures in memory, by the keys whose files they stand for: content, style, init.
+        given: pictures in memory, by the keys whose files they stand for.
 
     Raises:
         UserError: anything that would make the run fail, in one line.
@@ -43,28 +38,17 @@ def prepare(config: StyleTransferConfig, given: Mapping[str, images.Picture] | N
     dtype = choose_precision(config.precision, device)
     if config.output is not None:
         check_output(config.output, config)
-    given = given or {}
-    content, style = load_pictures(config, given)
-    start = None
-    if "init" in given:
-        start = images.fill_transparent(given["init"])
-    elif config.init not in STARTS:
-        if not os.path.exists(config.init):
-            raise UserError(
-                f"unknown init {config.init!r}; choose content, style, noise or a picture file"
-            )
-        start = images.fill_transparent(images.read(config.init))
+    loaded = load(config, given)
     extractor = build_features(config.features, config.seed)
-    check_layers(extractor, config, content.rgb, style)
+    check_layers(extractor, config, loaded)
     extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
     job = Job(
         config=config,
         extractor=extractor,
         mode=mode,
-        content=images.fill_transparent(content),
-        style=style,
-        start=start,
-        alpha=content.alpha,
+        pictures=loaded.pictures,
+        start=loaded.start,
+        alpha=loaded.alpha,
     )
     layout = choose_layout(job, job.scales[-1], free_bytes(device))
     if layout.problem is not None and parse_tile(config.tile) == 0:
@@ -81,47 +65,19 @@ def check_output(output: str, config: StyleTransferConfig) -> None:
         UserError: in one line.
     """
     images.check_writable(output)
-    for key, name in (("content", config.content), ("style", config.style), ("init", config.init)):
+    for key, name in picture_files(config):
         if os.path.exists(output) and os.path.exists(name) and os.path.samefile(output, name):
             raise UserError(f"output={output} would overwrite the {key} picture; choose another")
 
 
-def load_pictures(
-    config: StyleTransferConfig, given: Mapping[str, images.Picture] | None = None
-) -> tuple[images.Picture, Tensor]:
-    """Return the content picture and the style image (1, 3, h, w), at the pastiche's scale.
-
-    The style's transparent margins are cut off, and its visible colours spread into what
-    transparency is left, so that no invisible colour enters a Gram matrix.
-
-    Raises:
-        UserError: a picture that cannot be read, is fully transparent, or is next to nothing.
-    """
-    given = given or {}
-    content = given["content"] if "content" in given else images.read(config.content)
-    style = given["style"] if "style" in given else images.read(config.style)
-    style = images.crop_transparent(style)
-    for picture in (content, style):
-        height, width = picture.size
-        if min(height, width) < SMALLEST_SIDE:
-            raise UserError(
-                f"{picture.name} shows {width} x {height} pixels; each side needs at least "
-                f"{SMALLEST_SIDE}"
-            )
-    content = images.resize_picture(content, config.size)
-    return content, images.fill_transparent(images.resize_picture(style, config.size))
-
-
-def check_layers(
-    extractor: FeatureExtractor, config: StyleTransferConfig, content: Tensor, style: Tensor
-) -> None:
-    """Check that the layers exist and that both pictures reach them at the coarsest scale.
+def check_layers(extractor: FeatureExtractor, config: StyleTransferConfig, loaded: Loaded) -> None:
+    """Check that the layers exist and that all pictures reach them at the coarsest scale.
 
     Raises:
         UserError: an unknown layer, or a picture that is too small; see `Objective`.
     """
     ended = extractor.ended_at(loss_layers(config.objective))
-    coarsest = pyramid(config.size, config.scales, config.steps)[0]
-    for image, name in ((content, config.content), (style, config.style)):
-        height, width = images.scaled_size((image.shape[2], image.shape[3]), coarsest)
-        check_size(ended, (height, width), Path(name).name)
+    coarsest = make_scales(config, loaded.pictures)[0]
+    sizes = (coarsest.size, *coarsest.style_sizes)
+    for size, name in zip(sizes, loaded.names, strict=True):
+        check_size(ended, size, Path(name).name)

@@ -9,8 +9,9 @@ from typing import Any
 from torch import Tensor
 
 from styletransfer.errors import UserError
+from styletransfer.objective.pictures import Pictures
 from styletransfer.objective.resilient import ElasticObjective, make_objective
-from styletransfer.optimize.descent import ADVICE, Descent
+from styletransfer.optimize.descent import ADVICE, Descent, Held
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.layout import choose_layout
 from styletransfer.optimize.results import Callback, Iterate, Result
@@ -50,10 +51,10 @@ class Run:
     def __init__(self, job: Job) -> None:
         check_run(job.config)
         self.job, self.scales, self.steps = job, job.scales, 0
-        self.content, self.style = job.on_device(job.content), job.on_device(job.style)
+        self.pictures = job.pictures.to(job.on_device(job.pictures.content))
         start = job.start
         if start is None:
-            start = starting_picture(job.config, self.content, self.style)
+            start = starting_picture(job.config, self.pictures)
         self.start = self.image = job.on_device(start)
         self._index = 0
         self._level: _Level | None = None
@@ -94,7 +95,10 @@ class Run:
             problem = None if finite else f"the loss is not finite; {ADVICE}"
             return Result(self.image.float().cpu(), self._losses, self.steps, problem=problem)
         picture = self.image if self._level is None else self._level.descent.best.picture()
-        picture = resize(picture, self.scales[-1].size)
+        scale = self.scales[-1]
+        picture = resize(picture, scale.size)
+        if held := held_in(self.pictures.resized(scale.size, scale.style_sizes)):
+            picture = held.hold(picture)
         return Result(picture.float().cpu(), {}, self.steps, problem=self._problem)
 
     def state_dict(self) -> dict[str, Any]:
@@ -179,16 +183,13 @@ class Run:
         return level
 
     def _level_at(self, scale: Scale, start: Tensor, tile: int | None, history: int) -> _Level:
+        pictures = self.pictures.resized(scale.size, scale.style_sizes)
+        config = self.job.config
         objective = make_objective(
-            self.job.extractor,
-            self.job.mode,
-            self.job.config.objective,
-            resize(self.content, scale.size),
-            resize(self.style, scale.style_size),
-            tile,
+            self.job.extractor, self.job.mode, config.objective, pictures, tile
         )
-        optimizer = replace(self.job.config.optimizer, history=history)
-        return _Level(objective, Descent(objective, start, optimizer))
+        optimizer = replace(config.optimizer, history=history)
+        return _Level(objective, Descent(objective, start, optimizer, held_in(pictures)))
 
     def _give_up(self, error: Exception) -> None:
         """Say that memory ran out, or raise what is no lack of memory."""
@@ -197,6 +198,13 @@ class Run:
         tiles = " or loss_mode=autograd_function, which can work in tiles"
         closed = self.job.mode.is_closed_form
         self._problem = "memory ran out; choose a smaller size" + ("" if closed else tiles)
+
+
+def held_in(pictures: Pictures) -> Held | None:
+    """Return what holds the protected pixels of pictures at their scale."""
+    if pictures.protected is None:
+        return None
+    return Held(pictures.content, pictures.protected)
 
 
 def stylize(job: Job, callbacks: Sequence[Callback] = ()) -> Result:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from styletransfer.config import StyleTransferConfig
+from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
+from styletransfer.objective.pictures import Pictures
 from styletransfer.pictures.images import resize, scaled_size
 
 # What `init` may be beside the path of a picture.
@@ -25,12 +26,12 @@ class Scale:
 
     Attributes:
         size: (height, width) of the pastiche in pixels.
-        style_size: (height, width) of the style image.
+        style_sizes: (height, width) of each style image.
         steps: to be made.
     """
 
     size: tuple[int, int]
-    style_size: tuple[int, int]
+    style_sizes: tuple[tuple[int, int], ...]
     steps: int
 
 
@@ -105,35 +106,56 @@ def steps_at_scale(steps: int, scales: int, index: int) -> int:
     return steps // scales + (1 if scales - index <= steps % scales else 0)
 
 
-def make_scales(config: StyleTransferConfig, content: Tensor, style: Tensor) -> list[Scale]:
+def make_scales(config: StyleTransferConfig, pictures: Pictures) -> list[Scale]:
     """Return the levels of a run, coarse to fine.
 
     Args:
-        config: size, scales and steps.
-        content: (1, 3, H, W), whose aspect ratio the pastiche has.
-        style: (1, 3, h, w).
+        config: size, scales, steps and the scales of the styles.
+        pictures: of any size; the pastiche has the content's aspect ratio.
     """
     sides = pyramid(config.size, config.scales, config.steps)
     return [
-        Scale(
-            size=scaled_size((content.shape[2], content.shape[3]), side),
-            style_size=scaled_size((style.shape[2], style.shape[3]), side),
-            steps=steps_at_scale(config.steps, len(sides), index),
-        )
+        make_scale(config, pictures, side, steps_at_scale(config.steps, len(sides), index))
         for index, side in enumerate(sides)
     ]
 
 
-def starting_picture(config: StyleTransferConfig, content: Tensor, style: Tensor) -> Tensor:
+def make_scale(config: StyleTransferConfig, pictures: Pictures, side: int, steps: int) -> Scale:
+    """Return the scale whose longer side is `side` pixels."""
+    factors = style_scales(config, len(pictures.styles))
+    return Scale(
+        size=scaled_size(_size(pictures.content), side),
+        style_sizes=tuple(
+            scaled_size(_size(style), max(1, round(factor * side)))
+            for style, factor in zip(pictures.styles, factors, strict=True)
+        ),
+        steps=steps,
+    )
+
+
+def style_scales(config: StyleTransferConfig, styles: int) -> list[float]:
+    """Return one factor per style image: `style_scale`, and 1 for that of `style_detail`."""
+    factors = each(config.style_scale)
+    if len(factors) == 1:
+        factors = factors * (styles - (config.style_detail is not None))
+    return [*factors, *([1.0] if config.style_detail is not None else [])]
+
+
+def _size(image: Tensor) -> tuple[int, int]:
+    return image.shape[2], image.shape[3]
+
+
+def starting_picture(config: StyleTransferConfig, pictures: Pictures) -> Tensor:
     """Return the picture (1, 3, h, w) that `init` content, style or noise names, before resizing.
 
     Raises:
         UserError: `init` is none of these three.
     """
+    content = pictures.content
     if config.init == "content":
         return content
-    if config.init == "style":
-        return style
+    if config.init == "style":  # the first that paints
+        return pictures.styles[pictures.regions[0].sources[0].style]
     if config.init == "noise":
         generator = torch.Generator().manual_seed(config.seed)
         return torch.rand(content.shape, generator=generator, dtype=content.dtype)

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any, get_origin
@@ -109,7 +109,9 @@ def _check(settings: Any, prefix: str = "") -> None:
     """Expand file names in place, and refuse numbers and lists that no code could take."""
     for field in fields(settings):
         value, key = getattr(settings, field.name), prefix + field.name
-        if is_dataclass(value):
+        if "each" in field.metadata:
+            setattr(settings, field.name, _one_or_more(key, value, field.metadata))
+        elif is_dataclass(value):
             _check(value, f"{key}.")
         elif get_origin(field.type) is list:
             if not isinstance(value, list):  # ${...} may lead anywhere
@@ -122,3 +124,20 @@ def _check(settings: Any, prefix: str = "") -> None:
             raise UserError(f"{key}={value} is too large; it must be below 2^63")
         elif isinstance(value, str) and "path" in field.metadata:
             setattr(settings, field.name, os.path.expanduser(value))
+
+
+def _one_or_more(key: str, value: Any, metadata: Mapping[str, Any]) -> Any:
+    """Return one value or a list of them, of the kind that the schema names.
+
+    Raises:
+        UserError: another kind.
+    """
+    if isinstance(value, list):
+        return [_one_or_more(key, one, metadata) for one in value]
+    kind = metadata["each"]
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if value is not None and not isinstance(value, kind):
+        known = "a number" if kind is float else "a file name"
+        raise UserError(f"{key}={value} must be {known}, or a list of them in brackets")
+    return os.path.expanduser(value) if "path" in metadata and value is not None else value

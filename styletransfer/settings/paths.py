@@ -1,7 +1,7 @@
 """File names on the command line: any that a person types, though Hydra's grammar knows few."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from hydra.core.override_parser.types import Quote, QuotedString
 
@@ -11,15 +11,19 @@ HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
 SWEEP_FUNCTION = re.compile(r"(choice|range|interval|glob|shuffle|sort|tag)\(.*\)")
 
 
-def quote_path(override: str, keys: Iterable[str], *, sweep: bool = False) -> str:
+def quote_path(
+    override: str, keys: Collection[str], lists: Collection[str] = (), *, sweep: bool = False
+) -> str:
     """Return KEY=VALUE so that Hydra takes VALUE as it is, if KEY is one of `keys`.
 
-    Left to Hydra are `null`, a value that stands in quotes, and a list in brackets for a key whose
-    schema says so. In a sweep commas separate values, and a name that holds one needs quotes.
+    Left to Hydra are `null` and a value that stands in quotes. In brackets stand several names,
+    with commas between them, where KEY is one of `lists`. In a sweep commas separate values, and a
+    name that holds one needs quotes.
 
     Args:
         override: an argument, such as content=a (1).jpg.
         keys: those whose values are file names.
+        lists: those of them that take several.
         sweep: whether the command line asks for one job per value.
     """
     key, equals, value = override.partition("=")
@@ -29,8 +33,16 @@ def quote_path(override: str, keys: Iterable[str], *, sweep: bool = False) -> st
         return override
     if sweep and (value[:1] in ("'", '"') or SWEEP_FUNCTION.fullmatch(value)):
         return override
-    values = value.split(",") if sweep and not folder else [value]
-    return f"{key}=" + ",".join(map(quoted, values))
+    values = re.split(r",(?![^\[]*\])", value) if sweep and not folder else [value]
+    return f"{key}=" + ",".join(_listed(each) if name in lists else quoted(each) for each in values)
+
+
+def _listed(value: str) -> str:
+    """Return a list in brackets with each of its names in quotes, or one name."""
+    if not (value.startswith("[") and value.endswith("]")):
+        return quoted(value)
+    names = [name.strip() for name in value[1:-1].split(",")] if value[1:-1].strip() else []
+    return "[" + ",".join(name if _in_quotes(name) else quoted(name) for name in names) + "]"
 
 
 def quoted(value: str) -> str:

@@ -63,6 +63,11 @@ def path_keys(schema: type[Any]) -> list[str]:
     return [key for key, field in keys(schema) if "path" in field.metadata]
 
 
+def list_keys(schema: type[Any]) -> list[str]:
+    """Return the keys that take one value or a list of them."""
+    return [key for key, field in keys(schema) if "each" in field.metadata]
+
+
 def choices(group: str, config_dir: str | None = None) -> list[str]:
     """Return the names that a group offers: its files under configs/, and in a person's folder."""
     folders = [CONFIGS / group, *([Path(config_dir) / group] if config_dir else [])]

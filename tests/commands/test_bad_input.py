@@ -97,7 +97,11 @@ BAD = {
     "missing": (["content=nowhere.png"], r"nowhere\.png does not exist; check the path"),
     "missing style": (["style=nowhere.png"], r"nowhere\.png does not exist; check the path"),
     "folder": (["content=folder"], r"folder is a folder; name a picture file in it"),
-    "folder named png": (["style=folder.png"], r"folder\.png is a folder"),
+    "folder named png": (["content=folder.png"], r"folder\.png is a folder"),
+    "folder without pictures": (
+        ["style=folder.png"],
+        "folder.png holds no picture; name a",
+    ),
     "empty": (["content=empty.png"], r"empty\.png is empty \(0 bytes\)"),
     "truncated": (["style=truncated.png"], r"truncated\.png is a damaged or truncated PNG file"),
     "text": (["content=text.jpg"], r"text\.jpg is no JPEG, PNG, .* picture, whatever its name"),

@@ -20,13 +20,21 @@ from styletransfer.commands.benchmark.reference import (
     torchvision_state,
 )
 from styletransfer.commands.benchmark.report import as_json, markdown, rows_table, sentences
-from styletransfer.commands.benchmark.results import Quality, Row, Spread, growth, tiles_per_pixel
-from styletransfer.commands.benchmark.rows import Candidate, candidates, tile_at
+from styletransfer.commands.benchmark.results import (
+    Quality,
+    Row,
+    Spread,
+    cost_of_regions,
+    growth,
+    tiles_per_pixel,
+)
+from styletransfer.commands.benchmark.rows import Candidate, candidates, striped, tile_at
 from styletransfer.commands.benchmark.run import benchmark
 from styletransfer.config import BenchmarkConfig, FeaturesConfig, ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, vgg
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.pictures import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures import images
 
@@ -92,7 +100,7 @@ def test_plain_and_the_objective_agree_in_float64(mode, padding, normalization):
     loop = make_reference(plain.PlainLoop, config, network, content, style, scale=1.0)
     loss, gradient = loop.evaluate(image)
     leaf = image.clone().requires_grad_()
-    losses = Objective(network, get_loss_mode(mode), settings, content, style).evaluate(leaf)
+    losses = Objective(network, get_loss_mode(mode), settings, pair(content, style)).evaluate(leaf)
     assert relative_error(losses.total, loss) <= 1e-10
     assert relative_error(leaf.grad, gradient) <= 1e-10
 
@@ -109,7 +117,7 @@ def test_plain_agrees_on_the_whole_of_gatys_network(name, monkeypatch):
     loss, gradient = loop.evaluate(image)
     leaf = image.clone().requires_grad_()
     mode = get_loss_mode("autograd_function")
-    losses = Objective(network, mode, ObjectiveConfig(), content, style).evaluate(leaf)
+    losses = Objective(network, mode, ObjectiveConfig(), pair(content, style)).evaluate(leaf)
     assert relative_error(losses.total, loss) <= 1e-10
     assert relative_error(leaf.grad, gradient) <= 1e-10
 
@@ -375,6 +383,30 @@ def test_above_plain_up_to_only_the_fastest_rows_remain():
     config.precisions = ["float32"]
     found, _ = candidates(config, network, 64, torch.bfloat16, math.inf)
     assert {each.precision for each in found} == {"float32"}
+
+
+def test_rows_of_regions_follow_the_closed_form():
+    config = BenchmarkConfig(objective=layers(), regions=[2, 4], precisions=["float32"])
+    found, _ = candidates(config, tiny_network(), 64, torch.float32, math.inf)
+    names = [each.name for each in found if each.regions > 1]
+    assert names == [
+        "autograd_function float32 2 regions",
+        "autograd_function float32 4 regions",
+        "autograd_function float32 2 regions tiled",
+        "autograd_function float32 4 regions tiled",
+    ]
+
+
+def test_regions_cover_the_picture_once():
+    pictures = striped(picture(1, 8, 11), picture(2), 3)
+    total = sum(region.weights for region in pictures.regions)
+    assert torch.equal(total, torch.ones(1, 1, 8, 11, dtype=torch.float64))
+    assert [region.sources[0].style for region in pictures.regions] == [0, 1, 0]
+
+
+def test_regions_are_compared_with_the_undivided_picture():
+    rows = [row("a", 64, 2.0), row("a 2 regions", 64, 3.0), row("a 2 regions", 128, 9.0)]
+    assert cost_of_regions(rows) == [("a 2 regions", 64, 1.5, 1.0)]
 
 
 def test_tiles_are_half_the_picture_up_to_a_bound():

@@ -28,6 +28,7 @@ from styletransfer.losses import (
     total_variation,
 )
 from styletransfer.modes import LOSS_MODES, fake_backward, get_loss_mode, loss_attribute
+from styletransfer.objective.pictures import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.run import stylize
@@ -62,7 +63,7 @@ def test_modules_compute_the_formula(mode, weight):
     inside = weight if mode == "fake_backward" else 1.0
     content, style = (
         LOSS_MODES[mode].content(p, weight),
-        LOSS_MODES[mode].style(a, weight, GRAM),
+        LOSS_MODES[mode].style(a, weight, GRAM, None),
     )
     content(f), style(f)
     assert torch.allclose(content.loss, inside * content_loss(f, p), rtol=1e-12)
@@ -75,7 +76,7 @@ def test_modules_compute_the_formula(mode, weight):
 def loss_module(mode, kind, target):
     """A content or a Gram loss of weight 2."""
     make = LOSS_MODES[mode]
-    return make.content(target, 2.0) if kind == "content" else make.style(target, 2.0, GRAM)
+    return make.content(target, 2.0) if kind == "content" else make.style(target, 2.0, GRAM, None)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -222,7 +223,7 @@ def test_weight_acts_squared_in_fake_backward(network, content, style, monkeypat
 
     # So the builder hands over square roots ...
     assert fake_backward.MODE.content(p, 9.0).weight == 3.0
-    assert fake_backward.MODE.style(a, 9.0, GRAM).weight == 3.0
+    assert fake_backward.MODE.style(a, 9.0, GRAM, None).weight == 3.0
     image = picture(seed=3)
     settings = {"style_weight": 9.0, "content_weight": 4.0}
     linear = gradient(make_objective("loss_attribute", network, content, style, **settings), image)
@@ -360,7 +361,7 @@ def test_an_unguarded_inplace_relu_would_alter_a_tap(network, content):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_parameters_keep_no_gradient(mode, network, content, style):
-    stylize(Job(run_settings(), network, get_loss_mode(mode), content, style))
+    stylize(Job(run_settings(), network, get_loss_mode(mode), pair(content, style)))
     assert len(list(network.parameters())) == 8
     for parameter in network.parameters():
         assert parameter.grad is None
@@ -378,7 +379,7 @@ def test_gradients_agree_under_vgg19(vgg19_weights):
         style_layers=["relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1"],
     )
     found = [
-        gradient(Objective(network, get_loss_mode(mode), config, content, style), image)
+        gradient(Objective(network, get_loss_mode(mode), config, pair(content, style)), image)
         for mode in MODES
     ]
     assert relative_error(found[0], found[1]) <= 1e-10

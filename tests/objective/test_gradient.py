@@ -6,6 +6,7 @@ from helpers import MODES, gradient, layers, make_objective, picture, relative_e
 
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.gradient import gradient_at
+from styletransfer.objective.pictures import pair
 from styletransfer.objective.tiled import TiledObjective
 
 
@@ -23,7 +24,7 @@ def test_it_is_the_objectives_gradient_and_leaves_the_picture_alone(mode, conten
 def test_tiles_have_the_same_gradient(content, style):
     whole = make_objective("autograd_function", tiny_network(), content, style)
     tiled = TiledObjective(
-        tiny_network(), get_loss_mode("autograd_function"), layers(), content, style, tile=8
+        tiny_network(), get_loss_mode("autograd_function"), layers(), pair(content, style), tile=8
     )
     image = picture(3)
     assert relative_error(gradient_at(tiled, image), gradient_at(whole, image)) < 1e-12

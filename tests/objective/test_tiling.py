@@ -1,5 +1,7 @@
 """Tiles against the whole picture, in float64: the same losses, the same gradient."""
 
+from itertools import chain
+
 import pytest
 import torch
 from helpers import gradient, picture, relative_error, tiny_network
@@ -9,6 +11,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.pictures import pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.tiles import grid
 from styletransfer.objective.whole import Objective
@@ -32,8 +35,8 @@ def both(
 ) -> tuple[Objective, TiledObjective]:
     content, style = picture(1, *size), picture(2, *style_size)
     return (
-        Objective(network, MODE, config, content, style),
-        TiledObjective(network, MODE, config, content, style, tile),
+        Objective(network, MODE, config, pair(content, style)),
+        TiledObjective(network, MODE, config, pair(content, style), tile),
     )
 
 
@@ -106,8 +109,8 @@ def test_odd_blocks_and_losses_on_pools(deepest):
 
 def test_targets_hold_no_graph():
     content, style = (picture(seed, 40, 40).requires_grad_() for seed in (1, 2))
-    targets = TiledObjective(tiny_network(VGG19), MODE, GATYS, content, style, 16).targets
-    for target in (*targets.contents.values(), *targets.styles.values()):
+    targets = TiledObjective(tiny_network(VGG19), MODE, GATYS, pair(content, style), 16).targets
+    for target in (*targets.contents.values(), *chain(*targets.styles.values())):
         assert not target.value.requires_grad
 
 
@@ -181,11 +184,17 @@ def test_nothing_is_read_twice_or_left_out():
 def test_bad_input():
     network, image = tiny_network(VGG19), picture(1, 40, 40)
     with pytest.raises(UserError, match="tile=15 must be at least 16"):
-        TiledObjective(network, MODE, GATYS, image, image, 15)
+        TiledObjective(network, MODE, GATYS, pair(image, image), 15)
     for mode in ("fake_backward", "loss_attribute"):
         with pytest.raises(UserError, match="loss_mode=autograd_function"):
-            TiledObjective(network, get_loss_mode(mode), GATYS, image, image, 16)
+            TiledObjective(network, get_loss_mode(mode), GATYS, pair(image, image), 16)
     with pytest.raises(UserError, match="too small for relu5_1"):
-        TiledObjective(network, MODE, GATYS, image, picture(2, 15, 40), 16)
+        TiledObjective(network, MODE, GATYS, pair(image, picture(2, 15, 40)), 16)
     with pytest.raises(UserError, match="unknown layer relu9_1"):
-        TiledObjective(network, MODE, ObjectiveConfig(content_layers=["relu9_1"]), image, image, 16)
+        TiledObjective(
+            network,
+            MODE,
+            ObjectiveConfig(content_layers=["relu9_1"]),
+            pair(image, image),
+            16,
+        )

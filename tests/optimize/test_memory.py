@@ -17,6 +17,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.objective import resilient as elastic
+from styletransfer.objective.pictures import pair
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import Descent
@@ -56,9 +57,9 @@ def test_estimate_is_near_the_measured_peak(optimizer, dtype, mode, tile):
     content, style = picture(1, side, side), picture(2, side, side)
     how = get_loss_mode(mode)
     network, content, style = (each.to(dtype) for each in (network, content, style))
-    peak = peak_memory(lambda: stylize(Job(config, network, how, content, style)), CPU)
+    peak = peak_memory(lambda: stylize(Job(config, network, how, pair(content, style))), CPU)
     size = (side, side)
-    expected = estimate(network, how, config, size, size, tile, history=4).total - FIXED
+    expected = estimate(network, how, config, size, [size], tile, history=4).total - FIXED
     assert peak <= expected <= 2 * peak
 
 
@@ -66,11 +67,11 @@ def test_vgg19_at_4096_pixels_in_tiles_of_1024():
     """The inputs and one tile of each stage, the content's features, the picture, its gradient."""
     network = vgg.build(vgg.WIDTHS["vgg19"]).bfloat16()
     config, size = StyleTransferConfig(), (4096, 4096)
-    needed = estimate(network, CLOSED, config, size, size, 1024, history=1)
+    needed = estimate(network, CLOSED, config, size, [size], 1024, history=1)
     pictures = 2 * 4096 * 4096 * 3 * 4
     # 2.7 GiB were measured, resident, above the loaded process.
     assert 2.8 * GIB < needed.evaluation + needed.targets + pictures < 3.2 * GIB
-    whole = estimate(network, CLOSED, config, size, size, None, history=1)
+    whole = estimate(network, CLOSED, config, size, [size], None, history=1)
     assert whole.evaluation > 10 * GIB
 
 
@@ -80,7 +81,7 @@ def test_vgg19_at_4096_pixels_in_tiles_of_1024():
 def chosen(free, mode="autograd_function", size=(3000, 4000), limit=None, **settings):
     network = vgg.build(vgg.WIDTHS["vgg19"])
     config = StyleTransferConfig(size=max(size), **settings)
-    job = Job(config, network, get_loss_mode(mode), blank(*size), blank(700, 900))
+    job = Job(config, network, get_loss_mode(mode), pair(blank(*size), blank(700, 900)))
     return choose_layout(job, job.scales[-1], free, limit)
 
 
@@ -154,7 +155,7 @@ def test_history_is_said_to_be_short_once(monkeypatch, caplog, content, style):
     config.optimizer.history = 1000
     free = (FIXED + 200_000) / USABLE
     monkeypatch.setattr("styletransfer.optimize.run.free_bytes", lambda device: free)
-    result = stylize(Job(config, network, CLOSED, content, style))
+    result = stylize(Job(config, network, CLOSED, pair(content, style)))
     assert result.problem is None
     assert caplog.text.count("memory allows an L-BFGS history of") == 1
 
@@ -193,7 +194,7 @@ def test_a_run_goes_on_in_tiles(monkeypatch, caplog, content, style):
 
     monkeypatch.setattr(elastic, "Objective", TooLarge)
     config = run_settings(size=40, scales=2, steps=8, init="noise")
-    result = stylize(Job(config, tiny_network(), CLOSED, content, style))
+    result = stylize(Job(config, tiny_network(), CLOSED, pair(content, style)))
     assert caplog.text.count("memory ran out; going on in tiles of 10 pixels") == 1
     assert caplog.text.count("memory ran out") == 1
     assert (result.steps, result.problem) == (8, None)
@@ -204,17 +205,17 @@ def test_a_run_goes_on_in_tiles(monkeypatch, caplog, content, style):
 def test_halving_the_tile_changes_nothing_else(monkeypatch, content, style):
     """The same picture, to rounding, as without the shortage."""
     network, config = tiny_network(), run_settings(steps=6, tile="8")
-    expected = stylize(Job(config, network, CLOSED, content, style)).image
+    expected = stylize(Job(config, network, CLOSED, pair(content, style))).image
     tiled, calls = elastic.TiledObjective.evaluate, []
 
     def once(self, image):
-        calls.append(self.tile)
+        calls.append(self.scan.tile)
         if len(calls) == 4:
             raise MemoryError
         return tiled(self, image)
 
     monkeypatch.setattr(elastic.TiledObjective, "evaluate", once)
-    actual = stylize(Job(config, network, CLOSED, content, style)).image
+    actual = stylize(Job(config, network, CLOSED, pair(content, style))).image
     assert calls == [8] * 4 + [4] * 4
     assert relative_error(actual, expected) < 1e-6
 
@@ -225,7 +226,7 @@ def test_other_modes_give_up_with_the_best_picture(monkeypatch, optimizer, mode,
     bowl = scarce(monkeypatch, 5, 10**9)
     config = run_settings(optimizer, steps=20)
     config.loss_mode = LossModeConfig(mode)
-    result = stylize(Job(config, tiny_network(), get_loss_mode(mode), content, style))
+    result = stylize(Job(config, tiny_network(), get_loss_mode(mode), pair(content, style)))
     assert result.steps == 4
     assert "memory ran out" in result.problem
     assert "or loss_mode=autograd_function" in result.problem
@@ -288,6 +289,6 @@ def test_other_errors_are_no_shortage(content, style):
 def test_objective_of_other_modes_is_never_tiled(content, style):
     for name in LOSS_MODES:
         objective = elastic.make_objective(
-            tiny_network(), get_loss_mode(name), layers(), content, style, None
+            tiny_network(), get_loss_mode(name), layers(), pair(content, style), None
         )
         assert objective.smallest == (2 if name == "autograd_function" else 0)

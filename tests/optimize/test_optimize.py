@@ -26,6 +26,7 @@ from torch.overrides import TorchFunctionMode
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.pictures import pair
 from styletransfer.objective.terms import Losses
 from styletransfer.optimize import run as run_module
 from styletransfer.optimize import schedule
@@ -44,7 +45,7 @@ def run(config, content, style, network=None, mode=MODE, **options):
     """Return the result and the iterates."""
     iterates = []
     network = network or tiny_network()
-    result = stylize(Job(config, network, mode, content, style, **options), [iterates.append])
+    result = stylize(Job(config, network, mode, pair(content, style), **options), [iterates.append])
     return result, iterates
 
 
@@ -521,7 +522,7 @@ def interrupt_at(step):
 @pytest.mark.parametrize("step", [1, 3, 5, 6])
 def test_ctrl_c_in_a_callback(optimizer, step, content, style):
     config = run_settings(optimizer, steps=6, scales=2)
-    result = stylize(Job(config, tiny_network(), MODE, content, style), [interrupt_at(step)])
+    result = stylize(Job(config, tiny_network(), MODE, pair(content, style)), [interrupt_at(step)])
     assert result.interrupted
     assert result.problem is None
     assert result.steps == step
@@ -559,7 +560,7 @@ def test_ctrl_c_between_two_scales(monkeypatch, content, style):
 
 
 def test_only_a_run_that_came_to_its_end_is_finished(content, style):
-    job = Job(run_settings(), tiny_network(), MODE, content, style)
+    job = Job(run_settings(), tiny_network(), MODE, pair(content, style))
     done = stylize(job)
     assert done.finished("a run") is done
     with pytest.raises(KeyboardInterrupt):

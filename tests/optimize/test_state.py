@@ -11,6 +11,7 @@ from helpers import Bowl, elastic, picture, run_settings, tiny_network, with_bow
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.modes import LOSS_MODES, get_loss_mode
+from styletransfer.objective.pictures import pair
 from styletransfer.optimize import run as run_module
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.run import Run, stylize
@@ -28,7 +29,7 @@ OPTIMIZERS = {
 def job_of(optimizer, mode="autograd_function", tile="auto", **settings):
     defaults = {"size": 20, "steps": 9, "scales": 3, "init": "noise", "tile": tile}
     config = run_settings(OPTIMIZERS[optimizer], **defaults | settings)
-    return Job(config, tiny_network(), get_loss_mode(mode), picture(1), picture(2, 18, 14))
+    return Job(config, tiny_network(), get_loss_mode(mode), pair(picture(1), picture(2, 18, 14)))
 
 
 def stored(state):

@@ -13,7 +13,9 @@ from styletransfer.features import build_features
 from styletransfer.functions import gram_matrix
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.pictures import pair
 from styletransfer.objective.terms import layer_weights
+from styletransfer.optimize.load import Loaded
 from styletransfer.optimize.prepare import check_layers
 from styletransfer.optimize.schedule import check_run
 from styletransfer.settings import SCHEMAS, compose
@@ -89,7 +91,8 @@ def test_presets_are_jobs_that_work(name):
     check_run(config)
     get_loss_mode(config.loss_mode.name)
     large = torch.zeros(1, 3, config.size, config.size)
-    check_layers(build_features(config.features), config, large, large)
+    loaded = Loaded(pair(large, large), ["content", "style"], None, None)
+    check_layers(build_features(config.features), config, loaded)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -151,6 +154,10 @@ def test_keys_that_name_files():
     assert path_keys(SCHEMAS["train"]) == [
         "content",
         "style",
+        "style_detail",
+        "content_regions",
+        "style_regions",
+        "protect",
         "output",
         "init",
         "features.weights",

@@ -21,7 +21,6 @@ from styletransfer.optimize.job import Job
 from styletransfer.optimize.prepare import prepare
 from styletransfer.optimize.results import Iterate, Result
 from styletransfer.optimize.run import stylize
-from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.system.measure import now
 
 logger = logging.getLogger(__name__)
@@ -127,10 +126,7 @@ def run_plain(config: BenchmarkConfig, make: MakeReference, ready: Job) -> Plain
         UserError: the plain loop's objective was never finite.
     """
     device = ready.device
-    content, style = (
-        resize(image.to(device), scaled_size((image.shape[2], image.shape[3]), config.quality_size))
-        for image in (ready.content, ready.style)
-    )
+    content, style = ready.pictures_at(config.quality_size).tensors
     logger.info("plain loop: %d evaluations", config.quality_steps)
     reference = make_reference(make, config, build_network(config, device), content, style)
     began = now(device)

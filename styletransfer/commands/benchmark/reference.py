@@ -9,6 +9,7 @@ from torch import Tensor
 from styletransfer.config import BenchmarkConfig
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.pictures import pair
 from styletransfer.objective.whole import Objective
 
 # Multiplies all weights of the plain loop. torch's L-BFGS compares with absolute tolerances and
@@ -68,9 +69,8 @@ def make_reference(
         style: (1, 3, h, w), sRGB in [0, 1].
         scale: factor of all weights.
     """
-    terms = Objective(
-        network, get_loss_mode("loss_attribute"), config.objective, content, style
-    ).terms
+    mode, pictures = get_loss_mode("loss_attribute"), pair(content, style)
+    terms = Objective(network, mode, config.objective, pictures).terms
     weights: dict[str, dict[str, float]] = {"content": {}, "style": {}}
     for term in terms:
         kind, layer = term.name.split("/")

@@ -3,7 +3,7 @@
 import copy
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -13,12 +13,13 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.limits import smallest_tile
+from styletransfer.objective.pictures import Pictures, Region, Source, pair
 from styletransfer.objective.terms import loss_layers
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.layout import USABLE
+from styletransfer.optimize.load import load
 from styletransfer.optimize.memory import estimate
-from styletransfer.optimize.prepare import load_pictures
 from styletransfer.pictures.images import resize
 from styletransfer.system.devices import PRECISIONS
 from styletransfer.system.memory import readable
@@ -37,16 +38,19 @@ class Candidate:
         mode: name of a loss mode.
         precision: of the network.
         tile: side in pixels, or None for the whole picture at once.
+        regions: into which the picture is divided.
     """
 
     mode: str
     precision: str
     tile: int | None = None
+    regions: int = 1
 
     @property
     def name(self) -> str:
-        """Such as "autograd_function bfloat16 tiled"."""
-        return f"{self.mode} {self.precision}" + ("" if self.tile is None else " tiled")
+        """Such as "autograd_function bfloat16 2 regions tiled"."""
+        divided = "" if self.regions == 1 else f" {self.regions} regions"
+        return f"{self.mode} {self.precision}{divided}" + ("" if self.tile is None else " tiled")
 
 
 def candidates(
@@ -86,7 +90,9 @@ def candidates(
             found.append(Candidate(CLOSED_FORM, precision, tile))
         else:
             skipped.append(f"{CLOSED_FORM} {precision} tiled at {size}, a single tile")
-    return found, skipped
+    closed = (each for each in found if each.mode == CLOSED_FORM)
+    divided = [replace(each, regions=count) for each in closed for count in config.regions]
+    return [*found, *divided], skipped
 
 
 def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> int:
@@ -133,10 +139,10 @@ def squares(config: BenchmarkConfig, size: int, device: torch.device) -> tuple[T
     """Return the middle of both pictures, (1, 3, size, size) each, float32.
 
     Raises:
-        UserError: see `load_pictures`.
+        UserError: see `load`.
     """
-    content, style = load_pictures(default_config(config, size))
-    return _square(content.rgb, size).to(device), _square(style, size).to(device)
+    content, style = load(default_config(config, size)).pictures.tensors
+    return _square(content, size).to(device), _square(style, size).to(device)
 
 
 def evaluation(
@@ -158,10 +164,26 @@ def evaluation(
     dtype = torch.float64 if network.dtype == torch.float64 else torch.float32
     content, style = content.to(dtype), style.to(dtype)
     image, mode = middle(content, style), get_loss_mode(candidate.mode)
-    settings = (network, mode, config.objective, content, style)
+    pictures = (
+        pair(content, style)
+        if candidate.regions == 1
+        else striped(content, style, candidate.regions)
+    )
+    settings = (network, mode, config.objective, pictures)
     if candidate.tile is None:
         return functools.partial(gradient_at, Objective(*settings), image)
     return functools.partial(gradient_at, TiledObjective(*settings, candidate.tile), image)
+
+
+def striped(content: Tensor, style: Tensor, count: int) -> Pictures:
+    """Return pictures of `count` regions side by side, to which two styles belong in turn."""
+    width = content.shape[3]
+    regions = []
+    for number in range(count):
+        weights = torch.zeros_like(content[:, :1])
+        weights[..., width * number // count : width * (number + 1) // count] = 1
+        regions.append(Region(str(number + 1), weights, (Source(number % 2),)))
+    return Pictures(content, (style, style.flip(2)), tuple(regions))
 
 
 def middle(content: Tensor, style: Tensor) -> Tensor:
@@ -185,4 +207,4 @@ def _memory(
     cast = copy.deepcopy(network).to("meta").to(PRECISIONS[candidate.precision])
     mode = get_loss_mode(candidate.mode)
     square = (size, size)
-    return estimate(cast, mode, run, square, square, candidate.tile, history=0).total
+    return estimate(cast, mode, run, square, [square], candidate.tile, history=0).total

@@ -30,7 +30,7 @@ from styletransfer.config import BenchmarkConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.objective.limits import check_size
-from styletransfer.optimize.prepare import load_pictures
+from styletransfer.optimize.load import load
 from styletransfer.optimize.schedule import check_run
 from styletransfer.system.devices import (
     PRECISIONS,
@@ -71,7 +71,7 @@ def benchmark(
     """
     check(config)
     device = choose_device(config.device)
-    load_pictures(default_config(config, min(config.sizes)))
+    load(default_config(config, min(config.sizes)))
     network = build_network(config, device)
     smallest = min(config.sizes)
     check_size(network, (smallest, smallest), f"a picture of sizes={config.sizes}")
@@ -151,6 +151,8 @@ def check(config: BenchmarkConfig) -> None:
     for key, names in named:
         if not names or len(set(names)) < len(names):
             raise UserError(f"{key}={names} must name one or more, each once")
+    if not all(2 <= count <= 64 for count in config.regions):
+        raise UserError(f"regions={config.regions} must be 2 to 64 each")
     if min(config.sizes) < 1:
         raise UserError(f"sizes={config.sizes} must be 1 pixel or more")
     for precision in config.precisions:

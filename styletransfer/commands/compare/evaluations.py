@@ -9,17 +9,12 @@ from styletransfer.modes import LOSS_MODES, LossMode
 from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.job import Job
-from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.system.measure import counted
 
 
 def objective_at(job: Job, mode: LossMode, side: int) -> Objective:
     """Return the objective that `stylize` minimises at the scale whose longer side is `side`."""
-    content, style = (
-        resize(job.on_device(image), scaled_size((image.shape[2], image.shape[3]), side))
-        for image in (job.content, job.style)
-    )
-    return Objective(job.extractor, mode, job.config.objective, content, style)
+    return Objective(job.extractor, mode, job.config.objective, job.pictures_at(side))
 
 
 def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[str, float]:

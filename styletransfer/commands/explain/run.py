@@ -54,18 +54,18 @@ def explain(config: StyleTransferConfig, folder: Path) -> Explanation:
         UserError: bad input, before anything is written.
     """
     job = prepare(config)
-    content, style = job.on_device(job.content), job.on_device(job.style)
-    start = starting_picture(config, content, style) if job.start is None else job.start
-    image = resize(job.on_device(start), (content.shape[2], content.shape[3]))
+    pictures = job.pictures_at(config.size)
+    start = starting_picture(config, pictures) if job.start is None else job.start
+    height, width = pictures.content.shape[2:]
+    image = resize(job.on_device(start), (height, width))
 
     def studied(name: str) -> Study:
         mode = LOSS_MODES[name]
-        objective = Objective(job.extractor, mode, config.objective, content, style)
+        objective = Objective(job.extractor, mode, config.objective, pictures)
         return study(name, objective, image)
 
     own = job.mode.name
     studies = tuple(studied(name) for name in [own, *(n for n in LOSS_MODES if n != own)])
-    height, width = image.shape[2:]
     where = f"{job.precision}, {job.device.type}"
     setting = f"{config.features.name}, {width} x {height} pixels, {where}"
     example = small_example()

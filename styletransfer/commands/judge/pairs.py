@@ -12,9 +12,9 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.objective.limits import check_size
 from styletransfer.objective.terms import layer_weights
-from styletransfer.optimize.prepare import check_layers, load_pictures
+from styletransfer.optimize.load import Loaded, load
+from styletransfer.optimize.prepare import check_layers
 from styletransfer.optimize.schedule import check_run
-from styletransfer.pictures import images
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,22 @@ class Pair:
     Attributes:
         name: such as "coffee x oil"; no two pairs share it, nor the file names made of it.
         config: of the style transfer that combines them.
-        content: (1, 3, H, W), sRGB in [0, 1].
-        style: (1, 3, h, w), sRGB in [0, 1].
+        loaded: the two pictures.
     """
 
     name: str
     config: StyleTransferConfig
-    content: Tensor
-    style: Tensor
+    loaded: Loaded
+
+    @property
+    def content(self) -> Tensor:
+        """(1, 3, H, W), sRGB in [0, 1]."""
+        return self.loaded.pictures.content
+
+    @property
+    def style(self) -> Tensor:
+        """(1, 3, h, w), sRGB in [0, 1]."""
+        return self.loaded.pictures.styles[0]
 
     def file(self, network: str) -> str:
         """Return the name of the picture made under a network."""
@@ -67,11 +75,11 @@ def load_pairs(config: JudgeConfig) -> list[Pair]:
             optimizer=config.optimizer,
         )
         check_run(run)
-        picture, style = load_pictures(run)
-        content = images.fill_transparent(picture)
+        loaded = load(run)
+        content, style = loaded.pictures.tensors
         if content.shape == style.shape and torch.equal(content, style):
             raise UserError(f"{name}: content and style are one picture; name two")
-        pairs.append(Pair(name, run, content, style))
+        pairs.append(Pair(name, run, loaded))
     return pairs
 
 
@@ -88,8 +96,8 @@ def check_pairs(pairs: Iterable[Pair], vgg19: FeatureExtractor, judged: Sequence
     """
     ended = vgg19.ended_at(judged)
     for pair in pairs:
-        check_layers(vgg19, pair.config, pair.content, pair.style)
-        for image, path in ((pair.content, pair.config.content), (pair.style, pair.config.style)):
+        check_layers(vgg19, pair.config, pair.loaded)
+        for image, path in zip(pair.loaded.pictures.tensors, pair.loaded.names, strict=True):
             check_size(ended, (image.shape[2], image.shape[3]), Path(path).name)
 
 

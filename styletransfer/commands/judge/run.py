@@ -104,7 +104,7 @@ def pastiche(extractor: FeatureExtractor, name: str, pair: Pair) -> Tensor:
         KeyboardInterrupt: Ctrl-C; an unfinished picture is not judged.
     """
     mode = get_loss_mode(pair.config.loss_mode.name)
-    result = stylize(Job(pair.config, extractor, mode, pair.content, pair.style))
+    result = stylize(Job(pair.config, extractor, mode, pair.loaded.pictures))
     return result.finished(f"{pair.name} under {name}").image
 
 

@@ -3,17 +3,19 @@
 import json
 import logging
 import os
-from dataclasses import asdict
+from dataclasses import is_dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from styletransfer import __version__
-from styletransfer.config import StyleTransferConfig
+from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.optimize.job import Job
-from styletransfer.settings.schemas import flat
+from styletransfer.optimize.load import PICTURE_KEYS, in_folder
+from styletransfer.settings.schemas import keys
 from styletransfer.system.files import atomic, sha256
 
 logger = logging.getLogger(__name__)
@@ -21,8 +23,8 @@ logger = logging.getLogger(__name__)
 FILE = "run.json"
 # Keys that change no pixel, and may be given anew when a run goes on.
 FREE_KEYS = ("output", "snapshot_every", "checkpoint_every", "resume", "dry_run")
-# Keys that may name a file, beside words that have a meaning of their own.
-FILE_KEYS = ("content", "style", "init", "features.weights")
+# Keys that may name files, beside words that have a meaning of their own.
+FILE_KEYS = (*PICTURE_KEYS, "features.weights")
 
 
 def describe(job: Job) -> dict[str, Any]:
@@ -32,11 +34,10 @@ def describe(job: Job) -> dict[str, Any]:
         UserError: a file cannot be read.
     """
     config = settings(job.config)
-    files = {key: config[key] for key in FILE_KEYS if os.path.isfile(config[key])}
     return {
         "version": __version__,
         "config": config,
-        "files": {key: sha256(path) for key, path in files.items()},
+        "files": {key: found for key in FILE_KEYS if (found := _hashes(config[key]))},
         "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
         "device": str(job.device),
@@ -46,13 +47,34 @@ def describe(job: Job) -> dict[str, Any]:
 
 def settings(config: StyleTransferConfig) -> dict[str, Any]:
     """Return key -> value for every key, such as "optimizer.name"; files by their full path."""
-    values = dict(flat(asdict(config)))
+    values = {
+        key: attrgetter(key)(config)
+        for key, field in keys(type(config))
+        if not is_dataclass(field.type)
+    }
     for key in FILE_KEYS:
-        if os.path.exists(values[key]):
-            values[key] = os.path.realpath(values[key])
+        if isinstance(values[key], list):
+            values[key] = list(map(_full, values[key]))
+        elif values[key] is not None:
+            values[key] = _full(values[key])
     if values["output"] is not None:
         values["output"] = os.path.abspath(values["output"])
     return values
+
+
+def _full(path: str) -> str:
+    """Return the full path of a file, and a word as it is."""
+    return os.path.realpath(path) if os.path.exists(path) else path
+
+
+def _hashes(value: str | list[str] | None) -> list[str]:
+    """Return the hash of each file that a key names, of a folder those of its pictures."""
+    return [
+        sha256(path)
+        for name in each(value)
+        for path in (in_folder(name) if os.path.isdir(name) else [name])
+        if os.path.isfile(path)
+    ]
 
 
 def check_settings(theirs: dict[str, Any], ours: dict[str, Any]) -> None:

@@ -1,0 +1,197 @@
+"""Several styles and regions: what each loss compares, in every mode, whole and in tiles."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers import MODES, gradient, layers, picture, relative_error, tiny_network
+from torch import Tensor, nn
+
+from styletransfer.features import FeatureExtractor
+from styletransfer.functions import gram_matrix
+from styletransfer.losses import STYLE_LOSSES
+from styletransfer.modes import get_loss_mode
+from styletransfer.objective.pictures import Pictures, Region, Source, pair
+from styletransfer.objective.positions import at_layers
+from styletransfer.objective.tiled import TiledObjective
+from styletransfer.objective.whole import Objective
+
+CLOSED = get_loss_mode("autograd_function")
+
+
+def left(height: int = 16, width: int = 20, columns: int = 8) -> Tensor:
+    """Return a hard mask (1, 1, height, width): 1 in the first columns."""
+    mask = torch.zeros(1, 1, height, width, dtype=torch.float64)
+    mask[..., :columns] = 1
+    return mask
+
+
+def soft(seed: int = 9, height: int = 16, width: int = 20) -> Tensor:
+    return picture(seed, height, width)[:, :1]
+
+
+def two_regions(mask: Tensor | None = None) -> Pictures:
+    """Two styles, one left and one right; the second is mostly looked at in its upper part."""
+    mask = left() if mask is None else mask
+    seen = soft(8, 18, 14)
+    return Pictures(
+        picture(1),
+        (picture(2, 18, 14), picture(3, 15, 21)),
+        (
+            Region("sky", mask, (Source(0), Source(1, share=0.5))),
+            Region("house", 1 - mask, (Source(0, weights=seen), Source(1, 3.0))),
+        ),
+    )
+
+
+def pixels(*, count: int = 6) -> FeatureExtractor:
+    """Return a network whose features at a pixel depend on that pixel alone."""
+    generator = torch.Generator().manual_seed(0)
+    conv = nn.Conv2d(3, count, 1).double()
+    for parameter in conv.parameters():
+        parameter.data = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+    network = FeatureExtractor(nn.Identity(), {"conv1_1": conv, "relu1_1": nn.ReLU()})
+    return network.requires_grad_(False)
+
+
+def objective(
+    pictures: Pictures, mode: str = "autograd_function", tile: int | None = None, **settings: object
+) -> Objective | TiledObjective:
+    given = (tiny_network(), get_loss_mode(mode), layers(**settings), pictures)
+    return Objective(*given) if tile is None else TiledObjective(*given, tile)
+
+
+def losses(made: Objective | TiledObjective, image: Tensor) -> dict[str, float]:
+    return made.evaluate(image.clone().requires_grad_()).as_floats()
+
+
+def test_the_gram_matrix_of_a_region_is_that_of_its_cropped_pixels():
+    content, style = picture(1), picture(2, 18, 14)
+    mask = left()
+    regions = (Region("a", mask, (Source(0, weights=left(18, 14, 5)),)),)
+    settings = layers(style_layers=["relu1_1"], content_weight=0.0, normalization="none")
+    network = pixels()
+    made = Objective(network, CLOSED, settings, Pictures(content, (style,), regions))
+    image = picture(4)
+
+    def gram(cropped: Tensor) -> Tensor:
+        return gram_matrix(network(cropped, ["relu1_1"])["relu1_1"])
+
+    expected = (gram(image[..., :8]) - gram(style[..., :5])).square().mean()
+    share = 8 / 20
+    found = losses(made, image)["style/a/relu1_1"]
+    assert found == pytest.approx(2.0 * share * expected.item(), rel=1e-12)
+
+
+@pytest.mark.parametrize("style_loss", STYLE_LOSSES)
+@pytest.mark.parametrize("propagation", ["average", "inside"])
+@pytest.mark.parametrize("mask", [left(), soft()], ids=["hard", "soft"])
+def test_all_modes_and_tiles_agree(style_loss: str, propagation: str, mask: Tensor):
+    pictures, image = two_regions(mask), picture(5)
+    settings = {"style_loss": style_loss, "propagation": propagation, "tv_weight": 0.1}
+    reference = objective(pictures, "loss_attribute", **settings)
+    expected, values = gradient(reference, image), losses(reference, image)
+    others = [objective(pictures, mode, **settings) for mode in MODES]
+    others += [objective(pictures, tile=tile, **settings) for tile in (2, 6, 64)]
+    for other in others:
+        assert relative_error(gradient(other, image), expected) < 1e-10
+        assert losses(other, image) == pytest.approx(values, rel=1e-10)
+
+
+def test_losses_are_named_by_their_region():
+    names = list(losses(objective(two_regions()), picture(5)))
+    assert names == [
+        "total",
+        "style/sky/relu1_1",
+        "style/house/relu1_1",
+        "content/relu2_1",
+        "style/sky/relu2_1",
+        "style/house/relu2_1",
+    ]
+
+
+def test_a_style_without_a_source_changes_nothing():
+    """Two styles of weights 1 and 0 equal the first alone, bit for bit."""
+    content, style, other = picture(1), picture(2, 18, 14), picture(3, 15, 21)
+    alone = objective(pair(content, style))
+    both = objective(Pictures(content, (style, other)))
+    assert torch.equal(gradient(both, picture(5)), gradient(alone, picture(5)))
+
+
+def test_styles_are_averaged_in_their_moments():
+    """Two halves of one picture, pixel by pixel, make the style of the whole."""
+    content, style = picture(1), picture(2, 18, 14)
+    halves = (style[..., :4], style[..., 4:])
+    sources = (Source(0, share=4.0), Source(1, share=10.0))
+    settings = layers(style_layers=["relu1_1"], content_weight=0.0)
+    for name in STYLE_LOSSES:
+        chosen = replace(settings, style_loss=name)
+        whole = Objective(pixels(), CLOSED, chosen, pair(content, style))
+        parts = Pictures(content, halves, (Region(sources=sources),))
+        both = Objective(pixels(), CLOSED, chosen, parts)
+        assert relative_error(gradient(both, picture(5)), gradient(whole, picture(5))) < 1e-10
+
+
+def test_regions_of_one_style_weigh_as_much_as_the_whole():
+    """Where both halves look alike, the objective is that of the undivided picture."""
+    half, style = picture(1, 16, 10), picture(2, 18, 14)
+    content = torch.cat([half, half], dim=3)
+    mask = left(16, 20, 10)
+    divided = Pictures(content, (style,), (Region("a", mask), Region("b", 1 - mask)))
+    settings = layers(style_layers=["relu1_1"], content_weight=0.0)
+    found = losses(Objective(pixels(), CLOSED, settings, divided), content)["total"]
+    whole = losses(Objective(pixels(), CLOSED, settings, pair(content, style)), content)["total"]
+    assert found == pytest.approx(whole, rel=1e-12)
+
+
+def test_detail_speaks_at_its_own_layers_only():
+    content, style, fine = picture(1), picture(2, 18, 14), picture(3, 15, 21)
+    sources = (Source(0, layers=["relu2_1"]), Source(1, layers=["relu1_1"]))
+    found = losses(objective(Pictures(content, (style, fine), (Region(sources=sources),))), content)
+    coarse = losses(objective(pair(content, style)), content)
+    detail = losses(objective(pair(content, fine)), content)
+    assert found["style/relu2_1"] == coarse["style/relu2_1"] != detail["style/relu2_1"]
+    assert found["style/relu1_1"] == detail["style/relu1_1"] != coarse["style/relu1_1"]
+
+
+def test_positions_weigh_by_the_share_of_the_region_in_their_pixels():
+    found = at_layers(tiny_network(), left(8, 9, 3), ["relu1_1", "relu2_1"], "average")
+    assert torch.equal(found["relu1_1"], left(8, 9, 3)[0, 0])
+    row = torch.tensor([1.0, 0.5, 0.0, 0.0], dtype=torch.float64)  # the ninth column is left out
+    assert torch.equal(found["relu2_1"], row.expand(4, 4))
+
+
+def test_inside_takes_only_positions_that_see_nothing_else():
+    """A feature counts as inside if no pixel outside has a slope in it, and only then."""
+    network, mask, image = tiny_network(), left(16, 20, 13), picture(1).requires_grad_()
+    for name in ("conv1_1", "conv1_2", "pool1", "conv2_1"):
+        seen = at_layers(network, mask, [name], "inside")[name]
+        features = network(image, [name])[name]
+        for column in range(features.shape[3]):
+            summed = features[..., column].abs().sum()
+            (slope,) = torch.autograd.grad(summed, image, retain_graph=True)
+            sees_outside = bool((slope * (1 - mask)).any())
+            assert torch.all(seen[:, column] == (0.0 if sees_outside else 1.0))
+
+
+def test_a_region_that_vanishes_inside_is_averaged_and_one_that_is_gone_is_left_out():
+    thin, dot = left(16, 20, 4), torch.zeros(1, 1, 16, 20, dtype=torch.float64)
+    dot[..., 3, 3] = 1
+    found = at_layers(tiny_network(), thin, ["relu1_1", "relu2_1"], "inside")
+    averaged = at_layers(tiny_network(), thin, ["relu2_1"], "average")
+    assert found["relu1_1"].sum() < thin.sum()
+    assert torch.equal(found["relu2_1"], averaged["relu2_1"])
+    assert at_layers(tiny_network(), dot, ["relu2_1"], "average") == {"relu2_1": None}
+    regions = (Region("dot", dot), Region("rest", 1 - dot))
+    names = losses(objective(Pictures(picture(1), (picture(2),), regions)), picture(3))
+    assert "style/dot/relu1_1" in names
+    assert "style/dot/relu2_1" not in names
+
+
+def test_resized_regions_still_add_up_to_one():
+    mask = soft(9, 64, 80)
+    regions = (Region("a", mask), Region("b", 1 - mask))
+    pictures = Pictures(picture(1, 64, 80), (picture(2),), regions)
+    small = pictures.resized((16, 20), [(9, 10)])
+    total = sum(region.weights for region in small.regions)
+    torch.testing.assert_close(total, torch.ones(1, 1, 16, 20, dtype=torch.float64))
