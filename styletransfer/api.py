@@ -31,7 +31,7 @@ from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.settings import compose, settings_of
 from styletransfer.settings.messages import explain
-from styletransfer.settings.paths import literal
+from styletransfer.settings.paths import expanded, literal
 from styletransfer.settings.schemas import GROUPS, choices, flat, keys, path_keys, unknown_key
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
@@ -63,7 +63,7 @@ class Result:
         Raises:
             UserError: another extension, or the file cannot be written.
         """
-        images.write(os.path.expanduser(path), self.image, self.alpha)
+        images.write(expanded(path), self.image, self.alpha)
 
     def to_pil(self) -> Image.Image:
         """Return a Pillow image, RGB, or RGBA where the content had transparency."""

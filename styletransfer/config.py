@@ -19,6 +19,10 @@ ASSETS = resource("assets")
 STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
 CONTENT_LAYER = "relu4_2"
 
+# One position of relu5_1 sees 156 pixels across: there whole objects of the style are compared, and
+# at full weight they take the place of small faces (docs/looks.md). Every other layer counts 1.
+STYLE_LAYER_FACTORS = {"relu5_1": 0.1}
+
 
 def path(default: T, *, positional: bool = False) -> T:
     """Say that a key's value is a file name: the command line takes any, as it is typed.
@@ -85,7 +89,8 @@ class ObjectiveConfig:
     content_layer_weights: list[float] = field(default_factory=list)
     """One factor per content layer; empty for 1 each."""
     style_layer_weights: list[float] = field(default_factory=list)
-    """One factor per style layer; empty for 1 each."""
+    """One factor per style layer; empty for 1 each, but 0.1 at relu5_1, which would lay whole
+    objects of the style over faces."""
     normalization: str = "target"
     """target (each loss over its target's own mean square) or none (the tutorials' plain MSE)."""
     propagation: str = "average"
@@ -138,7 +143,7 @@ class StyleTransferConfig:
     style_regions: Any = field(default=None, metadata=PATHS)
     """The same for the style image: regions of one colour, or masks in one order, belong together.
     With several styles, one label picture for each."""
-    region_styles: dict[str, int] = field(default_factory=dict)
+    region_styles: dict[Any, int] = field(default_factory=dict)
     """Which style paints which region: {red:1,blue:2} by the colours of the label picture, or by
     the masks' names; 1 is the first style."""
     protect: str | None = path(None)

@@ -19,6 +19,7 @@ from styletransfer.optimize.schedule import Scale, check_run, enlarge, starting_
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.pictures.images import resize
 from styletransfer.system.memory import free_bytes, is_out_of_memory
+from styletransfer.system.signals import held
 
 logger = logging.getLogger(__name__)
 
@@ -80,9 +81,12 @@ class Run:
         Ctrl-C, another signal (see `system/signals.py`) or a lack of memory end it early.
         """
         try:
-            for iterate in self:
-                for callback in callbacks:
-                    callback(iterate)
+            # Held: the first optimiser makes torch import libraries that abort the process if a
+            # signal's exception crosses them.
+            with held():
+                for iterate in self:
+                    for callback in callbacks:
+                        callback(iterate)
         except KeyboardInterrupt:
             return replace(self.result(), interrupted=True)
         except (MemoryError, RuntimeError) as error:

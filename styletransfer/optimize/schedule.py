@@ -9,6 +9,7 @@ from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.objective.pictures import Pictures
 from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.pictures.limits import LONGEST_SIDE
 
 # Whose colours a pastiche may have.
 COLORS = ("style", "content_palette", "content_luminance")
@@ -60,6 +61,8 @@ def check_run(config: StyleTransferConfig) -> None:
     ):
         if value < low:
             raise UserError(f"{key}={value} must be {low} or more")
+    if config.size > LONGEST_SIDE:
+        raise UserError(f"size={config.size} must be at most {LONGEST_SIDE} pixels")
     if config.seed >= 2**63:
         raise UserError(f"seed={config.seed} must be below 2^63")
     if not 0 <= optimizer.plateau < 1:

@@ -12,7 +12,8 @@ from styletransfer import __version__
 from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.optimize.job import Job
-from styletransfer.optimize.load import PICTURE_KEYS, in_folder
+from styletransfer.optimize.sources import PICTURE_KEYS
+from styletransfer.pictures.folders import in_folder
 from styletransfer.settings.schemas import keys
 from styletransfer.system.files import sha256
 

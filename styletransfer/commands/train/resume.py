@@ -38,9 +38,15 @@ def own_settings(config: TrainConfig, folder: Path, typed: Iterable[str]) -> Tra
         raise UserError(
             f"{folder / RECORD} was written by another version; start afresh"
         ) from error
-    names = list(typed)
-    meant = {key: value for key, value in settings(config).items() if _is_typed(key, names)}
+    names, ours = list(typed), settings(config)
+    meant = {key: value for key, value in ours.items() if _is_typed(key, names)}
     check_settings(recorded, recorded | meant)
+    for preset in _presets(names):
+        if any(recorded[key] != ours[key] for key in ours if key not in FREE_KEYS):
+            raise UserError(
+                f"{preset}= would change the settings that the run in {folder} was begun with; "
+                f"leave it out, or start afresh without resume="
+            )
     free = {key: getattr(config, key) for key in FREE_KEYS if key in meant}
     return replace(own, **free | {"resume": "auto"})
 
@@ -62,7 +68,11 @@ def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
 
 
 def _is_typed(key: str, typed: list[str]) -> bool:
-    """Tell whether `key` was on the command line, itself or by its group, or by a preset."""
+    """Tell whether `key` was on the command line, itself or by its group."""
+    return any(key == name or key.startswith(f"{name}.") for name in typed)
+
+
+def _presets(typed: list[str]) -> list[str]:
+    """Return the groups on the command line whose files set keys outside of them."""
     top = {name.partition(".")[0] for name in typed}
-    presets = top - set(TrainConfig.__dataclass_fields__) - {"hydra"}
-    return bool(presets) or any(key == name or key.startswith(f"{name}.") for name in typed)
+    return sorted(top - set(TrainConfig.__dataclass_fields__) - {"hydra"})

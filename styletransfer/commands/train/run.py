@@ -79,7 +79,7 @@ def train(config: TrainConfig, folder: Path) -> Outcome:
         folder.mkdir(parents=True, exist_ok=True)
         # Held from here: the first optimiser makes torch import libraries that abort the process if
         # a signal's exception crosses them.
-        with locked(folder), held():
+        with held(), locked(folder):
             remove_stale(folder)
             work = _Work(job, config, folder, picture)
             with ExitStack() as watchers:
