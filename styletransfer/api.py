@@ -226,7 +226,7 @@ def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
         for key, value in values.items():
             OmegaConf.update(config, key, _plain(key, value, is_path=key in paths))
         for key, value in mappings.items():
-            OmegaConf.update(config, key, value, force_add=True)
+            OmegaConf.update(config, key, _plain_mapping(value), force_add=True)
     except (OmegaConfBaseException, ValueError) as error:
         raise UserError(explain(error, "train")) from error
     settings: StyleTransferConfig = settings_of(config, "train")
@@ -242,6 +242,13 @@ def _plain(key: str, value: Any, *, is_path: bool) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     return list(value) if isinstance(value, tuple) else value
+
+
+def _plain_mapping(value: Any) -> Any:
+    """Return a mapping with Python's own numbers for NumPy's."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: one.item() if isinstance(one, np.generic) else one for key, one in value.items()}
 
 
 def _check_keys(values: Mapping[str, Any]) -> None:
