@@ -32,7 +32,7 @@ from styletransfer.pictures.convert import Source, as_picture, to_array, to_imag
 from styletransfer.pictures.folders import in_folder
 from styletransfer.settings import compose, settings_of
 from styletransfer.settings.messages import explain
-from styletransfer.settings.paths import literal
+from styletransfer.settings.paths import expanded, literal
 from styletransfer.settings.schemas import (
     GROUPS,
     choices,
@@ -55,8 +55,8 @@ class Result:
 
     Attributes:
         image: (1, 3, H, W), sRGB in [0, 1], float32, on the CPU.
-        losses: name -> weighted loss of that very picture, with "total"; empty if the run has not
-            come to its end.
+        losses: name -> weighted loss of that very picture (before color=content_luminance), with
+            "total"; empty if the run has not come to its end.
         steps: optimiser steps made.
         alpha: (1, 1, H, W), the content's transparency, or None.
     """
@@ -72,7 +72,7 @@ class Result:
         Raises:
             UserError: another extension, or the file cannot be written.
         """
-        images.write(os.path.expanduser(path), self.image, self.alpha)
+        images.write(expanded(path), self.image, self.alpha)
 
     def to_pil(self) -> Image.Image:
         """Return a Pillow image, RGB, or RGBA where the content had transparency."""
@@ -104,7 +104,7 @@ class Stylization:
         made = self._run.result()
         if made.problem is not None:
             raise UserError(made.problem)
-        return Result(made.image, made.losses, made.steps, self._job.alpha)
+        return Result(made.picture, made.losses, made.steps, self._job.alpha)
 
 
 def stylize(
@@ -170,7 +170,7 @@ def _several(style: Source | Sequence[Source]) -> list[Source]:
     """Return the styles of a list or a folder, or the only one."""
     if isinstance(style, list | tuple):
         return list(style)
-    if isinstance(style, str | os.PathLike) and os.path.isdir(folder := os.path.expanduser(style)):
+    if isinstance(style, str | os.PathLike) and os.path.isdir(folder := expanded(style)):
         return [*in_folder(folder)]
     return [style]  # type: ignore[list-item]
 

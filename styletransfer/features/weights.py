@@ -1,6 +1,7 @@
 """Weights files, read without executing anything they hold, and written with a hash."""
 
 import hashlib
+import os
 import pickle
 import warnings
 import zipfile
@@ -23,7 +24,7 @@ def read(path: Path) -> Mapping[str, Tensor]:
         UserError: the file is missing, damaged, of another kind, would execute code, or does not
             have the hash that `write` has put into it.
     """
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise UserError(f"no weights file at {path}; check features.weights")
     try:
         if path.suffix == ".safetensors":

@@ -86,7 +86,7 @@ class Snapshots:
     def __call__(self, iterate: Iterate) -> None:
         """Save the picture if its turn has come."""
         if iterate.step % self.every == 0:
-            images.write(self.folder / f"step_{iterate.step:05d}.png", iterate.image)
+            images.write(self.folder / f"step_{iterate.step:05d}.png", iterate.picture)
 
 
 class Metrics:

@@ -21,6 +21,7 @@ from styletransfer.optimize.sources import (
 from styletransfer.pictures import images
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.masks import read_mask
+from styletransfer.pictures.palette import recolored
 from styletransfer.pictures.regions import Regions, check_aspect
 from styletransfer.pictures.rotate import rotated, rotated_regions
 
@@ -47,7 +48,9 @@ class Loaded:
     alpha: Tensor | None
 
 
-def load(config: StyleTransferConfig, given: Given | None = None) -> Loaded:
+def load(
+    config: StyleTransferConfig, given: Given | None = None, *, enlarge: bool = True
+) -> Loaded:
     """Read every picture that `config` names.
 
     A style's transparent margins are cut off, and its visible colours spread into what
@@ -56,6 +59,7 @@ def load(config: StyleTransferConfig, given: Given | None = None) -> Loaded:
     Args:
         config: the files, and what is to be done with them.
         given: pictures in memory, by the keys whose files they stand for.
+        enlarge: False leaves pictures that are smaller than the pastiche as they are, for a plan.
 
     Raises:
         UserError: a picture that cannot be read, is fully transparent or next to nothing; weights,
@@ -71,18 +75,23 @@ def load(config: StyleTransferConfig, given: Given | None = None) -> Loaded:
         check_aspect(divided.size, content.size, divided.source)
         _tell(divided)
     mask = _protected(config, given, content.size)
-    content = images.resize_picture(content, config.size)
+    content = _fitted(content, config.size, enlarge)
     protected = None if mask is None else images.resize(mask, content.size)
     sides = [max(1, round(scale * config.size)) for scale in style_scales(config, len(styles))]
-    resized = [
-        replace(style, picture=images.resize_picture(style.picture, side))
+    styles = [
+        replace(style, picture=_fitted(style.picture, side, enlarge))
         for style, side in zip(styles, sides, strict=True)
     ]
+    if config.color == "content_palette":
+        styles = [
+            replace(style, picture=recolored(style.picture, content, config.color_strength))
+            for style in styles
+        ]
     return Loaded(
         pictures=Pictures(
             content=images.fill_transparent(content),
-            styles=tuple(images.fill_transparent(style.picture) for style in resized),
-            regions=make_regions(config, resized, divided, content.size, protected),
+            styles=tuple(images.fill_transparent(style.picture) for style in styles),
+            regions=make_regions(config, styles, divided, content.size, protected),
             protected=protected,
         ),
         names=[content.name, *(style.picture.name for style in styles)],
@@ -132,6 +141,10 @@ def _tell(regions: Regions) -> None:
     if regions.uncovered > 1e-3:
         said += f"; {100 * regions.uncovered:.2g} % of the picture is in no region"
     logger.info("%s", said)
+
+
+def _fitted(picture: Picture, side: int, enlarge: bool) -> Picture:
+    return images.resize_picture(picture, side if enlarge else min(side, max(picture.size)))
 
 
 def _check_side(picture: Picture) -> None:

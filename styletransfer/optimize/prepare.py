@@ -23,12 +23,15 @@ from styletransfer.system.memory import free_bytes
 logger = logging.getLogger(__name__)
 
 
-def prepare(config: StyleTransferConfig, given: Given | None = None) -> Job:
+def prepare(
+    config: StyleTransferConfig, given: Given | None = None, *, enlarge: bool = True
+) -> Job:
     """Load and check everything that `config` names; cheap checks come first.
 
     Args:
         config: what is asked for.
         given: pictures in memory, by the keys whose files they stand for.
+        enlarge: False for a plan, which needs sizes, not pixels.
 
     Raises:
         UserError: anything that would make the run fail, in one line.
@@ -40,7 +43,7 @@ def prepare(config: StyleTransferConfig, given: Given | None = None) -> Job:
     dtype = choose_precision(config.precision, device)
     if config.output is not None:
         check_output(config.output, config)
-    loaded = load(config, given)
+    loaded = load(config, given, enlarge=enlarge)
     extractor = build_features(config.features, config.seed)
     check_layers(extractor, config, loaded)
     extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)

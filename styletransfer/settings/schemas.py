@@ -13,6 +13,7 @@ from styletransfer.config import (
     CompareConfig,
     DistillConfig,
     JudgeConfig,
+    MixConfig,
     TrainConfig,
 )
 from styletransfer.resources import resource
@@ -29,7 +30,15 @@ SCHEMAS: dict[str, type[Any]] = {
     "benchmark": BenchmarkConfig,
     "distill": DistillConfig,
     "judge": JudgeConfig,
+    "mix": MixConfig,
     "explain": TrainConfig,
+}
+# What a command takes, so that the words of a run can be given to it, and does not use.
+UNUSED: dict[str, tuple[str, ...]] = {
+    "explain": (
+        *("output", "steps", "scales", "tile", "optimizer"),
+        *("snapshot_every", "checkpoint_every", "resume", "dry_run"),
+    )
 }
 
 
@@ -66,6 +75,11 @@ def path_keys(schema: type[Any]) -> list[str]:
 def list_keys(schema: type[Any]) -> list[str]:
     """Return the keys that take one value or a list of them."""
     return [key for key, field in keys(schema) if "each" in field.metadata]
+
+
+def positional_key(schema: type[Any]) -> str | None:
+    """Return the key whose value may be given without it, if there is one."""
+    return next((key for key, field in keys(schema) if field.metadata.get("positional")), None)
 
 
 def mapping_keys(schema: type[Any]) -> list[str]:
