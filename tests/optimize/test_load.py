@@ -119,7 +119,7 @@ def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
 
 
 def test_a_detail_that_no_layer_hears_is_refused():
-    deep = layers(style_layers=["relu2_1"])
+    deep = layers(style_layers=["relu2_2"])
     refused("heard nowhere: objective.detail_la", style_detail="b.png", objective=deep)
 
 
