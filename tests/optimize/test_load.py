@@ -6,12 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from helpers import composed, layers, run_settings
 from helpers import picture as noise
-from helpers import run_settings
 from PIL import Image
 
 from styletransfer.errors import UserError
 from styletransfer.optimize.load import load
+from styletransfer.optimize.prepare import prepare
 from styletransfer.pictures import images
 from styletransfer.pictures.rotate import inner_size
 from styletransfer.settings.compose import compose, settings_of
@@ -115,6 +116,11 @@ def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
     high, wide = inner_size((24, 32), 30.0)
     assert made.styles[1].shape[2] / made.styles[1].shape[3] == pytest.approx(high / wide, abs=0.05)
     assert torch.equal(made.styles[2], still.styles[2])
+
+
+def test_a_detail_that_no_layer_hears_is_refused():
+    deep = layers(style_layers=["relu2_2"])
+    refused("heard nowhere: objective.detail_la", style_detail="b.png", objective=deep)
 
 
 def test_angles_are_as_many_as_styles():
@@ -286,6 +292,20 @@ def test_a_region_that_is_protected_entirely_is_left_out(caplog):
 
 def test_to_protect_everything_is_refused():
     refused("^protect covers all there is to paint", protect="all.png")
+
+
+def test_too_little_left_to_paint_is_refused():
+    mask = np.full((240, 320), 255, np.uint8)
+    mask[:3, :3] = 0
+    Image.fromarray(mask).save("nearly.png")
+    with pytest.raises(UserError, match="what is left to paint is too small for every style layer"):
+        prepare(
+            composed(
+                "train",
+                *("content=content.png", "style=a.png", "protect=nearly.png", "size=32"),
+                *("features.weights=random", "device=cpu", "objective.content_weight=0"),
+            )
+        )
 
 
 def test_what_is_protected_is_a_grey_mask_of_the_same_aspect_ratio():
