@@ -24,9 +24,12 @@ CONTENT_LAYER = "relu4_2"
 STYLE_LAYER_FACTORS = {"relu5_1": 0.1}
 
 
-def path(default: T) -> T:
-    """Say that a key's value is a file name: the command line takes any, as it is typed."""
-    declared: T = field(default=default, metadata={"path": True})
+def path(default: T, *, positional: bool = False) -> T:
+    """Say that a key's value is a file name: the command line takes any, as it is typed.
+
+    A positional one may be given without its key.
+    """
+    declared: T = field(default=default, metadata={"path": True, "positional": positional})
     return declared
 
 
@@ -140,11 +143,18 @@ class StyleTransferConfig:
     style_regions: Any = field(default=None, metadata=PATHS)
     """The same for the style image: regions of one colour, or masks in one order, belong together.
     With several styles, one label picture for each."""
-    region_styles: dict[str, int] = field(default_factory=dict)
+    region_styles: dict[Any, int] = field(default_factory=dict)
     """Which style paints which region: {red:1,blue:2} by the colours of the label picture, or by
     the masks' names; 1 is the first style."""
     protect: str | None = path(None)
     """Grey mask: where it is white, the pastiche is the content image."""
+    color: str = "style"
+    """Whose colours: style; content_palette (the style is recoloured beforehand, to the mean and
+    covariance of the content's colours); or content_luminance (the content's colours, under the
+    pastiche's lightness). Nearest to Gatys et al. 2016, "Preserving Color in Neural Artistic Style
+    Transfer", but in OKLab."""
+    color_strength: float = 1.0
+    """How far color= goes beyond style: 0 to 1."""
     output: str | None = path(None)
     """Where the pastiche goes; the extension chooses the format. Default: the run folder."""
     size: int = 512
@@ -183,6 +193,22 @@ class TrainConfig(StyleTransferConfig):
     own folder, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
     dry_run: bool = False
     """Print the plan, with estimated memory and time, and write nothing."""
+
+
+@dataclass
+class MixConfig:
+    """`scripts/mix.py`: shares of a run's pastiche; the rest is its content."""
+
+    run: str | None = path(None, positional=True)
+    """The folder of a run of `train`; may be given without run=."""
+    strength: float = 0.5
+    """How much of the pastiche, from 0 (the content) to 1 (the pastiche)."""
+    lightness_strength: float | None = None
+    """How much of its lightness; null for as much as strength says."""
+    color_strength: float | None = None
+    """How much of its colours; null for as much as strength says."""
+    output: str | None = path(None)
+    """Where the mixture goes; the extension chooses the format. Default: the folder of the run."""
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """What teacher and student look at: procedural pictures mixed with crops of real ones."""
 
 import logging
+import os
 from pathlib import Path
 
 import torch
@@ -24,7 +25,7 @@ def load_photos(folder: Path) -> list[Tensor]:
     Raises:
         UserError: there is no such folder, or no readable picture in it.
     """
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise UserError(f"pictures={folder} is not a folder; name one, or leave it out")
     photos: list[Tensor] = []
     broken: list[str] = []
