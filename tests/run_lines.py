@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import psutil
 import torch
 from command_lines import command_line
 from helpers import picture
@@ -31,8 +32,10 @@ from styletransfer.features import vgg
 from styletransfer.pictures import images
 from styletransfer.settings import SCHEMAS
 
-# In seconds: until Ctrl-C ends what may rightly take long, and then until it has to be over.
-PATIENCE, GRACE = 30, 20
+# In seconds of work: until Ctrl-C ends what may rightly take long, and from then to the end.
+PATIENCE, GRACE = 20, 10
+# How much longer a line may take by the clock, where other processes are at work.
+BUSY = 20
 MEMORY = 3 * 2**30
 """In bytes, what a line may take above the process that it starts from."""
 PROGRESS = re.compile(r"step/s|s/step|\d+/\d+ \[")
@@ -88,8 +91,9 @@ def run(words: list[str], desk: Path) -> tuple[int, bool]:
         styletransfer(words)
         sys.exit()  # as the real one ends, with all that Python does then
     for seconds, number in ((PATIENCE, signal.SIGINT), (GRACE, signal.SIGKILL)):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        work, began = psutil.Process(process), time.monotonic()
+        end = sum(work.cpu_times()[:2]) + seconds
+        while sum(work.cpu_times()[:2]) < end and time.monotonic() - began < BUSY * seconds:
             found, status = os.waitpid(process, os.WNOHANG)
             if found:
                 return status, number != signal.SIGINT
@@ -108,7 +112,7 @@ def judge_line(words: list[str], desk: Path, before: dict[str, bytes | None]) ->
     new = sorted(set(after) - set(before))
     made = [name for name in new if after[name] is not None and not RECORD.search(name)]
     told = "\n".join(said)
-    if os.WIFSIGNALED(status):
+    if os.WIFSIGNALED(status) and not (stopped and os.WTERMSIG(status) == signal.SIGINT):
         return f"FAULT: ended by signal {os.WTERMSIG(status)}", told
     outputs = [os.path.normpath(word.partition("=")[2]) for word in words if "output=" in word]
     if any(after.get(name, b"") != before[name] for name in before if name not in outputs):
@@ -121,10 +125,10 @@ def judge_line(words: list[str], desk: Path, before: dict[str, bytes | None]) ->
         return f"FAULT: said {strange[:9]}", err[-3000:]
     errors = [line for line in said if line.startswith("error: ")]
     code = os.WEXITSTATUS(status)
-    if code == 0:
+    if code == 0 and not stopped:
         return _succeeded(words, out, errors, desk), told or out[-200:]
     if stopped:
-        return "stopped" if code == 130 else f"FAULT: stopped with status {code}", told
+        return "stopped" if code in (0, 130) else f"FAULT: stopped with status {code}", told
     sweep = {"-m", "--multirun", "hydra.mode=MULTIRUN"} & set(words)
     if code not in (1, 2) or not errors or (len(errors) > 1 and not sweep):
         return f"FAULT: status {code} with {len(errors)} lines", told

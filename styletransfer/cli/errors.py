@@ -44,7 +44,7 @@ def one_line_errors() -> Iterator[None]:
             fail("interrupted", status=130 if stop.asked is None else stop.asked.status)
         except OSError as error:
             fail_for(error)
-        except (MemoryError, RuntimeError) as error:
+        except (MemoryError, RuntimeError, SystemError) as error:
             from styletransfer.system.memory import is_out_of_memory
 
             if not is_out_of_memory(error):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from styletransfer.errors import UserError
@@ -51,7 +51,8 @@ def read(path: Path) -> Mapping[str, Tensor]:
 
 def write(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write a `.safetensors` file with a hash of its tensors, which `read` checks."""
-    save_file(dict(tensors), path, metadata={"sha256": digest(tensors)})
+    # Not by save_file, which makes an error of its own of a full disk.
+    path.write_bytes(save(dict(tensors), metadata={"sha256": digest(tensors)}))
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:

@@ -65,9 +65,14 @@ def prepare(
 
 
 def tell_vanished(job: Job) -> None:
-    """Say which regions are too small for which layers, at the coarsest scale."""
+    """Say which regions are too small for which layers, at the coarsest scale.
+
+    Raises:
+        UserError: all of them are for all layers, and there is no content loss either.
+    """
     objective = job.config.objective
-    layers = list(layer_weights(objective)[1])
+    contents, styles = layer_weights(objective)
+    layers = list(styles)
     pictures = job.pictures_at(max(job.scales[0].size)) if layers else job.pictures
     for region in pictures.regions:
         places = [region.weights, *(source.weights for source in region.sources)]
@@ -85,6 +90,16 @@ def tell_vanished(job: Job) -> None:
                 ", ".join(layer for layer in layers if layer in gone),
                 fallback,
             )
+    seen = (
+        region.weights is None
+        or len(vanished(job.extractor, region.weights, layers, "average")) < len(layers)
+        for region in pictures.regions
+    )
+    if not contents and not any(seen):
+        raise UserError(
+            "what is left to paint is too small for every style layer at the coarsest scale; "
+            "raise size, lower scales, or protect less"
+        )
 
 
 def check_output(output: str, config: StyleTransferConfig) -> None:

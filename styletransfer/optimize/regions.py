@@ -133,10 +133,15 @@ def blended(config: StyleTransferConfig, styles: Sequence[str]) -> tuple[Source,
     A style of weight 0 is left out, to the very bits.
 
     Raises:
-        UserError: weights that do not fit the styles.
+        UserError: weights that do not fit the styles, or a detail that no layer listens to.
     """
     layers = config.objective.style_layers
     detail = set(config.objective.detail_layers) if config.style_detail is not None else set()
+    if config.style_detail is not None and not detail & set(layers):
+        raise UserError(
+            "style_detail is heard nowhere: objective.detail_layers names none of "
+            f"objective.style_layers, which are {', '.join(layers)}"
+        )
     own = [layer for layer in layers if layer not in detail] if detail else None
     count = len(styles) - (config.style_detail is not None)
     sources = [

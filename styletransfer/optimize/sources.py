@@ -59,7 +59,10 @@ def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture
     """
     if key in given:
         there = given[key]
-        return [there] if isinstance(there, Picture) else list(there)
+        pictures = [there] if isinstance(there, Picture) else list(there)
+        if not pictures:
+            raise UserError(f"{key} holds no picture; give at least one")
+        return pictures
     files: list[str] = []
     for name in each(value):
         found = in_folder(name) if os.path.isdir(name) else [name]

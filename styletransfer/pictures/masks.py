@@ -74,7 +74,7 @@ def read_masks(sources: Sequence[Source], name: str) -> Regions:
     return Regions(names=tuple(names), layers=layers / layers.sum(0).clamp_min(1.0), source=name)
 
 
-def masks_in(folder: Path) -> list[str]:
+def masks_in(folder: str | os.PathLike[str]) -> list[str]:
     """Return the pictures of a folder in the order of their names.
 
     Raises:

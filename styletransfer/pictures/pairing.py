@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from styletransfer.pictures.flat_colors import SAME
 from styletransfer.pictures.labels import read_labels
 from styletransfer.pictures.masks import masks_in, read_masks
 from styletransfer.pictures.regions import Regions, nearest
+from styletransfer.settings.paths import expanded
 
 
 def read_regions(source: Source | Sequence[Source], name: str) -> Regions:
@@ -28,8 +28,8 @@ def read_regions(source: Source | Sequence[Source], name: str) -> Regions:
     """
     if isinstance(source, Sequence) and not isinstance(source, str):
         return read_masks(source, name)
-    if isinstance(source, str | os.PathLike) and (folder := Path(source).expanduser()).is_dir():
-        return read_masks(masks_in(folder), str(folder))
+    if isinstance(source, str | os.PathLike) and os.path.isdir(folder := expanded(source)):
+        return read_masks(masks_in(folder), folder)
     source = plane_as_array(source)
     if isinstance(source, np.ndarray) and source.ndim == 2 and source.dtype.kind == "f":
         return read_masks([source], name)

@@ -88,3 +88,13 @@ def test_ctrl_c_while_python_shuts_down():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_at_once()
     assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+
+
+def test_runs_where_little_is_left(tmp_path, request):
+    """`--kills=180` makes 90."""
+    runs = request.config.getoption("--kills") // 2
+    command = [sys.executable, str(ROOT / "tests" / "limited_runs.py"), str(tmp_path), str(runs)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{runs} runs, 0 with faults" in done.stdout

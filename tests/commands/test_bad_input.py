@@ -326,6 +326,7 @@ def test_a_run_that_gives_up_prints_where_the_picture_is(main, monkeypatch, caps
     "error",
     [
         MemoryError(),
+        SystemError("error return without exception set"),
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"),
         RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes."),
     ],
