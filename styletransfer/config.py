@@ -302,6 +302,9 @@ class BenchmarkConfig:
     is only autograd_function in the precision that precision=auto means."""
     tile: int = 0
     """Side of a tile in pixels; 0 for half the picture's side, at most 1024."""
+    regions: list[int] = field(default_factory=list)
+    """Also measure autograd_function with the picture divided into so many regions, of two styles
+    in turn, such as [2,4]."""
     quality: bool = False
     """Also measure how soon the default job is as good as the plain loop."""
     quality_size: int = 512

@@ -14,8 +14,7 @@ keeps their graphs.
 """
 
 import functools
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
@@ -23,15 +22,16 @@ from torch import Tensor
 from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.fed_tap import fed_tap
-from styletransfer.functions.moments import Moments, moments
+from styletransfer.functions.moments import Moments
 from styletransfer.functions.moments_tap import add_moments_gradient
 from styletransfer.functions.precision import gradient_dtype
 from styletransfer.losses import get_style_loss, mean_square, total_variation
 from styletransfer.modes import LossMode
 from styletransfer.objective.limits import check_pictures, check_tile
 from styletransfer.objective.pictures import Pictures
-from styletransfer.objective.stages import Stage, Visit, stages
-from styletransfer.objective.targets import Place, Target, make_targets
+from styletransfer.objective.scan import Scan
+from styletransfer.objective.stages import Stage, stages
+from styletransfer.objective.targets import Target, make_targets
 from styletransfer.objective.terms import Losses, loss_layers
 from styletransfer.objective.tiles import Tile
 
@@ -68,19 +68,17 @@ class TiledObjective:
         check_tile(extractor, mode, config, tile)
         self.extractor = extractor.ended_at(loss_layers(config))
         check_pictures(self.extractor, pictures)
-        self.tile, self.tv_weight = tile, config.tv_weight
-        self.in_tiles = [
-            (stage, stage.tiles(_size(pictures.content), tile)) for stage in stages(self.extractor)
-        ]
+        self.tv_weight, self.measure = config.tv_weight, get_style_loss(config.style_loss)
+        size = (pictures.content.shape[2], pictures.content.shape[3])
+        self.in_tiles = [(stage, stage.tiles(size, tile)) for stage in stages(self.extractor)]
         # The last stages, if they are one tile each: pass one keeps their graph.
         self.whole: list[tuple[Stage, Tile]] = []
         while self.in_tiles and len(self.in_tiles[-1][1]) == 1:
             stage, (only,) = self.in_tiles.pop()
             self.whole.insert(0, (stage, only))
-        self.measure = get_style_loss(config.style_loss)
-        self.targets = make_targets(
-            config, self.extractor, pictures, self._features, self._measured
-        )
+        self.scan = Scan(self.extractor, tile, self.measure.with_mean)
+        looks = (self.scan.features, self.scan.measured)
+        self.targets = make_targets(config, self.extractor, pictures, *looks)
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
@@ -115,7 +113,7 @@ class TiledObjective:
         def measure(layer: str, tile: Tile, features: Tensor) -> Tensor:
             for target in self.targets.styles.get(layer, []):
                 place = layer, target.positions
-                self._add_moments(sums, target.name, place, tile, features.detach(), image)
+                self.scan.add_moments(sums, target.name, place, tile, features.detach(), image)
             if content := self.targets.contents.get(layer):
                 share = self._content_share(layer, tile, features.detach())
                 terms[content.name] = terms.get(content.name, 0.0) + share
@@ -177,7 +175,7 @@ class TiledObjective:
         own, dtype = tile.own[layer], gradient_dtype(features.dtype)
         share = gradient[own]
         for each in self.targets.styles.get(layer, []):
-            weights, total = self._weights((layer, each.positions), tile, image)
+            weights, total = self.scan.weights((layer, each.positions), tile, image)
             if weights is not None and not weights.any():
                 continue
             slope = slopes[each.name]
@@ -195,82 +193,8 @@ class TiledObjective:
         whole[own] = share
         return whole
 
-    def _add_moments(
-        self,
-        sums: dict[str, Moments],
-        name: str,
-        place: Place,
-        tile: Tile,
-        features: Tensor,
-        image: Tensor,
-    ) -> None:
-        """Add to sums[name] what the positions that `tile` owns are of the moments of `image`."""
-        mine = features[tile.own[place[0]]]
-        weights, total = self._weights(place, tile, image)
-        if weights is not None and not weights.any():  # the region lies elsewhere
-            return
-        part = (mine[0, 0].numel() if weights is None else weights.sum()) / total
-        share = Moments(*(part * each for each in moments(mine, self.measure.with_mean, weights)))
-        if name in sums:
-            share = Moments(*(old + new for old, new in zip(sums[name], share, strict=True)))
-        sums[name] = share
-
-    def _weights(
-        self, place: Place, tile: Tile, image: Tensor
-    ) -> tuple[Tensor | None, Tensor | float]:
-        """Return the weights of the positions that `tile` owns, None for 1, and those of all."""
-        layer, positions = place
-        if positions is None:
-            return None, math.prod(self._size_at(layer, image))
-        _, rows, columns = tile.place[layer]
-        return positions[rows, columns], positions.sum()
-
     def _content_share(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Return what the positions that `tile` owns add to a content loss, weighted."""
         mine, target = features[tile.own[layer]], self.targets.contents[layer]
         loss = mean_square(mine - target.value[tile.place[layer]])
         return loss * (target.weight * mine.numel() / target.value.numel())
-
-    def _measured(self, image: Tensor, places: Sequence[Place]) -> list[Moments]:
-        """Return the moments of the whole image's features at each place."""
-        sums: dict[str, Moments] = {}
-
-        def add(layer: str, tile: Tile, features: Tensor) -> Tensor:
-            for index, place in enumerate(places):
-                if place[0] == layer:
-                    self._add_moments(sums, str(index), place, tile, features, image)
-            return features
-
-        self._scan(image, {layer for layer, _ in places}, add)
-        return [sums[str(index)] for index in range(len(places))]
-
-    def _features(self, image: Tensor, layers: Collection[str]) -> dict[str, Tensor]:
-        """Return layer -> features (1, C, h, w) of the whole image."""
-        wholes: dict[str, Tensor] = {}
-
-        def keep(layer: str, tile: Tile, features: Tensor) -> Tensor:
-            if layer in layers:
-                mine = features[tile.own[layer]]
-                if layer not in wholes:
-                    shape = (1, mine.shape[1], *self._size_at(layer, image))
-                    wholes[layer] = mine.new_empty(shape).to(memory_format=torch.channels_last)
-                wholes[layer][tile.place[layer]] = mine
-            return features
-
-        self._scan(image, layers, keep)
-        return wholes
-
-    def _scan(self, image: Tensor, layers: Collection[str], visit: Visit) -> None:
-        """Show `visit` all features of the image, up to the deepest of `layers`."""
-        features: Tensor | None = image
-        for stage in stages(self.extractor.ended_at(layers)) if layers else []:
-            assert features is not None
-            features = stage.forward(stage.tiles(_size(image), self.tile), features, visit)
-
-    def _size_at(self, layer: str, image: Tensor) -> tuple[int, int]:
-        stride = self.extractor.stride(layer)
-        return image.shape[2] // stride, image.shape[3] // stride
-
-
-def _size(image: Tensor) -> tuple[int, int]:
-    return image.shape[2], image.shape[3]

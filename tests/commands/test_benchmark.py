@@ -20,8 +20,15 @@ from styletransfer.commands.benchmark.reference import (
     torchvision_state,
 )
 from styletransfer.commands.benchmark.report import as_json, markdown, rows_table, sentences
-from styletransfer.commands.benchmark.results import Quality, Row, Spread, growth, tiles_per_pixel
-from styletransfer.commands.benchmark.rows import Candidate, candidates, tile_at
+from styletransfer.commands.benchmark.results import (
+    Quality,
+    Row,
+    Spread,
+    cost_of_regions,
+    growth,
+    tiles_per_pixel,
+)
+from styletransfer.commands.benchmark.rows import Candidate, candidates, striped, tile_at
 from styletransfer.commands.benchmark.run import benchmark
 from styletransfer.config import BenchmarkConfig, FeaturesConfig, ObjectiveConfig
 from styletransfer.errors import UserError
@@ -376,6 +383,30 @@ def test_above_plain_up_to_only_the_fastest_rows_remain():
     config.precisions = ["float32"]
     found, _ = candidates(config, network, 64, torch.bfloat16, math.inf)
     assert {each.precision for each in found} == {"float32"}
+
+
+def test_rows_of_regions_follow_the_closed_form():
+    config = BenchmarkConfig(objective=layers(), regions=[2, 4], precisions=["float32"])
+    found, _ = candidates(config, tiny_network(), 64, torch.float32, math.inf)
+    names = [each.name for each in found if each.regions > 1]
+    assert names == [
+        "autograd_function float32 2 regions",
+        "autograd_function float32 4 regions",
+        "autograd_function float32 2 regions tiled",
+        "autograd_function float32 4 regions tiled",
+    ]
+
+
+def test_regions_cover_the_picture_once():
+    pictures = striped(picture(1, 8, 11), picture(2), 3)
+    total = sum(region.weights for region in pictures.regions)
+    assert torch.equal(total, torch.ones(1, 1, 8, 11, dtype=torch.float64))
+    assert [region.sources[0].style for region in pictures.regions] == [0, 1, 0]
+
+
+def test_regions_are_compared_with_the_undivided_picture():
+    rows = [row("a", 64, 2.0), row("a 2 regions", 64, 3.0), row("a 2 regions", 128, 9.0)]
+    assert cost_of_regions(rows) == [("a 2 regions", 64, 1.5, 1.0)]
 
 
 def test_tiles_are_half_the_picture_up_to_a_bound():

@@ -209,7 +209,7 @@ def test_halving_the_tile_changes_nothing_else(monkeypatch, content, style):
     tiled, calls = elastic.TiledObjective.evaluate, []
 
     def once(self, image):
-        calls.append(self.tile)
+        calls.append(self.scan.tile)
         if len(calls) == 4:
             raise MemoryError
         return tiled(self, image)

@@ -4,7 +4,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from styletransfer.commands.benchmark.results import Benchmark, Quality, tiles_per_pixel
+from styletransfer.commands.benchmark.results import (
+    Benchmark,
+    Quality,
+    cost_of_regions,
+    tiles_per_pixel,
+)
 from styletransfer.system.table import table
 
 
@@ -62,6 +67,11 @@ def sentences(benchmark: Benchmark) -> list[str]:
         found.append(
             f"{name} at {large} pixels takes {ratio:.2f} times the time per pixel of the whole "
             f"picture at {small}."
+        )
+    for name, size, time, memory in cost_of_regions(benchmark.rows):
+        found.append(
+            f"{name} at {size} pixels takes {time:.2f} times the time and {memory:.2f} times the "
+            "memory of the undivided picture."
         )
     if any(not row.native for row in benchmark.rows):
         found.append("Rows called emulated use a precision that this device has no units for.")

@@ -1,6 +1,7 @@
 """What a benchmark finds, and what follows from its rows."""
 
 import math
+import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -154,4 +155,22 @@ def tiles_per_pixel(rows: Sequence[Row]) -> dict[str, tuple[int, int, float]]:
         base = min(whole, key=lambda r: abs(r.size - 512))
         ratio = (row.seconds.median / row.size**2) / (base.seconds.median / base.size**2)
         found[row.name] = (base.size, row.size, ratio)
+    return found
+
+
+def cost_of_regions(rows: Sequence[Row]) -> list[tuple[str, int, float, float]]:
+    """Return the rows of divided pictures, each with its cost over that of the undivided picture.
+
+    Returns:
+        The row's name and its size in pixels, the time and the peak memory of an evaluation, both
+        over those of the same row without regions.
+    """
+    plain = {(row.name, row.size): row for row in rows}
+    found = []
+    for row in rows:
+        base = plain.get((re.sub(r" \d+ regions", "", row.name), row.size))
+        if base is None or base is row:
+            continue
+        time = row.seconds.median / base.seconds.median
+        found.append((row.name, row.size, time, row.peak_memory_bytes / base.peak_memory_bytes))
     return found

@@ -3,7 +3,7 @@
 import copy
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.limits import smallest_tile
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.pictures import Pictures, Region, Source, pair
 from styletransfer.objective.terms import loss_layers
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
@@ -38,16 +38,19 @@ class Candidate:
         mode: name of a loss mode.
         precision: of the network.
         tile: side in pixels, or None for the whole picture at once.
+        regions: into which the picture is divided.
     """
 
     mode: str
     precision: str
     tile: int | None = None
+    regions: int = 1
 
     @property
     def name(self) -> str:
-        """Such as "autograd_function bfloat16 tiled"."""
-        return f"{self.mode} {self.precision}" + ("" if self.tile is None else " tiled")
+        """Such as "autograd_function bfloat16 2 regions tiled"."""
+        divided = "" if self.regions == 1 else f" {self.regions} regions"
+        return f"{self.mode} {self.precision}{divided}" + ("" if self.tile is None else " tiled")
 
 
 def candidates(
@@ -87,7 +90,9 @@ def candidates(
             found.append(Candidate(CLOSED_FORM, precision, tile))
         else:
             skipped.append(f"{CLOSED_FORM} {precision} tiled at {size}, a single tile")
-    return found, skipped
+    closed = (each for each in found if each.mode == CLOSED_FORM)
+    divided = [replace(each, regions=count) for each in closed for count in config.regions]
+    return [*found, *divided], skipped
 
 
 def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> int:
@@ -159,10 +164,26 @@ def evaluation(
     dtype = torch.float64 if network.dtype == torch.float64 else torch.float32
     content, style = content.to(dtype), style.to(dtype)
     image, mode = middle(content, style), get_loss_mode(candidate.mode)
-    settings = (network, mode, config.objective, pair(content, style))
+    pictures = (
+        pair(content, style)
+        if candidate.regions == 1
+        else striped(content, style, candidate.regions)
+    )
+    settings = (network, mode, config.objective, pictures)
     if candidate.tile is None:
         return functools.partial(gradient_at, Objective(*settings), image)
     return functools.partial(gradient_at, TiledObjective(*settings, candidate.tile), image)
+
+
+def striped(content: Tensor, style: Tensor, count: int) -> Pictures:
+    """Return pictures of `count` regions side by side, to which two styles belong in turn."""
+    width = content.shape[3]
+    regions = []
+    for number in range(count):
+        weights = torch.zeros_like(content[:, :1])
+        weights[..., width * number // count : width * (number + 1) // count] = 1
+        regions.append(Region(str(number + 1), weights, (Source(number % 2),)))
+    return Pictures(content, (style, style.flip(2)), tuple(regions))
 
 
 def middle(content: Tensor, style: Tensor) -> Tensor:

@@ -151,6 +151,8 @@ def check(config: BenchmarkConfig) -> None:
     for key, names in named:
         if not names or len(set(names)) < len(names):
             raise UserError(f"{key}={names} must name one or more, each once")
+    if not all(2 <= count <= 64 for count in config.regions):
+        raise UserError(f"regions={config.regions} must be 2 to 64 each")
     if min(config.sizes) < 1:
         raise UserError(f"sizes={config.sizes} must be 1 pixel or more")
     for precision in config.precisions:
