@@ -73,7 +73,7 @@ def load(config: StyleTransferConfig, given: Given | None = None) -> Loaded:
     names = [picture.name for picture in styles]
     check_scales(config, len(styles) - (config.style_detail is not None))
     for picture in (content, *styles):
-        _check_side(picture)
+        check_side(picture)
     content = images.resize_picture(content, config.size)
     protected = _mask("protect", config.protect, given, content)
     factors = style_scales(config, len(styles))
@@ -123,6 +123,23 @@ def in_folder(name: str) -> list[str]:
     return list(map(str, files))
 
 
+def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
+    """Return the picture files that a key names: one, several, or all of a folder.
+
+    Raises:
+        UserError: there is none.
+    """
+    files: list[str] = []
+    for name in each(value):
+        found = in_folder(name) if os.path.isdir(name) else [name]
+        if not found:
+            raise UserError(f"{key}={name} holds no picture; name a folder of pictures, or a file")
+        files += found
+    if not files:
+        raise UserError(f"{key} names no picture; name at least one")
+    return files
+
+
 def _read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture]:
     """Read one picture, several, or all of a folder.
 
@@ -132,15 +149,7 @@ def _read_all(key: str, value: str | Sequence[str], given: Given) -> list[Pictur
     if key in given:
         there = given[key]
         return [there] if isinstance(there, Picture) else list(there)
-    files: list[str] = []
-    for name in each(value):
-        found = in_folder(name) if os.path.isdir(name) else [name]
-        if not found:
-            raise UserError(f"{key}={name} holds no picture; name a folder of pictures, or a file")
-        files += found
-    if not files:
-        raise UserError(f"{key} names no picture; name at least one")
-    return [images.read(path) for path in files]
+    return [images.read(path) for path in files_of(key, value)]
 
 
 def _read(key: str, path: str | None, given: Given) -> Picture:
@@ -152,7 +161,12 @@ def _read(key: str, path: str | None, given: Given) -> Picture:
     return images.read(path)
 
 
-def _check_side(picture: Picture) -> None:
+def check_side(picture: Picture) -> None:
+    """Check that a picture is no smaller than SMALLEST_SIDE.
+
+    Raises:
+        UserError: it is.
+    """
     height, width = picture.size
     if min(height, width) < SMALLEST_SIDE:
         raise UserError(

@@ -3,6 +3,7 @@
 import os
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from omegaconf import OmegaConf
 
@@ -19,6 +20,8 @@ def register_resolvers(*, claim: bool = False) -> None:
     ${resumed:${resume}}: the folder that resume=FOLDER names, "." if no run has been there (then
     nothing is to be written), and nothing where a run begins in a folder of its own.
 
+    ${names:PATHS}: the names of one or more files without folder and extension, joined by "+".
+
     Args:
         claim: make the new folder. False where a config is only looked at.
     """
@@ -32,6 +35,13 @@ def register_resolvers(*, claim: bool = False) -> None:
     # Cached: one folder for one config, and for all jobs of a sweep.
     register("new_folder", folder, use_cache=True)
     register("resumed", resumed)
+    register("names", names)
+
+
+def names(paths: Any) -> str:
+    """Return the names of files; see `register_resolvers`."""
+    listed = [paths] if isinstance(paths, str) else paths or []
+    return "+".join(Path(str(path)).stem for path in listed) or "none"
 
 
 def resumed(resume: str | None) -> str:

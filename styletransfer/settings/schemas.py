@@ -9,11 +9,13 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 
 from styletransfer.config import (
+    ApplyConfig,
     BenchmarkConfig,
     CompareConfig,
     DistillConfig,
     JudgeConfig,
     TrainConfig,
+    TrainNetworkConfig,
 )
 from styletransfer.resources import resource
 from styletransfer.settings.resolvers import register_resolvers
@@ -30,6 +32,8 @@ SCHEMAS: dict[str, type[Any]] = {
     "distill": DistillConfig,
     "judge": JudgeConfig,
     "explain": TrainConfig,
+    "train_network": TrainNetworkConfig,
+    "apply": ApplyConfig,
 }
 
 
