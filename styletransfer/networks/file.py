@@ -16,7 +16,9 @@ from styletransfer.features.weights import digest
 from styletransfer.networks.johnson import Layout, StyleNetwork
 from styletransfer.system.files import atomic
 
-FORMAT = "styletransfer network"
+# One entry: safetensors writes several in any order, and equal networks are to be equal bytes.
+KEY = "styletransfer"
+FORMAT = "style network"
 # Raise it when what is stored changes its meaning.
 VERSION = 1
 # More than anybody trains; a file may not make us build what fits no memory.
@@ -51,15 +53,15 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
         name: value.detach().to("cpu", torch.float32).contiguous()
         for name, value in network.state_dict().items()
     }
-    metadata = {
+    told = {
         "format": FORMAT,
-        "version": str(VERSION),
-        "layout": json.dumps(asdict(network.layout)),
-        "styles": json.dumps(styles),
+        "version": VERSION,
+        "layout": asdict(network.layout),
+        "styles": styles,
         "sha256": digest(tensors),
     }
     with atomic(path) as temporary:
-        save_file(tensors, temporary, metadata=metadata)
+        save_file(tensors, temporary, metadata={KEY: json.dumps(told)})
 
 
 def read(path: Path) -> Saved:
@@ -72,29 +74,43 @@ def read(path: Path) -> Saved:
         raise UserError(f"no style network at {path}; name a file that train_network has written")
     try:
         with safe_open(path, framework="pt") as file:
-            metadata: Mapping[str, str] = file.metadata() or {}
+            metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
         raise UserError(f"{path} is no style network, or is damaged: {error}") from error
-    if metadata.get("format") != FORMAT:
-        raise UserError(f"{path} is no style network; name a file that train_network has written")
-    if metadata.get("version") != str(VERSION):
+    told = _told(metadata, path)
+    if told["version"] != VERSION:
         raise UserError(
-            f"{path} is a style network of version {metadata.get('version')}, and this program "
-            f"reads version {VERSION}; train it anew, or use the program that wrote it"
+            f"{path} is a style network of version {told['version']}, and this program reads "
+            f"version {VERSION}; train it anew, or use the program that wrote it"
         )
     try:
-        styles = json.loads(metadata["styles"])
-        network = _built(_layout(json.loads(metadata["layout"])), styles)
+        styles = told["styles"]
+        network = _built(_layout(told["layout"]), styles)
         fits = _shapes(network.state_dict()) == _shapes(tensors)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is damaged: it does not say what network it holds") from error
-    if not fits or metadata.get("sha256") != digest(tensors):
+    if not fits or told.get("sha256") != digest(tensors):
         raise UserError(f"{path} is damaged: its tensors are not those it was written with")
     if not all(value.isfinite().all() for value in tensors.values()):
         raise UserError(f"{path} holds values that are not finite; train it anew")
     network.load_state_dict(tensors, assign=True)
     return Saved(network.requires_grad_(False).eval(), styles)
+
+
+def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
+    """Return what a file says of itself.
+
+    Raises:
+        UserError: it does not say that it is a style network.
+    """
+    try:
+        told: dict[str, Any] = json.loads(metadata[KEY])
+        if told["format"] == FORMAT and "version" in told:
+            return told
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise UserError(f"{path} is no style network; name a file that train_network has written")
 
 
 def _layout(stored: Any) -> Layout:

@@ -22,15 +22,15 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "net.safetensors"
 
 
-def changed(path: Path, tensors: dict[str, torch.Tensor] | None = None, **metadata: str) -> Path:
+def changed(path: Path, tensors: dict[str, torch.Tensor] | None = None, **told: object) -> Path:
     """Write a file again with other metadata, and other tensors under their right hash."""
     with safe_open(path, framework="pt") as stored:
-        told = stored.metadata()
+        told = json.loads(stored.metadata()["styletransfer"]) | told
         held = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     if tensors is not None:
         held |= tensors
         told["sha256"] = weights.digest(held)
-    save_file(held, path, metadata=told | metadata)
+    save_file(held, path, metadata={"styletransfer": json.dumps(told)})
     return path
 
 
@@ -45,34 +45,42 @@ def test_what_was_written_is_read(saved: Path) -> None:
     assert not any(parameter.requires_grad for parameter in found.network.parameters())
 
 
-def layout(widths: object, blocks: object = 1) -> str:
-    return json.dumps({"widths": widths, "blocks": blocks})
+def layout(widths: object, blocks: object = 1) -> dict[str, object]:
+    return {"widths": widths, "blocks": blocks}
 
 
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
         ({"format": "another"}, "is no style network; name a file that train_network has written"),
-        ({"version": "2"}, "of version 2, and this program reads version 1"),
+        ({"version": 2}, "of version 2, and this program reads version 1"),
         ({"sha256": "0"}, "is damaged: its tensors"),
         ({"layout": layout([2, 3, 5])}, "is damaged: its tensors"),
         ({"layout": layout([2, 3, 4], 2)}, "is damaged: its tensors"),
-        ({"styles": '["oil"]'}, "is damaged: its tensors"),
-        ({"layout": "{"}, "does not say what network"),
+        ({"styles": ["oil"]}, "is damaged: its tensors"),
+        ({"layout": None}, "does not say what network"),
         ({"layout": layout([2, 3])}, "does not say what network"),
         ({"layout": layout([0, 3, 4])}, "does not say what network"),
         ({"layout": layout([2, 3, 10**9])}, "does not say what network"),
         ({"layout": layout([2, 3, 4], 10**9)}, "does not say what network"),
         ({"layout": layout([2, 3, 4], [])}, "does not say what network"),
-        ({"styles": "[]"}, "does not say what network"),
-        ({"styles": "[1, 2]"}, "does not say what network"),
-        ({"styles": '"oil"'}, "does not say what network"),
+        ({"styles": []}, "does not say what network"),
+        ({"styles": [1, 2]}, "does not say what network"),
+        ({"styles": "oil"}, "does not say what network"),
     ],
 )
-def test_what_is_no_network_is_refused(saved: Path, metadata: dict[str, str], message: str) -> None:
+def test_what_is_no_network_is_refused(
+    saved: Path, metadata: dict[str, object], message: str
+) -> None:
     with pytest.raises(UserError, match=message) as caught:
         file.read(changed(saved, **metadata))
     assert "\n" not in str(caught.value)
+
+
+def test_equal_networks_are_equal_bytes(saved: Path, tmp_path: Path) -> None:
+    found = file.read(saved)
+    file.write(tmp_path / "again.safetensors", found.network, found.styles)
+    assert (tmp_path / "again.safetensors").read_bytes() == saved.read_bytes()
 
 
 def test_networks_that_are_not_finite_are_refused(saved: Path) -> None:
