@@ -240,7 +240,7 @@ class TrainNetworkConfig:
     """Path of the style image; or several, [a.jpg,b.jpg], or a folder of them, for one network that
     knows them all and can blend them."""
     network: str = "small"
-    """How wide and deep it is: tiny, small or full (Johnson et al. 2016)."""
+    """How wide and deep it is: tiny, small, or full as in Johnson and others, 2016."""
     pictures: str | None = path(str(ASSETS / "content"))
     """A folder of photographs to crop from, beside the procedural ones; null for none."""
     photo_share: float = 0.6
@@ -248,7 +248,7 @@ class TrainNetworkConfig:
     steps: int = 2000
     """Training steps in all; the learning rate falls to zero over them."""
     batch: int = 4
-    """Pictures a step. Default: Johnson et al. 2016."""
+    """Pictures a step. Default: Johnson and others, 2016."""
     crop: int = 192
     """Side of a training picture in pixels; a multiple of 4."""
     style_size: int = 512

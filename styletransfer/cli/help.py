@@ -21,8 +21,8 @@ from styletransfer.settings.schemas import SCHEMAS, choices
 # In characters: of a line, and of a key with its value that a meaning stands beside.
 WIDTH, LONGEST = 100, 36
 Row = tuple[str, str, str]
+GROUPS = "\n--help {example} explains {groups}."
 FOOT = """
---help {example} explains {groups}.
 --cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
 --config-dir DIR adds your own presets: experiment=mine is DIR/experiment/mine.yaml.
 A file name is taken as it is typed; under --multirun commas separate several."""
@@ -56,7 +56,9 @@ def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None =
             meaning = _meaning(groups[group]) if group in groups else "A preset of many keys"
             names = ", ".join(choices(group, config_dir))
             rows.append((group, chosen[group] or "", f"{meaning}: {names}"))
-    foot = FOOT.format(example=next(iter(groups)), groups=", ".join(groups))
+    foot = FOOT
+    if groups:
+        foot = GROUPS.format(example=next(iter(groups)), groups=", ".join(groups)) + FOOT
     return f"styletransfer {name} KEY=VALUE ...\n{summary(name)}\n\n{_table(rows)}\n{foot}"
 
 
