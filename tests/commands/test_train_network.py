@@ -12,6 +12,7 @@ import pytest
 import torch
 from helpers import MODES, layers, picture, relative_error
 
+from styletransfer.cli import main as console
 from styletransfer.commands.train_network.command import main
 from styletransfer.commands.train_network.prepare import prepare
 from styletransfer.commands.train_network.run import train_network
@@ -262,3 +263,47 @@ def test_pictures_too_small_for_the_deepest_layer_are_named(
     with pytest.raises(UserError, match=r"oil.png comes down to 16 x 13 .* needs 16"):
         train_network(replace(deep, style_size=16), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_from_the_command_line_to_a_folder_of_pastiches(
+    config: TrainNetworkConfig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The run folder has the styles' names; the same command given again finds it finished."""
+    monkeypatch.chdir(tmp_path)
+    train = [
+        "train_network",
+        "style=[desk/oil.png,desk/wash.png]",
+        "network=tiny",
+        "pictures=desk/photos",
+        "preview=desk/preview.png",
+        "steps=1",
+        "batch=1",
+        "crop=16",
+        "style_size=32",
+        "precision=float32",
+        "device=cpu",
+        "features=vgg19",
+        "features.weights=random",
+        "objective.style_layers=[relu1_1]",
+        "objective.content_layers=[relu2_1]",
+    ]
+    console(train)
+    made = Path("outputs/networks/oil+wash/network.safetensors")
+    assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / made)
+    before = made.read_bytes()
+    console(train)
+    assert made.read_bytes() == before
+    assert "going on from step 1" in capsys.readouterr().out
+    before = {path.name for path in tmp_path.iterdir()}
+    console(["apply", f"network={made}", "input=desk", "output=done", "style_weights=[1,3]"])
+    assert capsys.readouterr().out == "done\n"
+    painted = {str(path.relative_to("done")) for path in Path("done").rglob("*.png")}
+    assert painted == {"oil.png", "wash.png", "preview.png", "photos/a.png"}
+    assert {path.name for path in tmp_path.iterdir()} == before | {"done"}
+    with pytest.raises(SystemExit) as ended:
+        console(["apply", f"network={made}", "input=desk"])
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "error: output is missing; give output=VALUE\n"
