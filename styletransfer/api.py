@@ -8,7 +8,7 @@ knowing goes to the log. torch's settings (threads, float32 precision) stay as t
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -29,10 +29,19 @@ from styletransfer.optimize.run import Run
 from styletransfer.optimize.schedule import STARTS
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
+from styletransfer.pictures.folders import in_folder
 from styletransfer.settings import compose, settings_of
 from styletransfer.settings.messages import explain
-from styletransfer.settings.paths import literal
-from styletransfer.settings.schemas import GROUPS, choices, flat, keys, path_keys, unknown_key
+from styletransfer.settings.paths import expanded, literal
+from styletransfer.settings.schemas import (
+    GROUPS,
+    choices,
+    flat,
+    keys,
+    mapping_keys,
+    path_keys,
+    unknown_key,
+)
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
@@ -46,8 +55,8 @@ class Result:
 
     Attributes:
         image: (1, 3, H, W), sRGB in [0, 1], float32, on the CPU.
-        losses: name -> weighted loss of that very picture, with "total"; empty if the run has not
-            come to its end.
+        losses: name -> weighted loss of that very picture (before color=content_luminance), with
+            "total"; empty if the run has not come to its end.
         steps: optimiser steps made.
         alpha: (1, 1, H, W), the content's transparency, or None.
     """
@@ -63,7 +72,7 @@ class Result:
         Raises:
             UserError: another extension, or the file cannot be written.
         """
-        images.write(os.path.expanduser(path), self.image, self.alpha)
+        images.write(expanded(path), self.image, self.alpha)
 
     def to_pil(self) -> Image.Image:
         """Return a Pillow image, RGB, or RGBA where the content had transparency."""
@@ -95,12 +104,12 @@ class Stylization:
         made = self._run.result()
         if made.problem is not None:
             raise UserError(made.problem)
-        return Result(made.image, made.losses, made.steps, self._job.alpha)
+        return Result(made.picture, made.losses, made.steps, self._job.alpha)
 
 
 def stylize(
     content: Source,
-    style: Source,
+    style: Source | Sequence[Source],
     *,
     callback: Callable[[Iterate], object] | None = None,
     progress: bool = False,
@@ -111,12 +120,15 @@ def stylize(
     Args:
         content: a path, a Pillow image, a NumPy array (H, W), (H, W, 3) or (H, W, 4), uint8 or
             floating in [0, 1], or a floating tensor (3, H, W) or (1, 3, H, W) in [0, 1]; sRGB.
-        style: likewise.
+        style: likewise; or several, or the path of a folder of them.
         callback: called with every evaluated picture.
         progress: show a bar, in notebooks as well as in terminals.
         settings: any key of a style transfer, as on the command line: `size=768`,
             `optimizer="adam"`, `experiment="gatys_2016"`, `objective={"content_weight": 0.5}`, or
-            `**{"objective.content_weight": 0.5}`. `init` may also be a picture like the others.
+            `**{"objective.content_weight": 0.5}`. `init` and `style_detail` may also be pictures
+            like the others, and `protect` a mask: a grey picture, or an array (H, W) of bool or of
+            floats in [0, 1]. `content_regions` and `style_regions` may be a label picture, an array
+            (H, W) of integers or bool, or a list of masks; `region_styles` is a dict.
 
     Raises:
         UserError: bad input, in one line, or a run that gave up.
@@ -129,7 +141,7 @@ def stylize(
 
 
 @_AUTOGRAD
-def iterate(content: Source, style: Source, **settings: Any) -> Stylization:
+def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) -> Stylization:
     """Prepare what `stylize` does, and return it to be iterated over.
 
         run = iterate("photo.jpg", "painting.jpg")
@@ -139,16 +151,38 @@ def iterate(content: Source, style: Source, **settings: Any) -> Stylization:
 
     Args and raises: see `stylize`.
     """
-    sources = {"content": content, "style": style}
-    init = settings.get("init", "content")
-    if not (isinstance(init, str) and init in STARTS):
-        sources["init"] = init
-        settings["init"] = "content"
+    sources: dict[str, Any] = {"content": content, "style": _several(style)}
+    for key in ("style_detail", "content_regions", "style_regions", "protect", "init"):
+        value = settings.get(key)
+        if value is not None and not (key == "init" and isinstance(value, str) and value in STARTS):
+            sources[key] = settings.pop(key)
     _check_devices(sources)
     config = _settings(settings)
-    given = {name: as_picture(source, name) for name, source in sources.items()}
-    config.content, config.style = given["content"].name, given["style"].name  # for messages
+    given = {key: _given(key, source) for key, source in sources.items()}
+    # For messages.
+    config.content, config.style = given["content"].name, [each.name for each in given["style"]]
+    if "style_detail" in given:
+        config.style_detail = given["style_detail"].name
     return Stylization(prepare(config, given))
+
+
+def _several(style: Source | Sequence[Source]) -> list[Source]:
+    """Return the styles of a list or a folder, or the only one."""
+    if isinstance(style, list | tuple):
+        return list(style)
+    if isinstance(style, str | os.PathLike) and os.path.isdir(folder := expanded(style)):
+        return [*in_folder(folder)]
+    return [style]  # type: ignore[list-item]
+
+
+def _given(key: str, source: Any) -> Any:
+    """Return what stands for the files of a key: pictures; regions and masks as they are."""
+    if key in ("content_regions", "style_regions", "protect"):
+        return source
+    if key != "style":
+        return as_picture(source, key)
+    names = ["style"] if len(source) == 1 else [f"style {n + 1}" for n in range(len(source))]
+    return [as_picture(one, name) for one, name in zip(source, names, strict=True)]
 
 
 def _with_bar(run: Stylization) -> Iterator[Iterate]:
@@ -162,7 +196,12 @@ def _with_bar(run: Stylization) -> Iterator[Iterate]:
 
 
 def _check_devices(sources: Mapping[str, object]) -> None:
-    places = {key: each.device for key, each in sources.items() if isinstance(each, Tensor)}
+    places = {
+        key: one.device
+        for key, source in sources.items()
+        for one in (source if isinstance(source, list | tuple) else [source])
+        if isinstance(one, Tensor)
+    }
     if len(set(places.values())) > 1:
         said = " and ".join(f"{key} is on {device}" for key, device in places.items())
         raise UserError(f"{said}; move them to one device")
@@ -170,7 +209,8 @@ def _check_devices(sources: Mapping[str, object]) -> None:
 
 def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
     """Return the config that these keys make, defaults and presets included."""
-    values = dict(flat(given))
+    mappings = {key: given[key] for key in mapping_keys(TrainConfig) if key in given}
+    values = dict(flat({key: given[key] for key in given if key not in mappings}))
     _check_keys(values)
     if values.get("experiment") is None:
         values.pop("experiment", None)
@@ -185,6 +225,8 @@ def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
     try:
         for key, value in values.items():
             OmegaConf.update(config, key, _plain(key, value, is_path=key in paths))
+        for key, value in mappings.items():
+            OmegaConf.update(config, key, _plain_mapping(value), force_add=True)
     except (OmegaConfBaseException, ValueError) as error:
         raise UserError(explain(error, "train")) from error
     settings: StyleTransferConfig = settings_of(config, "train")
@@ -200,6 +242,13 @@ def _plain(key: str, value: Any, *, is_path: bool) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     return list(value) if isinstance(value, tuple) else value
+
+
+def _plain_mapping(value: Any) -> Any:
+    """Return a mapping with Python's own numbers for NumPy's."""
+    if not isinstance(value, Mapping):
+        return value
+    return {key: one.item() if isinstance(one, np.generic) else one for key, one in value.items()}
 
 
 def _check_keys(values: Mapping[str, Any]) -> None:

@@ -19,10 +19,17 @@ ASSETS = resource("assets")
 STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
 CONTENT_LAYER = "relu4_2"
 
+# One position of relu5_1 sees 156 pixels across: there whole objects of the style are compared, and
+# at full weight they take the place of small faces (docs/looks.md). Every other layer counts 1.
+STYLE_LAYER_FACTORS = {"relu5_1": 0.1}
 
-def path(default: T) -> T:
-    """Say that a key's value is a file name: the command line takes any, as it is typed."""
-    declared: T = field(default=default, metadata={"path": True})
+
+def path(default: T, *, positional: bool = False) -> T:
+    """Say that a key's value is a file name: the command line takes any, as it is typed.
+
+    A positional one may be given without its key.
+    """
+    declared: T = field(default=default, metadata={"path": True, "positional": positional})
     return declared
 
 
@@ -82,7 +89,8 @@ class ObjectiveConfig:
     content_layer_weights: list[float] = field(default_factory=list)
     """One factor per content layer; empty for 1 each."""
     style_layer_weights: list[float] = field(default_factory=list)
-    """One factor per style layer; empty for 1 each."""
+    """One factor per style layer; empty for 1 each, but 0.1 at relu5_1, which would lay whole
+    objects of the style over faces."""
     normalization: str = "target"
     """target (each loss over its target's own mean square) or none (the tutorials' plain MSE)."""
     propagation: str = "average"
@@ -135,11 +143,18 @@ class StyleTransferConfig:
     style_regions: Any = field(default=None, metadata=PATHS)
     """The same for the style image: regions of one colour, or masks in one order, belong together.
     With several styles, one label picture for each."""
-    region_styles: dict[str, int] = field(default_factory=dict)
+    region_styles: dict[Any, int] = field(default_factory=dict)
     """Which style paints which region: {red:1,blue:2} by the colours of the label picture, or by
     the masks' names; 1 is the first style."""
     protect: str | None = path(None)
     """Grey mask: where it is white, the pastiche is the content image."""
+    color: str = "style"
+    """Whose colours: style; content_palette (the style is recoloured beforehand, to the mean and
+    covariance of the content's colours); or content_luminance (the content's colours, under the
+    pastiche's lightness). Nearest to Gatys et al. 2016, "Preserving Color in Neural Artistic Style
+    Transfer", but in OKLab."""
+    color_strength: float = 1.0
+    """How far color= goes beyond style: 0 to 1."""
     output: str | None = path(None)
     """Where the pastiche goes; the extension chooses the format. Default: the run folder."""
     size: int = 512
@@ -178,6 +193,22 @@ class TrainConfig(StyleTransferConfig):
     own folder, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
     dry_run: bool = False
     """Print the plan, with estimated memory and time, and write nothing."""
+
+
+@dataclass
+class MixConfig:
+    """`scripts/mix.py`: shares of a run's pastiche; the rest is its content."""
+
+    run: str | None = path(None, positional=True)
+    """The folder of a run of `train`; may be given without run=."""
+    strength: float = 0.5
+    """How much of the pastiche, from 0 (the content) to 1 (the pastiche)."""
+    lightness_strength: float | None = None
+    """How much of its lightness; null for as much as strength says."""
+    color_strength: float | None = None
+    """How much of its colours; null for as much as strength says."""
+    output: str | None = path(None)
+    """Where the mixture goes; the extension chooses the format. Default: the folder of the run."""
 
 
 @dataclass
@@ -289,6 +320,10 @@ class ApplyConfig:
     """How much of each of the network's styles; only their ratios matter. Empty for equal parts."""
     size: int = 0
     """Longer side of the pastiches in pixels; 0 for that of each picture."""
+    color: str = "style"
+    """Whose colours: style, or content_luminance (the picture's, under the pastiche's lightness)."""
+    color_strength: float = 1.0
+    """How far color= goes beyond style: 0 to 1."""
     strip: int = 0
     """Rows of a strip, for pictures that do not fit memory as a whole; 0 to have it chosen."""
     device: str = "auto"

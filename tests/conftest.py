@@ -17,8 +17,9 @@ torch.set_num_threads(1)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--kills=100` and `--mutants=10000` break more than on every day."""
+    """`--kills=100`, `--mutants=10000` and `--lines=700` break more than on every day."""
     parser.addoption("--kills", type=int, default=20, help="runs to kill at random moments")
+    parser.addoption("--lines", type=int, default=60, help="command lines to run")
     parser.addoption("--mutants", type=int, default=500, help="broken pictures to read")
 
 

@@ -26,12 +26,17 @@ ADAM = OptimizerConfig("adam", 0.02, averaging=0.9)
 # Both optimisers, whole and in tiles, and what else a run may be made of.
 JOBS: list[dict[str, Any]] = [
     {"optimizer": LBFGS},
-    {"optimizer": ADAM, "tile": "16"},
+    {"optimizer": ADAM, "tile": "16", "color": "content_luminance"},
     {"optimizer": PLAIN, "init": "noise", "loss_mode": LossModeConfig("fake_backward")},
     {"optimizer": LBFGS, "objective": layers(style_loss="wasserstein"), "tile": "16"},
     {"optimizer": ADAM, "objective": layers(style_loss="moments"), "init": "noise", "scales": 3},
     {"optimizer": LBFGS, "objective": layers(style_loss="moments"), "tile": "16", "scales": 1},
-    {"optimizer": ADAM, "loss_mode": LossModeConfig("loss_attribute"), "init": "style"},
+    {
+        "optimizer": ADAM,
+        "loss_mode": LossModeConfig("loss_attribute"),
+        "init": "style",
+        "color": "content_palette",
+    },
 ]
 
 
@@ -59,8 +64,9 @@ def start(folder: Path, desk: Path, number: int) -> int:
 
 def made(folder: Path) -> list[bytes]:
     """What a finished run has made; and nothing else is left there."""
-    assert {path.name for path in folder.iterdir()} == {"pastiche.png", "metrics.jsonl", "run.json"}
-    return [(folder / name).read_bytes() for name in ("pastiche.png", "metrics.jsonl")]
+    equal = ("pastiche.png", "content_resized.png", "metrics.jsonl")
+    assert {path.name for path in folder.iterdir()} == {*equal, "run.json"}
+    return [(folder / name).read_bytes() for name in equal]
 
 
 def main(desk: Path, kills: int, seed: int = 0) -> None:

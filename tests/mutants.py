@@ -8,6 +8,7 @@ import collections
 import faulthandler
 import io
 import json
+import os
 import random
 import resource
 import struct
@@ -30,6 +31,8 @@ MAX_PIXELS = 2**20
 SECONDS = 20
 MEGABYTES = 256
 """What the largest picture allowed may add to the process, several times over."""
+
+STANDARD_ERROR = os.dup(2)
 
 EXTREMES = (
     0,
@@ -204,7 +207,8 @@ def _place(data: bytes, chance: random.Random) -> int:
 def outcome(path: Path) -> str:
     """Read a file: "read" or "refused"; whatever else it does is a fault and raised."""
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
-    faulthandler.dump_traceback_later(SECONDS, exit=True)  # decoders in C cannot be interrupted
+    # Decoders in C cannot be interrupted, and while they work, standard error leads nowhere.
+    faulthandler.dump_traceback_later(SECONDS, exit=True, file=STANDARD_ERROR)
     try:
         picture = read(path, max_pixels=MAX_PIXELS)
     except UserError as error:

@@ -16,6 +16,7 @@ from PIL import Image
 import styletransfer
 from styletransfer import Iterate, Result, UserError, iterate, stylize
 from styletransfer.pictures import images
+from styletransfer.pictures.color import with_chroma_of
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
@@ -31,6 +32,25 @@ def as_bytes(image):
 
 
 # What goes in.
+
+IMPOSSIBLE = ["a\0.png", "~a\0.png", "\ud800.png", f"{'a' * 300}.png"]
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+@pytest.mark.parametrize("key", ["content", "style", "init", "features.weights"])
+def test_names_that_no_file_can_have(key, name):
+    with pytest.raises(UserError) as caught:
+        tiny(**{key: name})
+    assert "\n" not in str(caught.value)
+    assert "\0" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_no_picture_is_saved_under_such_a_name(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=r"no file name can|File name too long"):
+        Result(CONTENT, {}, 0).save(name)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
@@ -117,7 +137,7 @@ BAD = {
     "next to nothing": (np.zeros((2, 32, 3)), "content shows 32 x 2 pixels"),
     "another device": (torch.empty(3, 24, 32, device="meta"), "content is on meta and style is on"),
     "no such file": ("nowhere.png", r"nowhere\.png does not exist"),
-    "null character": ("a\0b.png", "cannot be read: embedded null"),
+    "null character": ("a\0b.png", "that no file name can"),
     "next to 1": (np.full((24, 32, 3), 1 + 1e-6), r"values from 1\.0000009\d to 1\.0000009"),
     "sparse": (CONTENT.to_sparse(), "tensor of layout torch.sparse_coo; give a dense one"),
     "colours": (Image.new("F", (32, 24)), "the content image has F colours"),
@@ -152,7 +172,10 @@ def test_keys_in_every_spelling():
 BAD_KEYS = {
     "unknown": ({"stepps": 3}, r"unknown key stepps; did you mean steps\?"),
     "nested": ({"objective": {"style_wieght": 1}}, r"did you mean objective\.style_weight\?"),
-    "strange": ({"xyzzy": 3}, "unknown key xyzzy; there are content_regions, device, "),
+    "strange": (
+        {"xyzzy": 3},
+        "unknown key xyzzy; there are color, color_strength, content_regions, device, ",
+    ),
     "type": ({"size": "big"}, "size: Value 'big' .* could not be converted"),
     "group": ({"optimizer": "sgd"}, "unknown optimizer 'sgd'; there are adam, lbfgs"),
     "preset": ({"experiment": "mine"}, "unknown experiment 'mine'; there are gatys_2016"),
@@ -191,6 +214,20 @@ def test_a_result_is_saved_and_shown(tmp_path):
     assert np.array_equal(result.numpy(), result.image[0].permute(1, 2, 0).numpy())
     with pytest.raises(UserError, match="unknown extension"):
         result.save(tmp_path / "pastiche.gif")
+
+
+@pytest.mark.parametrize("color", ["content_luminance", "content_palette"])
+def test_colors(color):
+    seen = []
+    colored = tiny(color=color, callback=lambda iterate: seen.append(iterate.picture.clone()))
+    assert colored.image.isfinite().all()
+    assert not torch.equal(colored.image, tiny().image)
+    assert torch.equal(tiny(color=color, color_strength=0.0).image, tiny().image)
+    if color == "content_luminance":
+        # Only what is shown differs, so the losses do not.
+        assert colored.losses == tiny().losses
+        assert torch.equal(colored.image, with_chroma_of(tiny().image, CONTENT, 1.0))
+    assert len(seen) == colored.steps
 
 
 def test_a_callback_sees_every_step():

@@ -1,14 +1,23 @@
 """The arguments of a command: Hydra's flags that we stand by, and KEY=VALUE with any file name."""
 
 import argparse
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
-from styletransfer.settings.paths import SWEEP_FUNCTION, quote_path
-from styletransfer.settings.schemas import GROUPS, list_keys, path_keys
+from styletransfer.settings.paths import HYDRA_FOLDERS, SWEEP_FUNCTION, quote_path
+from styletransfer.settings.schemas import (
+    GROUPS,
+    keys,
+    list_keys,
+    mapping_keys,
+    path_keys,
+    positional_key,
+    unknown_key,
+)
 
 INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
@@ -20,6 +29,7 @@ class Arguments:
     Attributes:
         overrides: KEY=VALUE in Hydra's grammar, file names quoted.
         flags: for Hydra.
+        folders: that hydra.run.dir= and hydra.sweep.dir= name.
         config_dir: a folder with a person's own files, or None.
         help: whether to print the keys instead of running.
         version: whether to print the version instead.
@@ -29,6 +39,7 @@ class Arguments:
 
     overrides: list[str]
     flags: list[str]
+    folders: list[str]
     config_dir: str | None
     help: bool
     version: bool
@@ -68,18 +79,27 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     if unknown:
         raise UserError(f"unknown flag {unknown[0]}; see --help")
     sweep = found.multirun or "hydra.mode=MULTIRUN" in found.overrides
-    names, lists = path_keys(schema), list_keys(schema)
-    overrides = [quote_path(each, names, lists, sweep=sweep) for each in found.overrides]
-    _check(found.overrides, sweep=sweep)
+    given = _named(found.overrides, positional_key(schema))
+    paths, lists = path_keys(schema), list_keys(schema)
+    overrides = [quote_path(each, paths, lists, sweep=sweep) for each in given]
+    overrides = [_opened(override, mapping_keys(schema)) for override in overrides]
+    _check(given, [key for key, _ in keys(schema)], sweep=sweep)
     return Arguments(
         [] if found.hydra_help else overrides,
         _hydra_flags(found),
+        _folders(found.overrides),
         found.config_dir,
         help=found.help,
         version=found.version,
         looks=bool(found.cfg or found.info or found.hydra_help),
         multirun=sweep,
     )
+
+
+def _opened(override: str, mappings: Sequence[str]) -> str:
+    """Let a mapping take keys that no schema knows: to Hydra only ++KEY may add them."""
+    key = override.partition("=")[0].partition(".")[0]
+    return f"++{override}" if key in mappings else override
 
 
 def _hydra_flags(found: argparse.Namespace) -> list[str]:
@@ -91,11 +111,31 @@ def _hydra_flags(found: argparse.Namespace) -> list[str]:
     return flags
 
 
-def _check(overrides: Sequence[str], *, sweep: bool) -> None:
+def _folders(overrides: Sequence[str]) -> list[str]:
+    pairs = (override.lstrip("+").partition("=") for override in overrides)
+    return [
+        value.strip("'\"") for key, _, value in pairs if key in HYDRA_FOLDERS and "${" not in value
+    ]
+
+
+def _named(arguments: Sequence[str], key: str | None) -> list[str]:
+    """Put `key=` before the argument without a key, or before a folder's name that holds =."""
+    bare = [each for each in arguments if each and ("=" not in each or os.path.isdir(each))]
+    if key is None or not bare:
+        return list(arguments)
+    if len(bare) > 1:
+        raise UserError(f"cannot understand {bare[1]!r} beside {bare[0]!r}; write KEY=VALUE")
+    return [f"{key}={each}" if each == bare[0] else each for each in arguments]
+
+
+def _check(overrides: Sequence[str], known: Sequence[str], *, sweep: bool) -> None:
     for override in overrides:
         key, _, value = override.lstrip("+").partition("=")
         if key == "hydra.job.name" and "/" in value:
             raise UserError(f"{override}: a job's name becomes a file's, which holds no /")
+        # Hydra would add it to each job of a sweep, where it is then refused.
+        if override[:1] == "+" and not _is_known(key.partition("@")[0], known):
+            raise UserError(unknown_key(key, known))
         if key in GROUPS and (value == "null" or value[:1] in ("[", "{")):
             raise UserError(f"{override}: give one name, or leave it out; see --help")
         if not key.partition("@")[0] and override:
@@ -104,6 +144,11 @@ def _check(overrides: Sequence[str], *, sweep: bool) -> None:
             raise UserError(
                 f"all jobs of a sweep would write {value}; leave output= out, and each has its own"
             )
+
+
+def _is_known(key: str, known: Sequence[str]) -> bool:
+    """Tell whether a key may be given with a +: one of the schema, a group's, or Hydra's own."""
+    return not key or key in (*known, *GROUPS) or re.match(r"hydra\b", key) is not None
 
 
 def _several(value: str) -> bool:

@@ -8,6 +8,7 @@ from styletransfer import __version__
 from styletransfer.cli.catalogue import module, names, summary, unknown_command
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
+from styletransfer.system.signals import interruptible
 
 OVERVIEW = """\
 Neural style transfer: two pictures in, one painting out.
@@ -51,6 +52,9 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
             if name in SCHEMAS:
                 hydrated(name)(argv)
             else:
-                sys.exit(importlib.import_module(module(name)).main(argv))
+                command = importlib.import_module(module(name)).main
+                with interruptible():
+                    status = command(argv)
+                sys.exit(status)
 
     return run

@@ -1,9 +1,11 @@
 """How a command ends: bad input in one line, and an output that cannot be written without noise."""
 
+import atexit
 import errno
 import io
 import logging
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn, TextIO
 
 from styletransfer.errors import UserError
+from styletransfer.system.signals import held, stop_on_signals
 
 # What a shell reports of a process that SIGPIPE ended, as it does for other tools.
 BROKEN_PIPE = 141
@@ -22,28 +25,34 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 def one_line_errors() -> Iterator[None]:
     """End in one line on standard error and exit status 1 if the body meets bad input.
 
-    So does a lack of memory; and Ctrl-C with status 130, or that of the signal that came. A warning
-    becomes one line as well. A mistake of ours keeps its traceback.
+    So does a lack of memory; and Ctrl-C with status 130, or that of the signal that came. Signals
+    wait, but for what is `interruptible`. A warning becomes one line as well. A mistake of ours
+    keeps its traceback.
     """
     open_streams()
     logging.raiseExceptions = False  # a log file on a full disk is no reason for a traceback
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), stop_on_signals() as stop, held():
         warnings.showwarning = lambda message, *_: tell(f"note: {message}")
         try:
             yield
             sys.stdout.flush()
+            if stop.asked is not None:  # too late, or dropped by a destructor
+                raise stop.asked
         except UserError as error:
             fail(str(error))
-        except KeyboardInterrupt as error:
-            fail("interrupted", status=getattr(error, "status", 130))
+        except KeyboardInterrupt:
+            fail("interrupted", status=130 if stop.asked is None else stop.asked.status)
         except OSError as error:
             fail_for(error)
-        except (MemoryError, RuntimeError) as error:
+        except (MemoryError, RuntimeError, SystemError) as error:
             from styletransfer.system.memory import is_out_of_memory
 
             if not is_out_of_memory(error):
                 raise
             fail("there is not enough memory; choose a smaller size")
+        finally:
+            atexit.unregister(end_at_once)
+            atexit.register(end_at_once)  # called before whatever has been registered by now
 
 
 def fail(message: str, status: int = 1) -> NoReturn:
@@ -74,6 +83,12 @@ def tell(message: str) -> None:
     with suppress(OSError):
         print(" ".join(message.split()), file=sys.stderr)
     flush(sys.stderr)
+
+
+def end_at_once() -> None:
+    """Let Ctrl-C end the process without a traceback, now that Python is shutting down."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def open_streams() -> None:

@@ -16,16 +16,20 @@ from styletransfer.cli.catalogue import summary
 from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose
-from styletransfer.settings.schemas import SCHEMAS, choices
+from styletransfer.settings.schemas import SCHEMAS, UNUSED, choices, positional_key
 
 # In characters: of a line, and of a key with its value that a meaning stands beside.
 WIDTH, LONGEST = 100, 36
 Row = tuple[str, str, str]
-GROUPS = "\n--help {example} explains {groups}."
-FOOT = """
+KEYS = "KEY=VALUE ..."
+FOOT = """\
 --cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
 --config-dir DIR adds your own presets: experiment=mine is DIR/experiment/mine.yaml.
 A file name is taken as it is typed; under --multirun commas separate several."""
+IGNORED = """\
+Of the other keys of train, resume and dry_run are refused; the rest is taken, so that any run can
+be explained, and changes nothing.
+"""
 
 
 def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None = None) -> str:
@@ -39,27 +43,37 @@ def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None =
     Raises:
         UserError: arguments that cannot be composed, or a group that does not exist.
     """
-    schema = SCHEMAS[name]
+    schema, unused = SCHEMAS[name], UNUSED.get(name, ())
     overrides = [argument for argument in arguments if "=" in argument or argument[:1] == "~"]
     asked = [argument for argument in arguments if argument not in overrides]
     config = compose(name, overrides, config_dir=config_dir, with_hydra=True)
-    groups = {field.name: field.type for field in fields(schema) if is_dataclass(field.type)}
-    chosen = {key: value for key, value in config.hydra.runtime.choices.items() if "/" not in key}
+    shown = [field for field in fields(schema) if field.name not in unused]
+    groups = {field.name: field.type for field in shown if is_dataclass(field.type)}
+    choice = config.hydra.runtime.choices
+    chosen = {key: choice[key] for key in choice if "/" not in key and key not in unused}
     values: Any = OmegaConf.to_container(config)
     if asked:
         if asked[0] not in groups:
             raise UserError(f"--help {asked[0]}: choose one of {', '.join(groups)}")
         return _table(_rows(groups[asked[0]], values[asked[0]], f"{asked[0]}."))
-    rows = _rows(schema, values)
+    rows = [row for row in _rows(schema, values) if row[0] not in unused]
     for group in groups | chosen:
         if group in chosen:
             meaning = _meaning(groups[group]) if group in groups else "A preset of many keys"
             names = ", ".join(choices(group, config_dir))
             rows.append((group, chosen[group] or "", f"{meaning}: {names}"))
-    foot = FOOT
-    if groups:
-        foot = GROUPS.format(example=next(iter(groups)), groups=", ".join(groups)) + FOOT
-    return f"styletransfer {name} KEY=VALUE ...\n{summary(name)}\n\n{_table(rows)}\n{foot}"
+    foot = (IGNORED if unused else "") + _foot(list(groups))
+    return f"{_usage(name)}\n{summary(name)}\n\n{_table(rows)}\n\n{foot}"
+
+
+def _usage(name: str) -> str:
+    positional = positional_key(SCHEMAS[name])
+    return " ".join(["styletransfer", name, *([positional.upper()] if positional else []), KEYS])
+
+
+def _foot(groups: Sequence[str]) -> str:
+    first = f"--help {groups[0]} explains {', '.join(groups)}.\n" if groups else ""
+    return first + FOOT
 
 
 def _rows(schema: Any, values: Any, prefix: str = "") -> list[Row]:

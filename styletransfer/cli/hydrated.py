@@ -5,8 +5,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -18,12 +19,15 @@ from styletransfer import __version__
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.cli.catalogue import module
 from styletransfer.cli.errors import one_line_errors
+from styletransfer.cli.folders import remove_unused
 from styletransfer.cli.help import help_text
+from styletransfer.cli.jobs import Jobs
 from styletransfer.errors import UserError
 from styletransfer.settings.compose import settings_of
 from styletransfer.settings.messages import explain
-from styletransfer.settings.resolvers import register_resolvers
+from styletransfer.settings.resolvers import absent, register_resolvers
 from styletransfer.settings.schemas import CONFIGS, SCHEMAS, register_schemas
+from styletransfer.system.signals import interruptible
 
 Command = Callable[[Any, Path], int | None]
 
@@ -59,45 +63,51 @@ def hydrated(
 
 def _run(config_name: str, function: Command | None, arguments: Arguments) -> None:
     """Let Hydra compose the settings and call the function, once or for each job of a sweep."""
-    began = False
     try:
         os.getcwd()
     except FileNotFoundError as error:
         raise UserError("the folder this was started in is gone; go to another") from error
+    claimed = [folder for named in arguments.folders for folder in absent(Path(named))]
+    sweep = arguments.multirun and not arguments.looks
+    jobs = Jobs(partial(_start, config_name, function), claimed, sweep=sweep)
 
     def job(config: DictConfig) -> None:
-        nonlocal began
-        began = True
-        with one_line_errors():
-            _start(config, config_name, function)
+        jobs.run(config)
 
     # Hydra names the job, and its log file, after the task's module.
     job.__module__ = f"styletransfer.commands.{config_name}"
     register_schemas()
-    register_resolvers(claim=not arguments.looks)
+    register_resolvers(None if arguments.looks else claimed)
     run = hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=config_name)(job)
     wanted = os.environ.get("HYDRA_FULL_ERROR") == "1"
     with _process([sys.argv[0], *arguments.flags, *arguments.overrides]):
         try:
             run()
-        except (HydraException, OmegaConfBaseException) as error:
-            if wanted:
+            jobs.check()
+        except BaseException as error:
+            remove_unused(claimed)
+            if wanted or not _is_about_the_input(error, began=jobs.count > 0):
                 raise
-            raise UserError(explain(error, config_name)) from error
-        except Exception as error:
-            # Before the job has begun, Hydra complains about what it was given.
-            if began or wanted:
-                raise
-            if isinstance(error, OSError) and error.errno is not None:
-                if error.filename is None:  # our output takes no more
-                    raise
-                raise UserError(
-                    f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
-                ) from error
-            raise UserError(explain(error, config_name)) from error
+            raise UserError(_reason(error, config_name)) from error
 
 
-def _start(config: DictConfig, config_name: str, function: Command | None) -> None:
+def _is_about_the_input(error: BaseException, *, began: bool) -> TypeGuard[Exception]:
+    """Tell Hydra's complaints about what it was given from everything else."""
+    if isinstance(error, HydraException | OmegaConfBaseException):
+        return True
+    if began or isinstance(error, UserError) or not isinstance(error, Exception):
+        return False
+    # An error of the system without a file: our output takes no more.
+    return not isinstance(error, OSError) or error.errno is None or error.filename is not None
+
+
+def _reason(error: Exception, config_name: str) -> str:
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
+    return explain(error, config_name)
+
+
+def _start(config_name: str, function: Command | None, config: DictConfig) -> None:
     """Call the function with typed settings and the run folder that Hydra chose."""
     settings = settings_of(config, config_name)
     from styletransfer.system.devices import set_float32_precision
@@ -107,7 +117,9 @@ def _start(config: DictConfig, config_name: str, function: Command | None) -> No
     set_float32_precision()
     if function is None:
         function = importlib.import_module(module(config_name)).main
-    if status := function(settings, Path(HydraConfig.get().runtime.output_dir)):
+    with interruptible():
+        status = function(settings, Path(HydraConfig.get().runtime.output_dir))
+    if status:
         sys.exit(status)
 
 

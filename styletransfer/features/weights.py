@@ -1,6 +1,7 @@
 """Weights files, read without executing anything they hold, and written with a hash."""
 
 import hashlib
+import os
 import pickle
 import warnings
 import zipfile
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from styletransfer.errors import UserError
@@ -23,7 +24,7 @@ def read(path: Path) -> Mapping[str, Tensor]:
         UserError: the file is missing, damaged, of another kind, would execute code, or does not
             have the hash that `write` has put into it.
     """
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise UserError(f"no weights file at {path}; check features.weights")
     try:
         if path.suffix == ".safetensors":
@@ -50,7 +51,8 @@ def read(path: Path) -> Mapping[str, Tensor]:
 
 def write(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write a `.safetensors` file with a hash of its tensors, which `read` checks."""
-    save_file(dict(tensors), path, metadata={"sha256": digest(tensors)})
+    # Not by save_file, which makes an error of its own of a full disk.
+    path.write_bytes(save(dict(tensors), metadata={"sha256": digest(tensors)}))
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:

@@ -9,7 +9,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Leave without the usage that argparse would print first."""
-        self.exit(1, f"error: {message}\n")
+        self.exit(1, f"error: {' '.join(message.split())}\n")
 
 
 def seed(text: str) -> int:

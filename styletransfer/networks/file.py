@@ -1,6 +1,7 @@
 """Style networks as `.safetensors` files, which say themselves what they are."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -70,7 +71,7 @@ def read(path: Path) -> Saved:
     Raises:
         UserError: the file is missing, damaged, of another kind or of another version.
     """
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise UserError(f"no style network at {path}; name a file that train_network has written")
     try:
         with safe_open(path, framework="pt") as file:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from styletransfer.config import ObjectiveConfig
+from styletransfer.config import STYLE_LAYER_FACTORS, ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.losses import get_style_loss
 
@@ -52,7 +52,10 @@ def layer_weights(config: ObjectiveConfig) -> tuple[dict[str, float], dict[str, 
     content = _by_layer(
         "content", config.content_weight, config.content_layers, config.content_layer_weights
     )
-    style = _by_layer("style", config.style_weight, config.style_layers, config.style_layer_weights)
+    factors = config.style_layer_weights or [
+        STYLE_LAYER_FACTORS.get(layer, 1.0) for layer in config.style_layers
+    ]
+    style = _by_layer("style", config.style_weight, config.style_layers, factors)
     if not content and not style:
         raise UserError(
             "all content and style weights are 0: nothing to optimise; "

@@ -1,6 +1,7 @@
 """What may watch a run: a progress bar, snapshots, metrics. They receive an Iterate, no more."""
 
 import logging
+import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -86,7 +87,7 @@ class Snapshots:
     def __call__(self, iterate: Iterate) -> None:
         """Save the picture if its turn has come."""
         if iterate.step % self.every == 0:
-            images.write(self.folder / f"step_{iterate.step:05d}.png", iterate.image)
+            images.write(self.folder / f"step_{iterate.step:05d}.png", iterate.picture)
 
 
 class Metrics:
@@ -105,10 +106,12 @@ class Metrics:
         # Not the iterates: their pictures are large.
         self.held: list[tuple[dict[str, int], Losses]] = []
         self.file: TextIO | None = None
+        self.written = 0  # bytes of whole lines
         try:
             if done > 0 and path.is_file():
                 keep_lines(path, lambda line: line["step"] <= done)
             self.file = path.open("a" if done > 0 else "w", encoding="utf-8")
+            self.written = path.stat().st_size
         except (OSError, UserError) as error:
             self._give_up(error)
 
@@ -137,6 +140,7 @@ class Metrics:
             for line, losses in held:
                 self.file.write(to_json({**line, **losses.as_floats()}) + "\n")
             self.file.flush()
+            self.written = self.path.stat().st_size
         except OSError as error:
             self._give_up(error)
 
@@ -149,6 +153,8 @@ class Metrics:
         if file is not None:
             with suppress(OSError):  # closing tries to write once more
                 file.close()
+            with suppress(OSError):
+                os.truncate(self.path, self.written)  # no half line
 
 
 def tolerated(callback: Callback) -> Callback:

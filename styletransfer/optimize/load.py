@@ -1,39 +1,34 @@
-"""The pictures of a job, as files or in memory: read, checked, and resized to the pastiche."""
+"""The pictures of a job: read, checked, turned, and resized to the pastiche."""
 
+import logging
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.objective.pictures import Pictures
-from styletransfer.optimize.regions import check_scales, make_regions
+from styletransfer.optimize.regions import Style, check_scales, make_regions
 from styletransfer.optimize.schedule import STARTS, style_scales
+from styletransfer.optimize.sources import (
+    Given,
+    read_all,
+    read_content_regions,
+    read_one,
+    read_style_regions,
+)
 from styletransfer.pictures import images
 from styletransfer.pictures.images import Picture
+from styletransfer.pictures.masks import read_mask
+from styletransfer.pictures.palette import recolored
+from styletransfer.pictures.regions import Regions, check_aspect
+from styletransfer.pictures.rotate import rotated, rotated_regions
+
+logger = logging.getLogger(__name__)
 
 # Enlarging a picture of fewer pixels a side gives a blur: nothing to take content or style from.
 SMALLEST_SIDE = 8
-# Keys that name pictures; init may be a word as well.
-PICTURE_KEYS = (
-    "content",
-    "style",
-    "style_detail",
-    "content_regions",
-    "style_regions",
-    "protect",
-    "init",
-)
-# Of a mask's aspect ratio over the content image's, beside a pixel's rounding.
-ASPECT_TOLERANCE = 0.005
-# What a folder of styles is searched for.
-EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
-
-# Pictures in memory, by the key whose files they stand for.
-Given = Mapping[str, Picture | Sequence[Picture]]
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,9 @@ class Loaded:
     alpha: Tensor | None
 
 
-def load(config: StyleTransferConfig, given: Given | None = None) -> Loaded:
+def load(
+    config: StyleTransferConfig, given: Given | None = None, *, enlarge: bool = True
+) -> Loaded:
     """Read every picture that `config` names.
 
     A style's transparent margins are cut off, and its visible colours spread into what
@@ -62,103 +59,92 @@ def load(config: StyleTransferConfig, given: Given | None = None) -> Loaded:
     Args:
         config: the files, and what is to be done with them.
         given: pictures in memory, by the keys whose files they stand for.
+        enlarge: False leaves pictures that are smaller than the pastiche as they are, for a plan.
 
     Raises:
         UserError: a picture that cannot be read, is fully transparent or next to nothing; weights,
-            scales or masks that do not fit.
+            scales, regions or masks that do not fit.
     """
     given = given or {}
-    content = _read("content", config.content, given)
+    content = read_one("content", config.content, given)
+    divided = read_content_regions(config, given)
     styles = load_styles(config, given)
-    names = [picture.name for picture in styles]
-    check_scales(config, len(styles) - (config.style_detail is not None))
-    for picture in (content, *styles):
+    for picture in (content, *(style.picture for style in styles)):
         check_side(picture)
-    content = images.resize_picture(content, config.size)
-    protected = _mask("protect", config.protect, given, content)
-    factors = style_scales(config, len(styles))
+    if divided is not None:
+        check_aspect(divided.size, content.size, divided.source)
+        _tell(divided)
+    mask = _protected(config, given, content.size)
+    content = _fitted(content, config.size, enlarge)
+    protected = None if mask is None else images.resize(mask, content.size)
+    sides = [max(1, round(scale * config.size)) for scale in style_scales(config, len(styles))]
+    styles = [
+        replace(style, picture=_fitted(style.picture, side, enlarge))
+        for style, side in zip(styles, sides, strict=True)
+    ]
+    if config.color == "content_palette":
+        styles = [
+            replace(style, picture=recolored(style.picture, content, config.color_strength))
+            for style in styles
+        ]
     return Loaded(
         pictures=Pictures(
             content=images.fill_transparent(content),
-            styles=tuple(
-                images.fill_transparent(
-                    images.resize_picture(style, max(1, round(factor * config.size)))
-                )
-                for style, factor in zip(styles, factors, strict=True)
-            ),
-            regions=make_regions(config, names, protected),
+            styles=tuple(images.fill_transparent(style.picture) for style in styles),
+            regions=make_regions(config, styles, divided, content.size, protected),
             protected=protected,
         ),
-        names=[content.name, *names],
+        names=[content.name, *(style.picture.name for style in styles)],
         start=_start(config, given),
         alpha=content.alpha,
     )
 
 
-def load_styles(config: StyleTransferConfig, given: Given) -> list[Picture]:
-    """Return the style images, that of `style_detail` last, without transparent margins.
+def load_styles(config: StyleTransferConfig, given: Given) -> list[Style]:
+    """Return the style images with their regions, turned; that of `style_detail`, as it is, last.
 
     Raises:
-        UserError: one cannot be read, or there is none.
+        UserError: one cannot be read, there is none, or there are not as many scales, rotations or
+            label pictures.
     """
-    styles = _read_all("style", config.style, given)
+    pictures = read_all("style", config.style, given)
+    check_scales(config, len(pictures))
+    regions = read_style_regions(config, given, len(pictures))
+    angles = each(config.style_rotation)
+    angles = angles * len(pictures) if len(angles) == 1 else angles
+    styles = [
+        _turned(Style(picture, theirs), degrees)
+        for picture, theirs, degrees in zip(pictures, regions, angles, strict=True)
+    ]
     if config.style_detail is not None or "style_detail" in given:
-        styles.append(_read("style_detail", config.style_detail, given))
-    return [images.crop_transparent(style) for style in styles]
+        detail = read_one("style_detail", config.style_detail, given)
+        styles.append(Style(images.crop_transparent(detail)))
+    return styles
 
 
-def picture_files(config: StyleTransferConfig) -> list[tuple[str, str]]:
-    """Return the key and the path of every picture that `config` names; folders by their files."""
-    found = []
-    for key in PICTURE_KEYS:
-        for name in each(getattr(config, key)):
-            files = in_folder(name) if os.path.isdir(name) else [name]
-            found += [(key, path) for path in files]
-    return found
+def _turned(style: Style, degrees: float) -> Style:
+    """Return a style without transparent margins and turned, and its regions with it."""
+    picture, regions = style.picture, style.regions
+    if regions is not None:
+        check_aspect(regions.size, picture.size, regions.source)
+        _tell(regions)
+        regions = regions.cut(images.visible_box(picture), picture.size)
+        regions = rotated_regions(regions, degrees)
+    return Style(rotated(images.crop_transparent(picture), degrees), regions)
 
 
-def in_folder(name: str) -> list[str]:
-    """Return the paths of the pictures in a folder, in the order of their names."""
-    files = sorted(path for path in Path(name).iterdir() if path.suffix.lower() in EXTENSIONS)
-    return list(map(str, files))
+def _tell(regions: Regions) -> None:
+    """Say in one line what was found."""
+    said = f"{regions.source}: {regions.listed()}"
+    if regions.snapped:
+        said += f"; {regions.snapped:,} pixels between these colours took the nearest"
+    if regions.uncovered > 1e-3:
+        said += f"; {100 * regions.uncovered:.2g} % of the picture is in no region"
+    logger.info("%s", said)
 
 
-def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
-    """Return the picture files that a key names: one, several, or all of a folder.
-
-    Raises:
-        UserError: there is none.
-    """
-    files: list[str] = []
-    for name in each(value):
-        found = in_folder(name) if os.path.isdir(name) else [name]
-        if not found:
-            raise UserError(f"{key}={name} holds no picture; name a folder of pictures, or a file")
-        files += found
-    if not files:
-        raise UserError(f"{key} names no picture; name at least one")
-    return files
-
-
-def _read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture]:
-    """Read one picture, several, or all of a folder.
-
-    Raises:
-        UserError: one cannot be read, or there is none.
-    """
-    if key in given:
-        there = given[key]
-        return [there] if isinstance(there, Picture) else list(there)
-    return [images.read(path) for path in files_of(key, value)]
-
-
-def _read(key: str, path: str | None, given: Given) -> Picture:
-    if key in given:
-        there = given[key]
-        assert isinstance(there, Picture)
-        return there
-    assert path is not None
-    return images.read(path)
+def _fitted(picture: Picture, side: int, enlarge: bool) -> Picture:
+    return images.resize_picture(picture, side if enlarge else min(side, max(picture.size)))
 
 
 def check_side(picture: Picture) -> None:
@@ -182,22 +168,15 @@ def _start(config: StyleTransferConfig, given: Given) -> Tensor | None:
         raise UserError(
             f"unknown init {config.init!r}; choose content, style, noise or a picture file"
         )
-    return images.fill_transparent(_read("init", config.init, given))
+    return images.fill_transparent(read_one("init", config.init, given))
 
 
-def _mask(key: str, path: str | None, given: Given, content: Picture) -> Tensor | None:
-    """Return a grey mask (1, 1, H, W) in [0, 1] at the size of the content image.
-
-    Raises:
-        UserError: it cannot be read, or has another aspect ratio.
-    """
-    if path is None and key not in given:
+def _protected(config: StyleTransferConfig, given: Given, size: tuple[int, int]) -> Tensor | None:
+    """Return the mask (1, 1, H, W) in [0, 1] of what is to stay the content image of this size."""
+    source = given.get("protect", config.protect)
+    if source is None:
         return None
-    mask = _read(key, path, given)
-    (height, width), (high, wide) = content.size, mask.size
-    if abs(width / height / (wide / high) - 1) > ASPECT_TOLERANCE + 1 / min(high, wide):
-        raise UserError(
-            f"{key}: {mask.name} has {wide} x {high} pixels, another aspect ratio than the content "
-            f"image's {width} x {height}"
-        )
-    return images.resize(mask.rgb.mean(1, keepdim=True), content.size)
+    mask = read_mask(source, "protect")
+    name = f"protect={source}" if isinstance(source, str) else "protect"
+    check_aspect((mask.shape[2], mask.shape[3]), size, name)
+    return mask

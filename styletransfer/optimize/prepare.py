@@ -9,11 +9,13 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.limits import check_size
-from styletransfer.objective.terms import loss_layers
+from styletransfer.objective.positions import vanished
+from styletransfer.objective.terms import layer_weights, loss_layers
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.layout import choose_layout
-from styletransfer.optimize.load import Given, Loaded, load, picture_files
+from styletransfer.optimize.load import Loaded, load
 from styletransfer.optimize.schedule import check_run, make_scales, parse_tile
+from styletransfer.optimize.sources import Given, picture_files
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.memory import free_bytes
@@ -21,12 +23,15 @@ from styletransfer.system.memory import free_bytes
 logger = logging.getLogger(__name__)
 
 
-def prepare(config: StyleTransferConfig, given: Given | None = None) -> Job:
+def prepare(
+    config: StyleTransferConfig, given: Given | None = None, *, enlarge: bool = True
+) -> Job:
     """Load and check everything that `config` names; cheap checks come first.
 
     Args:
         config: what is asked for.
         given: pictures in memory, by the keys whose files they stand for.
+        enlarge: False for a plan, which needs sizes, not pixels.
 
     Raises:
         UserError: anything that would make the run fail, in one line.
@@ -38,7 +43,7 @@ def prepare(config: StyleTransferConfig, given: Given | None = None) -> Job:
     dtype = choose_precision(config.precision, device)
     if config.output is not None:
         check_output(config.output, config)
-    loaded = load(config, given)
+    loaded = load(config, given, enlarge=enlarge)
     extractor = build_features(config.features, config.seed)
     check_layers(extractor, config, loaded)
     extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
@@ -50,12 +55,51 @@ def prepare(config: StyleTransferConfig, given: Given | None = None) -> Job:
         start=loaded.start,
         alpha=loaded.alpha,
     )
+    tell_vanished(job)
     layout = choose_layout(job, job.scales[-1], free_bytes(device))
     if layout.problem is not None and parse_tile(config.tile) == 0:
         raise UserError(layout.problem)
     if layout.problem is not None:
         logger.warning("%s; trying all the same", layout.problem)
     return job
+
+
+def tell_vanished(job: Job) -> None:
+    """Say which regions are too small for which layers, at the coarsest scale.
+
+    Raises:
+        UserError: all of them are for all layers, and there is no content loss either.
+    """
+    objective = job.config.objective
+    contents, styles = layer_weights(objective)
+    layers = list(styles)
+    pictures = job.pictures_at(max(job.scales[0].size)) if layers else job.pictures
+    for region in pictures.regions:
+        places = [region.weights, *(source.weights for source in region.sources)]
+        gone = {
+            layer
+            for weights in places
+            if weights is not None
+            for layer in vanished(job.extractor, weights, layers, objective.propagation)
+        }
+        if gone:
+            fallback = "averaged" if objective.propagation == "inside" else "left out"
+            logger.warning(
+                "the region %s is too small for %s at the coarsest scale, and is %s there",
+                region.name or "that is not protected",
+                ", ".join(layer for layer in layers if layer in gone),
+                fallback,
+            )
+    seen = (
+        region.weights is None
+        or len(vanished(job.extractor, region.weights, layers, "average")) < len(layers)
+        for region in pictures.regions
+    )
+    if not contents and not any(seen):
+        raise UserError(
+            "what is left to paint is too small for every style layer at the coarsest scale; "
+            "raise size, lower scales, or protect less"
+        )
 
 
 def check_output(output: str, config: StyleTransferConfig) -> None:

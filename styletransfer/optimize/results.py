@@ -9,6 +9,14 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.objective.terms import Losses
 
+# A picture (1, 3, H, W) to the same as it is to be shown.
+Finish = Callable[[Tensor], Tensor]
+
+
+def as_it_is(image: Tensor) -> Tensor:
+    """Return the picture itself."""
+    return image
+
 
 @dataclass(frozen=True)
 class Iterate:
@@ -21,6 +29,7 @@ class Iterate:
         scales: levels of the pyramid.
         losses: at `image`; reading them waits for the device.
         image: (1, 3, H, W), sRGB in [0, 1], detached; valid until the next iterate.
+        finish: makes `picture` of `image`.
     """
 
     step: int
@@ -29,6 +38,12 @@ class Iterate:
     scales: int
     losses: Losses
     image: Tensor
+    finish: Finish = as_it_is
+
+    @property
+    def picture(self) -> Tensor:
+        """What was evaluated in the colours that are asked for, (1, 3, H, W), made when read."""
+        return self.finish(self.image)
 
 
 Callback = Callable[[Iterate], None]
@@ -39,12 +54,13 @@ class Result:
     """What a run has made.
 
     Attributes:
-        image: the pastiche (1, 3, H, W), sRGB in [0, 1], float32, on the CPU.
+        image: what was optimised (1, 3, H, W), sRGB in [0, 1], float32, on the CPU.
         losses: name -> weighted loss of that very picture, with "total"; empty if the run has not
             come to its end.
         steps: optimiser steps made.
         interrupted: Ctrl-C or another signal ended it early.
         problem: one line saying why it gave up, or None.
+        finish: makes `picture` of `image`.
     """
 
     image: Tensor
@@ -52,6 +68,12 @@ class Result:
     steps: int
     interrupted: bool = False
     problem: str | None = None
+    finish: Finish = as_it_is
+
+    @property
+    def picture(self) -> Tensor:
+        """The pastiche: `image` in the colours that are asked for, made when read."""
+        return self.finish(self.image)
 
     def finished(self, run: str) -> Self:
         """Return this result, for whom only a run that came to its end is of use.

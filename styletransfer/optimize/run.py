@@ -16,8 +16,10 @@ from styletransfer.optimize.job import Job
 from styletransfer.optimize.layout import choose_layout
 from styletransfer.optimize.results import Callback, Iterate, Result
 from styletransfer.optimize.schedule import Scale, check_run, enlarge, starting_picture
+from styletransfer.pictures.color import with_chroma_of
 from styletransfer.pictures.images import resize
 from styletransfer.system.memory import free_bytes, is_out_of_memory
+from styletransfer.system.signals import held
 
 logger = logging.getLogger(__name__)
 
@@ -79,9 +81,12 @@ class Run:
         Ctrl-C, another signal (see `system/signals.py`) or a lack of memory end it early.
         """
         try:
-            for iterate in self:
-                for callback in callbacks:
-                    callback(iterate)
+            # Held: the first optimiser makes torch import libraries that abort the process if a
+            # signal's exception crosses them.
+            with held():
+                for iterate in self:
+                    for callback in callbacks:
+                        callback(iterate)
         except KeyboardInterrupt:
             return replace(self.result(), interrupted=True)
         except (MemoryError, RuntimeError) as error:
@@ -89,17 +94,33 @@ class Run:
         return self.result()
 
     def result(self) -> Result:
-        """Return the best picture so far, at the size of the pastiche."""
+        """Return the best picture so far, at the size of the pastiche.
+
+        Its losses are those of the picture that was optimised, before `finish`.
+        """
         if self._losses is not None:
             finite = math.isfinite(self._losses["total"])
             problem = None if finite else f"the loss is not finite; {ADVICE}"
-            return Result(self.image.float().cpu(), self._losses, self.steps, problem=problem)
+            image = self.image.float().cpu()
+            return Result(image, self._losses, self.steps, problem=problem, finish=self.finish)
         picture = self.image if self._level is None else self._level.descent.best.picture()
         scale = self.scales[-1]
         picture = resize(picture, scale.size)
         if held := held_in(self.pictures.resized(scale.size, scale.style_sizes)):
             picture = held.hold(picture)
-        return Result(picture.float().cpu(), {}, self.steps, problem=self._problem)
+        image = picture.float().cpu()
+        return Result(image, {}, self.steps, problem=self._problem, finish=self.finish)
+
+    def finish(self, image: Tensor) -> Tensor:
+        """Return a picture (1, 3, H, W) of this run in the colours that `config.color` asks for.
+
+        Only content_luminance changes anything here; content_palette has recoloured the style.
+        """
+        config = self.job.config
+        if config.color != "content_luminance":
+            return image
+        content = resize(self.pictures.content, (image.shape[2], image.shape[3]))
+        return with_chroma_of(image, content.to(image), config.color_strength)
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that goes on from here: plain values and live tensors, which later steps move.
@@ -156,7 +177,8 @@ class Run:
         for losses, picture in descent.run(scale.steps):
             self.steps += 1
             planned, scales = self.job.config.steps, len(self.scales)
-            yield Iterate(self.steps, planned, self._index + 1, scales, losses, picture)
+            counts = (self.steps, planned, self._index + 1, scales)
+            yield Iterate(*counts, losses, picture, self.finish)
         if descent.problem is not None:
             self._problem = descent.problem
             return

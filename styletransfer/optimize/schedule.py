@@ -9,7 +9,10 @@ from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.objective.pictures import Pictures
 from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.pictures.limits import LONGEST_SIDE
 
+# Whose colours a pastiche may have.
+COLORS = ("style", "content_palette", "content_luminance")
 # What `init` may be beside the path of a picture.
 STARTS = ("content", "style", "noise")
 # The pyramid ends where the longer side would fall below this; VGG's deep layers see little there.
@@ -45,6 +48,10 @@ def check_run(config: StyleTransferConfig) -> None:
     optimizer = config.optimizer
     if optimizer.name not in ("lbfgs", "adam"):
         raise UserError(f"unknown optimizer {optimizer.name!r}; choose lbfgs or adam")
+    if config.color not in COLORS:
+        raise UserError(f"unknown color {config.color!r}; choose {', '.join(COLORS)}")
+    if not 0 <= config.color_strength <= 1:
+        raise UserError(f"color_strength={config.color_strength} must be from 0 to 1")
     for key, value, low in (
         ("size", config.size, 1),
         ("steps", config.steps, 1),
@@ -54,6 +61,8 @@ def check_run(config: StyleTransferConfig) -> None:
     ):
         if value < low:
             raise UserError(f"{key}={value} must be {low} or more")
+    if config.size > LONGEST_SIDE:
+        raise UserError(f"size={config.size} must be at most {LONGEST_SIDE} pixels")
     if config.seed >= 2**63:
         raise UserError(f"seed={config.seed} must be below 2^63")
     if not 0 <= optimizer.plateau < 1:

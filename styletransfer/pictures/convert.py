@@ -12,6 +12,7 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import decode_image
 from styletransfer.pictures.images import Picture, read
+from styletransfer.settings.paths import expanded
 
 Source = str | os.PathLike[str] | Image.Image | NDArray[Any] | Tensor
 
@@ -29,7 +30,7 @@ def as_picture(source: Source, name: str) -> Picture:
         UserError: another type, layout or range, or a file that cannot be read.
     """
     if isinstance(source, str | os.PathLike):
-        return read(os.path.expanduser(source))
+        return read(expanded(source))
     if isinstance(source, Image.Image):
         rgb, alpha = decode_image(source, f"the {name} image")
         opacity = None if alpha is None else torch.from_numpy(alpha)[None]
@@ -42,6 +43,13 @@ def as_picture(source: Source, name: str) -> Picture:
         f"{name} is a {type(source).__name__}; give a path, a Pillow image, a NumPy array or a "
         "tensor"
     )
+
+
+def plane_as_array(source: Source) -> Source:
+    """Return a tensor (H, W) as a NumPy array, and anything else as it is."""
+    if isinstance(source, Tensor) and source.ndim == 2:
+        return source.detach().cpu().numpy()
+    return source
 
 
 def to_array(rgb: Tensor, alpha: Tensor | None = None) -> NDArray[np.float32]:

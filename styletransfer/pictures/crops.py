@@ -1,6 +1,7 @@
 """What networks in training look at: procedural pictures mixed with crops of real ones."""
 
 import logging
+import os
 from collections import OrderedDict
 from pathlib import Path
 
@@ -32,7 +33,7 @@ class Photos:
     """
 
     def __init__(self, folder: Path) -> None:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise UserError(f"pictures={folder} is not a folder; name one, or leave it out")
         self.folder = folder
         self.files = sorted(path for path in folder.iterdir() if path.is_file())

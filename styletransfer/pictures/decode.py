@@ -5,9 +5,7 @@ deeper files, so 16-bit PNG is decoded by imagecodecs and 16-bit TIFF by tifffil
 """
 
 import errno
-import logging
 import struct
-import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from styletransfer.errors import UserError
 from styletransfer.pictures import tiff
 from styletransfer.pictures.limits import check_scans, check_size
 from styletransfer.pictures.profiles import Floats, Samples, Stored, to_srgb
+from styletransfer.pictures.quiet import quiet_decoders
 
 _SIGNATURES = {
     b"\xff\xd8\xff": "JPEG",
@@ -76,7 +75,7 @@ def decode(path: Path, max_pixels: int) -> tuple[Floats, Floats | None]:
     """
     file_format = _file_format(path)
     with _one_line(str(path), f"{file_format} file"):
-        with _quiet_decoders():
+        with quiet_decoders():
             stored = _load(path, file_format, max_pixels)
         return to_srgb(stored, str(path))
 
@@ -88,7 +87,7 @@ def decode_image(image: Image.Image, name: str) -> tuple[Floats, Floats | None]:
         UserError: if its colours are none that we know, or its file turns out to be damaged.
     """
     with _one_line(name, "image"):
-        with _quiet_decoders():
+        with quiet_decoders():
             stored = _load_image(image, name)
         return to_srgb(stored, name)
 
@@ -126,22 +125,6 @@ def _file_format(path: Path) -> str:
         if head.startswith(signature) and (name != "WEBP" or head[8:12] == b"WEBP"):
             return name
     raise UserError(f"{path} is no JPEG, PNG, WebP, TIFF, BMP or GIF picture, whatever its name")
-
-
-@contextmanager
-def _quiet_decoders() -> Iterator[None]:
-    """Hold back remarks about odd metadata, and Pillow's size limit: ours names both numbers."""
-    limit = Image.MAX_IMAGE_PIXELS
-    Image.MAX_IMAGE_PIXELS = None
-    log = logging.getLogger("tifffile")
-    was_disabled, log.disabled = log.disabled, True
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        Image.MAX_IMAGE_PIXELS = limit
-        log.disabled = was_disabled
 
 
 def _load(path: Path, file_format: str, max_pixels: int) -> Stored:

@@ -1,6 +1,7 @@
 """Image files <-> tensors (1, 3, H, W), float32, sRGB in [0, 1]."""
 
 import io
+import math
 import os
 import struct
 import zlib
@@ -27,6 +28,9 @@ MAX_PIXELS = 2**27
 
 Reading one takes 2.2 GB (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha) for a moment.
 """
+
+ROWS = 64
+"""Rows of a picture that are turned into samples at a time."""
 
 BIT_DEPTHS = {
     ".png": (8, 16),
@@ -96,16 +100,11 @@ def write(
             infinity, or the file cannot be written.
     """
     extension, depth = _file_kind(path, bit_depth)
-    given = (rgb,) if alpha is None else (rgb, alpha)
-    layers = torch.cat([layer.detach().to("cpu", torch.float32) for layer in given], dim=1)
-    if not layers.isfinite().all():
+    given = [rgb] if alpha is None else [rgb, alpha]
+    # By their extremes, which take no memory: isfinite() makes a copy of the picture.
+    if not all(math.isfinite(extreme) for layer in given for extreme in layer.detach().aminmax()):
         raise UserError(f"cannot write {path}: the picture holds NaN or infinity")
-    layers = layers.clamp(0.0, 1.0)
-    if alpha is not None and extension in (".jpg", ".jpeg"):
-        layers = 1.0 + layers[:, 3:] * (layers[:, :3] - 1.0)
-    pixels = layers[0].permute(1, 2, 0).numpy()
-    dtype = np.uint8 if depth == 8 else np.uint16
-    samples = np.ascontiguousarray(np.round(pixels * np.iinfo(dtype).max).astype(dtype))
+    samples = _samples(given, depth, on_white=extension in (".jpg", ".jpeg"))
     try:
         encoded = _encode(samples, extension)
     except (OSError, ValueError) as error:
@@ -155,6 +154,21 @@ def resize_picture(picture: Picture, longer_side: int) -> Picture:
     return replace(picture, rgb=(premultiplied / visible).clamp(0.0, 1.0), alpha=alpha)
 
 
+def visible_box(picture: Picture) -> tuple[slice, slice]:
+    """Return the rows and columns without the fully transparent margins.
+
+    Raises:
+        UserError: if no pixel is visible.
+    """
+    if picture.alpha is None:
+        return slice(0, picture.size[0]), slice(0, picture.size[1])
+    seen = picture.alpha[0, 0] > 0
+    if not seen.any():
+        raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
+    rows, columns = (seen.any(dim=side).nonzero().flatten().tolist() for side in (1, 0))
+    return slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+
+
 def crop_transparent(picture: Picture) -> Picture:
     """Cut off the fully transparent margins.
 
@@ -163,11 +177,7 @@ def crop_transparent(picture: Picture) -> Picture:
     """
     if picture.alpha is None:
         return picture
-    seen = picture.alpha[0, 0] > 0
-    if not seen.any():
-        raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
-    rows, columns = (seen.any(dim=side).nonzero().flatten().tolist() for side in (1, 0))
-    box = (..., slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1))
+    box = (..., *visible_box(picture))
     return replace(picture, rgb=picture.rgb[box], alpha=picture.alpha[box])
 
 
@@ -217,14 +227,36 @@ def _file_kind(path: str | os.PathLike[str], bit_depth: int | None) -> tuple[str
     return extension, bit_depth or depths[0]
 
 
-def _encode(samples: NDArray[Any], extension: str) -> bytes:
+def _samples(layers: list[Tensor], depth: int, *, on_white: bool) -> NDArray[Any]:
+    """Return (1, 3, H, W), and (1, 1, H, W) if there is an alpha, as (H, W, 3 or 4) integers.
+
+    Args:
+        layers: colours and alpha.
+        depth: 8 or 16 bits per sample.
+        on_white: lay the picture on white instead of keeping alpha.
+    """
+    height, width = layers[0].shape[2:]
+    channels = 3 if on_white else sum(layer.shape[1] for layer in layers)
+    samples = np.empty((height, width, channels), np.uint8 if depth == 8 else np.uint16)
+    # A few rows at a time: a picture of 24 million pixels has 288 MB in float32.
+    for rows in (slice(top, top + ROWS) for top in range(0, height, ROWS)):
+        strips = [layer[0, :, rows].detach().to("cpu", torch.float32) for layer in layers]
+        strip = torch.cat(strips).clamp(0.0, 1.0)
+        if on_white and len(strips) == 2:
+            strip = 1.0 + strip[3:] * (strip[:3] - 1.0)
+        samples[rows] = (strip * (2**depth - 1)).round().permute(1, 2, 0).numpy()
+    return samples
+
+
+def _encode(samples: NDArray[Any], extension: str) -> bytes | memoryview:
     """Encode (H, W, 3 or 4) uint8 or uint16 samples."""
     profile = srgb_profile()
     if extension == ".png" and samples.dtype == np.uint16:  # Pillow writes no 16-bit RGB
-        png = bytes(imagecodecs.png_encode(samples))
+        png = memoryview(imagecodecs.png_encode(samples))
         tag = b"iCCP" + b"sRGB\0\0" + zlib.compress(profile)
         chunk = struct.pack(">I", len(tag) - 4) + tag + struct.pack(">I", zlib.crc32(tag))
-        return png[:33] + chunk + png[33:]  # behind the signature and IHDR, before the pixels
+        # Behind the signature and IHDR, before the pixels.
+        return b"".join((png[:33], chunk, png[33:]))
     buffer = io.BytesIO()
     if extension in (".tif", ".tiff"):
         tifffile.imwrite(
@@ -238,11 +270,11 @@ def _encode(samples: NDArray[Any], extension: str) -> bytes:
             software=False,
             metadata=None,
         )
-        return buffer.getvalue()
+        return buffer.getbuffer()
     options: dict[str, dict[str, Any]] = {
         ".png": {"format": "PNG"},
         ".webp": {"format": "WEBP", "lossless": True, "exact": True},
     }
     jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0}
     Image.fromarray(samples).save(buffer, icc_profile=profile, **options.get(extension, jpeg))
-    return buffer.getvalue()
+    return buffer.getbuffer()

@@ -9,6 +9,9 @@ MAX_SCANS = 100
 """The most scans of a progressive JPEG: each is a pass over the picture, and about ten are usual.
 """
 
+LONGEST_SIDE = 2**20
+"""Of any picture that is made, in pixels: no memory holds it, and no size in torch overflows."""
+
 # A JPEG marker; 0 behind 255 is a sample, and restarts (D0 to D7) belong to their scan.
 _MARKER = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
 _START_OF_IMAGE, _END_OF_IMAGE, _START_OF_SCAN = 0xD8, 0xD9, 0xDA

@@ -2,10 +2,10 @@
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from typing import Any, get_origin
+from typing import Any
 
 import hydra
 from hydra.core.config_store import ConfigStore
@@ -15,11 +15,10 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer.errors import UserError
+from styletransfer.settings.check import check
 from styletransfer.settings.messages import explain
 from styletransfer.settings.schemas import CONFIGS, SCHEMAS, keys, register_schemas, unknown_key
 
-LARGEST = 2**63 - 1
-"""Integers beyond it fit no tensor."""
 # Hydra's state is the process's, not a thread's.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -71,7 +70,7 @@ def settings_of(config: DictConfig, name: str) -> Any:
         settings = OmegaConf.to_object(config)
     except OmegaConfBaseException as error:
         raise UserError(explain(error, name)) from error
-    _check(settings)
+    check(settings)
     return settings
 
 
@@ -101,43 +100,5 @@ def _added_keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
             yield prefix + key
         elif OmegaConf.is_missing(config, key) or OmegaConf.is_interpolation(config, key):
             continue  # has no value yet
-        elif isinstance(node := config[key], DictConfig):
+        elif isinstance(node := config[key], DictConfig) and OmegaConf.get_type(node) is not dict:
             yield from _added_keys(node, prefix + key + ".")
-
-
-def _check(settings: Any, prefix: str = "") -> None:
-    """Expand file names in place, and refuse numbers and lists that no code could take."""
-    for field in fields(settings):
-        value, key = getattr(settings, field.name), prefix + field.name
-        if "each" in field.metadata:
-            setattr(settings, field.name, _one_or_more(key, value, field.metadata))
-        elif is_dataclass(value):
-            _check(value, f"{key}.")
-        elif get_origin(field.type) is list:
-            if not isinstance(value, list):  # ${...} may lead anywhere
-                raise UserError(f"{key}={value} must be a list")
-            for entry in filter(is_dataclass, value):
-                _check(entry, f"{key}.")
-            if field.type == list[str] and not all(isinstance(entry, str) for entry in value):
-                raise UserError(f"{key}={value} must be a list of names")
-        elif isinstance(value, int) and abs(value) > LARGEST:
-            raise UserError(f"{key}={value} is too large; it must be below 2^63")
-        elif isinstance(value, str) and "path" in field.metadata:
-            setattr(settings, field.name, os.path.expanduser(value))
-
-
-def _one_or_more(key: str, value: Any, metadata: Mapping[str, Any]) -> Any:
-    """Return one value or a list of them, of the kind that the schema names.
-
-    Raises:
-        UserError: another kind.
-    """
-    if isinstance(value, list):
-        return [_one_or_more(key, one, metadata) for one in value]
-    kind = metadata["each"]
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if value is not None and not isinstance(value, kind):
-        known = "a number" if kind is float else "a file name"
-        raise UserError(f"{key}={value} must be {known}, or a list of them in brackets")
-    return os.path.expanduser(value) if "path" in metadata and value is not None else value

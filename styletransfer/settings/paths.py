@@ -1,9 +1,12 @@
 """File names on the command line: any that a person types, though Hydra's grammar knows few."""
 
+import os
 import re
 from collections.abc import Collection
 
 from hydra.core.override_parser.types import Quote, QuotedString
+
+from styletransfer.errors import UserError
 
 # Hydra's own keys that name a folder; there ${...} keeps its meaning.
 HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
@@ -53,6 +56,22 @@ def quoted(value: str) -> str:
 def literal(value: str) -> str:
     """Escape what OmegaConf would take for an interpolation."""
     return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + "\\${", value)
+
+
+def expanded(path: str | os.PathLike[str]) -> str:
+    """Return a file name with `~` expanded.
+
+    Raises:
+        UserError: no file can have that name, as it holds a NUL character or half a character.
+    """
+    name = os.fspath(path)
+    try:
+        possible = b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise UserError(f"{name!r} holds a character that no file name can; choose another")
+    return os.path.expanduser(name)
 
 
 def _in_quotes(value: str) -> bool:

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin
 
 from hydra.core.config_store import ConfigStore
 
@@ -14,6 +14,7 @@ from styletransfer.config import (
     CompareConfig,
     DistillConfig,
     JudgeConfig,
+    MixConfig,
     TrainConfig,
     TrainNetworkConfig,
 )
@@ -31,9 +32,17 @@ SCHEMAS: dict[str, type[Any]] = {
     "benchmark": BenchmarkConfig,
     "distill": DistillConfig,
     "judge": JudgeConfig,
+    "mix": MixConfig,
     "explain": TrainConfig,
     "train_network": TrainNetworkConfig,
     "apply": ApplyConfig,
+}
+# What a command takes, so that the words of a run can be given to it, and does not use.
+UNUSED: dict[str, tuple[str, ...]] = {
+    "explain": (
+        *("output", "steps", "scales", "tile", "optimizer"),
+        *("snapshot_every", "checkpoint_every", "resume", "dry_run"),
+    )
 }
 
 
@@ -70,6 +79,16 @@ def path_keys(schema: type[Any]) -> list[str]:
 def list_keys(schema: type[Any]) -> list[str]:
     """Return the keys that take one value or a list of them."""
     return [key for key, field in keys(schema) if "each" in field.metadata]
+
+
+def positional_key(schema: type[Any]) -> str | None:
+    """Return the key whose value may be given without it, if there is one."""
+    return next((key for key, field in keys(schema) if field.metadata.get("positional")), None)
+
+
+def mapping_keys(schema: type[Any]) -> list[str]:
+    """Return the keys that take a mapping whose own keys are up to the person."""
+    return [key for key, field in keys(schema) if get_origin(field.type) is dict]
 
 
 def choices(group: str, config_dir: str | None = None) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.errors import UserError
+from styletransfer.system.signals import held, raise_waiting
 
 
 @contextmanager
@@ -19,7 +20,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name beside `path`; rename it to `path` once the body has succeeded.
 
     Missing parent folders are created. If the body fails, the temporary file is removed and a file
-    that was at `path` before is untouched.
+    that was at `path` before is untouched. Signals wait until then.
 
     Raises:
         UserError: for an OSError in the body or in the rename, such as a full disk; `path` is a
@@ -27,20 +28,22 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     # A link is followed, so that it keeps pointing at the file instead of being replaced by it.
     target = Path(os.path.realpath(path))
-    _check_replaceable(target, path)
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())  # some file systems report a full disk only here
-        temporary.replace(target)
-        _sync_folder(target.parent)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        with suppress(OSError):  # after a successful rename there is nothing left to remove
-            temporary.unlink()
+    with held():
+        try:
+            _check_replaceable(target, path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())  # some file systems report a full disk only here
+            temporary.replace(target)
+            _sync_folder(target.parent)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+        finally:
+            with suppress(OSError):  # after a successful rename there is nothing left to remove
+                temporary.unlink()
+    raise_waiting()
 
 
 def remove_stale(folder: Path) -> None:
@@ -93,9 +96,9 @@ def check_folder(path: str | os.PathLike[str]) -> None:
             takes no new file.
     """
     target = Path(os.path.realpath(path))
-    _check_replaceable(target, path)
-    folder = next(parent for parent in target.parents if parent.exists())
     try:
+        _check_replaceable(target, path)
+        folder = next(parent for parent in target.parents if parent.exists())
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise _unwritable(path, error) from error

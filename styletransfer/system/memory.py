@@ -53,6 +53,8 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     text = str(error).lower()
+    if isinstance(error, SystemError):  # as Python's own regular expressions end without memory
+        return "without exception set" in text
     return isinstance(error, RuntimeError) and any(words in text for words in SHORTAGE)
 
 

@@ -7,15 +7,20 @@ Handlers belong to the main thread; in any other one nothing here has an effect.
 """
 
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 # SIGTERM is what schedulers send, SIGHUP what a closed terminal does. Windows has no SIGHUP.
 STOPPING = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
+
+# Seconds after which a destructor has ended.
+AGAIN = 0.05
 
 
 class Stopped(KeyboardInterrupt):
@@ -31,8 +36,9 @@ class Stopped(KeyboardInterrupt):
 
 
 class _Here(threading.local):
-    """How this thread stands: whether signals wait, and the first that came."""
+    """How this thread stands: whether signals are ours, whether they wait, the first that came."""
 
+    is_watched = False
     is_held = False
     first: Stopped | None = None
 
@@ -54,18 +60,27 @@ def stop_on_signals() -> Iterator[Stop]:
     """Let the signals raise `Stopped`; put the handlers that were there before back at the end.
 
     A signal that is ignored, as `nohup` and a shell's background jobs have it, stays ignored.
+    Within another `stop_on_signals` this one changes nothing.
     """
-    before = {}
+    if _here.is_watched:
+        yield Stop()
+        return
+    before, hook = {}, sys.unraisablehook
+    is_main = threading.current_thread() is threading.main_thread()
     try:
-        if threading.current_thread() is threading.main_thread():
+        _here.is_watched = True
+        if is_main:
             for number in STOPPING:
                 if signal.getsignal(number) not in (signal.SIG_IGN, None):
                     before[number] = signal.signal(number, _receive)
+            sys.unraisablehook = _sent_again(hook)
         yield Stop()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        _here.first = None
+        if is_main:
+            sys.unraisablehook = hook
+        _here.first, _here.is_watched = None, False
 
 
 @contextmanager
@@ -89,15 +104,39 @@ def interruptible() -> Iterator[None]:
     was = _here.is_held
     try:
         _here.is_held = False
-        if _here.first is not None:
-            raise _here.first
+        raise_waiting()
         yield
     finally:
         _here.is_held = was
 
 
+def raise_waiting() -> None:
+    """Raise what has waited, unless it still has to.
+
+    Raises:
+        Stopped: a signal has come, and nothing is held here.
+    """
+    if _here.first is not None and not _here.is_held:
+        raise _here.first
+
+
 def _receive(number: int, frame: FrameType | None) -> None:
-    # Kept even if it is raised: Python drops what is raised in a destructor.
     _here.first = _here.first or Stopped(number)
     if not _here.is_held:
         raise _here.first
+
+
+def _sent_again(hook: Callable[[Any], object]) -> Callable[[Any], object]:
+    """Return a `sys.unraisablehook` that sends a signal again whose exception Python has dropped.
+
+    It drops what is raised in a destructor and the like.
+    """
+
+    def again(unraisable: Any) -> None:
+        if isinstance(unraisable.exc_value, Stopped):
+            number = unraisable.exc_value.status - 128
+            threading.Timer(AGAIN, signal.raise_signal, [number]).start()
+        else:
+            hook(unraisable)
+
+    return again

@@ -64,8 +64,30 @@ def test_the_command_writes_the_pictures_asked_for(tmp_path, capsys):
     assert "woodcut.jpg" in capsys.readouterr().out
 
 
-def test_the_command_refuses_an_unknown_name(tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        paint_styles.main([str(tmp_path), "crayon"])
-    assert "crayon" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["new", "crayon"], "no painter for crayon; known: oil,"),
+        (["new", "crayon\n"], "no painter for crayon"),
+        (["file"], "cannot write file/oil.jpg: Not a directory"),
+        (["file/new", "oil"], "cannot write file/new/oil.jpg: Not a directory"),
+        (["new\0"], r"'new\x00' holds a null character"),
+        (["new", "--seed", "-1"], "'-1' must be a whole number from 0 to 2^63 - 1"),
+        (["new", "--seed", str(2**70)], "must be a whole number from 0 to"),
+        (["new", "--size", "63"], "'63' must be a whole number from 64 to 8192"),
+        (["new", "--size", "8193"], "'8193' must be a whole number from 64 to 8192"),
+        (["new", "--size", "9" * 5000], "must be a whole number from 64 to 8192"),
+        (["new", "--size", "big"], "'big' must be a whole number"),
+        (["new", "--frobnicate"], "unrecognized arguments: --frobnicate"),
+    ],
+)
+def test_the_command_refuses_in_one_line(arguments, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as exit:
+        paint_styles.main(arguments)
+    printed = capsys.readouterr()
+    assert (exit.value.code, printed.out, printed.err.count("\n")) == (1, "", 1)
+    assert printed.err.startswith("error: ")
+    assert message in printed.err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -17,10 +17,12 @@ from styletransfer import __version__, commands
 from styletransfer.cli import main, script
 from styletransfer.cli.catalogue import names, summary
 from styletransfer.cli.errors import one_line_errors
+from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.settings import SCHEMAS, compose, settings_of
 from styletransfer.settings.paths import quote_path
 from styletransfer.settings.resolvers import new_folder
+from styletransfer.settings.schemas import UNUSED
 
 # A run that takes a moment.
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
@@ -190,7 +192,8 @@ def test_help_says_what_each_key_means(name, capsys):
     assert len(lines) <= 60
     assert max(map(len, lines)) <= 100
     for field in SCHEMAS[name].__dataclass_fields__:
-        assert f"\n{field}=" in printed.out or field in lines[-4]
+        shown = f"\n{field}=" in printed.out or field in lines[-4]
+        assert shown is (field not in UNUSED.get(name, ()))
     for group in ("features", "teacher", "bundled"):
         if group in SCHEMAS[name].__dataclass_fields__:
             told = call(capsys, name, "--help", group)[1].out
@@ -208,6 +211,12 @@ def test_help_shows_defaults_presets_and_meanings(capsys):
     told = call(capsys, "compare", "--help")[1].out
     assert "\noutput=null                 Where a copy of the overview goes" in told
     assert "\nexperiment= " in call(capsys, "train", "--help")[1].out
+
+
+def test_what_explain_does_not_use_is_no_group_of_its_help(capsys):
+    status, printed = call(capsys, "explain", "--help", "optimizer")
+    message = "error: --help optimizer: choose one of features, loss_mode, objective\n"
+    assert (status, printed.err) == (1, message)
 
 
 def test_help_on_what_does_not_exist(capsys):
@@ -245,6 +254,64 @@ def test_looking_at_a_config_makes_no_folder(desk, capsys):
     assert status == 0
     assert "\nsize: 64\n" in printed.out
     assert call(capsys, "train", "--info", "defaults")[0] == 0
+    assert not Path("outputs").exists()
+
+
+# Sweeps.
+
+
+def of_jobs(name):
+    return sorted(str(path.relative_to("outputs")) for path in Path("outputs").rglob(name))
+
+
+def test_a_bad_job_does_not_cost_the_others(desk, capsys):
+    paths = ["content=content.png", "style=style.png"]
+    status, printed = call(capsys, "train", *TINY, *paths, "-m", "size=32,0,24")
+    errors = [line for line in printed.err.splitlines() if line.startswith("error: ")]
+    assert (status, errors) == (
+        1,
+        ["error: size=0 must be 1 or more", "error: 2 of 3 jobs succeeded; failed: #1"],
+    )
+    assert [Path(job).parent.name for job in of_jobs("pastiche.png")] == ["0", "2"]
+    assert [Path(job).parent.parent.name for job in of_jobs("config.yaml")] == ["0", "2"]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "message"),
+    [
+        (["size=24,big"], "size: Value 'big' of type 'str' could not be converted"),
+        (["size=24,32", "stepps=3"], "unknown key stepps; did you mean steps?"),
+        (["size=24,32", "+stepps=3"], "unknown key stepps; did you mean steps?"),
+        (["size=24,32", "++optimizer.hist=3"], "unknown key optimizer.hist; did you mean"),
+        (["features=bundled,vgg20"], "unknown features 'vgg20'; there are"),
+        (["seed=glob(*)"], "there is no job: a key is to be swept over no value"),
+    ],
+)
+def test_what_no_job_can_take_is_refused_before_the_first(sweep, message, desk, capsys):
+    before = sorted(desk.rglob("*"))
+    status, printed = call(capsys, "train", *TINY, "-m", *sweep)
+    assert (status, len(printed.err.splitlines())) == (1, 1)
+    assert printed.err.startswith(f"error: {message}")
+    assert sorted(desk.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", SCHEMAS)
+def test_every_command_sweeps_in_a_folder_of_its_own(command, desk, capsys):
+    status, printed = call(capsys, command, "--cfg", "hydra")
+    assert status == 0
+    assert "sweep:\n    dir: ${new_folder:outputs/sweep/" in printed.out
+
+
+def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
+    jobs = []
+
+    def interrupted(config, folder):
+        jobs.append(folder)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("styletransfer.commands.train.command.main", interrupted)
+    status, printed = call(capsys, "train", "-m", "seed=1,2")
+    assert (status, printed.err, len(jobs)) == (130, "error: interrupted\n", 1)
     assert not Path("outputs").exists()
 
 
@@ -323,6 +390,49 @@ def test_every_run_has_a_folder_of_its_own(desk, capsys, monkeypatch):
     found = sorted(Path("outputs").glob("*/*/pastiche.png"))
     assert len(found) == 2
     assert not list(Path("outputs").glob("*/*/command.log"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "size=0"],
+        ["train", "size=0", "hydra.run.dir=new/run"],
+        ["train", "size=0", "-m", "seed=1,2"],
+        ["train", "size=0", "-m", "seed=1,2", "hydra.sweep.dir=new/sweep"],
+        ["train", "size=0", "-m", "seed=1,2", "hydra.job.chdir=true"],
+        ["compare", "points=1"],
+        ["explain", "device=tpu"],
+        ["explain", "resume=nowhere"],
+        ["judge", "pairs=[]"],
+        ["benchmark", "rounds=0"],
+        ["distill", "widths=[]"],
+        ["distill", "widths=[]", "-m", "seed=1,2"],
+    ],
+    ids=" ".join,
+)
+def test_a_run_that_never_began_leaves_nothing(arguments, desk, capsys):
+    before = sorted(desk.rglob("*"))
+    assert call(capsys, *arguments)[0] == 1
+    assert sorted(desk.rglob("*")) == before
+
+
+def test_only_what_a_run_has_made_itself_is_removed(desk, capsys):
+    Path("mine/.hydra").mkdir(parents=True)
+    Path("mine/train.log").touch()
+    assert call(capsys, "train", "size=0", "hydra.run.dir=mine")[0] == 1
+    assert call(capsys, "train", "size=0", "resume=nowhere")[0] == 1
+    assert Path("mine/train.log").exists()
+    assert not Path("outputs").exists()
+
+
+def test_what_a_failed_run_has_made_is_left(desk, capsys, monkeypatch):
+    def failing(config, folder):
+        (folder / "half").touch()
+        raise UserError("no more")
+
+    monkeypatch.setattr("styletransfer.commands.train.command.main", failing)
+    assert call(capsys, "train")[0] == 1
+    assert len(of_jobs("half")) == len(of_jobs("config.yaml")) == 1
 
 
 def test_a_folder_that_is_gone(desk, capsys, monkeypatch):

@@ -20,6 +20,7 @@ from styletransfer.networks import Layout, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
 from styletransfer.networks.layers import ConditionalInstanceNorm
 from styletransfer.pictures import images
+from styletransfer.pictures.color import with_chroma_of
 
 SLIM = Layout((3, 4, 5), 1)
 
@@ -125,6 +126,15 @@ def test_alpha_is_kept_and_hidden_colours_do_not_matter() -> None:
 def test_size_is_the_longer_side() -> None:
     assert painted(size=44).shape == (1, 3, 26, 44)
     assert painted(output="out.jpg").shape == (1, 3, 13, 22)
+
+
+@pytest.mark.usefixtures("desk")
+def test_colors_of_the_picture_under_the_pastiches_lightness() -> None:
+    content, plain = images.read("photo.png").rgb, painted()
+    kept = painted(color="content_luminance", color_strength=0.75)
+    assert close(kept, with_chroma_of(plain, content, 0.75))
+    assert not close(kept, plain)
+    assert close(painted(color="content_luminance", color_strength=0.0), plain)
 
 
 @pytest.fixture
@@ -236,6 +246,9 @@ def test_ctrl_c_leaves_what_was_painted(
         ({"input": "empty", "output": "done"}, "input=empty holds no picture"),
         ({"size": -1}, "size=-1 must be 0"),
         ({"size": 9}, "photo.png comes down to 9 x 5 pixels; each side needs at least 8"),
+        ({"color": "mine"}, "unknown color 'mine'; choose style or content_luminance"),
+        ({"color_strength": 1.5}, "color_strength=1.5 must be between 0 and 1"),
+        ({"color_strength": float("nan")}, "color_strength=nan must be between 0 and 1"),
         ({"strip": 3}, "strip=3 must be 4 rows or more"),
         ({"style_weights": [1.0]}, "holds 1 numbers, and the network has 2 styles (oil, wash)"),
         ({"style_weights": [0.0, 0.0]}, "not all of them 0"),

@@ -93,6 +93,10 @@ def left_behind(folder):
 
 
 BAD = {
+    # Colours.
+    "color": (["color=mine"], r"unknown color 'mine'; choose style, content_palette, content_lum"),
+    "color_strength": (["color_strength=2"], r"color_strength=2\.0 must be from 0 to 1"),
+    "no color_strength": (["color_strength=nan"], r"color_strength=nan must be from 0 to 1"),
     # Pictures.
     "missing": (["content=nowhere.png"], r"nowhere\.png does not exist; check the path"),
     "missing style": (["style=nowhere.png"], r"nowhere\.png does not exist; check the path"),
@@ -140,6 +144,7 @@ BAD = {
     "precision": (["precision=float8"], r"unknown precision 'float8'; choose auto, bfloat16, fl"),
     # Numbers.
     "steps 0": (["steps=0"], r"steps=0 must be 1 or more"),
+    "size too large": (["size=2147483648"], r"size=2147483648 must be at most 1048576 pixels"),
     "size 0": (["size=0"], r"size=0 must be 1 or more"),
     "scales": (["scales=-1"], r"scales=-1 must be 0 or more"),
     "seed": (["seed=-1"], r"seed=-1 must be 0 or more"),
@@ -321,6 +326,7 @@ def test_a_run_that_gives_up_prints_where_the_picture_is(main, monkeypatch, caps
     "error",
     [
         MemoryError(),
+        SystemError("error return without exception set"),
         torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"),
         RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 9 bytes."),
     ],

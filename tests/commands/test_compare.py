@@ -170,7 +170,7 @@ def test_gradient_errors_find_a_weight_that_is_not_squared(tiny, monkeypatch):
     job = prepare(composed("compare", *tiny, "precision=float64"))
     wrong = replace(fake_backward.MODE, style=fake_backward.StyleLoss)
     monkeypatch.setitem(LOSS_MODES, "fake_backward", wrong)
-    errors = gradient_errors(job, "loss_attribute", [job.content])
+    errors = gradient_errors(job, "loss_attribute", [job.pictures.content])
     assert errors["fake_backward"] > 0.01
     assert errors["autograd_function"] <= 1e-10
 

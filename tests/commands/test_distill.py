@@ -25,7 +25,7 @@ from styletransfer.features import build_features, vgg
 from styletransfer.pictures.crops import Crops
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.lock import locked
-from styletransfer.system.signals import Stopped
+from styletransfer.system.signals import STOPPING, Stopped
 
 CPU = torch.device("cpu")
 TINY = DistillConfig(
@@ -98,7 +98,7 @@ def test_training_lowers_the_held_out_loss() -> None:
 
 
 @pytest.mark.usefixtures("signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", STOPPING)
 @pytest.mark.parametrize("stop_at", [1, 3])
 def test_a_stopped_run_ends_with_equal_bits(
     stop_at: int, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -255,6 +255,7 @@ def test_a_student_that_float16_cannot_hold_is_never_handed_out(value: float) ->
     [
         ("steps", 0, "steps=0"),
         ("crop", 40, "multiple of 16"),
+        ("crop", 2**40, "at most 1048576"),
         ("on_policy", 1.5, "between 0 and 1"),
         ("replay_buffer", 0, "replay_buffer=0"),
         ("fit_batches", 0, "fit_batches=0"),

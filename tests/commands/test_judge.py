@@ -15,6 +15,7 @@ from torch import Tensor
 
 from styletransfer.commands.judge.command import main
 from styletransfer.commands.judge.pairs import pair_names
+from styletransfer.commands.judge.probes import PROBES, probe
 from styletransfer.commands.judge.run import contact_sheet, judge
 from styletransfer.commands.judge.verdict import NETWORKS, Verdict, errors_under, gap_closed
 from styletransfer.config import FeaturesConfig, JudgeConfig, ObjectiveConfig, PairConfig
@@ -64,7 +65,8 @@ def test_the_gap_runs_from_the_content_to_vgg19() -> None:
 
 def test_every_pair_is_stylised_judged_and_shown(config: JudgeConfig, tmp_path: Path) -> None:
     said: list[str] = []
-    verdicts = judge(config, tmp_path / "run", said.append)
+    judgement = judge(config, tmp_path / "run", said.append)
+    verdicts = judgement.verdicts
     assert list(verdicts) == ["content x style"]
     assert list(verdicts["content x style"]) == list(NETWORKS)
     assert len(said) == 1
@@ -72,7 +74,10 @@ def test_every_pair_is_stylised_judged_and_shown(config: JudgeConfig, tmp_path: 
     pair = written["pairs"]["content x style"]
     for name in NETWORKS:
         assert pair[name]["J"] == pytest.approx(sum(pair[name]["errors"].values()))
-        assert (tmp_path / "run" / pair[name]["image"]).exists()
+        image = tmp_path / "run" / pair[name]["image"]
+        assert pair[name]["probes"] == pytest.approx(probe(images.read(image).rgb), abs=3e-3)
+    style = images.read(tmp_path / "style.png").rgb
+    assert pair["style"]["probes"] == judgement.probes["content x style"]["style"] == probe(style)
     assert written["gap_closed"]["vgg19"] == {"mean": 1.0, "smallest": 1.0}
     assert images.read(tmp_path / "run" / "contact_sheet.png").size == (20, 80)
 
@@ -95,13 +100,21 @@ def test_errors_are_relative_to_the_target() -> None:
     assert found["content relu4_2"] == pytest.approx(expected.item(), rel=1e-4)
 
 
-def test_the_command_prints_both_tables(
+def test_the_command_prints_its_tables(
     config: JudgeConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(config, tmp_path / "run")
     printed = capsys.readouterr().out
     assert "| content relu4_2 |  0.0000 |" in printed
     assert "| content x style |   0.000 |" in printed
+    light, dark = (
+        probe(images.read(tmp_path / f"{name}.png").rgb) for name in ("content", "style")
+    )
+    for name in PROBES:
+        row = next(line for line in printed.splitlines() if line.startswith(f"| {name}"))
+        shown = [float(cell) for cell in row.split("|")[2:-1]]
+        assert shown[:2] == pytest.approx([dark[name], light[name]], abs=1e-4)
+        assert len(shown) == 1 + len(NETWORKS)
     assert f"{tmp_path}/run/judge.json" in printed
 
 
@@ -111,7 +124,7 @@ def test_pairs_of_equal_names_stay_apart(config: JudgeConfig, tmp_path: Path) ->
     images.write(tmp_path / "content.png", torch.full((1, 3, 32, 40), 0.8))
     first = config.pairs[0]
     second = replace(first, content=str(tmp_path / "more" / "content.png"))
-    verdicts = judge(replace(config, pairs=[first, second]), tmp_path / "run", print)
+    verdicts = judge(replace(config, pairs=[first, second]), tmp_path / "run", print).verdicts
     assert list(verdicts) == ["content x style", "content x style 2"]
     files = [verdict.image for row in verdicts.values() for verdict in row.values()]
     assert len(set(files)) == 2 * len(NETWORKS)
@@ -218,7 +231,7 @@ def test_the_seed_is_of_the_random_network_alone(config: JudgeConfig, tmp_path: 
     known = replace(RANDOM, weights=str(tmp_path / "vgg19.safetensors"))
     config = replace(config, vgg19=known, bundled=replace(known, padding="replicate"))
     first, second = (
-        judge(replace(config, seed=seed), tmp_path / str(seed), print)["content x style"]
+        judge(replace(config, seed=seed), tmp_path / str(seed), print).verdicts["content x style"]
         for seed in (0, 1)
     )
     assert (

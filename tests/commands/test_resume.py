@@ -229,7 +229,9 @@ def test_what_is_no_runs_checkpoint(begun, monkeypatch, capsys):
         (["resume=run", "size=64"], "size=64 differs from the run's own size=32"),
         (["resume=run", "optimizer=adam"], "optimizer.name=adam differs from the run's own"),
         (["resume=run", "objective.tv_weight=1"], r"objective.tv_weight=1.0 differs from"),
-        (["resume=run", "experiment=tutorial_0_3"], "differs from the run's own"),
+        (["resume=run", "experiment=tutorial_0_3"], "experiment= would change the settings that"),
+        (["resume=run", "experiment=tiny"], "experiment= would change the settings that the run"),
+        (["resume=run", "experiment=tiny", "size=64"], "size=64 differs from the run's own size"),
         (["resume=run", "content=style.png"], "style.png differs from the run's own content="),
         (["resume=auto", *arguments("hydra.run.dir=run", steps=13)], "steps=13 differs from the"),
         (["resume=run", "checkpoint_every=-1"], "checkpoint_every=-1.0 must be 0 seconds or more"),
@@ -312,9 +314,9 @@ def test_signals_while_files_are_written_wait(desk, tiny_vgg, monkeypatch, capsy
     stop_after(5, monkeypatch, signal.SIGINT)
     write, save = images.write, Checkpoint.save
 
-    def pressed_while_writing(*args):
+    def pressed_while_writing(*args, **options):
         os.kill(os.getpid(), signal.SIGINT)
-        write(*args)
+        write(*args, **options)
         os.kill(os.getpid(), signal.SIGTERM)
 
     def pressed_while_saving(self, state):
@@ -393,11 +395,11 @@ def test_a_picture_that_cannot_be_written_goes_elsewhere(
     monkeypatch.setattr(tempfile, "tempdir", str(desk / "temporary"))
     real, refused = images.write, []
 
-    def full(path, *args):
+    def full(path, *args, **options):
         if len(refused) < 2 - allowed:
             refused.append(path)
             raise UserError(f"cannot write {path}: No space left on device")
-        real(path, *args)
+        real(path, *args, **options)
 
     monkeypatch.setattr(images, "write", full)
     given = arguments("hydra.run.dir=run", "output=out.png")

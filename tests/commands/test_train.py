@@ -60,6 +60,7 @@ def test_run_folder(photos, tmp_path, capsys):
     outcome = train(configured(photos), tmp_path / "run")
     assert files_in(tmp_path / "run") == {
         "pastiche.png",
+        "content_resized.png",
         "metrics.jsonl",
         "run.json",
         "snapshots/step_00003.png",
@@ -125,7 +126,8 @@ def test_output_goes_where_it_is_wanted(photos, tmp_path, extension):
     assert outcome.picture == target
     saved = images.read(target).rgb
     assert (saved - outcome.result.image).abs().mean() < (0.05 if "j" in extension else 0.002)
-    assert not (tmp_path / "run" / "pastiche.png").exists()
+    kept = images.read(tmp_path / "run" / "pastiche.png").rgb
+    assert (kept - outcome.result.image).abs().max() <= 0.5 / (65535 if "tif" in extension else 255)
 
 
 @pytest.mark.parametrize("extension", ["png", "webp", "tiff"])
@@ -138,6 +140,19 @@ def test_the_contents_transparency_survives(photos, tmp_path, extension):
     outcome = train(config, tmp_path)
     expected = images.resize_picture(images.read(content), 16).alpha
     assert (images.read(outcome.picture).alpha - expected).abs().max() <= 0.5 / 255 + 1e-6
+
+
+@pytest.mark.parametrize("color", ["content_luminance", "content_palette"])
+def test_colors_of_every_file(photos, tmp_path, color):
+    given = [f"color={color}", "snapshot_every=6", f"output={tmp_path}/out.png"]
+    outcome = train(configured(photos, *given), tmp_path / "run")
+    files = [tmp_path / "out.png", *(tmp_path / "run").glob("*/*.png")]
+    assert len(files) == 2
+    for file in [tmp_path / "out.png", tmp_path / "run" / "pastiche.png"]:
+        saved = images.read(file).rgb
+        assert (saved - outcome.result.picture).abs().max() <= 0.5 / 255 + 1e-6
+    plain = train(configured(photos), tmp_path / "plain").result
+    assert (outcome.result.losses == plain.losses) is (color == "content_luminance")
 
 
 def test_init_from_a_file(photos, tmp_path):

@@ -113,6 +113,15 @@ def test_weights_are_linear(network, content, style):
     assert style_term(style_layer_weights=[1.0, 0.5]) == pytest.approx(0.5 * style_term())
 
 
+def test_the_deepest_layer_counts_a_tenth_where_no_factors_are_given():
+    """At full weight it lays whole objects of the style over faces."""
+    deepest = {"style_layers": ["relu4_1", "relu5_1"], "style_weight": 3.0}
+    _, style = layer_weights(layers(**deepest))
+    assert style == pytest.approx({"relu4_1": 3.0, "relu5_1": 0.3})
+    _, style = layer_weights(layers(**deepest, style_layer_weights=[2.0, 1.0]))
+    assert style == {"relu4_1": 6.0, "relu5_1": 3.0}
+
+
 def test_layers_without_weight_are_left_out(network, content, style):
     """So is all of the network behind the last one with a weight."""
     objective = make_objective(MODE, network, content, style, content_weight=0.0)

@@ -94,6 +94,24 @@ def test_metrics_on_a_full_disk_say_so_once(caplog, steps):
     assert "No space left on device; going on without" in caplog.text
 
 
+def test_a_disk_that_fills_leaves_whole_lines(tmp_path, caplog):
+    resource = pytest.importorskip("resource")
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200, old[1]))
+    try:
+        with Metrics(tmp_path / "metrics.jsonl") as metrics:
+            for step in range(1, 3 * METRICS_BATCH):
+                metrics(iterate(step))
+                metrics.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    lines = (tmp_path / "metrics.jsonl").read_text().splitlines(keepends=True)
+    assert [json.loads(line)["step"] for line in lines] == [*range(1, len(lines) + 1)]
+    assert lines
+    assert lines[-1].endswith("\n")
+    assert caplog.text.count("File too large; going on without") == 1
+
+
 def test_metrics_without_a_folder_say_so_once(tmp_path, caplog):
     with Metrics(tmp_path / "nowhere" / "metrics.jsonl") as metrics:
         for step in range(1, 2 * METRICS_BATCH):

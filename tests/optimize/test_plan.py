@@ -1,5 +1,7 @@
 """The plan of a run, and that it leaves nothing behind."""
 
+from dataclasses import replace
+
 import pytest
 from helpers import run_script
 
@@ -54,6 +56,14 @@ def test_other_modes_are_planned_whole(tiny_vgg, photos, mode):
     planned = plan(job(photos, **settings))
     assert all(scale.tile is None and scale.history == 0 for scale in planned.scales)
     assert all(scale.memory.history == 0 for scale in planned.scales)
+
+
+def test_a_plan_enlarges_no_picture(tiny_vgg, photos):
+    settings = {"size": 3000, "scales": 1, "tile": "off"}
+    planned, whole = (prepare(replace(job(photos).config, **settings), enlarge=e) for e in (0, 1))
+    assert planned.pictures.content.shape == planned.pictures.styles[0].shape == (1, 3, 24, 32)
+    assert planned.scales == whole.scales
+    assert planned.scales[0].size == (2250, 3000)
 
 
 def test_a_narrow_picture_and_a_small_one(tiny_vgg, photos):

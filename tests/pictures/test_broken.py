@@ -8,6 +8,9 @@ import re
 import struct
 import subprocess
 import sys
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import imagecodecs
 import numpy as np
@@ -195,6 +198,26 @@ def test_an_output_never_replaces_a_pipe(tmp_path):
     assert (tmp_path / "pipe.png").is_fifo()
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_libraries_remark_on_damage_is_not_shown(tmp_path, capfd, caplog, threads):
+    """libtiff writes to the process's standard error, which is there again afterwards."""
+    broken = retagged(tiff(SHALLOW, compression="zlib"), StripByteCounts=20)
+    (tmp_path / "a.tif").write_bytes(broken)
+    png = bytearray(imagecodecs.png_encode(DEEP))
+    png[28], png[29:33] = 9, struct.pack(">I", zlib.crc32(png[12:28] + b"\x09"))  # interlacing
+    (tmp_path / "a.png").write_bytes(png)
+
+    def refused(index):
+        with suppress(UserError):
+            read(tmp_path / ("a.tif", "a.png")[index % 2])
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(refused, range(8)))
+    os.write(2, b"here")
+    assert capfd.readouterr().err == "here"
+    assert not caplog.records
+
+
 def test_a_failing_disk_is_no_damaged_picture(tmp_path, monkeypatch):
     write(tmp_path / "a.png", torch.zeros(1, 3, 2, 2))
 
@@ -238,3 +261,4 @@ def test_mutants_are_read_or_refused_in_one_line(request):
     outcomes = json.loads(ended.stdout)
     assert sum(outcomes.values()) == count
     assert set(outcomes) == {"read", "refused"}
+    assert ended.stderr == ""

@@ -9,6 +9,7 @@ import torch
 from helpers import ROOT, composed
 
 from styletransfer.config import TrainConfig
+from styletransfer.errors import UserError
 from styletransfer.features import build_features
 from styletransfer.functions import gram_matrix
 from styletransfer.losses import content_loss, mean_square
@@ -148,6 +149,22 @@ def test_keys_are_found_for_hints(schema):
     found = {key for key, _ in keys(schema)}
     assert all("." not in key or key.split(".")[0] in found for key in found)
     assert found >= schema.__dataclass_fields__.keys()
+
+
+@pytest.mark.parametrize(
+    ("command", "override", "message"),
+    [
+        ("train", "objective.content_layer_weights=[[4]]", "must be a list of numbers"),
+        ("train", "objective.style_layers=[[relu1_1]]", "must be a list of names"),
+        ("benchmark", "sizes=[[32]]", "must be a list of whole numbers"),
+        ("distill", "widths=[[[4]]]", "widths[0]: 'ListConfig' is incompatible with"),
+        ("benchmark", f"sizes=[{2**70}]", "is too large; it must be below 2^63"),
+        ("distill", f"widths=[[{2**70}]]", "is too large; it must be below 2^63"),
+    ],
+)
+def test_entries_of_lists_have_the_type_that_the_schema_says(command, override, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        composed(command, override)
 
 
 def test_keys_that_name_files():

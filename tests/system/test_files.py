@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from styletransfer.errors import UserError
-from styletransfer.system.files import atomic, keep_lines, remove_stale, sha256, to_json
+from styletransfer.system.files import (
+    atomic,
+    check_folder,
+    keep_lines,
+    remove_stale,
+    sha256,
+    to_json,
+)
 from styletransfer.system.lock import locked
 
 OWNER = """
@@ -118,3 +125,13 @@ def test_sha256(tmp_path):
     assert sha256(tmp_path / "abc").startswith("ba7816bf8f01cfea414140de5dae2223b00361a3")
     with pytest.raises(UserError, match="cannot read nowhere: No such file"):
         sha256(Path("nowhere"))
+
+
+def test_a_name_that_is_too_long_is_one_line(tmp_path):
+    with (
+        pytest.raises(UserError, match="File name too long; choose"),
+        atomic(tmp_path / ("a" * 300)),
+    ):
+        pass
+    with pytest.raises(UserError, match="File name too long; choose"):
+        check_folder(tmp_path / ("a" * 300))

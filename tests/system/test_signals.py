@@ -2,7 +2,9 @@
 
 import os
 import signal
+import sys
 import threading
+import time
 from contextlib import suppress
 
 import pytest
@@ -78,6 +80,32 @@ def test_a_signal_that_a_destructor_has_dropped_is_raised_later():
             pytest.fail("not reached")
 
 
+def test_a_signal_that_python_has_dropped_comes_again(capsys):
+    class Dropping:
+        def __del__(self):
+            press()
+
+    def work():
+        Dropping()
+        time.sleep(10)
+
+    with pytest.raises(Stopped), stop_on_signals():
+        work()
+    assert capsys.readouterr().err == ""
+
+
+def test_what_else_python_drops_is_told_as_before(monkeypatch):
+    class Broken:
+        def __del__(self):
+            raise ZeroDivisionError
+
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda dropped: told.append(dropped.exc_type))
+    with stop_on_signals():
+        Broken()
+    assert told == [ZeroDivisionError]
+
+
 def test_handlers_are_put_back():
     def mine(number, frame):
         pass
@@ -126,3 +154,12 @@ def test_another_thread_has_no_signals():
     leave.set()
     thread.join()
     assert seen == [*before, None]
+
+
+def test_within_another_nothing_changes():
+    with stop_on_signals() as outer, held():
+        with stop_on_signals() as inner:
+            press(signal.SIGHUP)
+        assert outer.asked is inner.asked is not None
+        press()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

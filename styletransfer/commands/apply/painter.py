@@ -14,11 +14,14 @@ from styletransfer.networks.file import read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.networks.strips import HALO
 from styletransfer.pictures import images
+from styletransfer.pictures.color import with_chroma_of
 from styletransfer.system.devices import choose_device
 from styletransfer.system.memory import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
 
+# A network has learnt its palette; recolouring the style, as content_palette does, comes too late.
+COLORS = ("style", "content_luminance")
 # Feature maps at full size that are there at once at most: two of twice the channels before the
 # last but one convolution (repeated, and reflected), one behind it, and what the library needs.
 MAPS = 8
@@ -42,7 +45,7 @@ class Painter:
         check(config)
         self.device = choose_device(config.device)
         saved = read(Path(config.network))
-        self.size, self.strip = config.size, config.strip
+        self.config = config
         self.network = saved.network.to(self.device).to(memory_format=torch.channels_last)
         self.blend = blend(config.style_weights, saved.styles).to(self.device)
 
@@ -54,16 +57,19 @@ class Painter:
                 `target` cannot be written.
         """
         picture = images.read(source)
-        if self.size:
-            picture = images.resize_picture(picture, self.size)
+        if self.config.size:
+            picture = images.resize_picture(picture, self.config.size)
         height, width = picture.size
         if min(height, width) < SMALLEST_SIDE:
             raise UserError(
                 f"{source} comes down to {width} x {height} pixels; each side needs at least "
                 f"{SMALLEST_SIDE}"
             )
+        content = images.fill_transparent(picture)
         try:
-            painted = self.painted(images.fill_transparent(picture))
+            painted = self.painted(content).cpu()
+            if self.config.color == "content_luminance":
+                painted = with_chroma_of(painted, content, self.config.color_strength)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -74,7 +80,9 @@ class Painter:
     def painted(self, image: Tensor) -> Tensor:
         """Return the pastiche (1, 3, H, W) of an image (1, 3, H, W), whole or in strips."""
         height, width = image.shape[2:]
-        rows = self.strip or rows_that_fit(self.network, (height, width), free_bytes(self.device))
+        rows = self.config.strip or rows_that_fit(
+            self.network, (height, width), free_bytes(self.device)
+        )
         image = image.to(self.device).contiguous(memory_format=torch.channels_last)
         if rows < height:
             logger.info("%d x %d pixels in strips of %d rows", width, height, rows)
@@ -91,6 +99,10 @@ def check(config: ApplyConfig) -> None:
     """
     if config.size < 0:
         raise UserError(f"size={config.size} must be 0, for that of the picture, or more")
+    if config.color not in COLORS:
+        raise UserError(f"unknown color {config.color!r}; choose {' or '.join(COLORS)}")
+    if not 0 <= config.color_strength <= 1:
+        raise UserError(f"color_strength={config.color_strength} must be between 0 and 1")
     if config.strip != 0 and config.strip < STRIDE:
         raise UserError(
             f"strip={config.strip} must be {STRIDE} rows or more, or 0 to have it chosen"

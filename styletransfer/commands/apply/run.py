@@ -10,8 +10,8 @@ from tqdm.auto import tqdm
 from styletransfer.commands.apply.painter import Painter
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.load import EXTENSIONS
 from styletransfer.pictures import images
+from styletransfer.pictures.folders import EXTENSIONS
 from styletransfer.system.files import check_folder
 from styletransfer.system.signals import stop_on_signals
 
@@ -30,7 +30,7 @@ def apply(config: ApplyConfig) -> Path:
     """
     source, target = Path(config.input), Path(config.output)
     with stop_on_signals():
-        if not source.is_dir():
+        if not os.path.isdir(source):
             check_file(source, target)
             Painter(config).paint(source, target)
             return target
@@ -48,7 +48,7 @@ def check_file(source: Path, target: Path) -> None:
         UserError: in one line.
     """
     images.check_writable(target)
-    if source.exists() and target.exists() and os.path.samefile(source, target):
+    if os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
         raise UserError(f"output={target} would overwrite the input; choose another")
 
 
@@ -61,7 +61,7 @@ def check_folders(source: Path, target: Path) -> None:
     here, there = Path(os.path.realpath(source)), Path(os.path.realpath(target))
     if here.is_relative_to(there) or there.is_relative_to(here):
         raise UserError(f"output={target} and input={source} lie in one another; choose another")
-    if there.exists() and not there.is_dir():
+    if os.path.exists(there) and not os.path.isdir(there):
         raise UserError(f"output={target} is a file, and input={source} a folder; name a folder")
     check_folder(there / "pastiche.png")
 

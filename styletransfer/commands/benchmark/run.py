@@ -32,6 +32,7 @@ from styletransfer.features import FeatureExtractor
 from styletransfer.objective.limits import check_size
 from styletransfer.optimize.load import load
 from styletransfer.optimize.schedule import check_run
+from styletransfer.pictures.limits import LONGEST_SIDE
 from styletransfer.system.devices import (
     PRECISIONS,
     choose_device,
@@ -153,8 +154,8 @@ def check(config: BenchmarkConfig) -> None:
             raise UserError(f"{key}={names} must name one or more, each once")
     if not all(2 <= count <= 64 for count in config.regions):
         raise UserError(f"regions={config.regions} must be 2 to 64 each")
-    if min(config.sizes) < 1:
-        raise UserError(f"sizes={config.sizes} must be 1 pixel or more")
+    if not all(1 <= size <= LONGEST_SIDE for size in config.sizes):
+        raise UserError(f"sizes={config.sizes} must be 1 to {LONGEST_SIDE} pixels each")
     for precision in config.precisions:
         if precision not in PRECISIONS:
             raise UserError(f"unknown precision {precision!r}; choose {', '.join(PRECISIONS)}")

@@ -114,7 +114,7 @@ def optimize(job: Job, mode: LossMode, points: int) -> Optimization:
     with ProgressBar() as bar:
         result = stylize(replace(job, mode=mode), [bar, record]).finished(f"under {mode.name}")
     return Optimization(
-        picture=result.image,
+        picture=result.picture,
         final_loss=result.losses["total"],
         losses=[each.as_floats()["total"] for each in losses],
         points=[*path, result.image],

@@ -6,6 +6,7 @@ from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.features.vgg import WIDTHS, Widths, conv_names
+from styletransfer.pictures.limits import LONGEST_SIDE
 
 # Of VGG-19's fifth block the losses see the first convolution only.
 LEAST_CONVS = (2, 2, 4, 4, 1)
@@ -24,8 +25,8 @@ def check(config: DistillConfig) -> None:
             raise UserError(f"{key}={getattr(config, key)} must be 1 or more")
     if not 0 <= config.checkpoint_every < float("inf"):
         raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
-    if config.crop % 16:
-        raise UserError(f"crop={config.crop} must be a multiple of 16")
+    if config.crop % 16 or config.crop > LONGEST_SIDE:
+        raise UserError(f"crop={config.crop} must be a multiple of 16, at most {LONGEST_SIDE}")
     if not 0 <= config.seed < 2**63:
         raise UserError(f"seed={config.seed} must be 0 or more and below 2^63")
     if not 0 < config.learning_rate <= HIGHEST_LEARNING_RATE:

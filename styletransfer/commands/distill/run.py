@@ -17,7 +17,7 @@ from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import atomic, remove_stale
 from styletransfer.system.lock import locked
-from styletransfer.system.signals import Stop, held, stop_on_signals
+from styletransfer.system.signals import Stop, held, interruptible, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
@@ -40,16 +40,16 @@ def distill(config: DistillConfig, folder: Path) -> Path:
         teacher = build_features(config.teacher)
         check_teacher(config.widths, teacher)
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder):
+        with held(), locked(folder):
             remove_stale(folder)
             checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
             state = read_checkpoint(checkpoint) if checkpoint.exists() else None
-            run = Distillation(teacher, photos, config, device, state)
+            with interruptible():
+                run = Distillation(teacher, photos, config, device, state)
             del state
             if run.step:
                 logger.info("going on from step %d of %s", run.step, checkpoint.path)
-            with held():
-                complete(run, checkpoint, folder, stop)
+            complete(run, checkpoint, folder, stop)
         if stop.asked is not None:
             logger.warning("stopped; run the same command to go on from %s", checkpoint.path)
             raise stop.asked

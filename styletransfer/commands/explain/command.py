@@ -22,6 +22,8 @@ def main(config: TrainConfig, folder: Path) -> None:
     """
     if config.dry_run:
         raise UserError("explain has no dry run; leave dry_run=true out")
+    if config.resume is not None:  # its folder is that of another run
+        raise UserError(f"explain does not go on with a run; leave resume={config.resume} out")
     explanation = explain(config, folder)
     console = Console()
     for tree in explanation.trees():

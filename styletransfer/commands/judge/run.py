@@ -1,7 +1,8 @@
 """How good a feature network is, judged by VGG-19, whose losses it never sees meanwhile.
 
 For each pair of pictures, one and the same job runs under every network. VGG-19 then says how far
-each pastiche is from the style (Gram matrices at five layers) and from the content.
+each pastiche is from the style (Gram matrices at five layers) and from the content; probes, which
+know no network, look for faults that losses do not tell.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,9 @@ import torch
 from torch import Tensor
 
 from styletransfer.commands.judge.pairs import Pair, check_pairs, load_pairs
+from styletransfer.commands.judge.probes import probe
 from styletransfer.commands.judge.verdict import (
+    Judgement,
     Verdict,
     as_json,
     errors_under,
@@ -30,21 +33,16 @@ from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import atomic, check_folder, to_json
 
 
-def judge(
-    config: JudgeConfig, folder: Path, report: Callable[[str], None]
-) -> dict[str, dict[str, Verdict]]:
+def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> Judgement:
     """Stylise every pair under every network, judge, and write the pictures and figures.
 
     `folder` receives the pictures, `contact_sheet.png` (a row per pair, a column per network) and
-    `judge.json`, which holds the returned verdicts and the gaps.
+    `judge.json`, which holds what is returned, and the gaps.
 
     Args:
         config: pairs, networks and the job.
         folder: where to write.
         report: called with one line per finished pair.
-
-    Returns:
-        "content x style" -> network -> verdict.
 
     Raises:
         UserError: bad input, before anything is written; or a run that gave up.
@@ -58,20 +56,22 @@ def judge(
     vgg19 = optimize_for_inference(vgg19.ended_at(judged), device, torch.float32)
     networks = build_networks(config, device, dtype)
     check_folder(folder / "judge.json")
-    verdicts: dict[str, dict[str, Verdict]] = {}
+    judgement = Judgement({}, {})
     rows: list[list[Tensor]] = []
     for pair in pairs:
         row = {"content": pair.content}
         row |= {name: pastiche(network, name, pair) for name, network in networks.items()}
-        verdicts[pair.name] = judge_pair(vgg19, pair, row)
+        judgement.verdicts[pair.name] = verdicts = judge_pair(vgg19, pair, row)
+        seen = {"style": pair.style, **row}
+        judgement.probes[pair.name] = {name: probe(image) for name, image in seen.items()}
         for name, image in row.items():
             images.write(folder / pair.file(name), image)
         rows.append(list(row.values()))
-        report(f"{pair.name}: gap closed {gap_closed(verdicts[pair.name], 'bundled'):.3f}")
+        report(f"{pair.name}: gap closed {gap_closed(verdicts, 'bundled'):.3f}")
     images.write(folder / "contact_sheet.png", contact_sheet(rows, config.size // 2))
     with atomic(folder / "judge.json") as temporary:
-        temporary.write_text(to_json(as_json(verdicts), indent=2) + "\n", encoding="utf-8")
-    return verdicts
+        temporary.write_text(to_json(as_json(judgement), indent=2) + "\n", encoding="utf-8")
+    return judgement
 
 
 def build_networks(

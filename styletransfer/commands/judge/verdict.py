@@ -76,8 +76,22 @@ def gap_closed(verdicts: Mapping[str, Verdict], network: str) -> float:
     return (worst - verdicts[network].total) / (worst - verdicts["vgg19"].total)
 
 
-def as_json(verdicts: Mapping[str, Mapping[str, Verdict]]) -> dict[str, object]:
+@dataclass(frozen=True)
+class Judgement:
+    """What was found on all pairs.
+
+    Attributes:
+        verdicts: pair -> network -> VGG-19's verdict on its picture.
+        probes: pair -> picture, the style and each network's -> probe -> what it finds there.
+    """
+
+    verdicts: dict[str, dict[str, Verdict]]
+    probes: dict[str, dict[str, dict[str, float]]]
+
+
+def as_json(judgement: Judgement) -> dict[str, object]:
     """Return the verdicts with J and the gap closed, and the mean and smallest gap over pairs."""
+    verdicts = judgement.verdicts
     gaps = {
         network: [gap_closed(row, network) for row in verdicts.values()] for network in NETWORKS
     }
@@ -92,10 +106,12 @@ def as_json(verdicts: Mapping[str, Mapping[str, Verdict]]) -> dict[str, object]:
                     "J": verdict.total,
                     "gap_closed": gap_closed(row, network),
                     "errors": verdict.errors,
+                    "probes": judgement.probes[pair][network],
                     "image": verdict.image,
                 }
                 for network, verdict in row.items()
             }
+            | {"style": {"probes": judgement.probes[pair]["style"]}}
             for pair, row in verdicts.items()
         },
     }

@@ -25,7 +25,7 @@ def main(config: TrainConfig, folder: Path) -> None:
         folder = Path(config.resume)
         config = own_settings(config, folder, typed_keys())
     if config.dry_run:
-        print(plan(prepare(config)))
+        print(plan(prepare(config, enlarge=False)))
         return
     if picture := finished_picture(config, folder):
         print(f"already finished\n{picture}")

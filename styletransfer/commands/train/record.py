@@ -1,11 +1,9 @@
 """What a run's picture depends on: `run.json` in its folder, and a part of every checkpoint."""
 
-import json
 import logging
 import os
 from dataclasses import is_dataclass
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,13 +12,13 @@ from styletransfer import __version__
 from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.optimize.job import Job
-from styletransfer.optimize.load import PICTURE_KEYS, in_folder
+from styletransfer.optimize.sources import PICTURE_KEYS
+from styletransfer.pictures.folders import in_folder
 from styletransfer.settings.schemas import keys
-from styletransfer.system.files import atomic, sha256
+from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
 
-FILE = "run.json"
 # Keys that change no pixel, and may be given anew when a run goes on.
 FREE_KEYS = ("output", "snapshot_every", "checkpoint_every", "resume", "dry_run")
 # Keys that may name files, beside words that have a meaning of their own.
@@ -118,39 +116,3 @@ def check_same(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
                 theirs[key],
                 ours[key],
             )
-
-
-def read_record(folder: Path) -> dict[str, Any]:
-    """Return what `write_record` wrote.
-
-    Raises:
-        UserError: `folder` is not that of a run.
-    """
-    try:
-        record = json.loads((folder / FILE).read_text(encoding="utf-8"))
-        for key, kind in (("config", dict), ("status", str), ("picture", str)):
-            if not isinstance(record[key], kind):
-                raise TypeError(key)
-    except OSError as error:
-        raise UserError(f"{folder} is not the folder of a run: it holds no {FILE}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{folder / FILE} is damaged; start afresh in another folder") from error
-    checked: dict[str, Any] = record
-    return checked
-
-
-def write_record(folder: Path, description: dict[str, Any], status: str, picture: Path) -> None:
-    """Write `run.json`; where that cannot be, say so and do without.
-
-    Args:
-        folder: the run's.
-        description: from `describe`.
-        status: running, stopped, gave up or finished.
-        picture: where the pastiche is or will be.
-    """
-    record = {"status": status, "picture": os.path.abspath(picture), **description}
-    try:
-        with atomic(folder / FILE) as temporary:
-            temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    except UserError as error:
-        logger.warning("%s; going on without", error)

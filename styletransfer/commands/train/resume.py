@@ -9,15 +9,10 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from styletransfer.commands.train.record import (
-    FILE,
-    FREE_KEYS,
-    check_settings,
-    read_record,
-    settings,
-)
+from styletransfer.commands.train.record import FREE_KEYS, check_settings, settings
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
+from styletransfer.system.run_folder import RECORD, read_record
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Iterable[str]) -> TrainConfig:
@@ -40,10 +35,18 @@ def own_settings(config: TrainConfig, folder: Path, typed: Iterable[str]) -> Tra
         own = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(TrainConfig), nested))
         assert isinstance(own, TrainConfig)
     except OmegaConfBaseException as error:
-        raise UserError(f"{folder / FILE} was written by another version; start afresh") from error
-    names = list(typed)
-    meant = {key: value for key, value in settings(config).items() if _is_typed(key, names)}
+        raise UserError(
+            f"{folder / RECORD} was written by another version; start afresh"
+        ) from error
+    names, ours = list(typed), settings(config)
+    meant = {key: value for key, value in ours.items() if _is_typed(key, names)}
     check_settings(recorded, recorded | meant)
+    for preset in _presets(names):
+        if any(recorded[key] != ours[key] for key in ours if key not in FREE_KEYS):
+            raise UserError(
+                f"{preset}= would change the settings that the run in {folder} was begun with; "
+                f"leave it out, or start afresh without resume="
+            )
     free = {key: getattr(config, key) for key in FREE_KEYS if key in meant}
     return replace(own, **free | {"resume": "auto"})
 
@@ -54,7 +57,7 @@ def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
     Raises:
         UserError: the run in that folder has other settings.
     """
-    if config.resume != "auto" or not (folder / FILE).exists():
+    if config.resume != "auto" or not (folder / RECORD).exists():
         return None
     record: dict[str, Any] = read_record(folder)
     check_settings(record["config"], settings(config))
@@ -65,7 +68,11 @@ def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
 
 
 def _is_typed(key: str, typed: list[str]) -> bool:
-    """Tell whether `key` was on the command line, itself or by its group, or by a preset."""
+    """Tell whether `key` was on the command line, itself or by its group."""
+    return any(key == name or key.startswith(f"{name}.") for name in typed)
+
+
+def _presets(typed: list[str]) -> list[str]:
+    """Return the groups on the command line whose files set keys outside of them."""
     top = {name.partition(".")[0] for name in typed}
-    presets = top - set(TrainConfig.__dataclass_fields__) - {"hydra"}
-    return bool(presets) or any(key == name or key.startswith(f"{name}.") for name in typed)
+    return sorted(top - set(TrainConfig.__dataclass_fields__) - {"hydra"})

@@ -2,6 +2,7 @@
 
 import logging
 import math
+import os
 import tempfile
 import time
 from contextlib import ExitStack
@@ -10,18 +11,19 @@ from pathlib import Path
 
 from torch import Tensor
 
-from styletransfer.commands.train.record import check_same, describe, write_record
+from styletransfer.commands.train.record import check_same, describe
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.optimize.callbacks import Metrics, ProgressBar, Snapshots, tolerated
 from styletransfer.optimize.job import Job
-from styletransfer.optimize.prepare import prepare
+from styletransfer.optimize.prepare import check_output, prepare
 from styletransfer.optimize.results import Callback, Iterate, Result
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import check_folder, remove_stale
 from styletransfer.system.lock import locked
+from styletransfer.system.run_folder import CONTENT, PASTICHE, RECORD, write_record
 from styletransfer.system.signals import Stopped, held, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -53,9 +55,10 @@ class Outcome:
 def train(config: TrainConfig, folder: Path) -> Outcome:
     """Stylise one picture and write it, with `metrics.jsonl` and snapshots, into `folder`.
 
-    The pastiche goes to `config.output` if that is set, else to `folder/pastiche.png`. A run that
-    ends early leaves the best picture so far there, and a checkpoint; with `resume=auto` it goes on
-    from the checkpoint in `folder` where there is one.
+    The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`, beside the
+    content at its size: what `mix` mixes. A run that ends early leaves the best picture so far
+    there, and a checkpoint; with `resume=auto` it goes on from the checkpoint in `folder` where
+    there is one.
 
     Raises:
         UserError: bad input, before anything is written; or the picture cannot be written anywhere.
@@ -67,13 +70,16 @@ def train(config: TrainConfig, folder: Path) -> Outcome:
         raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
     with stop_on_signals() as stop:
         job = prepare(config)
-        picture = Path(config.output) if config.output else folder / "pastiche.png"
-        images.check_writable(picture)
-        check_folder(folder / "run.json")
+        picture = Path(config.output) if config.output else folder / PASTICHE
+        for path in (picture, folder / PASTICHE, folder / CONTENT):
+            check_output(str(path), config)
+        if os.path.realpath(picture) == os.path.realpath(folder / CONTENT):
+            raise UserError(f"output={picture}: there the run keeps its content; choose another")
+        check_folder(folder / RECORD)
         folder.mkdir(parents=True, exist_ok=True)
         # Held from here: the first optimiser makes torch import libraries that abort the process if
         # a signal's exception crosses them.
-        with locked(folder), held():
+        with held(), locked(folder):
             remove_stale(folder)
             work = _Work(job, config, folder, picture)
             with ExitStack() as watchers:
@@ -98,7 +104,7 @@ class _Work:
 
     def __init__(self, job: Job, config: TrainConfig, folder: Path, picture: Path) -> None:
         self.config, self.folder, self.picture = config, folder, picture
-        self.alpha, self.run, self.description = job.alpha, Run(job), describe(job)
+        self.job, self.run, self.description = job, Run(job), describe(job)
         self.checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
         if config.resume == "auto" and self.checkpoint.exists():
             saved = self.checkpoint.load()
@@ -132,8 +138,10 @@ class _Work:
         self.checkpoint.try_to_save(state)
 
     def leave(self, result: Result) -> tuple[Path, str | None]:
-        """Write the picture and the checkpoint, or remove the one that is no longer needed."""
-        picture, problem = write_picture(self.picture, self.folder, result.image, self.alpha)
+        """Write the pictures and the checkpoint, or remove the one that is no longer needed."""
+        pastiche = result.picture
+        picture, problem = write_picture(self.picture, self.folder, pastiche, self.job.alpha)
+        self._keep(picture, pastiche)
         status = "finished"
         if result.interrupted:
             status = "stopped"
@@ -145,6 +153,17 @@ class _Work:
         if status == "finished":  # and said so, lest a kill in between costs the whole run
             self.checkpoint.remove()
         return picture, problem
+
+    def _keep(self, picture: Path, image: Tensor) -> None:
+        """Keep the pastiche and its content in the folder, without loss, for `mix`."""
+        depth = images.BIT_DEPTHS[picture.suffix.lower()][0]
+        kept = {CONTENT: self.job.pictures.content, PASTICHE: image}
+        try:
+            for path, rgb in ((self.folder / name, rgb) for name, rgb in kept.items()):
+                if not (path.exists() and path.samefile(picture)):
+                    images.write(path, rgb, self.job.alpha, bit_depth=depth)
+        except UserError as error:
+            logger.warning("%s; going on without", error)
 
 
 def write_picture(

@@ -14,7 +14,8 @@ from styletransfer.networks import LAYOUTS
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.terms import loss_layers
-from styletransfer.optimize.load import check_side, files_of
+from styletransfer.optimize.load import check_side
+from styletransfer.optimize.sources import files_of
 from styletransfer.pictures import images
 from styletransfer.pictures.crops import Photos
 from styletransfer.system.devices import choose_device, choose_precision

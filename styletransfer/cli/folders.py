@@ -1,0 +1,27 @@
+"""What a run leaves that ended before it made anything: nothing."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+# What Hydra writes into the folder of a run, and of a sweep, before our code is called.
+RECORD = (".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml", "multirun.yaml")
+
+
+def remove_unused(folders: Iterable[Path]) -> None:
+    """Remove the folders that hold nothing, or nothing but Hydra's own files.
+
+    Args:
+        folders: which this process has made; inner ones before those that they lie in.
+    """
+    for folder in folders:
+        record = folder / ".hydra"
+        own = {record, *(folder / name for name in RECORD), *folder.glob("*.log")}
+        found = {*folder.glob("*"), *record.glob("*")}
+        if found <= own:
+            with suppress(OSError):  # not worth a second complaint
+                for path in found - {record}:
+                    path.unlink()
+                if record in found:
+                    record.rmdir()
+                folder.rmdir()

@@ -1,0 +1,1 @@
+"""`mix`: less of a finished pastiche, at once."""

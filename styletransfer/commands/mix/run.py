@@ -1,0 +1,113 @@
+"""What a run has left in its folder, mixed in OKLab: `strength` after the fact."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+from styletransfer.config import MixConfig
+from styletransfer.errors import UserError
+from styletransfer.pictures import images
+from styletransfer.pictures.color import mixed
+from styletransfer.system.run_folder import CONTENT, PASTICHE, read_record
+
+
+def mix(config: MixConfig) -> Path:
+    """Write a mixture of a run's content and pastiche, and return where it is.
+
+    Transparency is the pastiche's. Where the mixture has colours that sRGB cannot show, they lose
+    chroma, see `styletransfer.pictures.color`.
+
+    Raises:
+        UserError: bad input, before anything is written; or the picture cannot be written.
+    """
+    if config.run is None:
+        raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")
+    folder = Path(config.run)
+    lightness, color = shares(config)
+    record = read_record(folder)
+    target = Path(config.output) if config.output else folder / default_name(lightness, color)
+    images.check_writable(target)
+    check_target(target, [folder / CONTENT, folder / PASTICHE, *files_of(record)])
+    content, pastiche = kept_pictures(folder, record["status"])
+    rgb = mixed(content.rgb, pastiche.rgb, lightness, color)
+    images.write(target, rgb, pastiche.alpha)
+    return target
+
+
+def shares(config: MixConfig) -> tuple[float, float]:
+    """Return the pastiche's shares of lightness and of colour.
+
+    Raises:
+        UserError: one is not within 0 and 1.
+    """
+    found = {"strength": config.strength}
+    for key in ("lightness_strength", "color_strength"):
+        given = getattr(config, key)
+        found[key] = config.strength if given is None else given
+    for key, value in found.items():
+        if not 0.0 <= value <= 1.0:
+            raise UserError(f"{key}={value:g} must be from 0 (the content) to 1 (the pastiche)")
+    return found["lightness_strength"], found["color_strength"]
+
+
+def default_name(lightness: float, color: float) -> str:
+    """Return the name of a mixture in the folder of its run."""
+    if lightness == color:
+        return f"mix_{color:g}.png"
+    return f"mix_lightness_{lightness:g}_color_{color:g}.png"
+
+
+def files_of(record: dict[str, Any]) -> list[Path]:
+    """Return the files that a run was made of, and its picture."""
+    named = [record["picture"]]
+    for value in record["config"].values():
+        named += value if isinstance(value, list) else [value]
+    return [Path(name) for name in named if isinstance(name, str)]
+
+
+def check_target(target: Path, precious: list[Path]) -> None:
+    """Check that a mixture would replace nothing that it or its run is made of.
+
+    Raises:
+        UserError: it would.
+    """
+    for path in precious:
+        if target.exists() and path.exists() and target.samefile(path):
+            raise UserError(f"output={target} would overwrite the run's {path}; choose another")
+
+
+def kept_pictures(folder: Path, status: str) -> tuple[images.Picture, images.Picture]:
+    """Return the content and the pastiche that a run has kept.
+
+    Raises:
+        UserError: one is missing or cannot be read, or their sizes differ.
+    """
+    missing = [name for name in (CONTENT, PASTICHE) if not (folder / name).exists()]
+    if missing and status != "finished":
+        raise UserError(
+            f"the run in {folder} has left no picture yet (it is {status}); "
+            f"go on with styletransfer train resume={folder}"
+        )
+    if missing:
+        raise UserError(
+            f"{folder} holds no {' and no '.join(missing)}: removed, or the run is of an older "
+            "version; run it again"
+        )
+    if status != "finished":
+        warnings.warn(
+            f"the run in {folder} is not finished (it is {status}): this is its best picture so "
+            "far",
+            stacklevel=2,
+        )
+    content, pastiche = (images.read(folder / name) for name in (CONTENT, PASTICHE))
+    if content.size != pastiche.size:
+        raise UserError(
+            f"{content.name} and {pastiche.name} differ in size, {_pixels(content)} and "
+            f"{_pixels(pastiche)} pixels: one is not the run's own; run it again"
+        )
+    return content, pastiche
+
+
+def _pixels(picture: images.Picture) -> str:
+    height, width = picture.size
+    return f"{width} x {height}"

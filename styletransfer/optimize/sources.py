@@ -1,0 +1,124 @@
+"""What the keys of a job name: picture files, folders of them, or pictures in memory."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from styletransfer.config import StyleTransferConfig, each
+from styletransfer.errors import UserError
+from styletransfer.pictures import images
+from styletransfer.pictures.folders import in_folder
+from styletransfer.pictures.images import Picture
+from styletransfer.pictures.pairing import read_regions
+from styletransfer.pictures.regions import Regions
+
+# Keys that name pictures; init may be a word as well.
+PICTURE_KEYS = (
+    "content",
+    "style",
+    "style_detail",
+    "content_regions",
+    "style_regions",
+    "protect",
+    "init",
+)
+
+# By the key whose files it stands for, what is in memory: a Picture, for style also several; for
+# regions and masks what `read_regions` and `read_mask` take.
+Given = Mapping[str, Any]
+
+
+def picture_files(config: StyleTransferConfig) -> list[tuple[str, str]]:
+    """Return the key and the path of every picture that `config` names; folders by their files."""
+    found = []
+    for key in PICTURE_KEYS:
+        for name in each(getattr(config, key)):
+            files = in_folder(name) if os.path.isdir(name) else [name]
+            found += [(key, path) for path in files]
+    return found
+
+
+def read_one(key: str, path: str | None, given: Given) -> Picture:
+    """Return the picture of a key that has one.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    if key in given:
+        there: Picture = given[key]
+        return there
+    assert path is not None
+    return images.read(path)
+
+
+def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture]:
+    """Return one picture, several, or all of a folder.
+
+    Raises:
+        UserError: one cannot be read, or there is none.
+    """
+    if key in given:
+        there = given[key]
+        pictures = [there] if isinstance(there, Picture) else list(there)
+        if not pictures:
+            raise UserError(f"{key} holds no picture; give at least one")
+        return pictures
+    return [images.read(path) for path in files_of(key, value)]
+
+
+def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
+    """Return the picture files that a key names: one, several, or all of a folder.
+
+    Raises:
+        UserError: there is none.
+    """
+    files: list[str] = []
+    for name in each(value):
+        found = in_folder(name) if os.path.isdir(name) else [name]
+        if not found:
+            raise UserError(f"{key}={name} holds no picture; name a folder of pictures, or a file")
+        files += found
+    if not files:
+        raise UserError(f"{key} names no picture; name at least one")
+    return files
+
+
+def read_content_regions(config: StyleTransferConfig, given: Given) -> Regions | None:
+    """Return the regions of the content image, None for a picture that is not divided.
+
+    Raises:
+        UserError: they cannot be read, or a key asks for regions where there are none.
+    """
+    source = given.get("content_regions", config.content_regions)
+    if source is not None:
+        return read_regions(source, "content_regions")
+    for key in ("style_regions", "region_styles"):
+        if key in given or getattr(config, key):
+            raise UserError(f"{key} needs content_regions: name the parts of the content")
+    return None
+
+
+def read_style_regions(
+    config: StyleTransferConfig, given: Given, styles: int
+) -> list[Regions] | list[None]:
+    """Return the regions of each style image, of one label picture or of masks for a single one.
+
+    Raises:
+        UserError: they cannot be read, or are not as many as the styles.
+    """
+    source = given.get("style_regions", config.style_regions)
+    if source is None:
+        return [None] * styles
+    if config.region_styles:
+        raise UserError("style_regions and region_styles exclude each other; leave one of them out")
+    if styles == 1:
+        return [read_regions(source, "style_regions")]
+    if isinstance(source, str) and os.path.isdir(source):
+        source = in_folder(source)
+    if not isinstance(source, list | tuple) or len(source) != styles:
+        count = len(source) if isinstance(source, list | tuple) else 1
+        raise UserError(
+            f"style_regions names {count} label picture{'s' * (count != 1)} but there are {styles} "
+            "styles; give one for each, in their order, as a list in brackets"
+        )
+    return [read_regions(one, f"style_regions, {n}") for n, one in enumerate(source, start=1)]

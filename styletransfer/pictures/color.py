@@ -1,0 +1,148 @@
+"""Colours as they are seen: sRGB <-> linear light <-> OKLab, and two pictures mixed there.
+
+In OKLab lightness L and the colour (a, b) are apart, and equal steps look about equally large:
+Björn Ottosson, "A perceptual color space for image processing", 2020,
+https://bottosson.github.io/posts/oklab. Functions of colours take and return (3, N), floating.
+"""
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+# Linear sRGB to the responses of the eye's cones, and their cube roots to L, a, b: Ottosson 2020,
+# in the digits of his C++ code. The inverses are computed, so that going there and back is exact.
+_TO_CONES = torch.tensor(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ],
+    dtype=torch.float64,
+)
+_TO_LAB = torch.tensor(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ],
+    dtype=torch.float64,
+)
+_FROM_CONES, _FROM_LAB = torch.linalg.inv(_TO_CONES), torch.linalg.inv(_TO_LAB)
+
+# How far, in linear light, rounding in float32 may lead a colour out of [0, 1].
+_ROUNDING = 1e-5
+# Halvings of the interval in which the largest chroma is sought: to 1/4096 of it.
+_HALVINGS = 12
+# Pixels that are converted at once: few, so that what lies between costs little memory.
+_STRIP = 2**18
+
+
+def to_linear(srgb: Tensor) -> Tensor:
+    """Return linear light for sRGB values in [0, 1] (IEC 61966-2-1)."""
+    return torch.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055).pow(2.4))
+
+
+def to_srgb(linear: Tensor) -> Tensor:
+    """Return sRGB values for linear light in [0, 1] (IEC 61966-2-1)."""
+    return torch.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear.pow(1 / 2.4) - 0.055)
+
+
+def to_oklab(srgb: Tensor) -> Tensor:
+    """Return L in [0, 1], a and b (3, N) for sRGB in [0, 1] (3, N)."""
+    cones = _times(_TO_CONES, to_linear(srgb))
+    return _times(_TO_LAB, cones.sign() * cones.abs().pow(1 / 3))
+
+
+def from_oklab(lab: Tensor) -> Tensor:
+    """Return sRGB in [0, 1] (3, N) for OKLab (3, N).
+
+    Where sRGB cannot show a colour, it keeps its lightness and hue and gets the largest chroma that
+    can be shown: cutting the channels off at 0 and 1 would turn the hue.
+    """
+    linear = _linear(lab)
+    outside = ~_shows(linear)
+    if outside.any():
+        linear[:, outside] = _linear(_with_less_chroma(lab[:, outside]))
+    return to_srgb(linear.clamp_(0.0, 1.0))
+
+
+def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> Tensor:
+    """Mix two pictures in OKLab.
+
+    Args:
+        content: (1, 3, H, W), sRGB in [0, 1].
+        pastiche: likewise, of the same size, type and device.
+        lightness: share of the pastiche's L, 0 to 1; the rest is the content's.
+        color: share of the pastiche's a and b, 0 to 1.
+
+    Returns:
+        (1, 3, H, W), sRGB in [0, 1]: the very picture where both shares are 0 or both are 1.
+    """
+    if lightness == color and color in (0.0, 1.0):
+        return pastiche if color == 1.0 else content
+
+    def mix(below: Tensor, above: Tensor) -> Tensor:
+        start, end = to_oklab(below), to_oklab(above)
+        shares = start.new_tensor([lightness, color, color])[:, None]
+        return from_oklab(torch.lerp(start, end, shares))
+
+    return by_strips(mix, content, pastiche)
+
+
+def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor:
+    """Return the pastiche's lightness in the content's colours, their a and b in OKLab.
+
+    Args:
+        pastiche: (1, 3, H, W), sRGB in [0, 1].
+        content: likewise, of the same size, type and device.
+        strength: 0 (the pastiche) to 1.
+    """
+    return mixed(content, pastiche, 1.0, 1.0 - strength)
+
+
+def by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
+    """Return `function` of images (1, 3, H, W), called with strips of them, see `strips`."""
+    result = torch.empty_like(images[-1], memory_format=torch.contiguous_format)
+    flat, done = result.view(3, -1), 0
+    for parts in zip(*map(strips, images), strict=True):
+        flat[:, done : done + parts[-1].shape[1]] = function(*parts)
+        done += parts[-1].shape[1]
+    return result
+
+
+def strips(image: Tensor) -> Iterator[Tensor]:
+    """Yield (1, C, H, W) in pieces (C, N), in float32 at least.
+
+    float16 would show in a cube root. The pieces share the memory of a contiguous image in float32
+    or float64.
+    """
+    for strip in torch.split(image.reshape(image.shape[1], -1), _STRIP, dim=1):
+        yield strip if strip.dtype == torch.float64 else strip.float()
+
+
+def _linear(lab: Tensor) -> Tensor:
+    """Return linear light (3, N), beyond [0, 1] where sRGB cannot show it."""
+    return _times(_FROM_CONES, _times(_FROM_LAB, lab).pow(3))
+
+
+def _shows(linear: Tensor) -> Tensor:
+    """Tell (N,) which colours sRGB can show."""
+    return ((linear >= -_ROUNDING) & (linear <= 1.0 + _ROUNDING)).all(dim=0)
+
+
+def _with_less_chroma(lab: Tensor) -> Tensor:
+    """Reduce chroma until sRGB can show the colours, by bisection from grey."""
+    lightness, chroma = lab[:1], lab[1:]
+    low = torch.zeros_like(lightness)
+    high = torch.ones_like(lightness)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        fits = _shows(_linear(torch.cat([lightness, middle * chroma])))
+        low, high = torch.where(fits, middle, low), torch.where(fits, high, middle)
+    return torch.cat([lightness, low * chroma])
+
+
+def _times(matrix: Tensor, colors: Tensor) -> Tensor:
+    """Multiply (3, 3) by (3, N) term by term: a GPU's matrix product may round to TF32."""
+    return (matrix.to(colors)[:, :, None] * colors).sum(dim=1)

@@ -1,0 +1,13 @@
+"""Folders of pictures."""
+
+import os
+from pathlib import Path
+
+EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
+"""What counts as a picture in a folder."""
+
+
+def in_folder(name: str | os.PathLike[str]) -> list[str]:
+    """Return the paths of the pictures in a folder, in the order of their names."""
+    files = sorted(path for path in Path(name).iterdir() if path.suffix.lower() in EXTENSIONS)
+    return list(map(str, files))

@@ -1,0 +1,146 @@
+"""Which region takes its style from where."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from styletransfer.errors import UserError
+from styletransfer.pictures.color_names import distance
+from styletransfer.pictures.convert import Source, plane_as_array
+from styletransfer.pictures.flat_colors import SAME
+from styletransfer.pictures.labels import read_labels
+from styletransfer.pictures.masks import masks_in, read_masks
+from styletransfer.pictures.regions import Regions, nearest
+from styletransfer.settings.paths import expanded
+
+
+def read_regions(source: Source | Sequence[Source], name: str) -> Regions:
+    """Return the regions of a label picture, or of masks if it is a list or a folder of them.
+
+    Args:
+        source: a picture or an array as `read_labels` takes it; a folder of masks; a sequence of
+            what `read_mask` takes; or (H, W) floats in [0, 1], which are one mask.
+        name: the key that it was given by; messages call it so where it is no path.
+
+    Raises:
+        UserError: see `read_labels` and `read_masks`.
+    """
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        return read_masks(source, name)
+    if isinstance(source, str | os.PathLike) and os.path.isdir(folder := expanded(source)):
+        return read_masks(masks_in(folder), folder)
+    source = plane_as_array(source)
+    if isinstance(source, np.ndarray) and source.ndim == 2 and source.dtype.kind == "f":
+        return read_masks([source], name)
+    return read_labels(source, name)
+
+
+def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
+    """Return for each style, and each region of the content, the number of its region there.
+
+    Labels pair by colour (within 32 levels of 255) or number, masks by their order. Numbers count
+    from 0; None stands where a style does not hold the region, and another one does.
+
+    Raises:
+        UserError: a region of the content that no style holds, or one of a style that the content
+            lacks; unequal numbers of masks; masks with labels.
+    """
+    regions = range(len(content.names))
+    pairs = [[_partner(content, region, style) for region in regions] for style in styles]
+    for region in regions:
+        if all(found[region] is None for found in pairs):
+            raise _unpaired(content, region, styles)
+    for style, found in zip(styles, pairs, strict=True):
+        for region in range(len(style.names)):
+            if region not in found:
+                raise _unpaired(style, region, [content])
+    return pairs
+
+
+def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> list[int]:
+    """Return for each region of the content the number, from 0, of the style it is painted in.
+
+    Without a mapping a single style goes everywhere, and the i-th mask takes the i-th style.
+
+    Args:
+        regions: those of the content.
+        region_styles: region, as `Regions.find` knows it, -> number of its style, from 1.
+        styles: how many styles there are.
+
+    Raises:
+        UserError: a region that is unknown, missing or given twice, a style that does not exist,
+            or no mapping where one is needed.
+    """
+    if not region_styles:
+        return _default_styles(regions, styles)
+    chosen: dict[int, int] = {}
+    for text, style in region_styles.items():
+        region = regions.find(text)
+        if region in chosen:
+            raise UserError(f"region_styles names {regions.names[region]} twice; keep one of them")
+        if not 1 <= style <= styles:
+            raise UserError(
+                f"region_styles gives {text} the style {style}; styles are numbered from 1 to "
+                f"{styles} in the order of style="
+            )
+        chosen[region] = style - 1
+    for region in range(len(regions.names)):
+        if region not in chosen:
+            raise UserError(
+                f"region_styles leaves out {regions.described(region)} of {regions.source}; "
+                f"say all, such as {_example(regions, styles)}"
+            )
+    return [chosen[region] for region in range(len(regions.names))]
+
+
+def _default_styles(regions: Regions, styles: int) -> list[int]:
+    count = len(regions.names)
+    if styles == 1:
+        return [0] * count
+    if regions.soft and count == styles:
+        return list(range(count))
+    raise UserError(
+        f"{regions.source} has the regions {regions.listed()}, and there are {styles} styles; "
+        f"say which takes which, such as {_example(regions, styles)}"
+    )
+
+
+def _example(regions: Regions, styles: int) -> str:
+    """Return an argument as it is typed: in quotes, since shells take braces apart.
+
+    Hydra knows no # in keys, and would take 1e1000 for a number.
+    """
+    keys = [name.replace("#", "0x") for name in regions.names]
+    pairs = ",".join(f"{key}:{1 + region % styles}" for region, key in enumerate(keys))
+    return f"'region_styles={{{pairs}}}'"
+
+
+def _partner(content: Regions, region: int, style: Regions) -> int | None:
+    if content.soft != style.soft:
+        raise UserError(
+            f"{content.source} and {style.source} are masks and labels; give both as label "
+            "pictures, or both as lists or folders of masks"
+        )
+    if content.soft:
+        if len(content.names) != len(style.names):
+            raise UserError(
+                f"{content.source} has {len(content.names)} masks and {style.source} has "
+                f"{len(style.names)}; they pair by their order, so give as many"
+            )
+        return region
+    if content.colors and style.colors:
+        found = nearest(content.colors[region], style.colors)
+        back = nearest(style.colors[found], content.colors)
+        near = distance(content.colors[region], style.colors[found]) <= SAME
+        return found if near and back == region else None
+    name = content.names[region]
+    return style.names.index(name) if name in style.names else None
+
+
+def _unpaired(regions: Regions, region: int, others: Sequence[Regions]) -> UserError:
+    theirs = " and ".join(f"{other.source} has only {other.listed()}" for other in others)
+    return UserError(
+        f"{regions.source} has the region {regions.described(region)}, and {theirs}; "
+        "give both the same regions"
+    )

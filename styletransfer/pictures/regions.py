@@ -1,0 +1,151 @@
+"""The regions of a picture: sets of its pixels, with weights."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from styletransfer.errors import UserError
+from styletransfer.pictures.color_names import Color, distance, parse_color
+
+# How far, in levels of 255, a colour that is named may be from the one that is painted.
+_MEANT = 64
+
+
+@dataclass(frozen=True)
+class Regions:
+    """The regions of a picture; no pixel's weights sum to more than 1."""
+
+    names: tuple[str, ...]
+    """One per region, none twice: CSS names or "#rrggbb" of painted colours, numbers, or the names
+    of masks."""
+    layers: Tensor
+    """(R, 1, H, W): bool, each pixel in one region at most, or floating in [0, 1] for masks."""
+    colors: tuple[Color, ...] = ()
+    """The painted colours, one per region; empty for numbers and masks."""
+    snapped: int = 0
+    """How many pixels had a colour that is none of the painted ones, and took the nearest."""
+    source: str = "the regions"
+    """What error messages call them: the path, if they were read."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width in pixels."""
+        return self.layers.shape[2], self.layers.shape[3]
+
+    @property
+    def soft(self) -> bool:
+        """Whether these are grey masks, which have an order, or else labels, which have none."""
+        return self.layers.is_floating_point()
+
+    @cached_property
+    def shares(self) -> list[float]:
+        """Each region's share of the picture; they sum to 1 where no pixel is left out."""
+        return [float(x.sum(dtype=torch.float64)) / x.numel() for x in self.layers]
+
+    @property
+    def uncovered(self) -> float:
+        """The share of the picture that is in no region."""
+        return max(0.0, 1.0 - sum(self.shares))
+
+    def weights(self, region: int, size: tuple[int, int]) -> Tensor:
+        """Return the weights (1, 1, h, w) of a region at another height and width.
+
+        Each is an average over the area that the new pixel covers, so the weights of all regions
+        still sum to at most 1, and to 1 where no pixel is left out.
+        """
+        layer = self.layers[region][None].float()
+        if size == self.size:
+            return layer
+        return interpolate(layer, size, mode="bilinear", antialias=True).clamp(0.0, 1.0)
+
+    def cut(self, box: tuple[slice, slice], size: tuple[int, int]) -> Self:
+        """Return what lies in a box (rows, columns) of a picture of this height and width.
+
+        Raises:
+            UserError: nothing is left of a region.
+        """
+        parts = [
+            slice(side.start * own // whole, -(-side.stop * own // whole))
+            for side, own, whole in zip(box, self.size, size, strict=True)
+        ]
+        layers = self.layers[..., parts[0], parts[1]]
+        return self.changed(layers, "the transparent margins are cut off")
+
+    def changed(self, layers: Tensor, how: str) -> Self:
+        """Return the regions with other layers.
+
+        Args:
+            layers: (R, 1, h, w).
+            how: what was done to them, for the message.
+
+        Raises:
+            UserError: nothing is left of a region.
+        """
+        for name, layer in zip(self.names, layers, strict=True):
+            if not layer.any():
+                raise UserError(
+                    f"{self.source}: nothing is left of the region {name} once {how}; let it reach "
+                    "further to the middle"
+                )
+        return replace(self, layers=layers)
+
+    def find(self, text: str) -> int:
+        """Return the number, from 0, of the region that a person means.
+
+        Args:
+            text: its name, or a colour as `parse_color` knows it: the nearest painted one within
+                64 levels of 255 is meant.
+
+        Raises:
+            UserError: there is no such region.
+        """
+        named = [name.lower() for name in self.names]
+        if text.strip().lower() in named:
+            return named.index(text.strip().lower())
+        color = parse_color(text)
+        if color is not None and self.colors:
+            found = nearest(color, self.colors)
+            if distance(color, self.colors[found]) <= _MEANT:
+                return found
+        raise UserError(f"{self.source} has no region {text!r}; it has {self.listed()}")
+
+    def listed(self) -> str:
+        """Return the names with their shares, such as "red (40 %) and blue (60 %)"."""
+        *first, last = [self.described(region) for region in range(len(self.names))]
+        return f"{', '.join(first)} and {last}" if first else last
+
+    def described(self, region: int) -> str:
+        """Return a region's name and its share of the picture, such as "red (40 %)"."""
+        share = 100.0 * self.shares[region]
+        return f"{self.names[region]} ({share:{'.0f' if share >= 10.0 else '.2g'}} %)"
+
+
+def nearest(color: Color, colors: tuple[Color, ...]) -> int:
+    """Return the place in `colors` of the one that is nearest."""
+    return min(range(len(colors)), key=lambda place: distance(color, colors[place]))
+
+
+def check_aspect(size: tuple[int, int], picture: tuple[int, int], name: str) -> None:
+    """Refuse a mask or label picture of another aspect ratio than its picture.
+
+    Args:
+        size: its height and width.
+        picture: height and width of the picture that it belongs to. Where the larger of the two is
+            scaled to the other's longer side, sides may differ by a pixel or 0.5 %.
+        name: what messages call it.
+
+    Raises:
+        UserError: the ratios differ.
+    """
+    smaller, larger = sorted((size, picture), key=max)
+    scale = max(smaller) / max(larger)
+    for side, other in zip(smaller, larger, strict=True):
+        if abs(other * scale - side) > max(1.0, 0.005 * side):
+            raise UserError(
+                f"{name} has {size[1]} x {size[0]} pixels and its picture {picture[1]} x "
+                f"{picture[0]}: another aspect ratio; crop or extend it like the picture"
+            )

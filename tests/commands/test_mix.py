@@ -1,0 +1,218 @@
+"""`mix`: how much of a finished pastiche there shall be, after the fact."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import picture, run_script
+from PIL import Image
+
+from styletransfer import cli
+from styletransfer.pictures import images
+from styletransfer.pictures.color import mixed
+
+ALPHA = torch.linspace(0, 1, 24 * 32).reshape(1, 1, 24, 32)
+
+
+def record(folder, **changes):
+    entry = {"status": "finished", "picture": str(Path(folder, "pastiche.png").absolute())}
+    entry["config"] = {"content": str(Path("photo.png").absolute()), "style": "gone.png"}
+    Path(folder, "run.json").write_text(json.dumps(entry | changes))
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with the folder `run` of a finished run in it, as `train` leaves it."""
+    monkeypatch.chdir(tmp_path)
+    images.write("photo.png", picture(3, 40, 50))
+    images.write("run/content_resized.png", picture(1, 24, 32))
+    images.write("run/pastiche.png", picture(2, 24, 32))
+    record("run")
+    return tmp_path
+
+
+def call(capsys, *arguments):
+    status = 0
+    try:
+        cli.main(["mix", *arguments])
+    except SystemExit as exit:
+        status = exit.code
+    return status, capsys.readouterr()
+
+
+def kept(name):
+    return images.read(Path("run", name)).rgb
+
+
+# Mixtures.
+
+
+@pytest.mark.parametrize("run", ["run", "run=run", "run/"])
+def test_strength(run, desk, capsys):
+    before = {path: path.read_bytes() for path in desk.rglob("*.png")}
+    status, printed = call(capsys, run, "strength=0.6", "output=new/y.png")
+    assert (status, printed.out, printed.err) == (0, "new/y.png\n", "")
+    wanted = mixed(kept("content_resized.png"), kept("pastiche.png"), 0.6, 0.6)
+    assert (images.read("new/y.png").rgb - wanted).abs().max() <= 0.5 / 255 + 1e-6
+    assert {path: path.read_bytes() for path in before} == before
+    assert {path.name for path in desk.iterdir()} == {"run", "new", "photo.png"}
+
+
+@pytest.mark.parametrize("alpha", [None, ALPHA])
+@pytest.mark.parametrize(("strength", "name"), [(0, "content_resized.png"), (1, "pastiche.png")])
+def test_at_the_ends_are_the_very_bytes(strength, name, alpha, desk, capsys):
+    for seed, each in enumerate(("content_resized.png", "pastiche.png")):
+        images.write(Path("run", each), picture(seed, 24, 32), alpha)
+    assert call(capsys, "run", f"strength={strength}", "output=y.png")[0] == 0
+    assert Path("y.png").read_bytes() == Path("run", name).read_bytes()
+
+
+def test_lightness_and_colors_apart(desk, capsys):
+    given = ["run", "strength=0.3", "output=y.tiff"]
+    for more, shares in (
+        (["lightness_strength=1"], (1.0, 0.3)),
+        (["color_strength=0"], (0.3, 0.0)),
+        (["lightness_strength=0", "color_strength=1"], (0.0, 1.0)),
+    ):
+        assert call(capsys, *given, *more)[0] == 0
+        wanted = mixed(kept("content_resized.png"), kept("pastiche.png"), *shares)
+        assert (images.read("y.tiff").rgb - wanted).abs().max() < 1e-4
+
+
+def test_transparency_is_kept(desk, capsys):
+    for seed, name in enumerate(("content_resized.png", "pastiche.png")):
+        images.write(Path("run", name), picture(seed, 24, 32), ALPHA)
+    assert call(capsys, "run", "output=y.png")[0] == 0
+    assert (images.read("y.png").alpha - ALPHA).abs().max() <= 0.5 / 255 + 1e-6
+
+
+def test_by_default_it_goes_to_the_run(desk, capsys):
+    assert call(capsys, "run", "strength=0.25")[1].out == "run/mix_0.25.png\n"
+    assert call(capsys, "run", "color_strength=0")[1].out == ("run/mix_lightness_0.5_color_0.png\n")
+    sweep = ["--multirun", "run=run", "strength=0.1,0.9"]
+    assert call(capsys, *sweep)[0] == 0
+    names = {path.name for path in Path("run").glob("mix_*.png")}
+    assert names == {f"mix_{each}.png" for each in ("0.25", "lightness_0.5_color_0", "0.1", "0.9")}
+
+
+def test_a_folder_with_an_equals_sign(desk, capsys):
+    Path("run").rename("a=b")
+    assert call(capsys, "a=b", "output=y.png")[0] == 0
+    assert call(capsys, "run=a=b", "output=z.png")[0] == 0
+    assert Path("y.png").read_bytes() == Path("z.png").read_bytes()
+
+
+# From a run.
+
+
+@pytest.mark.parametrize("output", [None, "x.png", "x.jpg", "x.tiff"])
+def test_every_run_can_be_mixed(output, tmp_path, monkeypatch, tiny_vgg, capsys):
+    monkeypatch.chdir(tmp_path)
+    images.write("content.png", picture(0, 24, 32), ALPHA)
+    images.write("style.png", picture(1, 24, 32))
+    given = ["experiment=tiny", "content=content.png", "style=style.png", "hydra.run.dir=run"]
+    cli.main(["train", *given, "size=24", *([f"output={output}"] if output else [])])
+    content = images.read("run/content_resized.png")
+    assert content.size == (18, 24)
+    ours = images.resize_picture(images.read("content.png"), 24)
+    assert (content.alpha - ours.alpha).abs().max() < 0.003
+    assert (content.rgb - images.fill_transparent(ours)).abs().max() < 0.003
+    bits = 16 if output == "x.tiff" else 8
+    assert Path("run/pastiche.png").read_bytes()[24] == bits
+    capsys.readouterr()
+    assert call(capsys, "run", "strength=1", "output=y.tiff")[0] == 0
+    again = images.read("y.tiff")
+    assert (again.rgb - images.read("run/pastiche.png").rgb).abs().max() < 1e-5
+    if output in ("x.png", "x.tiff"):
+        assert (again.rgb - images.read(output).rgb).abs().max() < 1e-5
+    if output == "x.png":
+        assert Path("run/pastiche.png").read_bytes() == Path("x.png").read_bytes()
+
+
+def test_the_script(desk):
+    done = run_script("mix", "run", "strength=1", "output=y.png", cwd=desk)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "y.png\n", "")
+    assert Path("y.png").read_bytes() == Path("run/pastiche.png").read_bytes()
+
+
+# Bad input.
+
+
+@pytest.mark.filterwarnings("default")
+def test_an_unfinished_run_is_mixed_and_said_to_be_one(desk, capsys):
+    record("run", status="stopped")
+    status, printed = call(capsys, "run", "output=y.png")
+    assert (status, printed.out) == (0, "y.png\n")
+    assert printed.err == (
+        "note: the run in run is not finished (it is stopped): this is its best picture so far\n"
+    )
+
+
+REFUSED = {
+    "no run": ([], "name the folder of a run: styletransfer mix FOLDER strength=0.6"),
+    "two runs": (["run", "other"], "cannot understand 'other' beside 'run'; write KEY=VALUE"),
+    "no folder": (["nowhere"], "nowhere is not the folder of a run: it holds no run.json"),
+    "a file": (["photo.png"], "photo.png is not the folder of a run: it holds no run.json"),
+    "too strong": (["run", "strength=1.5"], "strength=1.5 must be from 0 (the content) to 1"),
+    "negative": (["run", "color_strength=-0.1"], "color_strength=-0.1 must be from 0"),
+    "nan": (["run", "lightness_strength=nan"], "lightness_strength=nan must be from 0"),
+    "no number": (["run", "strength=much"], "strength: Value 'much' of type 'str' could not"),
+    "misspelt": (["run", "strenght=1"], "unknown key strenght; did you mean strength?"),
+    "the pastiche": (["run", "output=run/pastiche.png"], "output=run/pastiche.png would overwrite"),
+    "the content": (["run", "output=run/content_resized.png"], "output=run/content_resized.png w"),
+    "the photograph": (["run", "output=photo.png"], "output=photo.png would overwrite the run's "),
+    "extension": (["run", "output=y.xyz"], "cannot write y.xyz: unknown extension '.xyz'"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=REFUSED)
+def test_refused(arguments, message, desk, capsys):
+    before = {path: path.read_bytes() for path in desk.rglob("*") if path.is_file()}
+    status, printed = call(capsys, *arguments)
+    assert (status, printed.out, len(printed.err.splitlines())) == (1, "", 1)
+    assert printed.err.startswith(f"error: {message}")
+    assert {path: path.read_bytes() for path in desk.rglob("*") if path.is_file()} == before
+
+
+def test_pictures_that_are_not_there_or_not_the_runs(desk, capsys):
+    def error():
+        status, printed = call(capsys, "run")
+        assert status == 1
+        return printed.err
+
+    Path("run/content_resized.png").unlink()
+    assert error() == (
+        "error: run holds no content_resized.png: removed, or the run is of an older version; "
+        "run it again\n"
+    )
+    record("run", status="running")
+    assert error() == (
+        "error: the run in run has left no picture yet (it is running); "
+        "go on with styletransfer train resume=run\n"
+    )
+    record("run")
+    Image.new("RGB", (5, 4)).save("run/content_resized.png")
+    assert error() == (
+        "error: run/content_resized.png and run/pastiche.png differ in size, 5 x 4 and 32 x 24 "
+        "pixels: one is not the run's own; run it again\n"
+    )
+    Path("run/run.json").write_text("{")
+    assert error().startswith("error: run/run.json is damaged")
+    assert not list(Path("run").glob("mix*"))
+
+
+def test_a_run_does_not_overwrite_what_it_is_made_of(tmp_path, monkeypatch, tiny_vgg, capsys):
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("content_resized.png", "style.png", "pastiche.png")):
+        images.write(name, picture(seed, 24, 32))
+    before = Path("content_resized.png").read_bytes(), Path("pastiche.png").read_bytes()
+    for given, message in (
+        (["content=content_resized.png", "output=x.png"], "would overwrite the content picture"),
+        (["content=pastiche.png", "output=x.png"], "would overwrite the content picture"),
+        (["content=style.png", "output=content_resized.png"], "there the run keeps its content"),
+    ):
+        with pytest.raises(SystemExit):
+            cli.main(["train", "experiment=tiny", "style=style.png", "hydra.run.dir=.", *given])
+        assert message in capsys.readouterr().err
+    assert (Path("content_resized.png").read_bytes(), Path("pastiche.png").read_bytes()) == before

@@ -1,0 +1,151 @@
+"""`color=`: whose colours a pastiche has, in every loss mode, tiled, stopped and resumed."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers import MODES, picture, run_settings, tiny_network
+
+from styletransfer.errors import UserError
+from styletransfer.modes import get_loss_mode
+from styletransfer.objective.pictures import pair
+from styletransfer.optimize.callbacks import Snapshots
+from styletransfer.optimize.job import Job
+from styletransfer.optimize.load import load
+from styletransfer.optimize.run import Run, stylize
+from styletransfer.optimize.schedule import check_run
+from styletransfer.pictures import images
+from styletransfer.pictures.color import to_oklab, with_chroma_of
+from styletransfer.pictures.images import Picture, resize
+from styletransfer.pictures.palette import recolored
+
+CONTENT = 0.3 + 0.4 * picture(1)
+
+
+def job_of(mode="autograd_function", **settings):
+    config = run_settings(**{"steps": 6, "scales": 2, "init": "noise"} | settings)
+    return Job(config, tiny_network(), get_loss_mode(mode), pair(CONTENT, picture(2, 18, 14)))
+
+
+def lab_of(image):
+    return to_oklab(image[0].flatten(1).double())
+
+
+# content_luminance.
+
+
+@pytest.mark.parametrize(
+    ("mode", "tile"), [*((mode, "off") for mode in MODES), ("autograd_function", "8")]
+)
+def test_the_contents_colors_under_the_pastiches_lightness(mode, tile):
+    plain = stylize(job_of(mode, tile=tile))
+    colored = stylize(job_of(mode, tile=tile, color="content_luminance"))
+    # What is optimised stays, and so do its losses.
+    assert torch.equal(colored.image, plain.image)
+    assert colored.losses == plain.losses
+    assert torch.equal(plain.picture, plain.image)
+    assert torch.equal(colored.picture, with_chroma_of(plain.image, CONTENT.float(), 1.0))
+    found, content = lab_of(colored.picture), lab_of(CONTENT)
+    kept = (found - content)[1:].abs().amax(dim=0) < 1 / 255
+    assert kept.double().mean() > 0.5  # the others are out of gamut
+    assert (found - lab_of(plain.image))[0].abs().max() < 1 / 255
+
+
+def test_its_strength():
+    halfway = stylize(job_of(color="content_luminance", color_strength=0.5))
+    expected = with_chroma_of(halfway.image, CONTENT.float(), 0.5)
+    assert torch.equal(halfway.picture, expected)
+    none = stylize(job_of(color="content_luminance", color_strength=0.0))
+    assert torch.equal(none.picture, none.image)
+
+
+def test_every_iterate_and_snapshot_has_these_colors(tmp_path):
+    snapshots = Snapshots(tmp_path, 1)
+    for iterate in Run(job_of(color="content_luminance")):
+        snapshots(iterate)
+        content = resize(CONTENT, tuple(iterate.image.shape[2:]))
+        expected = with_chroma_of(iterate.image, content, 1.0)
+        assert torch.equal(iterate.picture, expected)
+        saved = images.read(tmp_path / f"step_{iterate.step:05d}.png").rgb
+        assert (saved - expected).abs().max() <= 0.5 / 255 + 1e-6
+
+
+@pytest.mark.parametrize("done", [0, 2, 4, 6])
+def test_a_resumed_run_ends_in_equal_bits(done):
+    job = job_of(color="content_luminance")
+    expected = stylize(job)
+    run = Run(job)
+    for _, _ in zip(range(done), run, strict=False):
+        pass
+    again = Run(job)
+    again.load_state_dict(run.state_dict())
+    assert torch.equal(again.complete().picture, expected.picture)
+
+
+def test_a_run_that_is_left_early_has_these_colors():
+    run = Run(job_of(color="content_luminance"))
+    next(iter(run))
+    result = run.result()
+    expected = with_chroma_of(result.image, CONTENT.float(), 1.0)
+    assert torch.equal(result.picture, expected)
+    assert result.picture.shape[2:] == CONTENT.shape[2:]
+
+
+# content_palette.
+
+
+def given(**pictures):
+    return {name: Picture(rgb.float(), name=name) for name, rgb in pictures.items()}
+
+
+@pytest.mark.parametrize("strength", [0.5, 1.0])
+def test_styles_are_recolored_where_they_are_loaded(strength):
+    there = given(content=CONTENT, style=picture(2, 18, 14), style_detail=picture(3, 12, 20))
+    config = run_settings(size=20)
+    plain = load(config, there).pictures
+    config = replace(config, color="content_palette", color_strength=strength)
+    found = load(config, there).pictures
+    content = Picture(plain.content)
+    assert torch.equal(found.content, plain.content)
+    for before, after in zip(plain.styles, found.styles, strict=True):
+        assert torch.equal(after, recolored(Picture(before), content, strength).rgb)
+        assert not torch.equal(after, before)
+
+
+def test_a_palette_is_that_of_visible_pixels():
+    """Of the content, and of the style."""
+    alpha = torch.ones(1, 1, 16, 20)
+    alpha[..., :10] = 0.0
+    half = {
+        "content": Picture(CONTENT.float(), alpha, "content"),
+        "style": Picture(picture(2).float(), alpha, "style"),
+    }
+    shown = given(content=CONTENT[..., 10:], style=picture(2)[..., 10:])
+    config = run_settings(size=20, color="content_palette")
+    hidden = load(config, half).pictures.styles[0]
+    cropped = load(replace(config, size=16), shown).pictures.styles[0]
+    assert (lab_of(hidden).mean(dim=1) - lab_of(cropped).mean(dim=1)).abs().max() < 0.01
+
+
+@pytest.mark.parametrize("color", ["style", "content_luminance"])
+def test_otherwise_styles_stay(color):
+    there = given(content=CONTENT, style=picture(2, 16, 20))
+    loaded = load(run_settings(size=20, color=color), there)
+    assert torch.equal(loaded.pictures.styles[0], picture(2, 16, 20).float())
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"color": "contents"}, "unknown color 'contents'; choose style, content_palette, cont"),
+        ({"color_strength": 1.1}, "color_strength=1.1 must be from 0 to 1"),
+        ({"color_strength": -0.1}, "color_strength=-0.1 must be from 0 to 1"),
+        ({"color_strength": float("nan")}, "color_strength=nan must be from 0 to 1"),
+    ],
+)
+def test_refused(settings, message):
+    with pytest.raises(UserError, match=f"^{message}"):
+        check_run(run_settings(**settings))

@@ -1,0 +1,178 @@
+"""Stop every command at random moments: `python tests/signal_runs.py FOLDER RUNS [SEED]`.
+
+One to three signals are sent to each run. It ends with the status of one of them, or as if left
+alone; in one line, without a traceback; and what it leaves behind is whole.
+"""
+
+import importlib
+import json
+import os
+import random
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import torch
+from helpers import picture
+from safetensors.torch import load_file
+
+from styletransfer.cli import main as command_line
+from styletransfer.cli.catalogue import module, names
+from styletransfer.cli.errors import one_line_errors
+from styletransfer.features import vgg
+from styletransfer.pictures import images
+from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.signals import STOPPING, interruptible
+
+COMMANDS = [
+    line.split()
+    for line in """
+train experiment=tiny content=../0.png style=../1.png steps=40 \
+    snapshot_every=5 checkpoint_every=1e-9
+train experiment=tiny content=../0.png style=../1.png optimizer=adam output=new/out.tif
+compare experiment=tiny content=../0.png style=../1.png rounds=1 output=overview.png
+explain experiment=tiny content=../0.png style=../1.png
+judge pairs=[{content:../0.png,style:../1.png}] size=40 steps=6 bundled.name=vgg19 \
+    bundled.weights=random vgg19.weights=random
+distill teacher.weights=random widths=[[4,4],[4,4],[4,4,4,4],[4,4,4,4],[4]] crop=32 batch=3 \
+    replay_buffer=3 fit_batches=1 steps=12 look_every=3 checkpoint_every=1e-9
+benchmark content=../0.png style=../1.png sizes=[32] rounds=1 precisions=[float32] quality=true \
+    quality_size=32 quality_steps=5 steps=4 objective.content_layers=[relu2_1] \
+    objective.style_layers=[relu1_1,relu2_1]
+gradcheck
+train_tiny --steps 2000
+""".strip().splitlines()
+]
+NO_TRACEBACK = re.compile(r"Traceback|Exception ignored|Fatal|terminate called")
+# A run that does not work for so many seconds hangs.
+PATIENCE = 60
+
+
+def start(folder: Path, command: list[str], limit: Callable[[], object] = int) -> int:
+    """Begin a command in a process of its own, in `folder`; return its id once signals reach it.
+
+    The process calls `limit` before it begins.
+    """
+    folder.mkdir(parents=True)
+    ready, begun = os.pipe()
+    if process := os.fork():
+        os.close(begun)
+        os.read(ready, 1)
+        os.close(ready)
+        return process
+    os.chdir(folder)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), number)
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with one_line_errors():
+        os.close(begun)
+        limit()
+        named = [] if command[0] in ("gradcheck", "train_tiny") else ["hydra.run.dir=run"]
+        with interruptible():
+            command_line([*command, *named])
+    sys.exit()
+
+
+def end_of(process: int) -> int:
+    """Wait for a process, and kill it if it hangs; return its exit status as a shell has it."""
+    worked, until = 0.0, time.monotonic() + PATIENCE
+    while True:
+        if (now := sum(psutil.Process(process).cpu_times())) > worked:
+            worked, until = now, time.monotonic() + PATIENCE
+        if time.monotonic() > until:
+            os.kill(process, signal.SIGKILL)
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+        time.sleep(0.01)
+
+
+def faults(folder: Path, status: int, sent: list[int]) -> Iterator[str]:
+    """Yield what is wrong with a run that was sent these signals, in a word each."""
+    told = (folder / "stderr").read_text()
+    if status not in (0, *(128 + number for number in sent)):
+        yield f"status {status}"
+    if NO_TRACEBACK.search(told):
+        yield "traceback"
+    if told.count("error:") > 1 or (sent and told.count("error:") != told.count("interrupted")):
+        yield "lines"
+    for path in filter(Path.is_file, folder.rglob("*")):
+        try:
+            check_whole(path)
+        except Exception as error:
+            yield f"{path.relative_to(folder)}: {error!r}"
+
+
+def check_whole(path: Path) -> None:
+    """Raise something unless the file is complete and has a name that we gave it."""
+    kind = path.suffix
+    assert path.name != ".lock", "left behind"
+    assert kind != ".tmp", "left behind"
+    if kind in (".png", ".tif"):
+        images.read(path)
+    elif kind == ".json":
+        json.loads(path.read_text())
+    elif kind == ".jsonl":
+        for line in path.read_text().splitlines(keepends=True):
+            assert json.loads(line)
+            assert line.endswith("\n")
+    elif kind == ".safetensors":
+        load_file(path)
+    elif kind == ".pt":
+        Checkpoint(path).load()
+    elif kind in (".html", ".svg"):
+        assert path.read_text().rstrip().endswith(f"</{kind[1:]}>")
+    else:
+        assert kind in (".yaml", ".log", ".md", ""), "a strange file"
+
+
+def set_up(desk: Path) -> None:
+    """Import and make once what each run needs."""
+    torch.set_num_threads(1)
+    for each in ("styletransfer.cli.hydrated", *map(module, names())):
+        importlib.import_module(each)
+    vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
+    desk.mkdir(parents=True, exist_ok=True)
+    for name, light in enumerate((1.0, 0.2)):
+        images.write(desk / f"{name}.png", light * picture(name, 32, 40))
+
+
+def main(desk: Path, runs: int, seed: int = 0) -> None:
+    """Stop so many runs, each command in turn, by one to three signals each."""
+    set_up(desk)
+    seconds: list[float] = []
+    for number, command in enumerate(COMMANDS[:runs]):
+        began, folder = time.monotonic(), desk / f"alone {number}"
+        assert end_of(start(folder, command)) == 0, (folder / "stderr").read_text()
+        seconds.append(time.monotonic() - began)
+        assert not [*faults(folder, 0, [])]
+    moments, found = random.Random(seed), 0
+    for number in range(runs):
+        which = number % len(COMMANDS)
+        folder = desk / f"{number} {COMMANDS[which][0]}"
+        process, sent = start(folder, COMMANDS[which]), []
+        pause = moments.uniform(0, seconds[which] * 1.05)
+        for _ in range(moments.randint(1, 3)):
+            time.sleep(pause)
+            sent.append(moments.choice(STOPPING))
+            with suppress(ProcessLookupError):
+                os.kill(process, sent[-1])
+            pause = moments.choice((0, moments.uniform(0, 0.3)))
+        status = end_of(process)
+        wrong = [*faults(folder, status, sent)]
+        found += bool(wrong)
+        print(folder.name, [int(each) for each in sent], status, *wrong, sep="  ", flush=True)
+    print(f"{runs} runs, {found} with faults")
+    sys.exit(found > 0)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
