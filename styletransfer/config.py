@@ -321,7 +321,7 @@ class ApplyConfig:
     size: int = 0
     """Longer side of the pastiches in pixels; 0 for that of each picture."""
     color: str = "style"
-    """Whose colours: style, or content_luminance (the picture's, under the pastiche's lightness)."""
+    """Whose colours: style; or content_luminance, the picture's under the pastiche's lightness."""
     color_strength: float = 1.0
     """How far color= goes beyond style: 0 to 1."""
     strip: int = 0

@@ -132,7 +132,7 @@ def test_size_is_the_longer_side() -> None:
 def test_colors_of_the_picture_under_the_pastiches_lightness() -> None:
     content, plain = images.read("photo.png").rgb, painted()
     kept = painted(color="content_luminance", color_strength=0.75)
-    assert close(kept, with_chroma_of(plain, content, 0.75))
+    assert (kept - with_chroma_of(plain, content, 0.75)).abs().max() < 0.02  # both are rounded
     assert not close(kept, plain)
     assert close(painted(color="content_luminance", color_strength=0.0), plain)
 
