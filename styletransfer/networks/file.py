@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from styletransfer.errors import UserError
@@ -62,7 +62,8 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
         "sha256": digest(tensors),
     }
     with atomic(path) as temporary:
-        save_file(tensors, temporary, metadata={KEY: json.dumps(told)})
+        # Not save_file, whose files only their owner may read.
+        temporary.write_bytes(save(tensors, metadata={KEY: json.dumps(told)}))
 
 
 def read(path: Path) -> Saved:

@@ -83,6 +83,11 @@ def test_equal_networks_are_equal_bytes(saved: Path, tmp_path: Path) -> None:
     assert (tmp_path / "again.safetensors").read_bytes() == saved.read_bytes()
 
 
+def test_others_may_read_the_file_as_they_may_any_other(saved: Path, tmp_path: Path) -> None:
+    (tmp_path / "any").touch()
+    assert saved.stat().st_mode == (tmp_path / "any").stat().st_mode
+
+
 def test_networks_that_are_not_finite_are_refused(saved: Path) -> None:
     name = "segments.0.convs.0.norm.scale"
     with pytest.raises(UserError, match="not finite"):
