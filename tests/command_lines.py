@@ -16,6 +16,7 @@ PICTURES = ["content=content.png", "style=style.png"]
 RUN = ["experiment=tiny", *PICTURES, "steps=2", "scales=1"]
 WIDTHS = "[[4,4],[4,4],[4,4,4,4],[4,4,4,4],[4]]"
 TRAINING = ["steps=2", "batch=2", "crop=32", "replay_buffer=2", "fit_batches=1", "device=cpu"]
+CROPS = ["pictures=null", "steps=2", "batch=1", "crop=16", "style_size=40", "device=cpu"]
 RANDOM = ["bundled.name=vgg19", "bundled.weights=random", "vgg19.weights=random"]
 PAIRS = "pairs=[{content: content.png, style: style.png}]"
 # Command -> words that make it a matter of a moment.
@@ -28,10 +29,12 @@ TINY = {
     "benchmark": [*PICTURES, *LAYERS, "sizes=[32]", "rounds=1", "precisions=[float32]"],
     "gradcheck": [],
     "mix": ["run", "strength=0.5"],
+    "train_network": ["style=style.png", "preview=content.png", "network=tiny", *LAYERS, *CROPS],
+    "apply": ["network=network.safetensors", "input=content.png", "output=painted.png"],
     "train_tiny": ["--steps", "3"],
     "": [],
 }
-# How often each is taken, of 27: what reads most kinds of keys, most.
+# How often each is taken, of 29: what reads most kinds of keys, most.
 OFTEN = {"train": 9, "compare": 3, "explain": 2, "judge": 3, "distill": 3, "benchmark": 3}
 # Kind of word -> the words. "x*300" stands for 300 of them.
 POOLS: dict[str, list[str]] = {

@@ -29,6 +29,7 @@ from styletransfer.cli import main as styletransfer
 from styletransfer.cli.catalogue import module, names
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
+from styletransfer.networks import LAYOUTS, StyleNetwork, file
 from styletransfer.pictures import images
 from styletransfer.settings import SCHEMAS
 
@@ -64,6 +65,7 @@ def furnish(desk: Path) -> None:
     os.mkfifo(desk / "fifo")
     (desk / "loop.png").symlink_to("loop.png")
     (desk / "gone.png").symlink_to("nowhere/a.png")
+    file.write(desk / "network.safetensors", StyleNetwork(LAYOUTS["tiny"], 2), ["oil", "wash"])
     save_file({"features.0.weight": torch.zeros(5, 3, 3, 3)}, desk / "other.safetensors")
 
 

@@ -14,6 +14,9 @@ from styletransfer.settings import SCHEMAS
 from styletransfer.system.files import atomic
 from styletransfer.system.signals import STOPPING, Stopped, interruptible
 
+# Keys without which a command does not begin.
+NEEDED = {"apply": ["network=a", "input=b", "output=c"]}
+
 pytestmark = pytest.mark.usefixtures("signals")
 
 
@@ -44,7 +47,7 @@ def test_a_command_that_is_stopped(name, number, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(f"styletransfer.commands.{name}.command.main", stopped)
     with pytest.raises(SystemExit) as exit:
-        script(name)(["hydra.run.dir=run"] if name in SCHEMAS else [])
+        script(name)([*NEEDED.get(name, []), *(["hydra.run.dir=run"] if name in SCHEMAS else [])])
     assert exit.value.code == 128 + number
     assert capsys.readouterr().err == "error: interrupted\n"
     assert (tmp_path / "half").read_text() == "begun"
