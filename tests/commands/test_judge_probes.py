@@ -82,6 +82,14 @@ def test_a_dark_frame_is_seen_by_its_probe_alone(picture: Tensor) -> None:
     assert after == pytest.approx(before, **HARDLY)
 
 
+@pytest.mark.parametrize(("channel", "share"), [(0, 0.2126), (1, 0.7152), (2, 0.0722)])
+def test_lightness_is_luma(channel: int, share: float) -> None:
+    frame = torch.zeros(1, 3, 32, 48)
+    frame[:, channel] = 1
+    frame[..., 2:-2, 2:-2] = 0
+    assert probe(frame)["border lightness"] == pytest.approx(share)
+
+
 def test_a_flat_colour_has_no_grain_and_no_contrast() -> None:
     orange = torch.tensor([0.9, 0.5, 0.1])[:, None, None].expand(1, 3, 32, 48)
     expected = {"grain": 0, "local contrast": 0, "saturation": 0.8, "border lightness": 0}

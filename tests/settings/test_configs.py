@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,14 @@ def test_every_constant_of_a_preset_has_a_comment(name):
     constants = [line for line in lines if re.match(r"\s*[a-z_]+: \S", line)]
     assert constants
     assert [line for line in constants if "  # " not in line] == []
+
+
+@pytest.mark.parametrize("look", ["faithful", "painterly", "bold"])
+def test_looks_set_the_objective_alone(look):
+    """So each goes together with any network, size and loss mode."""
+    config, plain = trained(f"experiment={look}"), trained()
+    assert config.objective != plain.objective
+    assert replace(config, objective=plain.objective) == plain
 
 
 def test_presets_are_overridden_by_the_command_line():
