@@ -1,5 +1,6 @@
 """Training style networks: the gradient is that of the objective, and resumed is uninterrupted."""
 
+import copy
 import json
 import math
 import os
@@ -21,6 +22,7 @@ from styletransfer.config import FeaturesConfig, LossModeConfig, TrainNetworkCon
 from styletransfer.errors import UserError
 from styletransfer.functions import gram_matrix
 from styletransfer.networks import file
+from styletransfer.optimize.training import generator_at
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.lock import locked
@@ -98,6 +100,30 @@ def test_all_modes_take_the_same_step(config: TrainNetworkConfig) -> None:
         found.append(weights_of(run))
     assert relative_error(found[1], found[0]) < 1e-6
     assert relative_error(found[2], found[0]) < 1e-6
+
+
+def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config: TrainNetworkConfig) -> None:
+    """Of the pictures and styles that follow from the seed and the step."""
+    strong = layers(style_weight=20.0)
+    run = NetworkTraining(prepare(replace(config, precision="float64", objective=strong)))
+    network = copy.deepcopy(run.network)
+    adamw = torch.optim.AdamW(network.parameters())
+    for step in range(2):
+        generator = generator_at(0, step)
+        shown = run.make(2, generator).double()
+        numbers = torch.randint(2, (2,), generator=generator)
+        pastiches = network(shown, torch.eye(2).double()[numbers])
+        gradient, _ = run.judged(shown, pastiches.detach(), numbers.tolist())
+        slopes = torch.autograd.grad(pastiches, list(network.parameters()), gradient)
+        norm = torch.cat([slope.flatten() for slope in slopes]).norm()
+        assert norm > 1.01
+        for parameter, slope in zip(network.parameters(), slopes, strict=True):
+            parameter.grad = slope / norm
+        adamw.param_groups[0]["lr"] = run.optimizer.param_groups[0]["lr"]
+        adamw.step()
+        run.advance()
+    theirs = torch.cat([each.detach().flatten() for each in network.parameters()])
+    assert relative_error(weights_of(run), theirs) < 1e-9
 
 
 def test_training_lowers_the_loss(config: TrainNetworkConfig) -> None:

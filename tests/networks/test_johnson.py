@@ -6,7 +6,7 @@ from helpers import picture, relative_error
 from torch import nn
 
 from styletransfer.networks import LAYOUTS, Layout, StyleNetwork, in_strips
-from styletransfer.networks.johnson import SMALLEST_SIDE, randomize
+from styletransfer.networks.johnson import SMALLEST_SIDE, padded, randomize
 from styletransfer.networks.layers import ConditionalInstanceNorm, NormedConv, Segment
 
 SLIM = Layout((3, 4, 5), 2)
@@ -85,6 +85,15 @@ def test_pictures_of_any_size_keep_it(size: tuple[int, int]) -> None:
     assert painted.amin() > 0
     assert painted.amax() < 1
     assert min(size) >= SMALLEST_SIDE
+
+
+def test_the_last_row_and_column_are_repeated() -> None:
+    image = picture(0, 9, 14)
+    whole = padded(image)
+    assert whole.shape == (1, 3, 12, 16)
+    assert torch.equal(whole[:, :, :9, :14], image)
+    assert torch.equal(whole[:, :, 9:, :14], image[:, :, -1:].expand(-1, -1, 3, -1))
+    assert torch.equal(whole[:, :, :, 14:], whole[:, :, :, 13:14].expand(-1, -1, -1, 2))
 
 
 def test_weights_follow_from_the_seed() -> None:
