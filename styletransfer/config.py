@@ -264,6 +264,73 @@ class DistillConfig:
 
 
 @dataclass
+class TrainNetworkConfig:
+    """`scripts/train_network.py`: a network that paints in one pass."""
+
+    style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
+    """Path of the style image; or several, [a.jpg,b.jpg], or a folder of them, for one network that
+    knows them all and can blend them."""
+    network: str = "small"
+    """How wide and deep it is: tiny, small, or full as in Johnson and others, 2016."""
+    pictures: str | None = path(str(ASSETS / "content"))
+    """A folder of photographs to crop from, beside the procedural ones; null for none."""
+    photo_share: float = 0.6
+    """Share of the training pictures that is cropped from photographs, where there are any."""
+    steps: int = 2000
+    """Training steps in all; the learning rate falls to zero over them."""
+    batch: int = 4
+    """Pictures a step. Default: Johnson and others, 2016."""
+    crop: int = 192
+    """Side of a training picture in pixels; a multiple of 4."""
+    style_size: int = 512
+    """Longer side of the style image in pixels: strokes are as large in the pastiches."""
+    learning_rate: float = 2e-3
+    """AdamW's, at its peak; at most 1."""
+    averaging: float = 0.99
+    """Decay per step of the running mean of weights that becomes the result; 0 turns it off."""
+    preview: str = path(str(ASSETS / "content" / "coffee.jpg"))
+    """Path of a picture that is painted now and then, to see how far the network is."""
+    preview_every: int = 100
+    """Steps between two previews."""
+    seed: int = 0
+    """Of everything random."""
+    device: str = "auto"
+    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
+    precision: str = "auto"
+    """Of the features: auto, bfloat16, float32 or float64. The network has at least float32."""
+    checkpoint_every: float = 60.0
+    """Save a checkpoint at most every so many seconds; 0 saves none but the last."""
+    features: FeaturesConfig = field(default_factory=FeaturesConfig)
+    loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
+    objective: ObjectiveConfig = field(default_factory=lambda: ObjectiveConfig(content_weight=0.6))
+    """As for a single picture. Default: more content than there, or faces are lost."""
+
+
+@dataclass
+class ApplyConfig:
+    """`scripts/apply.py`: what a style network paints."""
+
+    network: str = path(MISSING)
+    """A file that train_network has written."""
+    input: str = path(MISSING)
+    """Path of a picture, or of a folder with all that is below it."""
+    output: str = path(MISSING)
+    """Where the pastiche goes, the extension chooses the format; or the folder for all of them."""
+    style_weights: list[float] = field(default_factory=list)
+    """How much of each of the network's styles; only their ratios matter. Empty for equal parts."""
+    size: int = 0
+    """Longer side of the pastiches in pixels; 0 for that of each picture."""
+    color: str = "style"
+    """Whose colours: style; or content_luminance, the picture's under the pastiche's lightness."""
+    color_strength: float = 1.0
+    """How far color= goes beyond style: 0 to 1."""
+    strip: int = 0
+    """Rows of a strip, for pictures that do not fit memory as a whole; 0 to have it chosen."""
+    device: str = "auto"
+    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
+
+
+@dataclass
 class CompareConfig(StyleTransferConfig):
     """`scripts/compare.py`."""
 

@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv)
     with one_line_errors():
         if not arguments or arguments[0] in ("-h", "--help"):
-            lines = (f"  {name:<12}{summary(name)}" for name in names())
+            lines = (f"  {name:<14}{summary(name)}" for name in names())
             print(OVERVIEW.format(commands="\n".join(lines)), end="")
         elif arguments[0] == "--version":
             print(f"styletransfer {__version__}")

@@ -40,6 +40,10 @@ class Target:
     positions: Tensor | None = None
 
 
+# layer -> style targets, one for each region.
+StyleTargets = dict[str, list[Target]]
+
+
 @dataclass(frozen=True)
 class Targets:
     """All targets of one objective.
@@ -51,7 +55,7 @@ class Targets:
     """
 
     contents: dict[str, Target]
-    styles: dict[str, list[Target]]
+    styles: StyleTargets
     measure: StyleMeasure
 
 
@@ -61,12 +65,12 @@ def make_targets(
     pictures: Pictures,
     features: Features,
     measured: Measured,
+    styles: StyleTargets | None = None,
 ) -> Targets:
     """Return the targets, with weights as `config.normalization` says.
 
     Relative to the target, each loss is divided by its value for features that are all zero, so
-    that one set of weights serves every network, layer and size. A region's losses weigh as much
-    as its share of the picture, so that each position weighs the same as without regions.
+    that one set of weights serves every network, layer and size.
 
     Args:
         config: layers, weights, the style loss, the propagation and the normalisation.
@@ -74,24 +78,43 @@ def make_targets(
         pictures: at one scale, each large enough for all layers.
         features: looks at the content image.
         measured: looks at the style images.
+        styles: of `style_targets` for the same config, styles and regions; made here by default.
     """
-    content_weights, style_weights = layer_weights(config)
-    measure = get_style_loss(config.style_loss)
-    relative = config.normalization == "target"
+    content_weights, _ = layer_weights(config)
     contents = {}
     for layer, value in features(pictures.content, content_weights).items():
-        blank = _mean_square(value) if relative else 1.0
+        blank = _mean_square(value) if config.normalization == "target" else 1.0
         weight = content_weights[layer] / (blank or 1.0)
         contents[layer] = Target(f"content/{layer}", value, weight)
+    if styles is None:
+        styles = style_targets(config, extractor, pictures, measured)
+    return Targets(contents, styles, get_style_loss(config.style_loss))
+
+
+def style_targets(
+    config: ObjectiveConfig,
+    extractor: FeatureExtractor,
+    pictures: Pictures,
+    measured: Measured,
+) -> StyleTargets:
+    """Return layer -> style targets; the content image itself plays no part.
+
+    A region's losses weigh as much as its share of the picture, so that each position weighs the
+    same as without regions.
+
+    Args: see `make_targets`.
+    """
+    _, style_weights = layer_weights(config)
+    measure = get_style_loss(config.style_loss)
     found = _style_moments(config, extractor, pictures, list(style_weights), measured)
-    styles: dict[str, list[Target]] = {layer: [] for layer in style_weights}
+    styles: StyleTargets = {layer: [] for layer in style_weights}
     for number, region in enumerate(pictures.regions):
         positions = _positions(config, extractor, region.weights, list(style_weights))
         for layer, weight in style_weights.items():
             if (number, layer) not in found or layer not in positions:
                 continue
             value = measure.statistic(_average(found[number, layer]))
-            blank = _blank(measure, value) if relative else 1.0
+            blank = _blank(measure, value) if config.normalization == "target" else 1.0
             styles[layer].append(
                 Target(
                     name="/".join(part for part in ("style", region.name, layer) if part),
@@ -100,7 +123,7 @@ def make_targets(
                     positions=positions[layer],
                 )
             )
-    return Targets(contents, styles, measure)
+    return styles
 
 
 def _positions(

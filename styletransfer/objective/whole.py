@@ -5,6 +5,7 @@ Loss modes and precision vary behind `Objective.evaluate`; optimisers and scales
 
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +17,13 @@ from styletransfer.losses import get_style_loss, total_variation
 from styletransfer.modes import LossMode, Term
 from styletransfer.objective.limits import check_pictures
 from styletransfer.objective.pictures import Pictures
-from styletransfer.objective.targets import Place, Targets, make_targets
+from styletransfer.objective.targets import (
+    Place,
+    StyleTargets,
+    Targets,
+    make_targets,
+    style_targets,
+)
 from styletransfer.objective.terms import Losses, loss_layers
 
 
@@ -31,6 +38,8 @@ class Objective:
         mode: how the losses reach the image's gradient.
         config: layers and linear weights.
         pictures: content, styles and regions, on the same device.
+        styles: of `style_targets_of` for the same arguments, whatever the content image: so many
+            pictures of one style need not look at it again. Made here by default.
 
     Raises:
         UserError: an unknown layer, a negative or NaN weight, no positive weight at all, an unknown
@@ -43,9 +52,10 @@ class Objective:
         mode: LossMode,
         config: ObjectiveConfig,
         pictures: Pictures,
+        styles: StyleTargets | None = None,
     ) -> None:
         self.mode, self.tv_weight = mode, config.tv_weight
-        targets = _targets(extractor, config, pictures)
+        targets = _targets(extractor, config, pictures, styles)
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
         # Names of layers hold no dots or slashes: "style_relu1_1" follows "relu1_1".
@@ -82,23 +92,45 @@ class Objective:
 
 
 @torch.no_grad()
-def _targets(extractor: FeatureExtractor, config: ObjectiveConfig, pictures: Pictures) -> Targets:
+def style_targets_of(
+    extractor: FeatureExtractor, config: ObjectiveConfig, pictures: Pictures
+) -> StyleTargets:
+    """Return what an `Objective` of these arguments compares styles with; see there."""
+    ended = extractor.ended_at(loss_layers(config))
+    check_pictures(ended, pictures)
+    return style_targets(config, ended, pictures, partial(_measured, extractor, config))
+
+
+@torch.no_grad()
+def _targets(
+    extractor: FeatureExtractor,
+    config: ObjectiveConfig,
+    pictures: Pictures,
+    styles: StyleTargets | None,
+) -> Targets:
     """Look at all pictures, each as far as its losses ask."""
     ended = extractor.ended_at(loss_layers(config))
     check_pictures(ended, pictures)
+    features, measured = partial(_features, extractor), partial(_measured, extractor, config)
+    return make_targets(config, ended, pictures, features, measured, styles)
+
+
+def _features(
+    extractor: FeatureExtractor, image: Tensor, layers: Collection[str]
+) -> dict[str, Tensor]:
+    return extractor(image, layers) if layers else {}
+
+
+def _measured(
+    extractor: FeatureExtractor, config: ObjectiveConfig, image: Tensor, places: Sequence[Place]
+) -> list[Moments]:
+    """Return the moments of the image's features at each place."""
     with_mean = get_style_loss(config.style_loss).with_mean
-
-    def features(image: Tensor, layers: Collection[str]) -> dict[str, Tensor]:
-        return extractor(image, layers) if layers else {}
-
-    def measured(image: Tensor, places: Sequence[Place]) -> list[Moments]:
-        seen = features(image, {layer for layer, _ in places})
-        found: dict[int, Moments] = {}
-        for name in list(seen):  # a large map is gone once it has been summed up
-            here = seen.pop(name)
-            for index, (layer, weights) in enumerate(places):
-                if layer == name:
-                    found[index] = moments(here, with_mean, weights)
-        return [found[index] for index in range(len(places))]
-
-    return make_targets(config, ended, pictures, features, measured)
+    seen = _features(extractor, image, {layer for layer, _ in places})
+    found: dict[int, Moments] = {}
+    for name in list(seen):  # a large map is gone once it has been summed up
+        here = seen.pop(name)
+        for index, (layer, weights) in enumerate(places):
+            if layer == name:
+                found[index] = moments(here, with_mean, weights)
+    return [found[index] for index in range(len(places))]

@@ -70,7 +70,7 @@ def load(
     divided = read_content_regions(config, given)
     styles = load_styles(config, given)
     for picture in (content, *(style.picture for style in styles)):
-        _check_side(picture)
+        check_side(picture)
     if divided is not None:
         check_aspect(divided.size, content.size, divided.source)
         _tell(divided)
@@ -147,7 +147,12 @@ def _fitted(picture: Picture, side: int, enlarge: bool) -> Picture:
     return images.resize_picture(picture, side if enlarge else min(side, max(picture.size)))
 
 
-def _check_side(picture: Picture) -> None:
+def check_side(picture: Picture) -> None:
+    """Check that a picture is no smaller than SMALLEST_SIDE.
+
+    Raises:
+        UserError: it is.
+    """
     height, width = picture.size
     if min(height, width) < SMALLEST_SIDE:
         raise UserError(

@@ -63,6 +63,15 @@ def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture
         if not pictures:
             raise UserError(f"{key} holds no picture; give at least one")
         return pictures
+    return [images.read(path) for path in files_of(key, value)]
+
+
+def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
+    """Return the picture files that a key names: one, several, or all of a folder.
+
+    Raises:
+        UserError: there is none.
+    """
     files: list[str] = []
     for name in each(value):
         found = in_folder(name) if os.path.isdir(name) else [name]
@@ -71,7 +80,7 @@ def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture
         files += found
     if not files:
         raise UserError(f"{key} names no picture; name at least one")
-    return [images.read(path) for path in files]
+    return files
 
 
 def read_content_regions(config: StyleTransferConfig, given: Given) -> Regions | None:

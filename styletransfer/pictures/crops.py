@@ -1,7 +1,8 @@
-"""What teacher and student look at: procedural pictures mixed with crops of real ones."""
+"""What networks in training look at: procedural pictures mixed with crops of real ones."""
 
 import logging
 import os
+from collections import OrderedDict
 from pathlib import Path
 
 import torch
@@ -13,36 +14,63 @@ from styletransfer.pictures import images, procedural
 
 logger = logging.getLogger(__name__)
 
-# Longer side in pixels to which real pictures are reduced, so that a folder fits in memory.
-PHOTO_SIZE = 1536
+# Longer side in pixels to which real pictures are reduced, and how many are kept: at most 0.5 GB.
+PHOTO_SIZE, KEPT = 1536, 16
 
 
-def load_photos(folder: Path) -> list[Tensor]:
-    """Return the pictures (3, H, W) in [0, 1] of a folder, in the order of their names.
+class Photos:
+    """The pictures (3, H, W) in [0, 1] of a folder, in the order of their names.
 
-    Files that cannot be read are skipped, counted and logged.
+    Each is read when it is asked for, and the last few are kept, so that a folder may be larger
+    than memory. In the place of a file that cannot be read stands the next one that can; such files
+    are logged and counted.
+
+    Args:
+        folder: a folder of picture files.
 
     Raises:
         UserError: there is no such folder, or no readable picture in it.
     """
-    if not os.path.isdir(folder):
-        raise UserError(f"pictures={folder} is not a folder; name one, or leave it out")
-    photos: list[Tensor] = []
-    broken: list[str] = []
-    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+
+    def __init__(self, folder: Path) -> None:
+        if not os.path.isdir(folder):
+            raise UserError(f"pictures={folder} is not a folder; name one, or leave it out")
+        self.folder = folder
+        self.files = sorted(path for path in folder.iterdir() if path.is_file())
+        self.broken: set[Path] = set()
+        self._recent: OrderedDict[Path, Tensor] = OrderedDict()
+        self[0]  # there is one
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Tensor:
+        """Return a picture, at most PHOTO_SIZE large."""
+        for path in (*self.files[index:], *self.files[:index]):
+            if path not in self.broken and (photo := self._read(path)) is not None:
+                return photo
+        raise UserError(
+            f"no readable picture in {self.folder}; name another folder, or leave it out"
+        )
+
+    def _read(self, path: Path) -> Tensor | None:
+        """Return a picture, or None for one that cannot be read."""
+        if path in self._recent:
+            self._recent.move_to_end(path)
+            return self._recent[path]
         try:
             picture = images.read(path)
             if max(picture.size) > PHOTO_SIZE:
                 picture = images.resize_picture(picture, PHOTO_SIZE)
-            photos.append(images.fill_transparent(picture)[0])
-        except UserError:
-            broken.append(path.name)
-    if broken:
-        shown = ", ".join(broken[:3])
-        logger.warning("skipped %d unreadable files in %s: %s", len(broken), folder, shown)
-    if not photos:
-        raise UserError(f"no readable picture in {folder}; name another folder, or leave it out")
-    return photos
+            photo = images.fill_transparent(picture)[0]
+        except UserError as error:
+            self.broken.add(path)
+            logger.warning("skipped %d unreadable files so far: %s", len(self.broken), error)
+            return None
+        self._recent[path] = photo
+        if len(self._recent) > KEPT:
+            self._recent.popitem(last=False)
+        return photo
 
 
 class Crops:
@@ -54,7 +82,7 @@ class Crops:
         size: side of a crop in pixels.
     """
 
-    def __init__(self, photos: list[Tensor], share: float, size: int) -> None:
+    def __init__(self, photos: list[Tensor] | Photos, share: float, size: int) -> None:
         self.photos, self.share, self.size = photos, share if photos else 0.0, size
 
     def __call__(self, count: int, generator: torch.Generator) -> Tensor:

@@ -1,7 +1,12 @@
 """What Hydra and OmegaConf complain about, in one line."""
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
-from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
+from omegaconf.errors import (
+    ConfigAttributeError,
+    ConfigKeyError,
+    MissingMandatoryValue,
+    OmegaConfBaseException,
+)
 
 from styletransfer.settings.schemas import SCHEMAS, keys, unknown_key
 
@@ -36,6 +41,8 @@ def _of_a_key(error: Exception, config_name: str) -> str:
     key = getattr(cause, "full_key", None)
     if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
         return unknown_key(key, (name for name, _ in keys(SCHEMAS[config_name])))
+    if key and isinstance(cause, MissingMandatoryValue):
+        return f"{key} is missing; give {key}=VALUE"
     reason = _reason(cause)
     if reason.startswith("Ambiguous value"):
         reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"

@@ -3,6 +3,7 @@
 import os
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from omegaconf import OmegaConf
 
@@ -19,6 +20,8 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     ${kept_folder:PATH}: PATH, at every start the same.
     ${resumed:${resume}}: the folder that resume=FOLDER names, "." if no run has been there (then
     nothing is to be written), and nothing where a run begins in a folder of its own.
+
+    ${names:PATHS}: the names of one or more files without folder and extension, joined by "+".
 
     Args:
         claimed: receives the run's folder and the parents of it that did not exist before. None
@@ -45,6 +48,13 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     register("new_folder", new, use_cache=True)
     register("kept_folder", kept, use_cache=True)
     register("resumed", resumed)
+    register("names", names)
+
+
+def names(paths: Any) -> str:
+    """Return the names of files; see `register_resolvers`."""
+    listed = [paths] if isinstance(paths, str) else paths or []
+    return "+".join(Path(str(path)).stem for path in listed) or "none"
 
 
 def resumed(resume: str | None) -> str:

@@ -9,12 +9,14 @@ from typing import Any, get_origin
 from hydra.core.config_store import ConfigStore
 
 from styletransfer.config import (
+    ApplyConfig,
     BenchmarkConfig,
     CompareConfig,
     DistillConfig,
     JudgeConfig,
     MixConfig,
     TrainConfig,
+    TrainNetworkConfig,
 )
 from styletransfer.resources import resource
 from styletransfer.settings.resolvers import register_resolvers
@@ -32,6 +34,8 @@ SCHEMAS: dict[str, type[Any]] = {
     "judge": JudgeConfig,
     "mix": MixConfig,
     "explain": TrainConfig,
+    "train_network": TrainNetworkConfig,
+    "apply": ApplyConfig,
 }
 # What a command takes, so that the words of a run can be given to it, and does not use.
 UNUSED: dict[str, tuple[str, ...]] = {

@@ -85,7 +85,7 @@ def test_every_script_is_an_alias():
     ("name", "message"),
     [
         ("trian", "error: unknown command 'trian'; did you mean train?"),
-        ("xyzzy", "error: unknown command 'xyzzy'; there are benchmark, compare,"),
+        ("xyzzy", "error: unknown command 'xyzzy'; there are apply, benchmark,"),
         ("size=3", "error: 'size=3' is no command; name one first: styletransfer train size=3"),
     ],
 )

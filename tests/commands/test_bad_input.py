@@ -198,7 +198,7 @@ BAD = {
         ["--multirun", "steps=1,2", "output=out.png"],
         r"all jobs of a sweep would write out\.png; leave output= out",
     ),
-    "mandatory": (["size=???"], r"size: .*missing mandatory value"),
+    "mandatory": (["size=???"], r"size is missing; give size=VALUE"),
     "reference": (["tile=${nowhere}"], r"tile: Interpolation key 'nowhere' not found"),
     "preset": (
         ["experiment=none_such"],

@@ -18,7 +18,7 @@ from styletransfer.commands.distill import trainer
 from styletransfer.commands.distill.inherit import balance, choose_channels, inherit
 from styletransfer.commands.distill.replay_buffer import ReplayBuffer, gram
 from styletransfer.commands.distill.run import distill
-from styletransfer.commands.distill.trainer import Distillation, schedule
+from styletransfer.commands.distill.trainer import Distillation
 from styletransfer.config import DistillConfig, FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, vgg
@@ -220,20 +220,6 @@ def test_each_loss_has_its_weight(key: str) -> None:
         run.advance()
         found.append(run.weights())
     assert any(not torch.equal(found[0][name], found[1][name]) for name in found[0])
-
-
-@pytest.mark.parametrize("steps", [1, 9, 40, 600])
-def test_the_learning_rate_rises_and_falls_to_zero(steps: int) -> None:
-    optimizer = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=0.3)
-    course = schedule(optimizer, steps)
-    warmup = min(50, steps // 10)
-    for step in range(steps):
-        rise = min(1, (step + 1) / (warmup + 1))
-        fall = 0.5 + 0.5 * math.cos(math.pi * step / steps)
-        assert optimizer.param_groups[0]["lr"] == pytest.approx(0.3 * rise * fall, rel=1e-12)
-        optimizer.step()
-        course.step()
-    assert optimizer.param_groups[0]["lr"] == 0
 
 
 def test_a_training_that_diverges_keeps_the_last_checkpoint(tmp_path: Path) -> None:

@@ -7,8 +7,11 @@ from helpers import MODES, gradient, layers, make_objective, picture, relative_e
 from styletransfer.errors import UserError
 from styletransfer.functions import gram_matrix
 from styletransfer.losses import STYLE_LOSSES, total_variation
+from styletransfer.modes import get_loss_mode
 from styletransfer.objective.limits import check_size
+from styletransfer.objective.pictures import pair
 from styletransfer.objective.terms import layer_weights
+from styletransfer.objective.whole import Objective, style_targets_of
 
 MODE = "autograd_function"
 
@@ -195,3 +198,14 @@ def test_too_small_pictures_are_refused_by_name(network, content):
         make_objective(MODE, network, content, picture(2, 1, 9))
     with pytest.raises(UserError, match="the content image comes down to 1 x 9 pixels"):
         make_objective(MODE, network, picture(2, 9, 1), content)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_style_targets_serve_many_content_images(mode, network, content, style):
+    """With a style loss of means and covariances, and without another look at the style."""
+    config, chosen = layers(style_loss="wasserstein"), get_loss_mode(mode)
+    targets = style_targets_of(network, config, pair(picture(5), style))
+    fresh = Objective(network, chosen, config, pair(content, style))
+    again = Objective(network, chosen, config, pair(content, torch.zeros_like(style)), targets)
+    image = picture(seed=3)
+    assert torch.equal(gradient(again, image), gradient(fresh, image))

@@ -17,7 +17,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.objective import resilient as elastic
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.pictures import Pictures, Region, Source, pair
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import Descent
@@ -60,6 +60,26 @@ def test_estimate_is_near_the_measured_peak(optimizer, dtype, mode, tile):
     peak = peak_memory(lambda: stylize(Job(config, network, how, pair(content, style))), CPU)
     size = (side, side)
     expected = estimate(network, how, config, size, [size], tile, history=4).total - FIXED
+    assert peak <= expected <= 2 * peak
+
+
+@pytest.mark.parametrize("tile", [None, 32])
+@pytest.mark.parametrize("count", [2, 6])
+def test_estimate_is_near_the_measured_peak_with_regions(tile, count):
+    network, side = tiny_network(((16, 16), (24, 24))).float(), 112
+    config = run_settings("lbfgs", size=side, steps=6, tile=str(tile or "off"))
+    config.optimizer.history = 4
+    content, *styles = (picture(seed, side, side).float() for seed in range(1 + count))
+    stripes = (torch.arange(side) * count // side).expand(1, 1, side, side)
+    regions = tuple(
+        Region(str(number), (stripes == number).float(), (Source(number),))
+        for number in range(count)
+    )
+    pictures = Pictures(content, tuple(styles), regions)
+    peak = peak_memory(lambda: stylize(Job(config, network, CLOSED, pictures)), CPU)
+    size = (side, side)
+    given = (network, CLOSED, config, size, [size] * count, tile)
+    expected = estimate(*given, history=4, regions=count).total - FIXED
     assert peak <= expected <= 2 * peak
 
 

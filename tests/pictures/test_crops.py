@@ -7,21 +7,39 @@ import torch
 
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
-from styletransfer.pictures.crops import PHOTO_SIZE, Crops, load_photos
+from styletransfer.pictures.crops import KEPT, PHOTO_SIZE, Crops, Photos
 
 
 def test_broken_pictures_are_skipped_and_counted(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    images.write(tmp_path / "good.png", torch.rand(1, 3, 24, 24))
-    (tmp_path / "bad.png").write_text("no picture")
-    assert len(load_photos(tmp_path)) == 1
-    assert "skipped 1 unreadable" in caplog.text
+    for name, value in (("a.png", 0.25), ("d.png", 0.75)):
+        images.write(tmp_path / name, torch.full((1, 3, 8, 8), value))
+    (tmp_path / "b.png").write_text("no picture")
+    (tmp_path / "c.png").write_text("neither")
+    photos = Photos(tmp_path)
+    seen = [float(photos[index].mean()) for index in (0, 1, 2, 3, 1, 2)]
+    assert seen == pytest.approx([0.25, 0.75, 0.75, 0.75, 0.75, 0.75], abs=0.01)
+    assert caplog.text.count("skipped") == 2
+    assert "skipped 2 unreadable files so far" in caplog.text
+
+
+def test_a_folder_may_be_larger_than_memory(tmp_path: Path) -> None:
+    """Files are read when they are asked for; one that is gone by then is skipped."""
+    for index in range(KEPT + 2):
+        images.write(tmp_path / f"{index:03d}.png", torch.full((1, 3, 4, 4), index / 255))
+    photos = Photos(tmp_path)
+    seen = [round(float(photos[index].mean()) * 255) for index in range(len(photos))]
+    assert seen == list(range(KEPT + 2))
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert round(float(photos[KEPT + 1].mean()) * 255) == KEPT + 1
+    assert round(float(photos[0].mean()) * 255) > 0
 
 
 def test_a_folder_without_pictures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no readable picture"):
-        load_photos(tmp_path)
+        Photos(tmp_path)
 
 
 def test_crops_come_from_photos_at_the_given_share() -> None:
@@ -68,4 +86,4 @@ def test_a_photo_smaller_than_a_crop_is_enlarged() -> None:
 
 def test_large_photos_are_reduced(tmp_path: Path) -> None:
     images.write(tmp_path / "large.png", torch.rand(1, 3, 20, PHOTO_SIZE + 100))
-    assert load_photos(tmp_path)[0].shape == (3, 19, PHOTO_SIZE)
+    assert Photos(tmp_path)[0].shape == (3, 19, PHOTO_SIZE)

@@ -197,3 +197,15 @@ def test_the_judged_pairs_are_pictures_that_exist():
     pairs = composed("judge").pairs
     assert len(pairs) == 8
     assert all(Path(path).is_file() for pair in pairs for path in (pair.content, pair.style))
+
+
+def test_a_networks_folder_is_named_after_its_styles():
+    for style, name in (("a/oil.jpg", "oil"), ("[a.jpg,b/c.png]", "a+c"), ("folder", "folder")):
+        config = compose("train_network", [f"style={style}"], with_hydra=True)
+        assert config.hydra.run.dir == f"outputs/networks/{name}"
+
+
+def test_keys_of_networks_that_name_files():
+    assert path_keys(SCHEMAS["apply"]) == ["network", "input", "output"]
+    expected = ["style", "pictures", "preview", "features.weights"]
+    assert path_keys(SCHEMAS["train_network"]) == expected

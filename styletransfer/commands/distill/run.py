@@ -1,27 +1,25 @@
 """A distillation from start to finished weights file, with checkpoints in one folder."""
 
 import logging
-import sys
 from pathlib import Path
 from typing import Any
 
-from tqdm.auto import tqdm
+from torch import Tensor
 
 from styletransfer.commands.distill.check import check, check_teacher
 from styletransfer.commands.distill.trainer import Distillation
 from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, weights
-from styletransfer.pictures.crops import load_photos
+from styletransfer.optimize import training
+from styletransfer.pictures.crops import Photos
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
-from styletransfer.system.files import atomic, keep_lines, remove_stale, to_json
+from styletransfer.system.files import atomic, remove_stale
 from styletransfer.system.lock import locked
 from styletransfer.system.signals import Stop, held, interruptible, stop_on_signals
 
 logger = logging.getLogger(__name__)
-
-METRICS_EVERY = 10
 
 
 def distill(config: DistillConfig, folder: Path) -> Path:
@@ -38,7 +36,7 @@ def distill(config: DistillConfig, folder: Path) -> Path:
     check(config)
     with stop_on_signals() as stop:
         device = choose_device(config.device)
-        photos = load_photos(Path(config.pictures)) if config.pictures else []
+        photos: list[Tensor] | Photos = Photos(Path(config.pictures)) if config.pictures else []
         teacher = build_features(config.teacher)
         check_teacher(config.widths, teacher)
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,31 +62,14 @@ def complete(run: Distillation, checkpoint: Checkpoint, folder: Path, stop: Stop
     Raises:
         UserError: the student cannot be written.
     """
-    config, file = run.config, folder / "metrics.jsonl"
-    if file.exists():
-        keep_lines(file, lambda line: _is_before(line, run.step))
-    bar = tqdm(
-        total=config.steps,
-        initial=run.step,
-        unit="step",
-        dynamic_ncols=True,
-        disable=sys.stderr is None,
+    course = training.Course(
+        steps=run.config.steps,
+        headline="features",
+        look_every=run.config.look_every,
+        look=lambda: {"held_out": run.held_out()},
+        save=lambda: save(run, checkpoint),
     )
-    with file.open("a", encoding="utf-8") as metrics, bar:
-        while run.step < config.steps and stop.asked is None:
-            if checkpoint.is_due():
-                save(run, checkpoint)
-            if run.step % config.look_every == 0:
-                _note(metrics, {"step": run.step, "held_out": run.held_out()})
-            losses = run.advance()
-            if run.step % METRICS_EVERY == 0:
-                values = {name: value.item() for name, value in losses.items()}
-                _note(metrics, {"step": run.step, **values})
-                bar.set_postfix_str(f"features {values['features']:.4f}")
-            bar.update(1)
-        if run.step == config.steps:
-            _note(metrics, {"step": run.step, "held_out": run.held_out()})
-    save(run, checkpoint)
+    training.complete(run, course, checkpoint, folder / "metrics.jsonl", stop)
 
 
 def save(run: Distillation, checkpoint: Checkpoint) -> None:
@@ -113,14 +94,3 @@ def read_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
     if "recipe" not in state:
         raise UserError(f"{checkpoint.path} is not a checkpoint of a distillation; move it away")
     return state
-
-
-def _is_before(line: dict[str, Any], step: int) -> bool:
-    """Tell whether a line of the metrics was written before a checkpoint at `step`."""
-    there: int = line["step"]
-    return there < step or (there == step and "held_out" not in line)
-
-
-def _note(metrics: Any, values: dict[str, Any]) -> None:
-    metrics.write(to_json(values) + "\n")
-    metrics.flush()

@@ -12,13 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim import Adam, Optimizer
-from torch.optim.lr_scheduler import (
-    ChainedScheduler,
-    CosineAnnealingLR,
-    LinearLR,
-    LRScheduler,
-)
+from torch.optim import Adam
 
 from styletransfer.commands.distill.inherit import balance, inherit, relative_errors, same_channels
 from styletransfer.commands.distill.replay_buffer import LOSS_LAYERS, ReplayBuffer, gram
@@ -26,7 +20,8 @@ from styletransfer.config import STYLE_LAYERS, DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.vgg import Widths, build, conv_names, state_keys
-from styletransfer.pictures.crops import Crops
+from styletransfer.optimize.training import generator_at, schedule
+from styletransfer.pictures.crops import Crops, Photos
 from styletransfer.system.devices import has_native_bfloat16
 from styletransfer.system.signals import held
 
@@ -35,7 +30,6 @@ BALANCE, REPLAY, HELD_OUT = -1, -2, 2**40
 # Settings that may change between two halves of a run without changing its result.
 FREE_SETTINGS = ("device", "pictures", "teacher", "look_every", "checkpoint_every")
 ADAM_BETAS = (0.9, 0.99)
-WARMUP_STEPS = 50
 
 
 class Distillation:
@@ -55,7 +49,7 @@ class Distillation:
     def __init__(
         self,
         teacher: FeatureExtractor,
-        photos: list[Tensor],
+        photos: list[Tensor] | Photos,
         config: DistillConfig,
         device: torch.device,
         state: Mapping[str, Any] | None = None,
@@ -105,7 +99,7 @@ class Distillation:
         return {k: v for k, v in asdict(self.config).items() if k not in FREE_SETTINGS}
 
     def _generator(self, step: int) -> torch.Generator:
-        return torch.Generator().manual_seed(((self.config.seed + 1) * 10**9 + step) % 2**64)
+        return generator_at(self.config.seed, step)
 
     def _batches(self, generator: torch.Generator) -> Iterator[Tensor]:
         while True:
@@ -223,13 +217,6 @@ class Distillation:
             f"the training left the finite numbers at step {self.step}; the last checkpoint "
             f"stands; lower learning_rate={self.config.learning_rate} or the loss weights"
         )
-
-
-def schedule(optimizer: Optimizer, steps: int) -> LRScheduler:
-    """Return the learning rate's course: a short linear rise times half a cosine to zero."""
-    warmup = min(WARMUP_STEPS, steps // 10)
-    rise = LinearLR(optimizer, start_factor=1 / (warmup + 1), total_iters=warmup)
-    return ChainedScheduler([rise, CosineAnnealingLR(optimizer, T_max=steps)])
 
 
 def _gram_error(ours: Tensor, theirs: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Train one tiny model twice: with torch's operations and with ours.
+"""Train a tiny model twice: with torch's operations and with ours.
 
     python scripts/train_tiny.py
 
@@ -13,7 +13,7 @@ from rich.table import Table
 from styletransfer.lessons.arguments import Parser, seed
 from styletransfer.lessons.tiny import largest_difference, train_tiny
 
-SUMMARY = "Train one tiny model twice: with built-in operations and with hand-written Functions."
+SUMMARY = "Train a tiny model twice: with built-in operations and with hand-written Functions."
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -1,0 +1,8 @@
+"""Train a network that paints in one pass: `python scripts/train_network.py style=PAINTING`."""
+
+from styletransfer.cli import script
+
+main = script("train_network")
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`apply`: pictures and folders through a style network."""

@@ -1,0 +1,146 @@
+"""One picture through a style network."""
+
+import logging
+import math
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from styletransfer.config import ApplyConfig
+from styletransfer.errors import UserError
+from styletransfer.networks import StyleNetwork, in_strips
+from styletransfer.networks.file import read
+from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
+from styletransfer.networks.strips import HALO
+from styletransfer.pictures import images
+from styletransfer.pictures.color import with_chroma_of
+from styletransfer.system.devices import choose_device
+from styletransfer.system.memory import free_bytes, is_out_of_memory
+
+logger = logging.getLogger(__name__)
+
+# A network has learnt its palette; recolouring the style, as content_palette does, comes too late.
+COLORS = ("style", "content_luminance")
+# Feature maps at full size that are there at once at most: two of twice the channels before the
+# last but one convolution (repeated, and reflected), one behind it, and what the library needs.
+MAPS = 8
+# Of the memory that is free, as much as a picture may take as a whole.
+SHARE = 0.5
+# Pixels of a strip where it does not.
+STRIP = 2**20
+
+
+class Painter:
+    """A network, ready to paint.
+
+    Args:
+        config: names the network and how it is to paint.
+
+    Raises:
+        UserError: a network that cannot be read, or settings out of range.
+    """
+
+    def __init__(self, config: ApplyConfig) -> None:
+        check(config)
+        self.device = choose_device(config.device)
+        saved = read(Path(config.network))
+        self.config = config
+        self.network = saved.network.to(self.device).to(memory_format=torch.channels_last)
+        self.blend = blend(config.style_weights, saved.styles).to(self.device)
+
+    def paint(self, source: Path, target: Path) -> None:
+        """Paint a picture file; its transparency is kept.
+
+        Raises:
+            UserError: it cannot be read, is too small, is fully transparent or fits no memory, or
+                `target` cannot be written.
+        """
+        picture = images.read(source)
+        if self.config.size:
+            picture = images.resize_picture(picture, self.config.size)
+        height, width = picture.size
+        if min(height, width) < SMALLEST_SIDE:
+            raise UserError(
+                f"{source} comes down to {width} x {height} pixels; each side needs at least "
+                f"{SMALLEST_SIDE}"
+            )
+        content = images.fill_transparent(picture)
+        try:
+            painted = self.painted(content).cpu()
+            if self.config.color == "content_luminance":
+                painted = with_chroma_of(painted, content, self.config.color_strength)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise UserError(f"{source} fits no memory; choose a smaller size or strip") from error
+        images.write(target, painted, picture.alpha)
+
+    @torch.no_grad()
+    def painted(self, image: Tensor) -> Tensor:
+        """Return the pastiche (1, 3, H, W) of an image (1, 3, H, W), whole or in strips."""
+        height, width = image.shape[2:]
+        rows = self.config.strip or rows_that_fit(
+            self.network, (height, width), free_bytes(self.device)
+        )
+        image = image.to(self.device).contiguous(memory_format=torch.channels_last)
+        if rows < height:
+            logger.info("%d x %d pixels in strips of %d rows", width, height, rows)
+            return in_strips(self.network, image, self.blend, rows)
+        painted: Tensor = self.network(image, self.blend)
+        return painted
+
+
+def check(config: ApplyConfig) -> None:
+    """Check the numbers.
+
+    Raises:
+        UserError: naming the key, its value and what it may be.
+    """
+    if config.size < 0:
+        raise UserError(f"size={config.size} must be 0, for that of the picture, or more")
+    if config.color not in COLORS:
+        raise UserError(f"unknown color {config.color!r}; choose {' or '.join(COLORS)}")
+    if not 0 <= config.color_strength <= 1:
+        raise UserError(f"color_strength={config.color_strength} must be between 0 and 1")
+    if config.strip != 0 and config.strip < STRIDE:
+        raise UserError(
+            f"strip={config.strip} must be {STRIDE} rows or more, or 0 to have it chosen"
+        )
+
+
+def blend(weights: list[float], styles: list[str]) -> Tensor:
+    """Return how much of each style a pastiche has, (1, S), adding up to 1.
+
+    Args:
+        weights: one for each style; empty for equal parts.
+        styles: their names.
+
+    Raises:
+        UserError: too few or too many, a negative one, or nothing but zeros.
+    """
+    if weights and len(weights) != len(styles):
+        raise UserError(
+            f"style_weights holds {len(weights)} numbers, and the network has {len(styles)} styles "
+            f"({', '.join(styles)}); give one for each"
+        )
+    shares = torch.tensor([weights or [1.0] * len(styles)], dtype=torch.float64)
+    if not (shares >= 0).all() or not 0 < float(shares.sum()) < math.inf:
+        raise UserError(
+            f"style_weights={weights} must be finite numbers, 0 or more, and not all of them 0"
+        )
+    return (shares / shares.sum()).float()
+
+
+def rows_that_fit(network: StyleNetwork, size: tuple[int, int], memory: float) -> int:
+    """Return all rows of a picture if as a whole it fits memory, else those of a strip.
+
+    Args:
+        network: in float32.
+        size: (height, width) in pixels.
+        memory: that is free, in bytes.
+    """
+    height, width = size
+    if 4 * MAPS * network.layout.widths[0] * height * width <= SHARE * memory:
+        return height
+    return max(2 * HALO, STRIP // width)

@@ -1,0 +1,120 @@
+"""From pictures to pastiches: a file, or a folder with all that is below it."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+from tqdm.auto import tqdm
+
+from styletransfer.commands.apply.painter import Painter
+from styletransfer.config import ApplyConfig
+from styletransfer.errors import UserError
+from styletransfer.pictures import images
+from styletransfer.pictures.folders import EXTENSIONS
+from styletransfer.system.files import check_folder
+from styletransfer.system.signals import stop_on_signals
+
+logger = logging.getLogger(__name__)
+
+
+def apply(config: ApplyConfig) -> Path:
+    """Paint what `config.input` names, and return where the pastiches are.
+
+    Each file appears when it is complete; what was painted before a signal such as Ctrl-C stays.
+
+    Raises:
+        UserError: bad input, before anything is written; or, after all others have been painted,
+            pictures of a folder that could not be.
+        Stopped: a signal has come.
+    """
+    source, target = Path(config.input), Path(config.output)
+    with stop_on_signals():
+        if not os.path.isdir(source):
+            check_file(source, target)
+            Painter(config).paint(source, target)
+            return target
+        check_folders(source, target)
+        jobs = pairs(source, target)
+        painter = Painter(config)
+        paint_all(painter, jobs, Path(config.network))
+    return target
+
+
+def check_file(source: Path, target: Path) -> None:
+    """Fail now if a pastiche could not be written later, or would replace its picture.
+
+    Raises:
+        UserError: in one line.
+    """
+    images.check_writable(target)
+    if os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
+        raise UserError(f"output={target} would overwrite the input; choose another")
+
+
+def check_folders(source: Path, target: Path) -> None:
+    """Check that two folders lie apart, so that no pastiche is ever taken for a picture.
+
+    Raises:
+        UserError: one lies in the other, or the output is a file or cannot be written to.
+    """
+    here, there = Path(os.path.realpath(source)), Path(os.path.realpath(target))
+    if here.is_relative_to(there) or there.is_relative_to(here):
+        raise UserError(f"output={target} and input={source} lie in one another; choose another")
+    if os.path.exists(there) and not os.path.isdir(there):
+        raise UserError(f"output={target} is a file, and input={source} a folder; name a folder")
+    check_folder(there / "pastiche.png")
+
+
+def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
+    """Return the pictures below a folder, hidden ones aside, and the files of their pastiches.
+
+    A format that cannot be written becomes PNG: a.gif is painted to a.gif.png.
+
+    Raises:
+        UserError: there is none.
+    """
+    found = []
+    for path in sorted(source.rglob("*")):
+        inner = path.relative_to(source)
+        hidden = any(part.startswith(".") for part in inner.parts)
+        if path.suffix.lower() not in EXTENSIONS or hidden or path.is_dir():
+            continue
+        written = path.suffix.lower() in images.BIT_DEPTHS
+        found.append((path, target / (inner if written else inner.with_name(f"{path.name}.png"))))
+    if not found:
+        raise UserError(f"input={source} holds no picture; name a folder of pictures, or a file")
+    return found
+
+
+def paint_all(painter: Painter, jobs: list[tuple[Path, Path]], network: Path) -> None:
+    """Paint all pictures whose pastiches are not there yet, and go on where one cannot be painted.
+
+    Raises:
+        UserError: counting those that could not be painted, once all others are.
+    """
+    left = [(source, target) for source, target in jobs if not is_done(source, target, network)]
+    if done := len(jobs) - len(left):
+        logger.info("%d of %d pictures are there already", done, len(jobs))
+    failed = 0
+    bar = tqdm(left, unit="picture", dynamic_ncols=True, disable=sys.stderr is None)
+    for source, target in bar:
+        bar.set_postfix_str(source.name)
+        try:
+            painter.paint(source, target)
+        except UserError as error:
+            failed += 1
+            logger.warning("%s", error)
+    if failed:
+        raise UserError(
+            f"{failed} of {len(jobs)} pictures could not be painted, see above; the others are done"
+        )
+
+
+def is_done(source: Path, target: Path, network: Path) -> bool:
+    """Tell whether a pastiche is there and younger than what it is made of."""
+    try:
+        made = target.stat().st_mtime_ns
+        return made > max(path.stat().st_mtime_ns for path in (source, network))
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""`train_network`: a network that paints in one pass."""

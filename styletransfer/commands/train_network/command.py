@@ -1,0 +1,15 @@
+"""Train a network that paints in one pass: `scripts/train_network.py style=PAINTING`.
+
+Interrupted, it goes on where it ended when the same command is given again. The result paints by
+`python scripts/apply.py network=outputs/networks/NAME/network.safetensors input=PHOTO output=FILE`.
+"""
+
+from pathlib import Path
+
+from styletransfer.commands.train_network.run import train_network
+from styletransfer.config import TrainNetworkConfig
+
+
+def main(config: TrainNetworkConfig, folder: Path) -> None:
+    """Train, and say where the network is."""
+    print(train_network(config, folder))

@@ -1,0 +1,150 @@
+"""What the training of a style network needs, loaded and checked before anything is written."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from styletransfer.config import TrainNetworkConfig
+from styletransfer.errors import UserError
+from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
+from styletransfer.modes import LossMode, get_loss_mode
+from styletransfer.networks import LAYOUTS
+from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
+from styletransfer.objective.limits import smallest_tile
+from styletransfer.objective.terms import loss_layers
+from styletransfer.optimize.load import check_side
+from styletransfer.optimize.sources import files_of
+from styletransfer.pictures import images
+from styletransfer.pictures.crops import Photos
+from styletransfer.system.devices import choose_device, choose_precision
+from styletransfer.system.files import sha256
+
+# AdamW moves each weight by about the learning rate.
+HIGHEST_LEARNING_RATE = 1.0
+# Longer side in pixels of a preview.
+PREVIEW_SIZE = 512
+
+
+@dataclass(frozen=True)
+class NetworkJob:
+    """A training, ready to run.
+
+    Attributes:
+        config: what was asked for.
+        extractor: the network that judges, on its device, in its precision.
+        mode: how losses reach the pastiches' gradients.
+        styles: file -> style image (1, 3, h, w), on the device.
+        hashes: of the style files.
+        photos: to crop from; may be empty.
+        preview: (1, 3, h, w), the picture to be painted now and then.
+    """
+
+    config: TrainNetworkConfig
+    extractor: FeatureExtractor
+    mode: LossMode
+    styles: dict[str, Tensor]
+    hashes: list[str]
+    photos: Photos | list[Tensor]
+    preview: Tensor
+
+    @property
+    def names(self) -> list[str]:
+        """The styles' names: their files', without folder and extension."""
+        return [Path(file).stem for file in self.styles]
+
+
+def prepare(config: TrainNetworkConfig) -> NetworkJob:
+    """Load and check everything that `config` names; cheap checks come first.
+
+    Raises:
+        UserError: anything that would make the training fail, in one line.
+    """
+    check(config)
+    layers = loss_layers(config.objective)
+    mode = get_loss_mode(config.loss_mode.name)
+    device = choose_device(config.device)
+    dtype = choose_precision(config.precision, device)
+    exact = torch.float64 if dtype == torch.float64 else torch.float32
+    files = files_of("style", config.style)
+    styles = {file: style_image(file, config.style_size).to(device, exact) for file in files}
+    preview = images.read(config.preview)
+    check_side(preview)
+    preview = images.resize_picture(preview, min(PREVIEW_SIZE, max(preview.size)))
+    photos: Photos | list[Tensor] = Photos(Path(config.pictures)) if config.pictures else []
+    extractor = build_features(config.features, config.seed)
+    check_sides(extractor, config, styles)
+    return NetworkJob(
+        config=config,
+        extractor=optimize_for_inference(extractor.ended_at(layers), device, dtype),
+        mode=mode,
+        styles=styles,
+        hashes=[sha256(file) for file in files],
+        photos=photos,
+        preview=images.fill_transparent(preview).to(device, exact),
+    )
+
+
+def check(config: TrainNetworkConfig) -> None:
+    """Check the numbers of a training.
+
+    Raises:
+        UserError: naming the key, its value and what it may be.
+    """
+    if config.network not in LAYOUTS:
+        raise UserError(f"unknown network {config.network!r}; choose {', '.join(LAYOUTS)}")
+    for key in ("steps", "batch", "style_size", "preview_every"):
+        if getattr(config, key) < 1:
+            raise UserError(f"{key}={getattr(config, key)} must be 1 or more")
+    if config.crop % STRIDE or config.crop < SMALLEST_SIDE:
+        raise UserError(
+            f"crop={config.crop} must be a multiple of {STRIDE} from {SMALLEST_SIDE} up"
+        )
+    if not 0 <= config.checkpoint_every < float("inf"):
+        raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
+    if not 0 <= config.seed < 2**63:
+        raise UserError(f"seed={config.seed} must be 0 or more and below 2^63")
+    if not 0 < config.learning_rate <= HIGHEST_LEARNING_RATE:
+        raise UserError(
+            f"learning_rate={config.learning_rate} must be above 0 and at most "
+            f"{HIGHEST_LEARNING_RATE:g}"
+        )
+    if not 0 <= config.photo_share <= 1:
+        raise UserError(f"photo_share={config.photo_share} must be between 0 and 1")
+    if not 0 <= config.averaging < 1:
+        raise UserError(f"averaging={config.averaging} must be 0 or more, below 1")
+
+
+def check_sides(
+    extractor: FeatureExtractor, config: TrainNetworkConfig, styles: dict[str, Tensor]
+) -> None:
+    """Check that crops and style images have a position left at the deepest layer.
+
+    Raises:
+        UserError: naming what is too small; or an unknown layer.
+    """
+    least = smallest_tile(extractor, config.objective)
+    if config.crop < least:
+        raise UserError(
+            f"crop={config.crop} must be at least {least}, the pixels that one position of the "
+            "deepest layer stands for; raise it, or name shallower layers"
+        )
+    for file, style in styles.items():
+        height, width = style.shape[2:]
+        if min(height, width) < least:
+            raise UserError(
+                f"{file} comes down to {width} x {height} pixels, and the deepest layer needs "
+                f"{least}; raise style_size={config.style_size}, or name shallower layers"
+            )
+
+
+def style_image(file: str, size: int) -> Tensor:
+    """Return a style image (1, 3, h, w) in [0, 1] with this longer side.
+
+    Raises:
+        UserError: it cannot be read, is too small, or fully transparent.
+    """
+    picture = images.crop_transparent(images.read(file))
+    check_side(picture)
+    return images.fill_transparent(images.resize_picture(picture, size))

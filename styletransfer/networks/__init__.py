@@ -1,0 +1,6 @@
+"""Style networks: feed-forward networks that paint a picture in one pass."""
+
+from styletransfer.networks.johnson import LAYOUTS, Layout, StyleNetwork
+from styletransfer.networks.strips import in_strips
+
+__all__ = ["LAYOUTS", "Layout", "StyleNetwork", "in_strips"]

@@ -1,0 +1,148 @@
+"""Style networks as `.safetensors` files, which say themselves what they are."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from styletransfer.errors import UserError
+from styletransfer.features.weights import digest
+from styletransfer.networks.johnson import Layout, StyleNetwork
+from styletransfer.system.files import atomic
+
+# One entry: safetensors writes several in any order, and equal networks are to be equal bytes.
+KEY = "styletransfer"
+FORMAT = "style network"
+# Raise it when what is stored changes its meaning.
+VERSION = 1
+# More than anybody trains; a file may not make us build what fits no memory.
+WIDEST, DEEPEST, MOST_STYLES = 1024, 64, 1000
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a file holds.
+
+    Attributes:
+        network: in float32 on the CPU, frozen.
+        styles: the name of each style.
+    """
+
+    network: StyleNetwork
+    styles: list[str]
+
+
+def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
+    """Write a network, whole or not at all, with a hash that `read` checks.
+
+    Args:
+        path: ends in .safetensors.
+        network: its tensors are written as float32.
+        styles: a name for each of its styles.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    tensors = {
+        name: value.detach().to("cpu", torch.float32).contiguous()
+        for name, value in network.state_dict().items()
+    }
+    told = {
+        "format": FORMAT,
+        "version": VERSION,
+        "layout": asdict(network.layout),
+        "styles": styles,
+        "sha256": digest(tensors),
+    }
+    with atomic(path) as temporary:
+        # Not save_file, whose files only their owner may read.
+        temporary.write_bytes(save(tensors, metadata={KEY: json.dumps(told)}))
+
+
+def read(path: Path) -> Saved:
+    """Return the network that `write` has written.
+
+    Raises:
+        UserError: the file is missing, damaged, of another kind or of another version.
+    """
+    if not os.path.isfile(path):
+        raise UserError(f"no style network at {path}; name a file that train_network has written")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise UserError(f"{path} is no style network, or is damaged: {error}") from error
+    told = _told(metadata, path)
+    if told["version"] != VERSION:
+        raise UserError(
+            f"{path} is a style network of version {told['version']}, and this program reads "
+            f"version {VERSION}; train it anew, or use the program that wrote it"
+        )
+    try:
+        styles = told["styles"]
+        network = _built(_layout(told["layout"]), styles)
+        fits = _shapes(network.state_dict()) == _shapes(tensors)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path} is damaged: it does not say what network it holds") from error
+    if not fits or told.get("sha256") != digest(tensors):
+        raise UserError(f"{path} is damaged: its tensors are not those it was written with")
+    if not all(value.isfinite().all() for value in tensors.values()):
+        raise UserError(f"{path} holds values that are not finite; train it anew")
+    network.load_state_dict(tensors, assign=True)
+    return Saved(network.requires_grad_(False).eval(), styles)
+
+
+def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
+    """Return what a file says of itself.
+
+    Raises:
+        UserError: it does not say that it is a style network.
+    """
+    try:
+        told: dict[str, Any] = json.loads(metadata[KEY])
+        if told["format"] == FORMAT and "version" in told:
+            return told
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise UserError(f"{path} is no style network; name a file that train_network has written")
+
+
+def _layout(stored: Any) -> Layout:
+    """Return the layout that a file names.
+
+    Raises:
+        KeyError, TypeError, ValueError: it names none.
+    """
+    first, second, third = map(int, stored["widths"])
+    layout = Layout((first, second, third), int(stored["blocks"]))
+    if not (0 < min(layout.widths) <= max(layout.widths) <= WIDEST):
+        raise ValueError(layout.widths)
+    if not 0 <= layout.blocks <= DEEPEST:
+        raise ValueError(layout.blocks)
+    return layout
+
+
+def _built(layout: Layout, styles: Any) -> StyleNetwork:
+    """Return a network without weights, to be filled.
+
+    Raises:
+        ValueError: styles is no list of names.
+    """
+    if not isinstance(styles, list) or not all(isinstance(name, str) for name in styles):
+        raise ValueError(styles)
+    if not 0 < len(styles) <= MOST_STYLES:
+        raise ValueError(len(styles))
+    with torch.device("meta"):
+        return StyleNetwork(layout, len(styles))
+
+
+def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(value.shape) for name, value in tensors.items()}

@@ -1,0 +1,105 @@
+"""The layout of Johnson et al. 2016 (arXiv:1603.08155, supplementary material, table 1).
+
+A convolution of 9 x 9, two that halve the size, residual blocks, two that double it again, and one
+of 9 x 9 to colours. As in their later code: instance norm and reflected borders. Upsampling is by
+nearest neighbours instead of transposed convolutions, the output is bounded by a sigmoid (their
+tanh, moved to [0, 1]), and each norm has a scale and a shift for each style.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from styletransfer.networks.layers import NormedConv, Segment, reflected_conv
+
+# Height and width are halved twice.
+STRIDE = 4
+# The reflection around the smallest features needs two positions.
+SMALLEST_SIDE = 2 * STRIDE
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How wide and how deep a network is.
+
+    Attributes:
+        widths: channels at full, half and quarter size.
+        blocks: residual blocks.
+    """
+
+    widths: tuple[int, int, int]
+    blocks: int
+
+
+# full is the paper's. The narrow ones save most where most time goes: at full size.
+LAYOUTS = {
+    "tiny": Layout((8, 16, 32), 3),
+    "small": Layout((16, 32, 64), 4),
+    "full": Layout((32, 64, 128), 5),
+}
+
+
+class StyleNetwork(nn.Module):
+    """A network that paints pictures in one or several styles.
+
+    Args:
+        layout: widths and depth.
+        styles: S, how many styles it has.
+    """
+
+    def __init__(self, layout: Layout, styles: int) -> None:
+        super().__init__()
+        self.layout, self.styles = layout, styles
+        first, second, third = layout.widths
+        encoder = Segment(
+            [
+                NormedConv(3, first, styles, kernel=9),
+                NormedConv(first, second, styles, stride=2),
+                NormedConv(second, third, styles, stride=2),
+            ]
+        )
+        blocks = [
+            Segment(
+                [NormedConv(third, third, styles), NormedConv(third, third, styles, relu=False)],
+                residual=True,
+            )
+            for _ in range(layout.blocks)
+        ]
+        decoder = Segment(
+            [
+                NormedConv(third, second, styles, upsample=True),
+                NormedConv(second, first, styles, upsample=True),
+            ],
+            last=nn.Sequential(reflected_conv(first, 3, kernel=9), nn.Sigmoid()),
+        )
+        self.segments = nn.ModuleList([encoder, *blocks, decoder])
+
+    def forward(self, image: Tensor, blend: Tensor) -> Tensor:
+        """Return the pastiches (N, 3, H, W) in (0, 1).
+
+        Args:
+            image: (N, 3, H, W), sRGB in [0, 1], each side at least SMALLEST_SIDE.
+            blend: (N, S), how much of each style each picture is to have; rows add up to 1.
+        """
+        x = padded(image) - 0.5
+        for segment in self.segments:
+            x = segment(x, blend)
+        return x[:, :, : image.shape[2], : image.shape[3]]
+
+
+def padded(image: Tensor) -> Tensor:
+    """Return (N, 3, H, W) whose last row and column are repeated up to multiples of STRIDE."""
+    height, width = image.shape[2:]
+    return pad(image, (0, -width % STRIDE, 0, -height % STRIDE), mode="replicate")
+
+
+def randomize(network: StyleNetwork, seed: int) -> None:
+    """Fill the convolutions with He-normal weights (arXiv:1502.01852) and zero biases."""
+    generator = torch.Generator().manual_seed(seed)
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, nonlinearity="relu", generator=generator)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)

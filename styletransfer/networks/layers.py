@@ -1,0 +1,153 @@
+"""What style networks are built of: convolutions, each with an instance norm for every style."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import interpolate
+
+
+class Statistics(NamedTuple):
+    """What an instance norm subtracts and divides by.
+
+    Attributes:
+        mean: (N, C, 1, 1), of each channel of each picture over its positions.
+        variance: (N, C, 1, 1), likewise; not below 0.
+    """
+
+    mean: Tensor
+    variance: Tensor
+
+
+class ConditionalInstanceNorm(nn.Module):
+    """Instance norm with a scale and a shift for each style (Dumoulin et al. 2017, equation 5).
+
+    Args:
+        channels: C.
+        styles: S.
+    """
+
+    # Of torch's own instance norm; keeps a channel without contrast finite.
+    epsilon = 1e-5
+
+    def __init__(self, channels: int, styles: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(styles, channels))
+        self.shift = nn.Parameter(torch.zeros(styles, channels))
+
+    def forward(self, x: Tensor, blend: Tensor, statistics: Statistics | None = None) -> Tensor:
+        """Return x (N, C, H, W) with the mean and the deviation that `blend` asks of each channel.
+
+        Args:
+            x: features.
+            blend: (N, S), how much of each style each picture is to have; rows add up to 1.
+            statistics: of the whole pictures where x is a part of them; by default those of x.
+        """
+        if statistics is None:
+            variance, mean = torch.var_mean(x, (2, 3), correction=0, keepdim=True)
+            statistics = Statistics(mean, variance)
+        scale = (blend @ self.scale)[:, :, None, None]
+        shift = (blend @ self.shift)[:, :, None, None]
+        factor = scale * torch.rsqrt(statistics.variance + self.epsilon)
+        return torch.addcmul(shift - statistics.mean * factor, x, factor)
+
+
+class NormedConv(nn.Module):
+    """A convolution of a reflected picture, then an instance norm, then perhaps a ReLU.
+
+    Args:
+        in_channels: before it.
+        out_channels: after it.
+        styles: S.
+        kernel: side of the kernel, odd.
+        stride: 2 halves height and width, which are even.
+        upsample: repeat each position twice along each axis first: unlike a transposed convolution
+            that leaves no checkerboard (Odena et al. 2016).
+        relu: end with max(0, x).
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        styles: int,
+        kernel: int = 3,
+        stride: int = 1,
+        upsample: bool = False,
+        relu: bool = True,
+    ) -> None:
+        super().__init__()
+        # The norm takes away what a bias would add.
+        self.conv = reflected_conv(in_channels, out_channels, kernel, stride, bias=False)
+        self.norm = ConditionalInstanceNorm(out_channels, styles)
+        self.upsample, self.relu = upsample, relu
+
+    def convolved(self, x: Tensor) -> Tensor:
+        """Return what the norm sees."""
+        if self.upsample:
+            x = interpolate(x, scale_factor=2, mode="nearest")
+        convolved: Tensor = self.conv(x)
+        return convolved
+
+    def forward(self, x: Tensor, blend: Tensor, statistics: Statistics | None = None) -> Tensor:
+        """Return (N, out_channels, ...) for x (N, in_channels, H, W); see the norm."""
+        x = self.norm(self.convolved(x), blend, statistics)
+        return x.relu_() if self.relu else x
+
+
+class Segment(nn.Module):
+    """Some convolutions in a row, between which and others features are small enough to be kept.
+
+    Args:
+        convs: with their norms.
+        residual: add what came in to what goes out (He et al. 2016; no ReLU after the sum, as
+            Johnson et al. 2016 have it).
+        last: what follows, without a norm, or None.
+    """
+
+    def __init__(
+        self, convs: Sequence[NormedConv], residual: bool = False, last: nn.Module | None = None
+    ) -> None:
+        super().__init__()
+        self.convs = nn.ModuleList(convs)
+        self.residual, self.last = residual, last
+
+    def forward(self, x: Tensor, blend: Tensor, statistics: Sequence[Statistics] = ()) -> Tensor:
+        """Return the features after it for x (N, C, H, W).
+
+        Args:
+            x: features.
+            blend: (N, S); see the norm.
+            statistics: of each norm, where x is a part of the pictures; by default those of x.
+        """
+        known: Sequence[Statistics | None] = statistics or [None] * len(self.convs)
+        y = x
+        for conv, each in zip(self.convs, known, strict=True):
+            y = conv(y, blend, each)
+        if self.residual:
+            y = x + y
+        return y if self.last is None else self.last(y)
+
+    def before_norm(self, x: Tensor, blend: Tensor, statistics: Sequence[Statistics]) -> Tensor:
+        """Return what the norm sees that follows those whose statistics are known."""
+        for conv, each in zip(self.convs, statistics, strict=False):
+            x = conv(x, blend, each)
+        following = self.convs[len(statistics)]
+        assert isinstance(following, NormedConv)
+        return following.convolved(x)
+
+
+def reflected_conv(
+    in_channels: int, out_channels: int, kernel: int, stride: int = 1, bias: bool = True
+) -> nn.Conv2d:
+    """Return a convolution that pads with the reflected picture, so that no frame is seen."""
+    return nn.Conv2d(
+        in_channels,
+        out_channels,
+        kernel,
+        stride,
+        padding=kernel // 2,
+        padding_mode="reflect",
+        bias=bias,
+    )

@@ -1,0 +1,113 @@
+"""Pictures of any size: in strips, with the instance norms' statistics of the whole picture.
+
+A norm needs the mean and the variance of a whole picture before any of its output is known. So a
+segment of the network is run in strips once for each of its norms, as far as that norm, to add up
+what the norm sees, and once more for its output. The result is the whole picture's, but for
+rounding. Kept are the features between two segments, at a quarter of the picture's height and
+width; within a segment each convolution is run again for every norm behind it, which makes two and
+a half times the multiplications.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from styletransfer.networks.johnson import STRIDE, StyleNetwork, padded
+from styletransfer.networks.layers import Segment, Statistics
+
+# Rows of its input that a strip reads beyond its own: a multiple of STRIDE, above what a position
+# sees (7 in the encoder, 2 in a residual block and in the decoder).
+HALO = 2 * STRIDE
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Some rows of a segment's input.
+
+    Attributes:
+        read: the rows to read.
+        own: where the rows that it stands for begin and end among all.
+    """
+
+    read: slice
+    own: slice
+
+    def part(self, features: Tensor, scale: float) -> Tensor:
+        """Return its own rows of what a segment made of the rows it read.
+
+        Args:
+            features: (N, C, h, W).
+            scale: rows of the segment's output for one row of its input.
+        """
+        first = int((self.own.start - self.read.start) * scale)
+        rows = int((self.own.stop - self.own.start) * scale)
+        return features[:, :, first : first + rows]
+
+
+def in_strips(network: StyleNetwork, image: Tensor, blend: Tensor, rows: int) -> Tensor:
+    """Return what `network(image, blend)` does, in strips of `rows` rows of the picture.
+
+    Args:
+        network: on the picture's device, in its dtype.
+        image: (1, 3, H, W), sRGB in [0, 1].
+        blend: (1, S); see `StyleNetwork.forward`.
+        rows: at least STRIDE.
+    """
+    x = padded(image) - 0.5
+    height = x.shape[2]
+    for segment in network.segments:
+        assert isinstance(segment, Segment)
+        # Of the segment's own input, which may be a quarter of the picture.
+        x = _segment(segment, x, blend, _multiple(rows * x.shape[2] // height))
+    return x[:, :, : image.shape[2], : image.shape[3]]
+
+
+def strips(height: int, rows: int) -> Iterator[Strip]:
+    """Cut `height` rows into strips of `rows`, the last one perhaps smaller."""
+    for start in range(0, height, rows):
+        stop = min(height, start + rows)
+        yield Strip(slice(max(0, start - HALO), min(height, stop + HALO)), slice(start, stop))
+
+
+def _multiple(rows: int) -> int:
+    return max(STRIDE, rows // STRIDE * STRIDE)
+
+
+def _segment(segment: Segment, x: Tensor, blend: Tensor, rows: int) -> Tensor:
+    statistics: list[Statistics] = []
+    for _ in segment.convs:
+        statistics.append(_measured(segment, x, blend, statistics, rows))
+    whole: Tensor | None = None
+    for strip in strips(x.shape[2], rows):
+        made = segment(x[:, :, strip.read], blend, statistics)
+        scale = made.shape[2] / (strip.read.stop - strip.read.start)
+        if whole is None:
+            size = int(x.shape[2] * scale)
+            whole = made.new_empty(*made.shape[:2], size, made.shape[3])
+        start = int(strip.own.start * scale)
+        mine = strip.part(made, scale)
+        whole[:, :, start : start + mine.shape[2]] = mine
+    assert whole is not None
+    return whole
+
+
+def _measured(
+    segment: Segment, x: Tensor, blend: Tensor, known: Sequence[Statistics], rows: int
+) -> Statistics:
+    """Return the statistics of the norm that follows the known ones, over all strips."""
+    counts, means, seconds = [], [], []
+    for strip in strips(x.shape[2], rows):
+        seen = segment.before_norm(x[:, :, strip.read], blend, known)
+        mine = strip.part(seen, seen.shape[2] / (strip.read.stop - strip.read.start))
+        variance, mean = (
+            each.double().cpu() for each in torch.var_mean(mine, (2, 3), correction=0, keepdim=True)
+        )
+        counts.append(mine.shape[2])
+        means.append(mean)
+        seconds.append(variance + mean.square())
+    weights = torch.tensor(counts, dtype=torch.float64) / sum(counts)
+    mean = torch.einsum("s,s...->...", weights, torch.stack(means))
+    second = torch.einsum("s,s...->...", weights, torch.stack(seconds))
+    return Statistics(mean.to(x), (second - mean.square()).clamp_min(0).to(x))

@@ -1,0 +1,125 @@
+"""Training a network in steps, whatever network: its progress, its metrics and its checkpoints."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import (
+    ChainedScheduler,
+    CosineAnnealingLR,
+    LinearLR,
+    LRScheduler,
+)
+from tqdm.auto import tqdm
+
+from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.files import keep_lines, to_json
+from styletransfer.system.signals import Stop
+
+METRICS_EVERY = 10
+WARMUP_STEPS = 50
+
+
+class Training(Protocol):
+    """What is trained.
+
+    Attributes:
+        step: steps made.
+    """
+
+    step: int
+
+    def advance(self) -> dict[str, Tensor]:
+        """Make one step and return its losses (detached, 0-d) by name."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """What a training does beside its steps.
+
+    Attributes:
+        steps: to be made in all.
+        headline: the loss that the progress bar shows.
+        look_every: steps between two looks.
+        look: sees how the training stands; what it returns goes to the metrics.
+        save: writes the network and the checkpoint.
+    """
+
+    steps: int
+    headline: str
+    look_every: int
+    look: Callable[[], dict[str, Any]]
+    save: Callable[[], None]
+
+
+def complete(run: Training, course: Course, checkpoint: Checkpoint, file: Path, stop: Stop) -> None:
+    """Make the steps that are left, unless a signal comes, and save what there is by then.
+
+    Args:
+        run: at the step where it goes on.
+        course: what is to be done.
+        checkpoint: tells when to save.
+        file: the metrics, a JSON line for every tenth step and each look; lines of steps that have
+            to be made again are dropped.
+        stop: tells of a signal.
+
+    Raises:
+        UserError: from a step, a look or a save.
+    """
+    if file.exists():
+        keep_lines(file, lambda line: _is_before(line, run.step, course.headline))
+    bar = tqdm(
+        total=course.steps,
+        initial=run.step,
+        unit="step",
+        dynamic_ncols=True,
+        disable=sys.stderr is None,
+    )
+    with file.open("a", encoding="utf-8") as metrics, bar:
+        while run.step < course.steps and stop.asked is None:
+            if checkpoint.is_due():
+                course.save()
+            if run.step % course.look_every == 0:
+                _note(metrics, {"step": run.step, **course.look()})
+            losses = run.advance()
+            if run.step % METRICS_EVERY == 0:
+                values = {name: value.item() for name, value in losses.items()}
+                _note(metrics, {"step": run.step, **values})
+                bar.set_postfix_str(f"{course.headline} {values[course.headline]:.4f}")
+            bar.update(1)
+        if run.step == course.steps:
+            _note(metrics, {"step": run.step, **course.look()})
+    course.save()
+
+
+def generator_at(seed: int, step: int) -> torch.Generator:
+    """Return the CPU generator from which all that is random in a step follows.
+
+    Args:
+        seed: of the training, at least 0.
+        step: above -10^9.
+    """
+    return torch.Generator().manual_seed(((seed + 1) * 10**9 + step) % 2**64)
+
+
+def schedule(optimizer: Optimizer, steps: int) -> LRScheduler:
+    """Return the learning rate's course: a short linear rise times half a cosine to zero."""
+    warmup = min(WARMUP_STEPS, steps // 10)
+    rise = LinearLR(optimizer, start_factor=1 / (warmup + 1), total_iters=warmup)
+    return ChainedScheduler([rise, CosineAnnealingLR(optimizer, T_max=steps)])
+
+
+def _is_before(line: dict[str, Any], step: int, headline: str) -> bool:
+    """Tell whether a line of the metrics was written before a checkpoint at `step`."""
+    there: int = line["step"]
+    return there < step or (there == step and headline in line)
+
+
+def _note(metrics: Any, values: dict[str, Any]) -> None:
+    metrics.write(to_json(values) + "\n")
+    metrics.flush()

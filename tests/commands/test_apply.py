@@ -1,0 +1,269 @@
+"""Painting with style networks: any picture, folders, blends, and bad input in one line."""
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import picture
+from PIL import Image
+
+from styletransfer.commands.apply import painter
+from styletransfer.commands.apply.command import main
+from styletransfer.commands.apply.painter import Painter
+from styletransfer.commands.apply.run import apply
+from styletransfer.config import ApplyConfig
+from styletransfer.errors import UserError
+from styletransfer.networks import Layout, StyleNetwork, file
+from styletransfer.networks.johnson import randomize
+from styletransfer.networks.layers import ConditionalInstanceNorm
+from styletransfer.pictures import images
+from styletransfer.pictures.color import with_chroma_of
+
+SLIM = Layout((3, 4, 5), 1)
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a network of two styles that differ, and a picture."""
+    monkeypatch.chdir(tmp_path)
+    network = StyleNetwork(SLIM, 2).requires_grad_(False)
+    randomize(network, seed=1)
+    generator = torch.Generator().manual_seed(2)
+    for module in network.modules():
+        if isinstance(module, ConditionalInstanceNorm):
+            module.scale.add_(torch.rand(module.scale.shape, generator=generator) - 0.5)
+            module.shift.add_(torch.rand(module.shift.shape, generator=generator) - 0.5)
+    file.write(Path("net.safetensors"), network, ["oil", "wash"])
+    images.write("photo.png", picture(0, 13, 22))
+    return tmp_path
+
+
+def settings(**changed: object) -> ApplyConfig:
+    """One picture, with no other thread."""
+    config = ApplyConfig("net.safetensors", "photo.png", "out.png", device="cpu")
+    return replace(config, **changed)  # type: ignore[arg-type]
+
+
+def painted(**changed: object) -> torch.Tensor:
+    return images.read(apply(settings(**changed))).rgb
+
+
+def close(ours: torch.Tensor, theirs: torch.Tensor) -> bool:
+    """Tell whether two pictures are the same but for 8 bits."""
+    return bool((ours - theirs).abs().max() < 0.6 / 255)
+
+
+@pytest.mark.usefixtures("desk")
+def test_a_picture_is_what_the_network_makes_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    main(settings(style_weights=[0.0, 2.0]), Path("unused"))
+    assert capsys.readouterr().out == "out.png\n"
+    network, shown = file.read(Path("net.safetensors")).network, images.read("photo.png").rgb
+    assert close(images.read("out.png").rgb, network(shown, torch.tensor([[0.0, 1.0]])))
+    assert not Path("unused").exists()
+
+
+@pytest.mark.usefixtures("desk")
+def test_one_style_of_weight_1_is_that_style_alone(tmp_path: Path) -> None:
+    both = file.read(Path("net.safetensors")).network
+    alone = StyleNetwork(SLIM, 1)
+    kept = {
+        name: value[1:] if ".norm." in name else value for name, value in both.state_dict().items()
+    }
+    alone.load_state_dict(kept)
+    file.write(Path("alone.safetensors"), alone, ["wash"])
+    theirs = painted(network="alone.safetensors")
+    assert torch.equal(painted(style_weights=[0.0, 1.0]), theirs)
+    assert not close(painted(style_weights=[1.0, 0.0]), theirs)
+
+
+@pytest.mark.usefixtures("desk")
+def test_styles_are_blended_equally_by_default_and_by_their_ratios() -> None:
+    assert torch.equal(painted(), painted(style_weights=[3.0, 3.0]))
+    assert torch.equal(painted(style_weights=[1.0, 3.0]), painted(style_weights=[2.0, 6.0]))
+    assert not close(painted(style_weights=[1.0, 3.0]), painted())
+
+
+@pytest.mark.usefixtures("desk")
+def test_strips_are_the_whole_picture() -> None:
+    images.write("tall.png", picture(3, 70, 30))
+    whole = painted(input="tall.png")
+    for rows in (4, 20):
+        assert close(painted(input="tall.png", strip=rows), whole)
+
+
+@pytest.mark.usefixtures("desk")
+def test_what_does_not_fit_memory_is_painted_in_strips(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    images.write("tall.png", picture(3, 70, 30))
+    whole = painted(input="tall.png")
+    monkeypatch.setattr(painter, "free_bytes", lambda device: 1000.0)
+    monkeypatch.setattr(painter, "STRIP", 600)
+    with caplog.at_level("INFO"):
+        assert close(painted(input="tall.png"), whole)
+    assert "30 x 70 pixels in strips of 20 rows" in caplog.text
+
+
+@pytest.mark.usefixtures("desk")
+def test_alpha_is_kept_and_hidden_colours_do_not_matter() -> None:
+    alpha = torch.ones(1, 1, 13, 22)
+    alpha[..., :9] = 0
+    rgb = picture(0, 13, 22).float()
+    images.write("a.png", rgb, alpha)
+    images.write("b.png", torch.where(alpha > 0, rgb, 1 - rgb), alpha)
+    for name in ("a", "b"):
+        apply(settings(input=f"{name}.png", output=f"{name}_out.png"))
+    first, second = (images.read(f"{name}_out.png") for name in "ab")
+    assert first.alpha is not None
+    assert torch.equal(first.alpha, alpha)
+    assert torch.equal(first.rgb, second.rgb)
+
+
+@pytest.mark.usefixtures("desk")
+def test_size_is_the_longer_side() -> None:
+    assert painted(size=44).shape == (1, 3, 26, 44)
+    assert painted(output="out.jpg").shape == (1, 3, 13, 22)
+
+
+@pytest.mark.usefixtures("desk")
+def test_colors_of_the_picture_under_the_pastiches_lightness() -> None:
+    content, plain = images.read("photo.png").rgb, painted()
+    kept = painted(color="content_luminance", color_strength=0.75)
+    assert (kept - with_chroma_of(plain, content, 0.75)).abs().max() < 0.02  # both are rounded
+    assert not close(kept, plain)
+    assert close(painted(color="content_luminance", color_strength=0.0), plain)
+
+
+@pytest.fixture
+def album(desk: Path) -> Path:
+    """A folder of folders, with files of several kinds."""
+    for seed, name in enumerate(("a.png", "trip/b.JPG", "trip/far/c.tiff", "a.webp")):
+        images.write(desk / "album" / name, picture(seed, 12, 16))
+    Image.new("RGB", (16, 12), "teal").save(desk / "album" / "d.gif")
+    (desk / "album" / "notes.txt").write_text("no picture")
+    (desk / "album" / ".hidden.png").write_text("no picture")
+    return desk / "album"
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_a_folder_keeps_its_structure(album: Path, desk: Path) -> None:
+    apply(settings(input="album", output="done"))
+    expected = ["a.png", "a.webp", "d.gif.png", "trip/b.JPG", "trip/far/c.tiff"]
+    assert files(desk / "done") == expected
+    network = file.read(Path("net.safetensors")).network
+    for source, target in (("a.png", "a.png"), ("trip/far/c.tiff", "trip/far/c.tiff")):
+        whole = network(images.read(album / source).rgb, torch.full((1, 2), 0.5))
+        assert close(images.read(desk / "done" / target).rgb, whole)
+
+
+def test_run_again_only_what_is_missing_or_old_is_painted(
+    album: Path, desk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = settings(input="album", output="done")
+    apply(config)
+    before = {name: (desk / "done" / name).stat().st_mtime_ns for name in files(desk / "done")}
+    (desk / "done" / "a.webp").unlink()
+    os.utime(album / "trip" / "b.JPG")  # changed since
+    with caplog.at_level("INFO"):
+        apply(config)
+    assert "3 of 5 pictures are there already" in caplog.text
+    after = {name: (desk / "done" / name).stat().st_mtime_ns for name in files(desk / "done")}
+    assert {name for name in after if after[name] != before[name]} == {"a.webp", "trip/b.JPG"}
+    os.utime("net.safetensors")  # trained further
+    apply(config)
+    last = {name: (desk / "done" / name).stat().st_mtime_ns for name in files(desk / "done")}
+    assert all(last[name] != after[name] for name in last)
+
+
+def test_broken_pictures_are_told_and_the_others_are_painted(
+    album: Path, desk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = (album / "a.png").read_bytes()
+    (album / "a.png").write_bytes(whole[: len(whole) // 2])
+    Image.new("RGB", (3, 40), "teal").save(album / "narrow.png")
+    Image.new("RGBA", (32, 32), (0, 0, 0, 0)).save(album / "invisible.png")
+    with pytest.raises(UserError, match="3 of 7 pictures could not be painted") as caught:
+        apply(settings(input="album", output="done"))
+    assert "\n" not in str(caught.value)
+    for words in ("a.png is a damaged", "each side needs at least 8", "is fully transparent"):
+        assert words in caplog.text
+    expected = ["a.webp", "d.gif.png", "trip/b.JPG", "trip/far/c.tiff"]
+    assert files(desk / "done") == expected
+
+
+def test_a_picture_that_fits_no_memory_is_told(
+    album: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def short(self: Painter, image: torch.Tensor) -> torch.Tensor:
+        raise MemoryError
+
+    monkeypatch.setattr(Painter, "painted", short)
+    with pytest.raises(UserError, match="5 of 5 pictures"):
+        apply(settings(input="album", output="done"))
+    assert "fits no memory; choose a smaller size" in caplog.text
+
+
+def test_ctrl_c_leaves_what_was_painted(
+    album: Path, desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paint, count = Painter.paint, 0
+
+    def pressed(self: Painter, source: Path, target: Path) -> None:
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise KeyboardInterrupt
+        paint(self, source, target)
+
+    monkeypatch.setattr(Painter, "paint", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        apply(settings(input="album", output="done"))
+    assert files(desk / "done") == ["a.png", "a.webp"]
+    apply(settings(input="album", output="done"))
+    assert len(files(desk / "done")) == 5
+
+
+@pytest.mark.usefixtures("album")
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"network": "none.safetensors"}, "no style network at none.safetensors"),
+        ({"network": "photo.png"}, "photo.png is no style network"),
+        ({"input": "none.png"}, "none.png does not exist"),
+        ({"input": "album/notes.txt"}, "is no JPEG, PNG, WebP, TIFF, BMP or GIF picture"),
+        ({"output": "out.gif"}, "unknown extension '.gif'"),
+        ({"output": "photo.png"}, "output=photo.png would overwrite the input"),
+        ({"input": "album", "output": "album"}, "lie in one another"),
+        ({"input": "album", "output": "album/done"}, "lie in one another"),
+        ({"input": "album/trip", "output": "album"}, "lie in one another"),
+        ({"input": "album", "output": "photo.png"}, "output=photo.png is a file"),
+        ({"input": "empty", "output": "done"}, "input=empty holds no picture"),
+        ({"size": -1}, "size=-1 must be 0"),
+        ({"size": 9}, "photo.png comes down to 9 x 5 pixels; each side needs at least 8"),
+        ({"color": "mine"}, "unknown color 'mine'; choose style or content_luminance"),
+        ({"color_strength": 1.5}, "color_strength=1.5 must be between 0 and 1"),
+        ({"color_strength": float("nan")}, "color_strength=nan must be between 0 and 1"),
+        ({"strip": 3}, "strip=3 must be 4 rows or more"),
+        ({"style_weights": [1.0]}, "holds 1 numbers, and the network has 2 styles (oil, wash)"),
+        ({"style_weights": [0.0, 0.0]}, "not all of them 0"),
+        ({"style_weights": [1.0, -1.0]}, "must be finite numbers, 0 or more"),
+        ({"style_weights": [1.0, float("inf")]}, "must be finite numbers, 0 or more"),
+        ({"style_weights": [1.0, float("nan")]}, "must be finite numbers, 0 or more"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    desk: Path, changed: dict[str, object], message: str
+) -> None:
+    (desk / "empty").mkdir()
+    before = files(desk)
+    with pytest.raises(UserError, match=re.escape(message)) as caught:
+        apply(settings(**changed))
+    assert "\n" not in str(caught.value)
+    assert files(desk) == before
+    assert not (desk / "done").exists()

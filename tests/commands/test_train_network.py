@@ -1,0 +1,309 @@
+"""Training style networks: the gradient is that of the objective, and resumed is uninterrupted."""
+
+import json
+import math
+import os
+import re
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import MODES, layers, picture, relative_error
+
+from styletransfer.cli import main as console
+from styletransfer.commands.train_network.command import main
+from styletransfer.commands.train_network.prepare import prepare
+from styletransfer.commands.train_network.run import train_network
+from styletransfer.commands.train_network.trainer import NetworkTraining
+from styletransfer.config import FeaturesConfig, LossModeConfig, TrainNetworkConfig
+from styletransfer.errors import UserError
+from styletransfer.functions import gram_matrix
+from styletransfer.networks import file
+from styletransfer.pictures import images
+from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.lock import locked
+from styletransfer.system.signals import Stopped
+
+pytestmark = pytest.mark.usefixtures("tiny_vgg")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> TrainNetworkConfig:
+    """A training of a moment, of two styles."""
+    desk = tmp_path / "desk"
+    for seed, name in enumerate(("oil.png", "wash.png", "photos/a.png", "preview.png")):
+        images.write(desk / name, picture(seed, 32, 40))
+    return TrainNetworkConfig(
+        style=[str(desk / "oil.png"), str(desk / "wash.png")],
+        network="tiny",
+        pictures=str(desk / "photos"),
+        steps=4,
+        batch=2,
+        crop=16,
+        style_size=24,
+        preview=str(desk / "preview.png"),
+        preview_every=2,
+        device="cpu",
+        precision="float32",
+        checkpoint_every=1e-9,
+        features=FeaturesConfig(name="vgg19", weights="random"),
+        objective=layers(),
+    )
+
+
+def weights_of(run: NetworkTraining) -> torch.Tensor:
+    return torch.cat([each.detach().flatten() for each in run.network.parameters()])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_gradient_is_that_of_the_same_losses_by_autograd(
+    config: TrainNetworkConfig, mode: str
+) -> None:
+    """Gram matrices and features relative to their targets, of each picture in its own style."""
+    exact = replace(config, precision="float64", loss_mode=LossModeConfig(mode))
+    run = NetworkTraining(prepare(exact))
+    contents = torch.cat([picture(seed, 16, 16) for seed in (7, 8, 9)])
+    blend = torch.eye(2).double()[[1, 0, 1]]
+    extractor, total = run.job.extractor, torch.zeros((), dtype=torch.float64)
+    styles = list(run.job.styles.values())
+    pastiches = run.network(contents, blend)
+    for pastiche, content, number in zip(pastiches, contents, (1, 0, 1), strict=True):
+        ours = extractor(pastiche[None], ["relu1_1", "relu2_1"])
+        target = extractor(content[None], ["relu2_1"])["relu2_1"]
+        grams = extractor(styles[number], ["relu1_1", "relu2_1"])
+        loss = 0.5 * (ours["relu2_1"] - target).square().mean() / target.square().mean()
+        for layer, features in ours.items():
+            wanted = gram_matrix(grams[layer])
+            difference = gram_matrix(features) - wanted
+            loss = loss + 2.0 * difference.square().mean() / wanted.square().mean()
+        total = total + loss / 3
+    expected = torch.autograd.grad(total, list(run.network.parameters()))
+    again = run.network(contents, blend)
+    gradient, losses = run.judged(contents, again.detach(), [1, 0, 1])
+    again.backward(gradient)
+    assert losses["total"].item() == pytest.approx(total.item(), rel=1e-12)
+    found = [parameter.grad for parameter in run.network.parameters()]
+    ours, theirs = (torch.cat([each.flatten() for each in all]) for all in (found, expected))
+    assert relative_error(ours, theirs) < 1e-12
+
+
+def test_all_modes_take_the_same_step(config: TrainNetworkConfig) -> None:
+    found = []
+    for mode in MODES:
+        exact = replace(config, precision="float64", loss_mode=LossModeConfig(mode))
+        run = NetworkTraining(prepare(exact))
+        run.advance()
+        found.append(weights_of(run))
+    assert relative_error(found[1], found[0]) < 1e-6
+    assert relative_error(found[2], found[0]) < 1e-6
+
+
+def test_training_lowers_the_loss(config: TrainNetworkConfig) -> None:
+    run = NetworkTraining(prepare(replace(config, steps=40, style=config.style[:1])))
+    losses = [run.advance()["total"].item() for _ in range(40)]
+    assert sum(losses[-8:]) < 0.8 * sum(losses[:8])
+    assert run.optimizer.param_groups[0]["lr"] == 0
+
+
+def test_the_result_is_the_running_mean(config: TrainNetworkConfig) -> None:
+    """Begun with the weights after the first step."""
+    run = NetworkTraining(prepare(replace(config, averaging=0.75)))
+    run.advance()
+    mean = weights_of(run)
+    for _ in range(2):
+        run.advance()
+        mean = 0.75 * mean + 0.25 * weights_of(run)
+    ours = torch.cat([each.flatten() for each in run.result.parameters()])
+    assert relative_error(ours, mean) < 1e-5
+
+
+def metrics_of(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.usefixtures("signals")
+@pytest.mark.parametrize("stop_at", [1, 2])
+def test_a_stopped_training_ends_with_equal_bits(
+    config: TrainNetworkConfig, stop_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train_network(config, tmp_path / "whole").read_bytes()
+    advance = NetworkTraining.advance
+
+    def interrupted(self: NetworkTraining) -> dict[str, torch.Tensor]:
+        if self.step == stop_at:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return advance(self)
+
+    monkeypatch.setattr(NetworkTraining, "advance", interrupted)
+    with pytest.raises(Stopped):
+        train_network(config, tmp_path / "halves")
+    assert (tmp_path / "halves" / "network.safetensors").read_bytes() != whole
+    monkeypatch.setattr(NetworkTraining, "advance", advance)
+    assert train_network(config, tmp_path / "halves").read_bytes() == whole
+    assert metrics_of(tmp_path / "halves") == metrics_of(tmp_path / "whole")
+    for step in (0, 2, 4):
+        name = f"previews/step_{step:05d}.png"
+        painted = (tmp_path / "whole" / name).read_bytes()
+        assert (tmp_path / "halves" / name).read_bytes() == painted
+
+
+def test_a_killed_training_goes_on_from_its_last_checkpoint(
+    config: TrainNetworkConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = train_network(config, tmp_path / "whole").read_bytes()
+    advance = NetworkTraining.advance
+
+    def killed(self: NetworkTraining) -> dict[str, torch.Tensor]:
+        if self.step == 3:
+            raise SystemExit(9)
+        return advance(self)
+
+    monkeypatch.setattr(NetworkTraining, "advance", killed)
+    with pytest.raises(SystemExit):
+        train_network(config, tmp_path / "halves")
+    monkeypatch.setattr(NetworkTraining, "advance", advance)
+    assert train_network(config, tmp_path / "halves").read_bytes() == whole
+
+
+def test_the_result_is_a_network_with_the_styles_names(
+    config: TrainNetworkConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(config, tmp_path / "run")
+    path = Path(capsys.readouterr().out.strip())
+    saved = file.read(path)
+    assert saved.styles == ["oil", "wash"]
+    preview = images.read(tmp_path / "run" / "previews" / "step_00004.png").rgb
+    shown = images.read(config.preview).rgb
+    assert preview.shape == (1, 3, 32, 80)  # both styles, side by side
+    for style, half in enumerate(preview.split(40, dim=3)):
+        painted = saved.network(shown, torch.eye(2)[style : style + 1])
+        assert (painted - half).abs().max() < 0.003  # half an 8-bit step, and rounding
+
+
+def test_a_checkpoint_of_another_recipe_is_refused(
+    config: TrainNetworkConfig, tmp_path: Path
+) -> None:
+    train_network(replace(config, steps=1), tmp_path / "run")
+    with pytest.raises(UserError, match="other styles or settings"):
+        train_network(config, tmp_path / "run")
+    images.write(config.style[0], picture(9, 32, 40))  # another picture under the same name
+    with pytest.raises(UserError, match="other styles or settings"):
+        train_network(replace(config, steps=1), tmp_path / "run")
+
+
+def test_a_checkpoint_of_something_else_is_refused(
+    config: TrainNetworkConfig, tmp_path: Path
+) -> None:
+    Checkpoint(tmp_path / "checkpoint.pt").save({"run": 1})
+    with pytest.raises(UserError, match="no checkpoint of a style network"):
+        train_network(config, tmp_path)
+
+
+def test_two_trainings_do_not_share_a_folder(config: TrainNetworkConfig, tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(UserError, match="another run is at work"):
+        train_network(config, tmp_path)
+
+
+def test_a_training_that_diverges_says_so(config: TrainNetworkConfig, tmp_path: Path) -> None:
+    loud = replace(config, objective=layers(style_weight=3e38, content_weight=3e38))
+    with pytest.raises(UserError, match="left the finite numbers at step 0") as caught:
+        train_network(loud, tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_preview_that_cannot_be_written_costs_only_itself(
+    config: TrainNetworkConfig, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "previews").write_text("in the way")
+    train_network(replace(config, steps=1), tmp_path)
+    assert "going on without" in caplog.text
+    assert metrics_of(tmp_path)[0] == {"step": 0, "preview": None}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("network", "huge", "unknown network 'huge'; choose tiny, small, full"),
+        ("steps", 0, "steps=0 must be 1 or more"),
+        ("batch", 0, "batch=0 must be 1 or more"),
+        ("style_size", 0, "style_size=0 must be 1 or more"),
+        ("preview_every", 0, "preview_every=0 must be 1 or more"),
+        ("crop", 18, "crop=18 must be a multiple of 4 from 8 up"),
+        ("crop", 4, "crop=4 must be a multiple of 4 from 8 up"),
+        ("checkpoint_every", -1.0, "checkpoint_every=-1.0 must be 0 seconds or more"),
+        ("seed", -1, "seed=-1"),
+        ("learning_rate", math.nan, "learning_rate=nan must be above 0"),
+        ("learning_rate", 2.0, "at most 1"),
+        ("photo_share", 1.5, "photo_share=1.5 must be between 0 and 1"),
+        ("averaging", 1.0, "averaging=1.0 must be 0 or more, below 1"),
+        ("pictures", "no such folder", "is not a folder"),
+        ("preview", "none.png", "none.png does not exist"),
+        ("style", "none.png", "none.png does not exist"),
+        ("style", [], "style names no picture"),
+        ("objective", layers(style_layers=["relu9_9"]), "unknown layer relu9_9"),
+    ],
+)
+def test_bad_settings_are_named(
+    config: TrainNetworkConfig, tmp_path: Path, key: str, value: object, message: str
+) -> None:
+    with pytest.raises(UserError, match=re.escape(message)) as caught:
+        train_network(replace(config, **{key: value}), tmp_path / "run")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_pictures_too_small_for_the_deepest_layer_are_named(
+    config: TrainNetworkConfig, tmp_path: Path
+) -> None:
+    deep = replace(config, objective=layers(style_layers=["relu5_1"]))
+    with pytest.raises(UserError, match="crop=8 must be at least 16"):
+        train_network(replace(deep, crop=8), tmp_path / "run")
+    with pytest.raises(UserError, match=r"oil.png comes down to 16 x 13 .* needs 16"):
+        train_network(replace(deep, style_size=16), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_from_the_command_line_to_a_folder_of_pastiches(
+    config: TrainNetworkConfig,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The run folder has the styles' names; the same command given again finds it finished."""
+    monkeypatch.chdir(tmp_path)
+    train = [
+        "train_network",
+        "style=[desk/oil.png,desk/wash.png]",
+        "network=tiny",
+        "pictures=desk/photos",
+        "preview=desk/preview.png",
+        "steps=1",
+        "batch=1",
+        "crop=16",
+        "style_size=32",
+        "precision=float32",
+        "device=cpu",
+        "features=vgg19",
+        "features.weights=random",
+        "objective.style_layers=[relu1_1]",
+        "objective.content_layers=[relu2_1]",
+    ]
+    console(train)
+    made = Path("outputs/networks/oil+wash/network.safetensors")
+    assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / made)
+    before = made.read_bytes()
+    console(train)
+    assert made.read_bytes() == before
+    assert "going on from step 1" in capsys.readouterr().out
+    before = {path.name for path in tmp_path.iterdir()}
+    console(["apply", f"network={made}", "input=desk", "output=done", "style_weights=[1,3]"])
+    assert capsys.readouterr().out == "done\n"
+    painted = {str(path.relative_to("done")) for path in Path("done").rglob("*.png")}
+    assert painted == {"oil.png", "wash.png", "preview.png", "photos/a.png"}
+    assert {path.name for path in tmp_path.iterdir()} == before | {"done"}
+    with pytest.raises(SystemExit) as ended:
+        console(["apply", f"network={made}", "input=desk"])
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "error: output is missing; give output=VALUE\n"
