@@ -83,6 +83,14 @@ def _close_log_files() -> object:
     root.setLevel(level)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def heard() -> None:
+    """Let signals end processes even where the tests were started to ignore them, as by nohup."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.fixture
 def signals() -> object:
     """Let Ctrl-C interrupt even where the tests were started to ignore it, as in the background."""
