@@ -18,6 +18,9 @@ STARTS = ("content", "style", "noise")
 # The pyramid ends where the longer side would fall below this; VGG's deep layers see little there.
 SMALLEST_SCALE = 128
 
+# Far beyond any use; float32 ends at 3e38, and torch fails on what it cannot hold.
+HIGHEST_LEARNING_RATE = 1e6
+
 # Of the detail that a finer scale brings back. Without it losses ended 3 to 14 % higher on three
 # pairs, and all of it left a photograph's edges where strokes belong.
 DETAIL = 0.5
@@ -71,8 +74,11 @@ def check_run(config: StyleTransferConfig) -> None:
         raise UserError(
             f"optimizer.preconditioner={optimizer.preconditioner} must be finite, 0 or more"
         )
-    if not 0 < optimizer.learning_rate < float("inf"):
-        raise UserError(f"optimizer.learning_rate={optimizer.learning_rate} must be above 0")
+    if not 0 < optimizer.learning_rate <= HIGHEST_LEARNING_RATE:
+        raise UserError(
+            f"optimizer.learning_rate={optimizer.learning_rate} must be above 0 and at most "
+            f"{HIGHEST_LEARNING_RATE:g}"
+        )
     if not 0 <= optimizer.averaging < 1:
         raise UserError(f"optimizer.averaging={optimizer.averaging} must be 0 or more, below 1")
 

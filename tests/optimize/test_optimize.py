@@ -586,6 +586,10 @@ def test_only_a_run_that_came_to_its_end_is_finished(content, style):
         ({"optimizer": OptimizerConfig(learning_rate=0.0)}, "learning_rate=0.0 must be above 0"),
         ({"optimizer": OptimizerConfig(learning_rate=math.nan)}, "learning_rate=nan"),
         ({"optimizer": OptimizerConfig(learning_rate=math.inf)}, "learning_rate=inf"),
+        (
+            {"optimizer": OptimizerConfig(learning_rate=1e308)},
+            r"e\+308 must be above 0 and at most",
+        ),
         ({"optimizer": OptimizerConfig(preconditioner=-1.0)}, "preconditioner=-1.0 must be finite"),
         ({"optimizer": OptimizerConfig(preconditioner=math.nan)}, "preconditioner=nan"),
         ({"optimizer": OptimizerConfig(plateau=1.0)}, "plateau=1.0 must be 0 or more, below 1"),
