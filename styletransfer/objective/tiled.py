@@ -184,7 +184,8 @@ class TiledObjective:
             share = joined
         if target := self.targets.contents.get(layer):
             # dL/dF = 2 w (F - P) / (C H W)
-            scale = 2 * target.weight / target.value.numel()
+            # No more than the dtype holds, or torch would fail: the loss is infinite then anyway.
+            scale = min(2 * target.weight / target.value.numel(), torch.finfo(dtype).max)
             difference = (features[own] - target.value[tile.place[layer]]).to(dtype)
             share = torch.add(share.to(dtype), difference, alpha=scale).to(features.dtype)
         if share.shape == gradient.shape:  # there is no halo

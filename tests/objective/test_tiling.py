@@ -1,5 +1,6 @@
 """Tiles against the whole picture, in float64: the same losses, the same gradient."""
 
+import math
 from itertools import chain
 
 import pytest
@@ -198,3 +199,11 @@ def test_bad_input():
             pair(image, image),
             16,
         )
+
+
+def test_a_weight_beyond_float32_gives_an_infinite_loss_as_the_whole_picture_does():
+    image = picture(1, 40, 40).float()
+    settings = ObjectiveConfig(content_weight=1e300)
+    network = tiny_network(VGG19).float()
+    tiled = TiledObjective(network, MODE, settings, pair(picture(2, 40, 40).float(), image), 16)
+    assert math.isinf(tiled.evaluate(image.requires_grad_()).as_floats()["total"])
