@@ -7,7 +7,7 @@ from typing import Any
 from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
-from styletransfer.pictures.folders import in_folder
+from styletransfer.pictures.folders import files_at, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.pairing import read_regions
 from styletransfer.pictures.regions import Regions
@@ -30,12 +30,12 @@ Given = Mapping[str, Any]
 
 def picture_files(config: StyleTransferConfig) -> list[tuple[str, str]]:
     """Return the key and the path of every picture that `config` names; folders by their files."""
-    found = []
-    for key in PICTURE_KEYS:
-        for name in each(getattr(config, key)):
-            files = in_folder(name) if os.path.isdir(name) else [name]
-            found += [(key, path) for path in files]
-    return found
+    return [
+        (key, path)
+        for key in PICTURE_KEYS
+        for name in each(getattr(config, key))
+        for path in files_at(name)
+    ]
 
 
 def read_one(key: str, path: str | None, given: Given) -> Picture:
@@ -74,7 +74,7 @@ def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
     """
     files: list[str] = []
     for name in each(value):
-        found = in_folder(name) if os.path.isdir(name) else [name]
+        found = files_at(name)
         if not found:
             raise UserError(f"{key}={name} holds no picture; name a folder of pictures, or a file")
         files += found

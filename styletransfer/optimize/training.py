@@ -17,10 +17,14 @@ from torch.optim.lr_scheduler import (
 )
 from tqdm.auto import tqdm
 
+from styletransfer.config import DistillConfig, TrainNetworkConfig
+from styletransfer.errors import UserError
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import keep_lines, to_json
 from styletransfer.system.signals import Stop
 
+# Adam moves each weight by about the learning rate: beyond this what they were means nothing.
+HIGHEST_LEARNING_RATE = 1.0
 METRICS_EVERY = 10
 WARMUP_STEPS = 50
 
@@ -95,6 +99,23 @@ def complete(run: Training, course: Course, checkpoint: Checkpoint, file: Path, 
         if run.step == course.steps:
             _note(metrics, {"step": run.step, **course.look()})
     course.save()
+
+
+def check_training(config: DistillConfig | TrainNetworkConfig) -> None:
+    """Check the numbers that every training has.
+
+    Raises:
+        UserError: naming the key, its value and what it may be.
+    """
+    if not 0 <= config.checkpoint_every < float("inf"):
+        raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
+    if not 0 <= config.seed < 2**63:
+        raise UserError(f"seed={config.seed} must be 0 or more and below 2^63")
+    if not 0 < config.learning_rate <= HIGHEST_LEARNING_RATE:
+        raise UserError(
+            f"learning_rate={config.learning_rate} must be above 0 and at most "
+            f"{HIGHEST_LEARNING_RATE:g}"
+        )
 
 
 def generator_at(seed: int, step: int) -> torch.Generator:

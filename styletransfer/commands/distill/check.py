@@ -6,12 +6,11 @@ from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.features.vgg import WIDTHS, Widths, conv_names
+from styletransfer.optimize.training import check_training
 from styletransfer.pictures.limits import LONGEST_SIDE
 
 # Of VGG-19's fifth block the losses see the first convolution only.
 LEAST_CONVS = (2, 2, 4, 4, 1)
-# Adam moves each weight by about the learning rate: beyond this the copied ones mean nothing.
-HIGHEST_LEARNING_RATE = 1.0
 
 
 def check(config: DistillConfig) -> None:
@@ -23,17 +22,9 @@ def check(config: DistillConfig) -> None:
     for key in ("steps", "batch", "crop", "replay_buffer", "fit_batches", "look_every"):
         if getattr(config, key) < 1:
             raise UserError(f"{key}={getattr(config, key)} must be 1 or more")
-    if not 0 <= config.checkpoint_every < float("inf"):
-        raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
     if config.crop % 16 or config.crop > LONGEST_SIDE:
         raise UserError(f"crop={config.crop} must be a multiple of 16, at most {LONGEST_SIDE}")
-    if not 0 <= config.seed < 2**63:
-        raise UserError(f"seed={config.seed} must be 0 or more and below 2^63")
-    if not 0 < config.learning_rate <= HIGHEST_LEARNING_RATE:
-        raise UserError(
-            f"learning_rate={config.learning_rate} must be above 0 and at most "
-            f"{HIGHEST_LEARNING_RATE:g}"
-        )
+    check_training(config)
     for key in ("gram_weight", "inner_weight"):
         if not 0 <= getattr(config, key) < float("inf"):
             raise UserError(f"{key}={getattr(config, key)} must be a finite number, 0 or more")

@@ -13,7 +13,7 @@ from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.sources import PICTURE_KEYS
-from styletransfer.pictures.folders import in_folder
+from styletransfer.pictures.folders import files_at
 from styletransfer.settings.schemas import keys
 from styletransfer.system.files import sha256
 
@@ -67,12 +67,7 @@ def _full(path: str) -> str:
 
 def _hashes(value: str | list[str] | None) -> list[str]:
     """Return the hash of each file that a key names, of a folder those of its pictures."""
-    return [
-        sha256(path)
-        for name in each(value)
-        for path in (in_folder(name) if os.path.isdir(name) else [name])
-        if os.path.isfile(path)
-    ]
+    return [sha256(path) for name in each(value) for path in files_at(name) if os.path.isfile(path)]
 
 
 def check_settings(theirs: dict[str, Any], ours: dict[str, Any]) -> None:

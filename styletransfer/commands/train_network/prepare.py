@@ -16,13 +16,12 @@ from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.terms import loss_layers
 from styletransfer.optimize.load import check_side
 from styletransfer.optimize.sources import files_of
+from styletransfer.optimize.training import check_training
 from styletransfer.pictures import images
 from styletransfer.pictures.crops import Photos
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 
-# AdamW moves each weight by about the learning rate.
-HIGHEST_LEARNING_RATE = 1.0
 # Longer side in pixels of a preview.
 PREVIEW_SIZE = 512
 
@@ -101,15 +100,7 @@ def check(config: TrainNetworkConfig) -> None:
         raise UserError(
             f"crop={config.crop} must be a multiple of {STRIDE} from {SMALLEST_SIDE} up"
         )
-    if not 0 <= config.checkpoint_every < float("inf"):
-        raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
-    if not 0 <= config.seed < 2**63:
-        raise UserError(f"seed={config.seed} must be 0 or more and below 2^63")
-    if not 0 < config.learning_rate <= HIGHEST_LEARNING_RATE:
-        raise UserError(
-            f"learning_rate={config.learning_rate} must be above 0 and at most "
-            f"{HIGHEST_LEARNING_RATE:g}"
-        )
+    check_training(config)
     if not 0 <= config.photo_share <= 1:
         raise UserError(f"photo_share={config.photo_share} must be between 0 and 1")
     if not 0 <= config.averaging < 1:
