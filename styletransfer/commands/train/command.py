@@ -1,7 +1,7 @@
 """Paint one picture in the style of another: `scripts/train.py content=A.jpg style=B.jpg`.
 
 Without arguments it stylises the bundled pictures. Every key is explained in
-`styletransfer/config.py` and by `--help`; `dry_run=true` prints what would be done, with
+`styletransfer/config/` and by `--help`; `dry_run=true` prints what would be done, with
 estimated memory and time, and writes nothing. `resume=FOLDER` goes on where
 the run in that folder was stopped.
 """

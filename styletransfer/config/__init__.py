@@ -1,0 +1,49 @@
+"""Every setting: its unit, its default, and where the default comes from.
+
+These dataclasses are the schema of the files under `configs/`: a misspelt key or a value of the
+wrong type is an error before anything runs.
+"""
+
+from styletransfer.config.groups import (
+    CONTENT_LAYER,
+    STYLE_LAYER_FACTORS,
+    STYLE_LAYERS,
+    FeaturesConfig,
+    LossModeConfig,
+    ObjectiveConfig,
+    OptimizerConfig,
+)
+from styletransfer.config.keys import ASSETS, NUMBERS, PATHS, each, path
+from styletransfer.config.measures import BenchmarkConfig, JudgeConfig, PairConfig
+from styletransfer.config.networks import ApplyConfig, DistillConfig, TrainNetworkConfig
+from styletransfer.config.pictures import (
+    CompareConfig,
+    MixConfig,
+    StyleTransferConfig,
+    TrainConfig,
+)
+
+__all__ = [
+    "ASSETS",
+    "CONTENT_LAYER",
+    "NUMBERS",
+    "PATHS",
+    "STYLE_LAYERS",
+    "STYLE_LAYER_FACTORS",
+    "ApplyConfig",
+    "BenchmarkConfig",
+    "CompareConfig",
+    "DistillConfig",
+    "FeaturesConfig",
+    "JudgeConfig",
+    "LossModeConfig",
+    "MixConfig",
+    "ObjectiveConfig",
+    "OptimizerConfig",
+    "PairConfig",
+    "StyleTransferConfig",
+    "TrainConfig",
+    "TrainNetworkConfig",
+    "each",
+    "path",
+]

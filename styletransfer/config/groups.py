@@ -1,0 +1,88 @@
+"""What several commands have in common: the groups of settings."""
+
+from dataclasses import dataclass, field
+
+from styletransfer.config.keys import path
+
+# Gatys et al. 2016: the layers at which styles and contents are compared.
+STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
+CONTENT_LAYER = "relu4_2"
+
+# One position of relu5_1 sees 156 pixels across: there whole objects of the style are compared, and
+# at full weight they take the place of small faces (docs/looks.md). Every other layer counts 1.
+STYLE_LAYER_FACTORS = {"relu5_1": 0.1}
+
+
+@dataclass
+class FeaturesConfig:
+    """The network under which pictures are compared."""
+
+    name: str = "bundled"
+    """bundled (ships with the project), vgg19 or vgg16."""
+    weights: str = path("pretrained")
+    """pretrained, random, or the path of a .safetensors or .pth file."""
+    pooling: str = "max"
+    """max (as trained) or average (Gatys et al. 2016)."""
+    padding: str = "replicate"
+    """Of the first convolution: zeros (as trained) or replicate (no frame along the border)."""
+    preprocessing: str = "imagenet"
+    """imagenet (mean and standard deviation), or none (sRGB in [0, 1], as the 0.3 tutorial)."""
+
+
+@dataclass
+class LossModeConfig:
+    """How losses reach the image's gradient."""
+
+    name: str = "autograd_function"
+    """fake_backward, loss_attribute or autograd_function."""
+
+
+@dataclass
+class ObjectiveConfig:
+    """What a good picture is: weighted losses on named layers."""
+
+    content_weight: float = 0.25
+    """Linear weight of the content losses."""
+    style_weight: float = 1.0
+    """Linear weight of the style losses."""
+    tv_weight: float = 0.0
+    """Linear weight of the squared total variation of the picture."""
+    style_loss: str = "gram"
+    """How styles are compared: gram (Gatys et al. 2016), moments (mean and standard deviation of
+    each channel) or wasserstein (mean and covariance)."""
+    content_layers: list[str] = field(default_factory=lambda: [CONTENT_LAYER])
+    """Layers of the content losses. Default: Gatys et al. 2016."""
+    style_layers: list[str] = field(default_factory=lambda: list(STYLE_LAYERS))
+    """Layers of the style losses. Default: Gatys et al. 2016."""
+    content_layer_weights: list[float] = field(default_factory=list)
+    """One factor per content layer; empty for 1 each."""
+    style_layer_weights: list[float] = field(default_factory=list)
+    """One factor per style layer; empty for 1 each, but 0.1 at relu5_1, which would lay whole
+    objects of the style over faces."""
+    normalization: str = "target"
+    """target (each loss over its target's own mean square) or none (the tutorials' plain MSE)."""
+    propagation: str = "average"
+    """How a region reaches a layer's positions: average (by the share of the region in the pixels
+    they stand for) or inside (only those that see nothing outside; Gatys et al. 2017)."""
+    detail_layers: list[str] = field(default_factory=lambda: ["relu1_1", "relu2_1"])
+    """Style layers that listen to style_detail instead of style. Default: Gatys et al. 2017."""
+
+
+@dataclass
+class OptimizerConfig:
+    """Who moves the pixels."""
+
+    name: str = "lbfgs"
+    """lbfgs or adam, from torch.optim."""
+    learning_rate: float = 1.0
+    """L-BFGS: share of the quasi-Newton step. Adam: step size in sRGB units."""
+    history: int = 20
+    """L-BFGS: pairs of vectors kept; each costs twice the picture's memory."""
+    preconditioner: float = 1.0
+    """L-BFGS: exponent of the gains that even its coordinates out, see
+    `styletransfer/optimize/preconditioner.py`; 0 for the bare pixels of the papers."""
+    plateau: float = 0.001
+    """L-BFGS: a scale ends early once ten steps lower the loss by less than this share; 0 for
+    never."""
+    averaging: float = 0.0
+    """Decay per step of the running mean of pictures that becomes the result; 0 turns it off."""

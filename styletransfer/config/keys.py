@@ -1,0 +1,31 @@
+"""How keys are declared whose values are more than their types say."""
+
+from dataclasses import field
+from typing import Any, TypeVar
+
+from styletransfer.resources import resource
+
+T = TypeVar("T")
+
+ASSETS = resource("assets")
+
+
+def path(default: T, *, positional: bool = False) -> T:
+    """Say that a key's value is a file name: the command line takes any, as it is typed.
+
+    A positional one may be given without its key.
+    """
+    declared: T = field(default=default, metadata={"path": True, "positional": positional})
+    return declared
+
+
+# Of keys that hold one value or a list of them; see `each`.
+NUMBERS = {"each": float}
+PATHS = {"each": str, "path": True}
+
+
+def each(value: Any) -> list[Any]:
+    """Return the values of a key that holds one or more: a list, empty for None."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
