@@ -95,6 +95,23 @@ def padded(image: Tensor) -> Tensor:
     return pad(image, (0, -width % STRIDE, 0, -height % STRIDE), mode="replicate")
 
 
+def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
+    """Begin with another network's kernels, and with the mean of its styles for each style.
+
+    Kernels are what takes long to learn; styles differ little but in scales and shifts (Dumoulin
+    et al. 2017, section 3.2, add styles to a trained network by learning those alone).
+
+    Args:
+        network: to be trained.
+        trained: of the same layout, with any number of styles.
+    """
+    own = dict(trained.state_dict())
+    for name in own:
+        if name.endswith((".scale", ".shift")):
+            own[name] = own[name].mean(0, keepdim=True).expand(network.styles, -1)
+    network.load_state_dict(own)
+
+
 def randomize(network: StyleNetwork, seed: int) -> None:
     """Fill the convolutions with He-normal weights (arXiv:1502.01852) and zero biases."""
     generator = torch.Generator().manual_seed(seed)

@@ -219,6 +219,43 @@ def test_a_checkpoint_of_another_recipe_is_refused(
         train_network(replace(config, steps=1), tmp_path / "run")
 
 
+def test_a_training_starts_from_a_network(config: TrainNetworkConfig, tmp_path: Path) -> None:
+    """It begins with that network's kernels, and as the blend of all its styles."""
+    trained = train_network(replace(config, learning_rate=0.1), tmp_path / "first")
+    third = replace(config, style=config.style[0], start=str(trained))
+    run = NetworkTraining(prepare(third))
+    shown = picture(5, 16, 16)
+    blended = file.read(trained).network(shown, torch.tensor([[0.5, 0.5]]))
+    begun = run.network(shown, torch.ones(1, 1))
+    assert relative_error(begun, blended) < 1e-6
+    random = NetworkTraining(prepare(replace(third, start=None)))
+    assert relative_error(random.network(shown, torch.ones(1, 1)), blended) > 0.01
+
+
+def test_a_start_of_another_layout_is_refused(config: TrainNetworkConfig, tmp_path: Path) -> None:
+    trained = train_network(replace(config, steps=1), tmp_path / "first")
+    with pytest.raises(UserError, match="another layout than network=small"):
+        train_network(replace(config, network="small", start=str(trained)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_training_goes_on_only_from_the_network_that_it_started_from(
+    config: TrainNetworkConfig, tmp_path: Path
+) -> None:
+    trained = train_network(replace(config, steps=1), tmp_path / "first")
+    here = replace(config, start=str(trained), steps=1)
+    train_network(here, tmp_path / "run")
+    trained.rename(tmp_path / "elsewhere.safetensors")
+    moved = replace(here, start=str(tmp_path / "elsewhere.safetensors"))
+    train_network(moved, tmp_path / "run")
+    with pytest.raises(UserError, match="other styles or settings"):
+        train_network(replace(here, start=None), tmp_path / "run")
+
+
+def test_a_layout_that_does_not_ship_starts_at_random(config: TrainNetworkConfig) -> None:
+    assert prepare(replace(config, start="auto")).start is None
+
+
 def test_a_checkpoint_of_something_else_is_refused(
     config: TrainNetworkConfig, tmp_path: Path
 ) -> None:
@@ -264,6 +301,7 @@ def test_a_preview_that_cannot_be_written_costs_only_itself(
         ("learning_rate", 2.0, "at most 1"),
         ("photo_share", 1.5, "photo_share=1.5 must be between 0 and 1"),
         ("averaging", 1.0, "averaging=1.0 must be 0 or more, below 1"),
+        ("start", "none.safetensors", "no style network at none.safetensors"),
         ("pictures", "no such folder", "is not a folder"),
         ("preview", "none.png", "none.png does not exist"),
         ("style", "none.png", "none.png does not exist"),

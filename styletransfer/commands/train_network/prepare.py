@@ -10,8 +10,10 @@ from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.modes import LossMode, get_loss_mode
-from styletransfer.networks import LAYOUTS
+from styletransfer.networks import LAYOUTS, file
+from styletransfer.networks.file import Saved
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
+from styletransfer.networks.shipped import BASE, network_file
 from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.terms import loss_layers
 from styletransfer.optimize.load import check_side
@@ -38,6 +40,7 @@ class NetworkJob:
         hashes: of the style files.
         photos: to crop from; may be empty.
         preview: (1, 3, h, w), the picture to be painted now and then.
+        start: the network whose kernels it begins with; None for random ones.
     """
 
     config: TrainNetworkConfig
@@ -47,11 +50,12 @@ class NetworkJob:
     hashes: list[str]
     photos: Photos | list[Tensor]
     preview: Tensor
+    start: Saved | None
 
     @property
     def names(self) -> list[str]:
         """The styles' names: their files', without folder and extension."""
-        return [Path(file).stem for file in self.styles]
+        return [Path(name).stem for name in self.styles]
 
 
 def prepare(config: TrainNetworkConfig) -> NetworkJob:
@@ -67,10 +71,11 @@ def prepare(config: TrainNetworkConfig) -> NetworkJob:
     dtype = choose_precision(config.precision, device)
     exact = torch.float64 if dtype == torch.float64 else torch.float32
     files = files_of("style", config.style)
-    styles = {file: style_image(file, config.style_size).to(device, exact) for file in files}
+    styles = {name: style_image(name, config.style_size).to(device, exact) for name in files}
     preview = images.read(config.preview)
     check_side(preview)
     preview = images.resize_picture(preview, min(PREVIEW_SIZE, max(preview.size)))
+    start = start_network(config)
     photos: Photos | list[Tensor] = Photos(Path(config.pictures)) if config.pictures else []
     extractor = build_features(config.features, config.seed)
     check_sides(extractor, config, styles)
@@ -79,9 +84,29 @@ def prepare(config: TrainNetworkConfig) -> NetworkJob:
         extractor=optimize_for_inference(extractor.ended_at(layers), device, dtype),
         mode=mode,
         styles=styles,
-        hashes=[sha256(file) for file in files],
+        hashes=[sha256(name) for name in files],
         photos=photos,
         preview=images.fill_transparent(preview).to(device, exact),
+        start=start,
+    )
+
+
+def start_network(config: TrainNetworkConfig) -> Saved | None:
+    """Return the network that a training begins with, or None for random weights.
+
+    Raises:
+        UserError: it cannot be read, or has another layout.
+    """
+    if config.start is None:
+        return None
+    saved = file.read(network_file(BASE if config.start == "auto" else config.start))
+    if saved.network.layout == LAYOUTS[config.network]:
+        return saved
+    if config.start == "auto":
+        return None
+    raise UserError(
+        f"start={config.start} is a network of another layout than network={config.network}; "
+        "name one that fits, or start=null for random weights"
     )
 
 
@@ -121,21 +146,21 @@ def check_sides(
             f"crop={config.crop} must be at least {least}, the pixels that one position of the "
             "deepest layer stands for; raise it, or name shallower layers"
         )
-    for file, style in styles.items():
+    for name, style in styles.items():
         height, width = style.shape[2:]
         if min(height, width) < least:
             raise UserError(
-                f"{file} comes down to {width} x {height} pixels, and the deepest layer needs "
+                f"{name} comes down to {width} x {height} pixels, and the deepest layer needs "
                 f"{least}; raise style_size={config.style_size}, or name shallower layers"
             )
 
 
-def style_image(file: str, size: int) -> Tensor:
+def style_image(name: str, size: int) -> Tensor:
     """Return a style image (1, 3, h, w) in [0, 1] with this longer side.
 
     Raises:
         UserError: it cannot be read, is too small, or fully transparent.
     """
-    picture = images.crop_transparent(images.read(file))
+    picture = images.crop_transparent(images.read(name))
     check_side(picture)
     return images.fill_transparent(images.resize_picture(picture, size))

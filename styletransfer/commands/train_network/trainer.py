@@ -19,16 +19,26 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from styletransfer.commands.train_network.prepare import NetworkJob
 from styletransfer.errors import UserError
+from styletransfer.features.weights import digest
 from styletransfer.networks import LAYOUTS, StyleNetwork
-from styletransfer.networks.johnson import randomize
+from styletransfer.networks.johnson import adopt, randomize
 from styletransfer.objective.pictures import pair
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.optimize.training import generator_at, schedule
 from styletransfer.pictures.crops import Crops
 from styletransfer.system.signals import held
 
-# Settings that may change between two halves of a training; of styles their hashes count.
-FREE_SETTINGS = ("style", "pictures", "preview", "preview_every", "device", "checkpoint_every")
+# Settings that may change between two halves of a training; of styles and of the network that it
+# starts from the hashes count.
+FREE_SETTINGS = (
+    "style",
+    "start",
+    "pictures",
+    "preview",
+    "preview_every",
+    "device",
+    "checkpoint_every",
+)
 # Norm to which a longer gradient is cut: the first steps would go anywhere.
 LONGEST_GRADIENT = 1.0
 
@@ -57,7 +67,10 @@ class NetworkTraining:
             )
         self.make = Crops(job.photos, self.config.photo_share, self.config.crop)
         self.network = StyleNetwork(LAYOUTS[self.config.network], len(job.styles))
-        randomize(self.network, self.config.seed)
+        if job.start is None:
+            randomize(self.network, self.config.seed)
+        else:
+            adopt(self.network, job.start.network)
         self.network.to(job.preview).to(memory_format=torch.channels_last)
         decay = get_ema_multi_avg_fn(self.config.averaging)  # type: ignore[no-untyped-call]
         self.average = AveragedModel(self.network, multi_avg_fn=decay).requires_grad_(False)
@@ -78,7 +91,8 @@ class NetworkTraining:
 
     def _recipe(self) -> dict[str, Any]:
         kept = {k: v for k, v in asdict(self.config).items() if k not in FREE_SETTINGS}
-        return kept | {"styles": self.job.hashes}
+        start = self.job.start and digest(self.job.start.network.state_dict())
+        return kept | {"styles": self.job.hashes, "start": start}
 
     def advance(self) -> dict[str, Tensor]:
         """Make one training step and return its losses (detached, 0-d) by name, the batch's means.
