@@ -1,8 +1,13 @@
-"""The one exception that a person is meant to read."""
+"""The exceptions that a person is meant to read."""
 
 
 class UserError(Exception):
     """Bad input: the message is one line that says what is wrong and what to do about it.
 
-    Scripts print it without a traceback and exit with status 1.
+    Scripts print it without a traceback and exit with status 1. Of the processes of a job that
+    torchrun has started on one machine, the first one prints it for all.
     """
+
+
+class LostProcessError(UserError):
+    """Another process of the job has ended; each that is left says so, whichever that was."""

@@ -8,6 +8,7 @@ from styletransfer import __version__
 from styletransfer.cli.catalogue import module, names, summary, unknown_command
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
+from styletransfer.system.launch import place
 from styletransfer.system.signals import interruptible
 
 OVERVIEW = """\
@@ -48,7 +49,10 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
         with one_line_errors():
             from styletransfer.cli.hydrated import hydrated
             from styletransfer.settings import SCHEMAS
+            from styletransfer.settings.schemas import SHARED
 
+            if place().count > 1 and name not in SHARED:
+                raise UserError(f"{name} works in one process; start it without torchrun")
             if name in SCHEMAS:
                 hydrated(name)(argv)
             else:

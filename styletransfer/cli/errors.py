@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn, TextIO
 
-from styletransfer.errors import UserError
-from styletransfer.system.signals import held, stop_on_signals
+from styletransfer.errors import LostProcessError, UserError
+from styletransfer.system.launch import speaks
+from styletransfer.system.signals import Stopped, held, stop_on_signals
 
 # What a shell reports of a process that SIGPIPE ended, as it does for other tools.
 BROKEN_PIPE = 141
@@ -32,16 +33,18 @@ def one_line_errors() -> Iterator[None]:
     open_streams()
     logging.raiseExceptions = False  # a log file on a full disk is no reason for a traceback
     with warnings.catch_warnings(), stop_on_signals() as stop, held():
-        warnings.showwarning = lambda message, *_: tell(f"note: {message}")
+        warnings.showwarning = lambda message, *_: tell(f"note: {message}", shared=True)
         try:
             yield
             sys.stdout.flush()
             if stop.asked is not None:  # too late, or dropped by a destructor
                 raise stop.asked
         except UserError as error:
-            fail(str(error))
-        except KeyboardInterrupt:
-            fail("interrupted", status=130 if stop.asked is None else stop.asked.status)
+            fail(str(error), shared=not isinstance(error, LostProcessError))
+        except KeyboardInterrupt as error:
+            asked = stop.asked or error  # another process may have been asked
+            status = asked.status if isinstance(asked, Stopped) else 130
+            fail("interrupted", status, shared=True)
         except OSError as error:
             fail_for(error)
         except (MemoryError, RuntimeError, SystemError) as error:
@@ -55,9 +58,9 @@ def one_line_errors() -> Iterator[None]:
             atexit.register(end_at_once)  # called before whatever has been registered by now
 
 
-def fail(message: str, status: int = 1) -> NoReturn:
-    """Print one line on standard error and leave."""
-    tell(f"error: {message}")
+def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
+    """Print one line on standard error and leave; for `shared` see `tell`."""
+    tell(f"error: {message}", shared=shared)
     flush(sys.stdout)
     sys.exit(status)
 
@@ -78,8 +81,14 @@ def fail_for(error: OSError) -> NoReturn:
     raise error
 
 
-def tell(message: str) -> None:
-    """Print one line on standard error, if that takes any."""
+def tell(message: str, *, shared: bool = False) -> None:
+    """Print one line on standard error, if that takes any.
+
+    Of several processes that torchrun has started on a machine all tell what is `shared`, and only
+    the first one is heard.
+    """
+    if shared and not speaks():
+        return
     with suppress(OSError):
         print(" ".join(message.split()), file=sys.stderr)
     flush(sys.stderr)

@@ -1,6 +1,7 @@
 """Commands that Hydra runs: settings composed from configs/ and the command line."""
 
 import importlib
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -23,13 +24,16 @@ from styletransfer.cli.folders import remove_unused
 from styletransfer.cli.help import help_text
 from styletransfer.cli.jobs import Jobs
 from styletransfer.errors import UserError
-from styletransfer.settings.compose import settings_of
+from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.messages import explain
 from styletransfer.settings.resolvers import absent, register_resolvers
 from styletransfer.settings.schemas import CONFIGS, SCHEMAS, register_schemas
+from styletransfer.system.launch import place
 from styletransfer.system.signals import interruptible
 
 Command = Callable[[Any, Path], int | None]
+# The run folder of a process that is to write nothing: nothing can be written there.
+NOWHERE = Path(os.devnull)
 
 
 def hydrated(
@@ -51,7 +55,11 @@ def hydrated(
     def main(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
             arguments = parse(sys.argv[1:] if argv is None else argv, SCHEMAS[config_name])
-            if arguments.version:
+            if arguments.multirun and place().count > 1:
+                raise UserError("torchrun starts the processes of one job; leave --multirun out")
+            if place().rank:
+                _assist(config_name, function, arguments)
+            elif arguments.version:
                 print(f"styletransfer {__version__}")
             elif arguments.help:
                 print(help_text(config_name, arguments.overrides, arguments.config_dir))
@@ -91,6 +99,16 @@ def _run(config_name: str, function: Command | None, arguments: Arguments) -> No
             raise UserError(_reason(error, config_name)) from error
 
 
+def _assist(config_name: str, function: Command | None, arguments: Arguments) -> None:
+    """Run as another than the first process of a job, which alone has a folder, a log and a say."""
+    if arguments.help or arguments.version or arguments.looks:
+        return
+    logging.disable()
+    config = compose(config_name, arguments.overrides, config_dir=arguments.config_dir)
+    settings = settings_of(config, config_name)
+    _call(config_name, function, settings, NOWHERE)
+
+
 def _is_about_the_input(error: BaseException, *, began: bool) -> TypeGuard[Exception]:
     """Tell Hydra's complaints about what it was given from everything else."""
     if isinstance(error, HydraException | OmegaConfBaseException):
@@ -110,6 +128,11 @@ def _reason(error: Exception, config_name: str) -> str:
 def _start(config_name: str, function: Command | None, config: DictConfig) -> None:
     """Call the function with typed settings and the run folder that Hydra chose."""
     settings = settings_of(config, config_name)
+    _call(config_name, function, settings, Path(HydraConfig.get().runtime.output_dir))
+
+
+def _call(config_name: str, function: Command | None, settings: Any, folder: Path) -> None:
+    """Call the function; it may return an exit status."""
     from styletransfer.system.devices import set_float32_precision
     from styletransfer.system.heap import keep_freed_memory
 
@@ -118,7 +141,7 @@ def _start(config_name: str, function: Command | None, config: DictConfig) -> No
     if function is None:
         function = importlib.import_module(module(config_name)).main
     with interruptible():
-        status = function(settings, Path(HydraConfig.get().runtime.output_dir))
+        status = function(settings, folder)
     if status:
         sys.exit(status)
 

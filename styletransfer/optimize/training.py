@@ -21,7 +21,7 @@ from styletransfer.config import DistillConfig, TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import keep_lines, to_json
-from styletransfer.system.signals import Stop
+from styletransfer.system.signals import Stopped
 
 # Adam moves each weight by about the learning rate: beyond this what they were means nothing.
 HIGHEST_LEARNING_RATE = 1.0
@@ -61,7 +61,13 @@ class Course:
     save: Callable[[], None]
 
 
-def complete(run: Training, course: Course, checkpoint: Checkpoint, file: Path, stop: Stop) -> None:
+def complete(
+    run: Training,
+    course: Course,
+    checkpoint: Checkpoint,
+    file: Path,
+    asked: Callable[[], Stopped | None],
+) -> None:
     """Make the steps that are left, unless a signal comes, and save what there is by then.
 
     Args:
@@ -70,7 +76,7 @@ def complete(run: Training, course: Course, checkpoint: Checkpoint, file: Path, 
         checkpoint: tells when to save.
         file: the metrics, a JSON line for every tenth step and each look; lines of steps that have
             to be made again are dropped.
-        stop: tells of a signal.
+        asked: tells of a signal; called before each step.
 
     Raises:
         UserError: from a step, a look or a save.
@@ -85,7 +91,7 @@ def complete(run: Training, course: Course, checkpoint: Checkpoint, file: Path, 
         disable=sys.stderr is None,
     )
     with file.open("a", encoding="utf-8") as metrics, bar:
-        while run.step < course.steps and stop.asked is None:
+        while run.step < course.steps and asked() is None:
             if checkpoint.is_due():
                 course.save()
             if run.step % course.look_every == 0:
@@ -99,6 +105,16 @@ def complete(run: Training, course: Course, checkpoint: Checkpoint, file: Path, 
         if run.step == course.steps:
             _note(metrics, {"step": run.step, **course.look()})
     course.save()
+
+
+def assist(run: Training, steps: int, asked: Callable[[], Stopped | None]) -> None:
+    """Make the steps of `complete` in another process than the one that writes.
+
+    Raises:
+        UserError: from a step.
+    """
+    while run.step < steps and asked() is None:
+        run.advance()
 
 
 def check_training(config: DistillConfig | TrainNetworkConfig) -> None:

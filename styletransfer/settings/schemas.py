@@ -37,6 +37,8 @@ SCHEMAS: dict[str, type[Any]] = {
     "train_network": TrainNetworkConfig,
     "apply": ApplyConfig,
 }
+# Commands whose work several processes of torchrun's can share.
+SHARED = ("train_network",)
 # What a command takes, so that the words of a run can be given to it, and does not use.
 UNUSED: dict[str, tuple[str, ...]] = {
     "explain": (

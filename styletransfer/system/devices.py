@@ -3,6 +3,7 @@
 import torch
 
 from styletransfer.errors import UserError
+from styletransfer.system.launch import place
 from styletransfer.system.memory import is_out_of_memory
 
 PRECISIONS = {"bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
@@ -11,14 +12,15 @@ PRECISIONS = {"bfloat16": torch.bfloat16, "float32": torch.float32, "float64": t
 def choose_device(name: str) -> torch.device:
     """Return the device that `name` (auto, cpu, cuda, cuda:N, mps, xpu) stands for here.
 
-    auto takes the accelerator that torch finds, and the CPU where it finds none.
+    auto takes the accelerator that torch finds, and the CPU where it finds none. Of several
+    processes that torchrun has started on a machine, each takes an accelerator of its own.
 
     Raises:
-        UserError: an unknown name, or a device that is not there.
+        UserError: an unknown name, a device that is not there, or fewer devices than processes.
     """
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     if name == "auto":
-        return torch.device("cpu") if accelerator is None else torch.device(accelerator.type)
+        return torch.device("cpu") if accelerator is None else _own(accelerator.type)
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -34,7 +36,27 @@ def choose_device(name: str) -> torch.device:
             f"device={name} is not here: {count} {device.type.upper()} devices were found; "
             "choose device=auto or device=cpu"
         )
+    if device.index is None:
+        return _own(device.type)
+    if place().local_count > 1:
+        raise UserError(
+            f"device={name} is one device for {place().local_count} processes; choose "
+            f"device={device.type}"
+        )
     return device
+
+
+def _own(kind: str) -> torch.device:
+    """Return the accelerator that belongs to this process: the one, or that of its number."""
+    here, count = place(), torch.accelerator.device_count()
+    if here.local_count == 1:
+        return torch.device(kind)
+    if here.local_count > count:
+        raise UserError(
+            f"{here.local_count} processes on this machine, and {count} {kind.upper()} devices; "
+            f"start torchrun with --nproc-per-node={count}, or choose device=cpu"
+        )
+    return torch.device(kind, here.local_rank)
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:

@@ -69,7 +69,7 @@ def complete(run: Distillation, checkpoint: Checkpoint, folder: Path, stop: Stop
         look=lambda: {"held_out": run.held_out()},
         save=lambda: save(run, checkpoint),
     )
-    training.complete(run, course, checkpoint, folder / "metrics.jsonl", stop)
+    training.complete(run, course, checkpoint, folder / "metrics.jsonl", lambda: stop.asked)
 
 
 def save(run: Distillation, checkpoint: Checkpoint) -> None:

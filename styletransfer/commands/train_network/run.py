@@ -1,20 +1,25 @@
 """The training of a style network, from start to finished file, with checkpoints in one folder."""
 
+import hashlib
 import logging
 from pathlib import Path
 from typing import Any
 
-from styletransfer.commands.train_network.prepare import prepare
-from styletransfer.commands.train_network.trainer import NetworkTraining
+from styletransfer.commands.train_network.prepare import NetworkJob, prepare
+from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
 from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.networks import file
 from styletransfer.optimize import training
 from styletransfer.pictures import images
+from styletransfer.pictures.crops import Photos
+from styletransfer.settings.schemas import flat
 from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_folder, remove_stale
 from styletransfer.system.lock import locked
-from styletransfer.system.signals import held, stop_on_signals
+from styletransfer.system.processes import Processes, joined
+from styletransfer.system.signals import Stop, held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
@@ -23,36 +28,93 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
     """Train a network, or go on where a checkpoint in `folder` ends; return its file.
 
     `folder` receives `network.safetensors`, `checkpoint.pt`, `metrics.jsonl` and previews. A signal
-    such as Ctrl-C lets the step at hand end and writes them all.
+    such as Ctrl-C lets the step at hand end and writes them all. Of several processes that torchrun
+    has started only the first uses `folder`, and all end at the same step.
 
     Raises:
-        UserError: settings out of range, styles or pictures that cannot be had, a checkpoint that
-            is damaged or of another recipe, or a training that left the finite numbers.
-        Stopped: a signal has come; all is written by then.
+        UserError: settings out of range or different between processes, styles or pictures that
+            cannot be had, a checkpoint that is damaged or of another recipe, a process that is
+            lost, or a training that left the finite numbers.
+        Stopped: a signal has come to any of the processes; all is written by then.
     """
-    with stop_on_signals() as stop:
+    with stop_on_signals() as stop, joined(choose_device(config.device)) as processes:
         job = prepare(config)
-        check_folder(folder / "network.safetensors")
-        folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder):
-            remove_stale(folder)
-            checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
-            run = NetworkTraining(job, read_checkpoint(checkpoint))
-            if run.step:
-                logger.info("going on from step %d of %s", run.step, checkpoint.path)
-            course = training.Course(
-                steps=config.steps,
-                headline="total",
-                look_every=config.preview_every,
-                look=lambda: paint_preview(run, folder),
-                save=lambda: save(run, checkpoint),
-            )
+        check_shares(job, processes)
+        if processes.rank == 0:
+            lead(job, folder, processes, stop)
+        else:
+            run = NetworkTraining(job, processes.first(None), processes)
             with held():
-                training.complete(run, course, checkpoint, folder / "metrics.jsonl", stop)
-        if stop.asked is not None:
-            logger.warning("stopped; run the same command to go on from %s", checkpoint.path)
-            raise stop.asked
+                training.assist(run, config.steps, lambda: processes.stopped(stop))
+        with held():  # all come here, once the first has saved
+            asked = processes.stopped(stop)
+        if asked is not None:
+            path = folder / "checkpoint.pt"
+            logger.warning("stopped; run the same command to go on from %s", path)
+            raise asked
     return folder / "network.safetensors"
+
+
+def lead(job: NetworkJob, folder: Path, processes: Processes, stop: Stop) -> None:
+    """Train as the first process, or the only one, which alone reads and writes `folder`.
+
+    Raises:
+        UserError: see `train_network`.
+    """
+    config = job.config
+    check_folder(folder / "network.safetensors")
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        remove_stale(folder)
+        checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
+        state = processes.first(read_checkpoint(checkpoint))
+        run = NetworkTraining(job, state, processes)
+        if run.step:
+            say_where(checkpoint, state, processes)
+        course = training.Course(
+            steps=config.steps,
+            headline="total",
+            look_every=config.preview_every,
+            look=lambda: paint_preview(run, folder),
+            save=lambda: save(run, checkpoint),
+        )
+        with held():
+            training.complete(
+                run, course, checkpoint, folder / "metrics.jsonl", lambda: processes.stopped(stop)
+            )
+
+
+def check_shares(job: NetworkJob, processes: Processes) -> None:
+    """Check that there is work for all processes, and that all were given the same.
+
+    Raises:
+        UserError: there are fewer pictures in a batch than processes; or what differs, and where.
+    """
+    if job.config.batch < processes.count:
+        raise UserError(
+            f"batch={job.config.batch} is too small for {processes.count} processes; each needs a "
+            "picture"
+        )
+    listed = ""
+    if isinstance(job.photos, Photos):
+        names = [path.name for path in job.photos.files]
+        digest = hashlib.sha256("/".join(names).encode(errors="surrogateescape")).hexdigest()
+        listed = f"{len(names)} files, named as {digest[:8]}"
+    precision = str(job.extractor.dtype).removeprefix("torch.")
+    given = dict(flat(recipe(job))) | {"pictures": listed, "precision": precision}
+    processes.check_equal(given)
+
+
+def say_where(checkpoint: Checkpoint, state: dict[str, Any], processes: Processes) -> None:
+    """Say where the training goes on, and what it means if the processes are more or fewer now."""
+    logger.info("going on from step %d of %s", state["step"], checkpoint.path)
+    before = state.get("processes", 1)
+    if before != processes.count:
+        logger.info(
+            "processes: %d, before %d; the steps are the same but for rounding",
+            processes.count,
+            before,
+        )
 
 
 def paint_preview(run: NetworkTraining, folder: Path) -> dict[str, Any]:

@@ -4,6 +4,10 @@ Each step paints a batch of training pictures. What a pastiche is worth, and its
 `Objective` says of it, as for a picture that is optimised itself, whatever the loss mode; autograd
 takes the gradients of the pastiches back to the weights. Everything random in step k follows from
 (seed, k) alone, so a training that is resumed goes on bit for bit.
+
+Several processes share the batch: each draws the same pictures, paints and judges its part of them,
+and the gradients and losses are added up, so that all make the step that one alone would make, but
+for rounding. The network that judges is frozen and needs nothing of the others.
 """
 
 from collections.abc import Mapping
@@ -26,6 +30,7 @@ from styletransfer.objective.pictures import pair
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.optimize.training import generator_at, schedule
 from styletransfer.pictures.crops import Crops
+from styletransfer.system.processes import Processes
 from styletransfer.system.signals import held
 
 # Settings that may change between two halves of a training; of styles and of the network that it
@@ -49,6 +54,7 @@ class NetworkTraining:
     Args:
         job: what is to be done.
         state: of an earlier training with the same recipe, from `state_dict`, to go on from.
+        processes: that share the batch, each with a training like this one; one by default.
 
     Attributes:
         network: in training.
@@ -58,9 +64,14 @@ class NetworkTraining:
         UserError: the state belongs to another recipe.
     """
 
-    def __init__(self, job: NetworkJob, state: Mapping[str, Any] | None = None) -> None:
-        self.job, self.config = job, job.config
-        if state is not None and state["recipe"] != self._recipe():
+    def __init__(
+        self,
+        job: NetworkJob,
+        state: Mapping[str, Any] | None = None,
+        processes: Processes | None = None,
+    ) -> None:
+        self.job, self.config, self.processes = job, job.config, processes or Processes()
+        if state is not None and state["recipe"] != recipe(job):
             raise UserError(
                 "the checkpoint belongs to other styles or settings; give the same ones, or "
                 "another folder with hydra.run.dir=FOLDER"
@@ -89,11 +100,6 @@ class NetworkTraining:
                 getattr(self, name).load_state_dict(state[name])
             self.step = state["step"]
 
-    def _recipe(self) -> dict[str, Any]:
-        kept = {k: v for k, v in asdict(self.config).items() if k not in FREE_SETTINGS}
-        start = self.job.start and digest(self.job.start.network.state_dict())
-        return kept | {"styles": self.job.hashes, "start": start}
-
     def advance(self) -> dict[str, Tensor]:
         """Make one training step and return its losses (detached, 0-d) by name, the batch's means.
 
@@ -101,13 +107,19 @@ class NetworkTraining:
             UserError: they are not finite; the network is left as it was.
         """
         generator = generator_at(self.config.seed, self.step)
-        images = self.make(self.config.batch, generator).to(self.job.preview)
+        images = self.make(self.config.batch, generator)
         count = len(self.styles)
         numbers = torch.randint(count, (len(images),), generator=generator)
+        part = self.processes.share(len(images))
+        share = (part.stop - part.start) / len(images)
+        images, numbers = images[part].to(self.job.preview), numbers[part]
         pastiches = self.network(images, one_hot(numbers, count).to(images))
         gradient, losses = self.judged(images, pastiches.detach(), numbers.tolist())
         self.optimizer.zero_grad()
-        pastiches.backward(gradient)
+        pastiches.backward(share * gradient)
+        losses = {name: share * value for name, value in losses.items()}
+        slopes = [weight.grad for weight in self.network.parameters() if weight.grad is not None]
+        self.processes.add([*slopes, *losses.values()])
         norm = clip_grad_norm_(self.network.parameters(), LONGEST_GRADIENT)
         if not (losses["total"].isfinite() and norm.isfinite()):
             raise UserError(
@@ -166,7 +178,15 @@ class NetworkTraining:
         """Return all that a resumed training needs."""
         parts = ("network", "average", "optimizer", "schedule")
         return {
-            "recipe": self._recipe(),
+            "recipe": recipe(self.job),
             "step": self.step,
+            "processes": self.processes.count,
             **{name: getattr(self, name).state_dict() for name in parts},
         }
+
+
+def recipe(job: NetworkJob) -> dict[str, Any]:
+    """Return all that a step depends on, beside the photographs, as plain values."""
+    kept = {k: v for k, v in asdict(job.config).items() if k not in FREE_SETTINGS}
+    start = job.start and digest(job.start.network.state_dict())
+    return kept | {"styles": job.hashes, "start": start}

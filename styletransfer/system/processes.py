@@ -1,0 +1,161 @@
+"""The processes of one job, which torchrun starts: what they exchange, and how they end together.
+
+All make the same calls in the same order, and each of these waits for the others. torchrun starts
+one process for each device; what is exchanged travels by gloo from CPU to CPU, and tensors on an
+accelerator by its own library, NCCL for CUDA.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import Tensor, distributed
+from torch.distributed.rendezvous import rendezvous
+
+from styletransfer.errors import LostProcessError, UserError
+from styletransfer.system.launch import place
+from styletransfer.system.memory import is_out_of_memory
+from styletransfer.system.signals import Stop, Stopped
+
+# Time for all to find the first one, and for an answer in the middle of the work: the others wait
+# while the first one saves and paints.
+TO_JOIN, TO_ANSWER = timedelta(minutes=2), timedelta(minutes=10)
+
+
+class Processes:
+    """The processes of a job, seen from one of them.
+
+    Args:
+        rank: of this one, from 0.
+        count: of all.
+    """
+
+    def __init__(self, rank: int = 0, count: int = 1) -> None:
+        self.rank, self.count = rank, count
+
+    def share(self, total: int) -> slice:
+        """Return this process's part of `total` things; the parts differ by one at most."""
+        return slice(self.rank * total // self.count, (self.rank + 1) * total // self.count)
+
+    def add(self, tensors: Sequence[Tensor]) -> None:
+        """Replace each tensor by its sum over all processes, bit for bit the same in all.
+
+        Args:
+            tensors: of the same shapes and dtypes in all, on the job's device.
+
+        Raises:
+            LostProcessError: one has ended.
+        """
+        if self.count == 1:
+            return
+        flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
+        with _losses_told():
+            distributed.all_reduce(flat)
+        start = 0
+        for tensor in tensors:
+            part = flat[start : start + tensor.numel()]
+            tensor.detach().copy_(part.view(tensor.shape))
+            start += tensor.numel()
+
+    def first(self, value: Any) -> Any:
+        """Return the first process's value, of plain values and tensors on the CPU.
+
+        Raises:
+            LostProcessError: one has ended.
+        """
+        if self.count == 1:
+            return value
+        box = [value]
+        with _losses_told():
+            distributed.broadcast_object_list(box)
+        return box[0]
+
+    def check_equal(self, settings: Mapping[str, Any]) -> None:
+        """Check that all processes were given the same, so that all fail alike if they were not.
+
+        Raises:
+            UserError: naming a key that differs, and where.
+            LostProcessError: one has ended.
+        """
+        if self.count == 1:
+            return
+        found: list[Any] = [None] * self.count
+        with _losses_told():
+            distributed.all_gather_object(found, {key: str(settings[key]) for key in settings})
+        for rank, other in enumerate(found):
+            for key in sorted({*found[0], *other}):
+                ours, theirs = found[0].get(key), other.get(key)
+                if ours != theirs:
+                    raise UserError(
+                        f"all processes must be given the same: {key} is {ours} in process 0 and "
+                        f"{theirs} in process {rank}"
+                    )
+
+    def stopped(self, stop: Stop) -> Stopped | None:
+        """Return the signal that any process has received by now, and the same one in all.
+
+        Raises:
+            LostProcessError: one has ended.
+        """
+        if self.count == 1:
+            return stop.asked
+        status = torch.tensor(0 if stop.asked is None else stop.asked.status)
+        with _losses_told():
+            distributed.all_reduce(status, distributed.ReduceOp.MAX)
+        return Stopped(int(status) - 128) if status else None
+
+
+@contextmanager
+def joined(device: torch.device) -> Iterator[Processes]:
+    """Find the other processes of this job, if torchrun has started several.
+
+    Args:
+        device: on which this one computes.
+
+    Raises:
+        UserError: the first process cannot be reached, or some do not come.
+    """
+    here = place()
+    if here.count == 1:
+        yield Processes()
+        return
+    backend = "cpu:gloo"
+    if device.type != "cpu":
+        torch.accelerator.set_device_index(device)
+        backend += f",{device.type}:{distributed.get_default_backend_for_device(device)}"
+    try:
+        store, *_ = next(rendezvous("env://", timeout=TO_JOIN))
+        distributed.init_process_group(
+            backend, store=store, rank=here.rank, world_size=here.count, timeout=TO_ANSWER
+        )
+    except (RuntimeError, ValueError) as error:
+        raise UserError(
+            f"process {here.rank} of {here.count} cannot reach the others within "
+            f"{TO_JOIN.total_seconds():g} seconds ({_first_line(error)}); check torchrun's "
+            "--nnodes, --node-rank, --master-addr and --master-port, and the firewall"
+        ) from error
+    try:
+        yield Processes(here.rank, here.count)
+    finally:
+        distributed.destroy_process_group()
+
+
+@contextmanager
+def _losses_told() -> Iterator[None]:
+    """Tell in one line that another process has ended, which breaks its connection to this one."""
+    try:
+        yield
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise
+        here = place()
+        raise LostProcessError(
+            f"process {here.rank} of {here.count} has lost another one ({_first_line(error)}); the "
+            "last checkpoint stands, and the same command goes on from there"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0].rstrip(".")
