@@ -13,6 +13,7 @@ from styletransfer.config import (
     BenchmarkConfig,
     CompareConfig,
     DistillConfig,
+    ExportConfig,
     JudgeConfig,
     MixConfig,
     TrainConfig,
@@ -36,6 +37,7 @@ SCHEMAS: dict[str, type[Any]] = {
     "explain": TrainConfig,
     "train_network": TrainNetworkConfig,
     "apply": ApplyConfig,
+    "export": ExportConfig,
 }
 # What a command takes, so that the words of a run can be given to it, and does not use.
 UNUSED: dict[str, tuple[str, ...]] = {
