@@ -31,6 +31,7 @@ TINY = {
     "mix": ["run", "strength=0.5"],
     "train_network": ["style=style.png", "preview=content.png", "network=tiny", *LAYERS, *CROPS],
     "apply": ["network=network.safetensors", "input=content.png", "output=painted.png"],
+    "export": ["network=network.safetensors", "output=net.onnx"],
     "train_tiny": ["--steps", "3"],
     "": [],
 }

@@ -15,7 +15,12 @@ from styletransfer.config.groups import (
 )
 from styletransfer.config.keys import ASSETS, NUMBERS, PATHS, each, path
 from styletransfer.config.measures import BenchmarkConfig, JudgeConfig, PairConfig
-from styletransfer.config.networks import ApplyConfig, DistillConfig, TrainNetworkConfig
+from styletransfer.config.networks import (
+    ApplyConfig,
+    DistillConfig,
+    ExportConfig,
+    TrainNetworkConfig,
+)
 from styletransfer.config.pictures import (
     CompareConfig,
     MixConfig,
@@ -34,6 +39,7 @@ __all__ = [
     "BenchmarkConfig",
     "CompareConfig",
     "DistillConfig",
+    "ExportConfig",
     "FeaturesConfig",
     "JudgeConfig",
     "LossModeConfig",

@@ -1,11 +1,12 @@
 """What is measured: `judge` and `benchmark`."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from omegaconf import MISSING
 
 from styletransfer.config.groups import FeaturesConfig, ObjectiveConfig, OptimizerConfig
-from styletransfer.config.keys import ASSETS, path
+from styletransfer.config.keys import ASSETS, PATHS, path
 
 
 @dataclass
@@ -24,6 +25,14 @@ class JudgeConfig:
 
     pairs: list[PairConfig] = field(default_factory=list)
     """Pictures, none of which the student was trained on."""
+    networks: Any = field(default=None, metadata=PATHS)
+    """Path of a style network, or several, to be judged instead; see judged=networks."""
+    contents: Any = field(default=None, metadata=PATHS)
+    """Content images for style networks: a picture, several, or a folder; best none that they were
+    trained on."""
+    styles: Any = field(default=None, metadata=PATHS)
+    """The style images that style networks were trained on, found by their names: a picture,
+    several, or a folder."""
     bundled: FeaturesConfig = field(default_factory=FeaturesConfig)
     """The network under test; bundled.weights=PATH names another student."""
     vgg19: FeaturesConfig = field(

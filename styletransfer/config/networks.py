@@ -1,4 +1,4 @@
-"""Networks in training and at work: `distill`, `train_network` and `apply`."""
+"""Networks in training and at work: `distill`, `train_network`, `apply` and `export`."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -129,3 +129,13 @@ class ApplyConfig:
     """Rows of a strip, for pictures that do not fit memory as a whole; 0 to have it chosen."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
+
+
+@dataclass
+class ExportConfig:
+    """`scripts/export.py`: a style network for programs that know nothing of this one."""
+
+    network: str = path(MISSING)
+    """A file that train_network has written."""
+    output: str = path(MISSING)
+    """The file to write; ends in .onnx."""

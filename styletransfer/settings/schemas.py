@@ -13,6 +13,7 @@ from styletransfer.config import (
     BenchmarkConfig,
     CompareConfig,
     DistillConfig,
+    ExportConfig,
     JudgeConfig,
     MixConfig,
     TrainConfig,
@@ -36,6 +37,7 @@ SCHEMAS: dict[str, type[Any]] = {
     "explain": TrainConfig,
     "train_network": TrainNetworkConfig,
     "apply": ApplyConfig,
+    "export": ExportConfig,
 }
 # Commands whose work several processes of torchrun's can share.
 SHARED = ("train_network",)

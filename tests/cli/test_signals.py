@@ -15,7 +15,7 @@ from styletransfer.system.files import atomic
 from styletransfer.system.signals import STOPPING, Stopped, interruptible
 
 # Keys without which a command does not begin.
-NEEDED = {"apply": ["network=a", "input=b", "output=c"]}
+NEEDED = {"apply": ["network=a", "input=b", "output=c"], "export": ["network=a", "output=b"]}
 
 pytestmark = pytest.mark.usefixtures("signals")
 

@@ -190,13 +190,28 @@ def test_keys_that_name_files():
         "resume",
     ]
     assert path_keys(SCHEMAS["distill"]) == ["teacher.weights", "pictures"]
-    assert path_keys(SCHEMAS["judge"]) == ["bundled.weights", "vgg19.weights"]
+    assert path_keys(SCHEMAS["judge"]) == [
+        "networks",
+        "contents",
+        "styles",
+        "bundled.weights",
+        "vgg19.weights",
+    ]
 
 
 def test_the_judged_pairs_are_pictures_that_exist():
     pairs = composed("judge").pairs
     assert len(pairs) == 8
     assert all(Path(path).is_file() for pair in pairs for path in (pair.content, pair.style))
+
+
+def test_networks_are_judged_on_pictures_that_exist_under_the_default_objective():
+    config = composed("judge", "judged=networks")
+    assert config.pairs == []
+    assert Path(config.contents).is_dir()
+    assert Path(config.styles).is_dir()
+    assert config.objective == trained().objective
+    assert composed("judge").objective != config.objective
 
 
 def test_a_networks_folder_is_named_after_its_styles():
@@ -207,5 +222,6 @@ def test_a_networks_folder_is_named_after_its_styles():
 
 def test_keys_of_networks_that_name_files():
     assert path_keys(SCHEMAS["apply"]) == ["network", "input", "output"]
+    assert path_keys(SCHEMAS["export"]) == ["network", "output"]
     expected = ["style", "pictures", "preview", "features.weights"]
     assert path_keys(SCHEMAS["train_network"]) == expected

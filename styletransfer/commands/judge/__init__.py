@@ -1,1 +1,1 @@
-"""`judge`: how good a feature network is, by VGG-19."""
+"""`judge`: how good a feature network is, or a style network, by VGG-19."""

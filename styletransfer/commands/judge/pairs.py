@@ -41,19 +41,24 @@ class Pair:
         """(1, 3, h, w), sRGB in [0, 1]."""
         return self.loaded.pictures.styles[0]
 
+    @property
+    def style_name(self) -> str:
+        """The style file's, without folder and extension."""
+        return Path(self.config.style).stem
+
     def file(self, network: str) -> str:
         """Return the name of the picture made under a network."""
         return _file_stem(self.name) + f"_{network}.png"
 
 
-def load_pairs(config: JudgeConfig) -> list[Pair]:
-    """Load every pair.
+def load_pairs(config: JudgeConfig, asked: Sequence[PairConfig]) -> list[Pair]:
+    """Load every pair that is asked for.
 
     Raises:
         UserError: no pair, settings out of range, no style loss, a picture that cannot be read, or
             a content picture that is the style picture.
     """
-    if not config.pairs:
+    if not asked:
         raise UserError("pairs is empty; name at least one content and style picture")
     _, style_weights = layer_weights(config.objective)
     if not style_weights:
@@ -62,7 +67,7 @@ def load_pairs(config: JudgeConfig) -> list[Pair]:
             "objective.style_weight more than 0"
         )
     pairs: list[Pair] = []
-    for name, pair in zip(pair_names(config.pairs), config.pairs, strict=True):
+    for name, pair in zip(pair_names(asked), asked, strict=True):
         run = StyleTransferConfig(
             content=pair.content,
             style=pair.style,

@@ -1,12 +1,12 @@
-"""How good a feature network is, judged by VGG-19, whose losses it never sees meanwhile.
+"""How good a feature network is, or a style network, judged by VGG-19.
 
-For each pair of pictures, one and the same job runs under every network. VGG-19 then says how far
-each pastiche is from the style (Gram matrices at five layers) and from the content; probes, which
-know no network, look for faults that losses do not tell.
+For each pair of pictures, one and the same job runs under every feature network, and a style
+network paints in one pass. VGG-19 then says how far each pastiche is from the style (Gram matrices
+at five layers) and from the content; probes, which know no network, look for faults that losses do
+not tell.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -14,6 +14,8 @@ from torch import Tensor
 
 from styletransfer.commands.judge.pairs import Pair, check_pairs, load_pairs
 from styletransfer.commands.judge.probes import probe
+from styletransfer.commands.judge.rivals import Pastiche, rivals
+from styletransfer.commands.judge.style_networks import pairs_of, read_networks
 from styletransfer.commands.judge.verdict import (
     Judgement,
     Verdict,
@@ -21,22 +23,18 @@ from styletransfer.commands.judge.verdict import (
     errors_under,
     gap_closed,
 )
-from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS, JudgeConfig
+from styletransfer.config import CONTENT_LAYER, STYLE_LAYER_FACTORS, STYLE_LAYERS, JudgeConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.modes import get_loss_mode
-from styletransfer.objective.terms import loss_layers
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.run import stylize
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import atomic, check_folder, to_json
 
 
 def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> Judgement:
-    """Stylise every pair under every network, judge, and write the pictures and figures.
+    """Paint every pair in every way, judge, and write the pictures and figures.
 
-    `folder` receives the pictures, `contact_sheet.png` (a row per pair, a column per network) and
+    `folder` receives the pictures, `contact_sheet.png` (a row per pair, a column per way) and
     `judge.json`, which holds what is returned, and the gaps.
 
     Args:
@@ -50,82 +48,55 @@ def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> J
     """
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
-    pairs = load_pairs(config)
+    trained = read_networks(config, device)
+    pairs = load_pairs(config, pairs_of(config, trained) if trained else config.pairs)
     vgg19, judged = build_features(config.vgg19), [*STYLE_LAYERS, CONTENT_LAYER]
     check_pairs(pairs, vgg19, judged)
     vgg19 = optimize_for_inference(vgg19.ended_at(judged), device, torch.float32)
-    networks = build_networks(config, device, dtype)
+    painters = rivals(config, trained, device, dtype)
     check_folder(folder / "judge.json")
-    judgement = Judgement({}, {})
+    if trained:
+        judgement = Judgement({}, {}, tested="network", factors=STYLE_LAYER_FACTORS)
+    else:
+        judgement = Judgement({}, {}, tested="bundled", factors={})
     rows: list[list[Tensor]] = []
     for pair in pairs:
-        row = {"content": pair.content}
-        row |= {name: pastiche(network, name, pair) for name, network in networks.items()}
-        judgement.verdicts[pair.name] = verdicts = judge_pair(vgg19, pair, row)
-        seen = {"style": pair.style, **row}
+        row = {"content": Pastiche(pair.content, 0.0)}
+        row |= {name: paint(pair) for name, paint in painters.items()}
+        judgement.verdicts[pair.name] = judge_pair(vgg19, pair, row, judgement.factors)
+        seen = {"style": pair.style, **{name: each.image for name, each in row.items()}}
         judgement.probes[pair.name] = {name: probe(image) for name, image in seen.items()}
-        for name, image in row.items():
-            images.write(folder / pair.file(name), image)
-        rows.append(list(row.values()))
-        report(f"{pair.name}: gap closed {gap_closed(verdicts, 'bundled'):.3f}")
+        for name, each in row.items():
+            images.write(folder / pair.file(name), each.image)
+        rows.append([each.image for each in row.values()])
+        gap = gap_closed(judgement.verdicts[pair.name], judgement.tested)
+        report(f"{pair.name}: gap closed {gap:.3f}")
     images.write(folder / "contact_sheet.png", contact_sheet(rows, config.size // 2))
     with atomic(folder / "judge.json") as temporary:
         temporary.write_text(to_json(as_json(judgement), indent=2) + "\n", encoding="utf-8")
     return judgement
 
 
-def build_networks(
-    config: JudgeConfig, device: torch.device, dtype: torch.dtype
-) -> dict[str, FeatureExtractor]:
-    """Return name -> network that stylises: a random VGG-19, the one under test, and VGG-19.
-
-    Raises:
-        UserError: see `build_features`, and an unknown layer.
-    """
-    rivals = {
-        "random": replace(config.vgg19, weights="random"),
-        "bundled": config.bundled,
-        "vgg19": replace(config.vgg19, padding=config.bundled.padding),
-    }
-    layers = loss_layers(config.objective)
-    return {
-        name: optimize_for_inference(
-            build_features(features, config.seed).ended_at(layers), device, dtype
-        )
-        for name, features in rivals.items()
-    }
-
-
-def pastiche(extractor: FeatureExtractor, name: str, pair: Pair) -> Tensor:
-    """Return the pastiche (1, 3, H, W) of a pair under a network, float32, on the CPU.
-
-    Raises:
-        UserError: the run gave up.
-        KeyboardInterrupt: Ctrl-C; an unfinished picture is not judged.
-    """
-    mode = get_loss_mode(pair.config.loss_mode.name)
-    result = stylize(Job(pair.config, extractor, mode, pair.loaded.pictures))
-    return result.finished(f"{pair.name} under {name}").image
-
-
 def judge_pair(
-    vgg19: FeatureExtractor, pair: Pair, pictures: dict[str, Tensor]
+    vgg19: FeatureExtractor, pair: Pair, row: dict[str, Pastiche], factors: Mapping[str, float]
 ) -> dict[str, Verdict]:
-    """Return network -> VGG-19's verdict on its picture.
+    """Return who painted -> VGG-19's verdict on the picture.
 
     Args:
         vgg19: the judge, on its device.
         pair: what the pictures were made of.
-        pictures: network -> (1, 3, H, W), of the content's size.
+        row: who painted -> the picture, of the content's size.
+        factors: see `Verdict`.
 
     Raises:
         UserError: VGG-19 finds its own pastiche no better than the content image.
     """
     device = next(vgg19.parameters()).device
     found = {}
-    for name, image in pictures.items():
-        on_device = (each.to(device) for each in (image, pair.content, pair.style))
-        found[name] = Verdict(errors_under(vgg19, *on_device), pair.file(name))
+    for name, pastiche in row.items():
+        on_device = (each.to(device) for each in (pastiche.image, pair.content, pair.style))
+        errors = errors_under(vgg19, *on_device)
+        found[name] = Verdict(errors, pair.file(name), pastiche.seconds, factors)
     own, unchanged = found["vgg19"].total, found["content"].total
     if not own < unchanged:
         raise UserError(

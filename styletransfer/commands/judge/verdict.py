@@ -1,7 +1,7 @@
 """What VGG-19 says of a picture, and how near that comes to VGG-19's own pastiche."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import mean
 
 import torch
@@ -11,9 +11,6 @@ from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS
 from styletransfer.features import FeatureExtractor
 from styletransfer.functions import gram_matrix
 
-# The columns of every table: the worst picture, the two rivals, and the judge itself.
-NETWORKS = ("content", "random", "bundled", "vgg19")
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -22,15 +19,19 @@ class Verdict:
     Attributes:
         errors: layer -> target-relative error; see `errors_under`.
         image: file name of the picture.
+        seconds: that the picture took.
+        factors: layer -> how much it counts in J; 1 where it is not named.
     """
 
     errors: dict[str, float]
     image: str
+    seconds: float = 0.0
+    factors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def total(self) -> float:
-        """J: the sum of all errors."""
-        return sum(self.errors.values())
+        """J: the sum of all errors, as much as each counts."""
+        return sum(self.factors.get(layer, 1.0) * error for layer, error in self.errors.items())
 
 
 @torch.no_grad()
@@ -81,21 +82,32 @@ class Judgement:
     """What was found on all pairs.
 
     Attributes:
-        verdicts: pair -> network -> VGG-19's verdict on its picture.
-        probes: pair -> picture, the style and each network's -> probe -> what it finds there.
+        verdicts: pair -> who painted -> VGG-19's verdict on the picture.
+        probes: pair -> the style, or who painted -> probe -> what it finds there.
+        tested: who is under test.
+        factors: layer -> how much it counts in J; 1 where it is not named.
     """
 
     verdicts: dict[str, dict[str, Verdict]]
     probes: dict[str, dict[str, dict[str, float]]]
+    tested: str
+    factors: Mapping[str, float]
+
+    @property
+    def columns(self) -> list[str]:
+        """Who painted; the unchanged content picture first, VGG-19 last."""
+        return list(next(iter(self.verdicts.values())))
 
 
 def as_json(judgement: Judgement) -> dict[str, object]:
     """Return the verdicts with J and the gap closed, and the mean and smallest gap over pairs."""
     verdicts = judgement.verdicts
     gaps = {
-        network: [gap_closed(row, network) for row in verdicts.values()] for network in NETWORKS
+        network: [gap_closed(row, network) for row in verdicts.values()]
+        for network in judgement.columns
     }
     return {
+        "factors": dict(judgement.factors),
         "gap_closed": {
             network: {"mean": mean(values), "smallest": min(values)}
             for network, values in gaps.items()
@@ -106,6 +118,7 @@ def as_json(judgement: Judgement) -> dict[str, object]:
                     "J": verdict.total,
                     "gap_closed": gap_closed(row, network),
                     "errors": verdict.errors,
+                    "seconds": verdict.seconds,
                     "probes": judgement.probes[pair][network],
                     "image": verdict.image,
                 }

@@ -1,0 +1,1 @@
+"""`export`: a style network as an ONNX file, which needs none of our code."""
