@@ -129,6 +129,8 @@ class ApplyConfig:
     """Rows of a strip, for pictures that do not fit memory as a whole; 0 to have it chosen."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
+    precision: str = "auto"
+    """Of the convolutions: auto, bfloat16 or float32; norms take their statistics in float32."""
 
 
 @dataclass

@@ -91,8 +91,8 @@ class StyleNetwork(nn.Module):
 
 def padded(image: Tensor) -> Tensor:
     """Return (N, 3, H, W) whose last row and column are repeated up to multiples of STRIDE."""
-    height, width = image.shape[2:]
-    return pad(image, (0, -width % STRIDE, 0, -height % STRIDE), mode="replicate")
+    right, below = -image.shape[3] % STRIDE, -image.shape[2] % STRIDE
+    return pad(image, (0, right, 0, below), mode="replicate") if right or below else image
 
 
 def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:

@@ -47,10 +47,15 @@ class ConditionalInstanceNorm(nn.Module):
         if statistics is None:
             variance, mean = torch.var_mean(x, (2, 3), correction=0, keepdim=True)
             statistics = Statistics(mean, variance)
+        factor, offset = self.affine(blend, statistics)
+        return torch.addcmul(offset, x, factor)
+
+    def affine(self, blend: Tensor, statistics: Statistics) -> tuple[Tensor, Tensor]:
+        """Return by what x is multiplied and what is added then, each (N, C, 1, 1)."""
         scale = (blend @ self.scale)[:, :, None, None]
         shift = (blend @ self.shift)[:, :, None, None]
         factor = scale * torch.rsqrt(statistics.variance + self.epsilon)
-        return torch.addcmul(shift - statistics.mean * factor, x, factor)
+        return factor, shift - statistics.mean * factor
 
 
 class NormedConv(nn.Module):
@@ -79,8 +84,8 @@ class NormedConv(nn.Module):
     ) -> None:
         super().__init__()
         # The norm takes away what a bias would add.
-        self.conv = reflected_conv(in_channels, out_channels, kernel, stride, bias=False)
-        self.norm = ConditionalInstanceNorm(out_channels, styles)
+        self.conv: nn.Module = reflected_conv(in_channels, out_channels, kernel, stride, bias=False)
+        self.norm: nn.Module = ConditionalInstanceNorm(out_channels, styles)
         self.upsample, self.relu = upsample, relu
 
     def convolved(self, x: Tensor) -> Tensor:
@@ -92,8 +97,8 @@ class NormedConv(nn.Module):
 
     def forward(self, x: Tensor, blend: Tensor, statistics: Statistics | None = None) -> Tensor:
         """Return (N, out_channels, ...) for x (N, in_channels, H, W); see the norm."""
-        x = self.norm(self.convolved(x), blend, statistics)
-        return x.relu_() if self.relu else x
+        normed: Tensor = self.norm(self.convolved(x), blend, statistics)
+        return normed.relu_() if self.relu else normed
 
 
 class Segment(nn.Module):

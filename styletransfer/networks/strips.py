@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from styletransfer.networks.deploy import measured
 from styletransfer.networks.johnson import STRIDE, StyleNetwork, padded
 from styletransfer.networks.layers import Segment, Statistics
 
@@ -85,7 +86,12 @@ def _segment(segment: Segment, x: Tensor, blend: Tensor, rows: int) -> Tensor:
         scale = made.shape[2] / (strip.read.stop - strip.read.start)
         if whole is None:
             size = int(x.shape[2] * scale)
-            whole = made.new_empty(*made.shape[:2], size, made.shape[3])
+            whole = torch.empty(
+                (*made.shape[:2], size, made.shape[3]),
+                dtype=made.dtype,
+                device=made.device,
+                memory_format=torch.channels_last,
+            )
         start = int(strip.own.start * scale)
         mine = strip.part(made, scale)
         whole[:, :, start : start + mine.shape[2]] = mine
@@ -101,13 +107,13 @@ def _measured(
     for strip in strips(x.shape[2], rows):
         seen = segment.before_norm(x[:, :, strip.read], blend, known)
         mine = strip.part(seen, seen.shape[2] / (strip.read.stop - strip.read.start))
-        variance, mean = (
-            each.double().cpu() for each in torch.var_mean(mine, (2, 3), correction=0, keepdim=True)
-        )
+        found = measured(mine)
+        mean, variance = (each.double().cpu() for each in found)
         counts.append(mine.shape[2])
         means.append(mean)
         seconds.append(variance + mean.square())
     weights = torch.tensor(counts, dtype=torch.float64) / sum(counts)
     mean = torch.einsum("s,s...->...", weights, torch.stack(means))
     second = torch.einsum("s,s...->...", weights, torch.stack(seconds))
-    return Statistics(mean.to(x), (second - mean.square()).clamp_min(0).to(x))
+    variance = (second - mean.square()).clamp_min(0)
+    return Statistics(mean.to(found.mean), variance.to(found.variance))

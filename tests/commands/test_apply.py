@@ -42,8 +42,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def settings(**changed: object) -> ApplyConfig:
-    """One picture, with no other thread."""
+    """One picture, on the CPU and in float32 wherever the tests run."""
     config = ApplyConfig("net.safetensors", "photo.png", "out.png", device="cpu")
+    config.precision = "float32"
     return replace(config, **changed)  # type: ignore[arg-type]
 
 
@@ -105,6 +106,12 @@ def test_what_does_not_fit_memory_is_painted_in_strips(
     with caplog.at_level("INFO"):
         assert close(painted(input="tall.png"), whole)
     assert "30 x 70 pixels in strips of 20 rows" in caplog.text
+
+
+@pytest.mark.usefixtures("desk")
+def test_bfloat16_paints_nearly_the_same() -> None:
+    exact, rounded = painted(precision="float32"), painted(precision="bfloat16")
+    assert 0 < (rounded - exact).abs().mean() < 2 / 255
 
 
 @pytest.mark.usefixtures("desk")
@@ -249,6 +256,7 @@ def test_ctrl_c_leaves_what_was_painted(
         ({"color": "mine"}, "unknown color 'mine'; choose style or content_luminance"),
         ({"color_strength": 1.5}, "color_strength=1.5 must be between 0 and 1"),
         ({"color_strength": float("nan")}, "color_strength=nan must be between 0 and 1"),
+        ({"precision": "half"}, "unknown precision 'half'; choose auto, bfloat16, float32"),
         ({"strip": 3}, "strip=3 must be 4 rows or more"),
         ({"style_weights": [1.0]}, "holds 1 numbers, and the network has 2 styles (oil, wash)"),
         ({"style_weights": [0.0, 0.0]}, "not all of them 0"),

@@ -9,13 +9,13 @@ from torch import Tensor
 
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
-from styletransfer.networks import StyleNetwork, in_strips
+from styletransfer.networks import StyleNetwork, deployed, in_strips
 from styletransfer.networks.file import read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.networks.strips import HALO
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
-from styletransfer.system.devices import choose_device
+from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.memory import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,8 @@ class Painter:
         self.device = choose_device(config.device)
         saved = read(Path(config.network))
         self.config = config
-        self.network = saved.network.to(self.device).to(memory_format=torch.channels_last)
+        dtype = choose_precision(config.precision, self.device)
+        self.network = deployed(saved.network, dtype).to(self.device)
         self.blend = blend(config.style_weights, saved.styles).to(self.device)
 
     def paint(self, source: Path, target: Path) -> None:
