@@ -39,7 +39,7 @@ class Sound:
 
     @property
     def is_broadcast(self) -> bool:
-        """Whether there is AAC sound that is described in every packet, and not at the beginning."""
+        """Whether there is AAC that is described in every packet, and not at the beginning."""
         contexts = [stream.codec_context for stream in self._streams.values()]
         return any(each.name == "aac" and not each.extradata for each in contexts)
 
