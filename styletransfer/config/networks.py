@@ -80,7 +80,7 @@ class TrainNetworkConfig:
     steps: int = 2000
     """Training steps in all; the learning rate falls to zero over them."""
     batch: int = 4
-    """Pictures a step. Default: Johnson and others, 2016."""
+    """Pictures a step, of all processes together. Default: Johnson and others, 2016."""
     crop: int = 192
     """Side of a training picture in pixels; a multiple of 4."""
     style_size: int = 512

@@ -5,6 +5,7 @@ one process for each device; what is exchanged travels by gloo from CPU to CPU, 
 accelerator by its own library, NCCL for CUDA.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -133,7 +134,7 @@ def joined(device: torch.device) -> Iterator[Processes]:
     except (RuntimeError, ValueError) as error:
         raise UserError(
             f"process {here.rank} of {here.count} cannot reach the others within "
-            f"{TO_JOIN.total_seconds():g} seconds ({_first_line(error)}); check torchrun's "
+            f"{TO_JOIN.total_seconds():g} seconds ({_reason(error)}); check torchrun's "
             "--nnodes, --node-rank, --master-addr and --master-port, and the firewall"
         ) from error
     try:
@@ -152,10 +153,11 @@ def _losses_told() -> Iterator[None]:
             raise
         here = place()
         raise LostProcessError(
-            f"process {here.rank} of {here.count} has lost another one ({_first_line(error)}); the "
+            f"process {here.rank} of {here.count} has lost another one ({_reason(error)}); the "
             "last checkpoint stands, and the same command goes on from there"
         ) from error
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0].rstrip(".")
+def _reason(error: Exception) -> str:
+    """Return the first sentence of what torch says, without the line of its source."""
+    return re.sub(r"^\[\S+:\d+\] ", "", str(error)).partition("\n")[0].partition(". ")[0]

@@ -1,0 +1,118 @@
+"""Several processes train the network that one would train; started for real, by torchrun."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import ROOT, picture, relative_error
+
+from styletransfer.cli import main as console
+from styletransfer.pictures import images
+from styletransfer.system.checkpoint import Checkpoint
+
+SCRIPT = str(ROOT / "scripts" / "train_network.py")
+BEFALLEN = str(ROOT / "tests" / "process_runs.py")
+# Three pictures for two processes: one has twice the work of the other.
+WORDS = [
+    *("style=[oil.png,wash.png]", "pictures=photos", "preview=preview.png", "style_size=32"),
+    *("network=tiny", "steps=10", "batch=3", "crop=16", "precision=float64", "device=cpu"),
+    *("objective.style_layers=[relu1_1]", "objective.content_layers=[relu2_1]"),
+    *("preview_every=5", "checkpoint_every=1e-9"),
+]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two styles, photographs of which one is broken, and what one process makes of them."""
+    for seed, name in enumerate(("oil", "wash", "preview", "photos/a", "photos/b")):
+        images.write(tmp_path / f"{name}.png", picture(seed, 32, 40))
+    (tmp_path / "photos" / "broken.png").write_text("no picture")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def alone(desk: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    console(["train_network", *WORDS, "hydra.run.dir=alone"])
+    capsys.readouterr()
+    return desk / "alone"
+
+
+def torchrun(*words: str) -> subprocess.CompletedProcess[str]:
+    """Start two processes."""
+    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [*run, *words], capture_output=True, text=True, check=False, env=environment, timeout=500
+    )
+
+
+def state_of(folder: Path) -> tuple[torch.Tensor, int]:
+    """Return the weights, their running mean and Adam's moments, and the number of steps."""
+    state = Checkpoint(folder / "checkpoint.pt").load()
+    moments = [slot[key] for slot in state["optimizer"]["state"].values() for key in slot]
+    tensors = [*state["network"].values(), *state["average"].values(), *moments]
+    return torch.cat([each.double().flatten() for each in tensors]), state["step"]
+
+
+def files_in(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def test_two_processes_make_the_steps_of_one_and_one_of_them_writes(alone: Path) -> None:
+    before = files_in(alone.parent)
+    done = torchrun(SCRIPT, *WORDS, "hydra.run.dir=both")
+    assert done.returncode == 0, done.stderr
+    both = Path("both").absolute()
+    assert relative_error(state_of(both)[0], state_of(alone)[0]) < 1e-10
+    losses, expected = (
+        json.loads((each / "metrics.jsonl").read_text().splitlines()[2]) for each in (both, alone)
+    )
+    assert "total" in losses
+    assert losses == pytest.approx(expected, rel=1e-10)
+    assert files_in(both) == files_in(alone)
+    assert files_in(alone.parent) == before | {"both"} | {f"both/{name}" for name in files_in(both)}
+    said = done.stdout.splitlines()
+    assert said[-1] == str(both / "network.safetensors")
+    assert len(said) == 2
+    assert "skipped 1 unreadable" in said[0]
+    assert done.stderr.count("| 0/10 [") == 1  # progress bars
+
+
+def test_stopped_then_killed_then_finished_by_one(
+    alone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A signal reaches all at one step; of a dead process the other one tells, at once."""
+    stopped = torchrun(BEFALLEN, "stopped", *WORDS, "hydra.run.dir=both")
+    assert stopped.returncode != 0
+    assert stopped.stderr.count("error: ") == 1
+    assert "error: interrupted\n" in stopped.stderr
+    assert "run the same command to go on" in stopped.stdout
+    both = Path("both").absolute()
+    assert state_of(both)[1] == 6
+    assert not (both / ".lock").exists()
+    killed = torchrun(BEFALLEN, "killed", *WORDS, "hydra.run.dir=both")
+    assert killed.returncode != 0
+    assert "going on from step 6" in killed.stdout
+    assert killed.stderr.count("error: ") == 1
+    assert "error: process 0 of 2 has lost another one (" in killed.stderr
+    assert 6 <= state_of(both)[1] <= 8
+    console(["train_network", *WORDS, "hydra.run.dir=both"])
+    assert "processes: 1, before 2" in capsys.readouterr().out
+    assert relative_error(state_of(both)[0], state_of(alone)[0]) < 1e-10
+
+
+def test_processes_that_were_given_different_settings(desk: Path) -> None:
+    before = files_in(desk)
+    done = torchrun(BEFALLEN, "mistaken", *WORDS)
+    assert done.returncode != 0
+    assert done.stderr.count("error: ") == 1
+    assert (
+        "error: all processes must be given the same: seed is 0 in process 0 and 1 in process 1\n"
+        in done.stderr
+    )
+    assert files_in(desk) == before
