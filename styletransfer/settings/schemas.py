@@ -13,6 +13,8 @@ from styletransfer.config import (
     BenchmarkConfig,
     CompareConfig,
     DistillConfig,
+    FilmConfig,
+    FlickerConfig,
     JudgeConfig,
     MixConfig,
     TrainConfig,
@@ -36,6 +38,8 @@ SCHEMAS: dict[str, type[Any]] = {
     "explain": TrainConfig,
     "train_network": TrainNetworkConfig,
     "apply": ApplyConfig,
+    "film": FilmConfig,
+    "flicker": FlickerConfig,
 }
 # What a command takes, so that the words of a run can be given to it, and does not use.
 UNUSED: dict[str, tuple[str, ...]] = {
