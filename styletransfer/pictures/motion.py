@@ -87,7 +87,15 @@ def reliability(flow: Tensor, back: Tensor) -> Tensor:
     hidden = _squared(flow + there) >= 0.01 * (length + _squared(there)) + 0.5
     slope = sum(_squared(each) for each in torch.gradient(flow, dim=(2, 3)))
     edge = slope > 0.01 * length + 0.002
-    return (~hidden & ~edge & _inside(flow)).to(flow)
+    return (~hidden & ~edge & inside(flow)).to(flow)
+
+
+def inside(flow: Tensor) -> Tensor:
+    """Tell for each pixel (N, 1, H, W) whether a flow (N, 2, H, W) leads to a place in the frame."""
+    height, width = flow.shape[2:]
+    rows, columns = _positions(flow)
+    x, y = columns + flow[:, 0], rows + flow[:, 1]
+    return ((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))[:, None]
 
 
 def softened(mask: Tensor) -> Tensor:
@@ -114,11 +122,3 @@ def _positions(flow: Tensor) -> tuple[Tensor, Tensor]:
 def _squared(vectors: Tensor) -> Tensor:
     """Return the squared length (1, 1, H, W) of vectors (1, 2, H, W)."""
     return vectors.square().sum(1, keepdim=True)
-
-
-def _inside(flow: Tensor) -> Tensor:
-    """Tell for each pixel (1, 1, H, W) whether the flow leads to a place within the frame."""
-    height, width = flow.shape[2:]
-    rows, columns = _positions(flow)
-    x, y = columns + flow[:, 0], rows + flow[:, 1]
-    return ((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))[:, None]

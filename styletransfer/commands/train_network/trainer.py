@@ -18,6 +18,7 @@ from torch.optim import AdamW
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from styletransfer.commands.train_network.prepare import NetworkJob
+from styletransfer.commands.train_network.stability import instability
 from styletransfer.errors import UserError
 from styletransfer.networks import LAYOUTS, StyleNetwork
 from styletransfer.networks.johnson import randomize
@@ -90,10 +91,17 @@ class NetworkTraining:
         images = self.make(self.config.batch, generator).to(self.job.preview)
         count = len(self.styles)
         numbers = torch.randint(count, (len(images),), generator=generator)
-        pastiches = self.network(images, one_hot(numbers, count).to(images))
+        blend = one_hot(numbers, count).to(images)
+        pastiches = self.network(images, blend)
         gradient, losses = self.judged(images, pastiches.detach(), numbers.tolist())
         self.optimizer.zero_grad()
-        pastiches.backward(gradient)
+        if self.config.stability > 0:
+            found = instability(self.network, images, pastiches, blend, generator)
+            losses["stability"] = self.config.stability * found.detach()
+            losses["total"] = losses["total"] + losses["stability"]
+            torch.autograd.backward([pastiches, self.config.stability * found], [gradient, None])
+        else:
+            pastiches.backward(gradient)
         norm = clip_grad_norm_(self.network.parameters(), LONGEST_GRADIENT)
         if not (losses["total"].isfinite() and norm.isfinite()):
             raise UserError(
