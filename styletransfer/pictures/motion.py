@@ -91,7 +91,7 @@ def reliability(flow: Tensor, back: Tensor) -> Tensor:
 
 
 def inside(flow: Tensor) -> Tensor:
-    """Tell for each pixel (N, 1, H, W) whether a flow (N, 2, H, W) leads to a place in the frame."""
+    """Tell for each pixel (N, 1, H, W) whether a flow (N, 2, H, W) stays within the frame."""
     height, width = flow.shape[2:]
     rows, columns = _positions(flow)
     x, y = columns + flow[:, 0], rows + flow[:, 1]

@@ -53,4 +53,11 @@ def test_without_opencv_it_says_what_to_install(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(UserError, match=r"styletransfer\[video\]"):
-        check_flow()
+        check_flow((24, 32))
+
+
+@pytest.mark.parametrize("size", [(8, 11), (8, 400)])
+def test_frames_that_are_too_small_are_refused(size):
+    check_flow((8, 12))
+    with pytest.raises(UserError, match=f"{size[1]} x {size[0]} pixels are too small"):
+        check_flow(size)

@@ -15,7 +15,7 @@ from styletransfer.optimize.job import Job
 from styletransfer.optimize.prepare import prepare as prepare_picture
 from styletransfer.optimize.sources import picture_files
 from styletransfer.pictures.flow import check_flow
-from styletransfer.pictures.images import Picture, resize
+from styletransfer.pictures.images import Picture, resize, scaled_size
 from styletransfer.pictures.video import Film, check_writable
 from styletransfer.system.files import atomic, sha256
 
@@ -62,7 +62,7 @@ def prepare(config: FilmConfig, film: Film, folder: Path) -> FilmJob:
     check(config)
     output = Path(config.output) if config.output else folder / PAINTED
     check_writable(output)
-    check_flow()
+    check_flow(scaled_size(film.size, config.size))
     first = Picture(next(film.frames()).image, name=config.content)
     job = prepare_picture(replace(config, output=None), {"content": first})
     return FilmJob(config, film, job, output, folder)

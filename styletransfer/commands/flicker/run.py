@@ -32,13 +32,13 @@ def flicker(config: FlickerConfig) -> str:
         raise UserError("painted names no film; name at least one")
     if len(set(names)) < len(names):
         raise UserError("painted names a film twice; name each once")
-    check_flow()
     with stop_on_signals(), ExitStack() as files:
         source, *painted = (files.enter_context(Film(path)) for path in (config.input, *names))
         for film in painted[1:]:
             if film.size != painted[0].size:
                 raise UserError(f"{film.path} and {painted[0].path} differ in size; resize one")
         size = painted[0].size
+        check_flow(size)
         films = {INPUT: shown(source, size)}
         films |= {name: shown(film, size) for name, film in zip(names, painted, strict=True)}
         loss = style_loss(config, source, size) if each(config.style) else None

@@ -39,7 +39,7 @@ def instability(
     grain = GRAIN * torch.randn(images.shape, generator=generator).to(images)
     again = network((warp(images, flow) + grain).clamp(0, 1), blend)
     shown = inside(flow).to(images)
-    squared = (warp(pastiches, flow) - again).square()
+    squared: Tensor = (warp(pastiches, flow) - again).square()
     return (shown * squared).sum() / (3 * shown.sum()).clamp_min(1)
 
 
