@@ -114,7 +114,7 @@ class ApplyConfig:
     network: str = path(MISSING)
     """A file that train_network has written."""
     input: str = path(MISSING)
-    """Path of a picture, or of a folder with all that is below it."""
+    """Path of a picture or a film, or of a folder with all that is below it."""
     output: str = path(MISSING)
     """Where the pastiche goes, the extension chooses the format; or the folder for all of them."""
     style_weights: list[float] = field(default_factory=list)

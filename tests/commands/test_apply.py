@@ -172,7 +172,7 @@ def test_run_again_only_what_is_missing_or_old_is_painted(
     os.utime(album / "trip" / "b.JPG")  # changed since
     with caplog.at_level("INFO"):
         apply(config)
-    assert "3 of 5 pictures are there already" in caplog.text
+    assert "3 of 5 files are there already" in caplog.text
     after = {name: (desk / "done" / name).stat().st_mtime_ns for name in files(desk / "done")}
     assert {name for name in after if after[name] != before[name]} == {"a.webp", "trip/b.JPG"}
     os.utime("net.safetensors")  # trained further
@@ -188,7 +188,7 @@ def test_broken_pictures_are_told_and_the_others_are_painted(
     (album / "a.png").write_bytes(whole[: len(whole) // 2])
     Image.new("RGB", (3, 40), "teal").save(album / "narrow.png")
     Image.new("RGBA", (32, 32), (0, 0, 0, 0)).save(album / "invisible.png")
-    with pytest.raises(UserError, match="3 of 7 pictures could not be painted") as caught:
+    with pytest.raises(UserError, match="3 of 7 files could not be painted") as caught:
         apply(settings(input="album", output="done"))
     assert "\n" not in str(caught.value)
     for words in ("a.png is a damaged", "each side needs at least 8", "is fully transparent"):
@@ -200,11 +200,11 @@ def test_broken_pictures_are_told_and_the_others_are_painted(
 def test_a_picture_that_fits_no_memory_is_told(
     album: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def short(self: Painter, image: torch.Tensor) -> torch.Tensor:
+    def short(self: Painter, image: torch.Tensor, rows: int) -> torch.Tensor:
         raise MemoryError
 
     monkeypatch.setattr(Painter, "painted", short)
-    with pytest.raises(UserError, match="5 of 5 pictures"):
+    with pytest.raises(UserError, match="5 of 5 files"):
         apply(settings(input="album", output="done"))
     assert "fits no memory; choose a smaller size" in caplog.text
 
@@ -214,12 +214,12 @@ def test_ctrl_c_leaves_what_was_painted(
 ) -> None:
     paint, count = Painter.paint, 0
 
-    def pressed(self: Painter, source: Path, target: Path) -> None:
+    def pressed(self: Painter, content: torch.Tensor, rows: int) -> torch.Tensor:
         nonlocal count
         count += 1
         if count == 3:
             raise KeyboardInterrupt
-        paint(self, source, target)
+        return paint(self, content, rows)
 
     monkeypatch.setattr(Painter, "paint", pressed)
     with pytest.raises(KeyboardInterrupt):

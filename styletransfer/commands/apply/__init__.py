@@ -1,1 +1,1 @@
-"""`apply`: pictures and folders through a style network."""
+"""`apply`: pictures, films and folders through a style network."""

@@ -1,7 +1,7 @@
 """Paint with a style network: `scripts/apply.py network=FILE input=PHOTO output=FILE`.
 
-`input` may be a folder: then `output` is one as well, with the same structure. Run again, it paints
-what is missing or older than its picture or the network.
+`input` may be a film, then `output` is one as well; or a folder, then `output` is one with the same
+structure, and run again, it paints what is missing or older than its picture or the network.
 """
 
 from pathlib import Path

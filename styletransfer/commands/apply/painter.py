@@ -1,4 +1,4 @@
-"""One picture through a style network."""
+"""A style network and how it is to paint: image in, pastiche out."""
 
 import logging
 import math
@@ -16,7 +16,7 @@ from styletransfer.networks.strips import HALO
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.system.devices import choose_device
-from styletransfer.system.memory import free_bytes, is_out_of_memory
+from styletransfer.system.memory import free_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -49,43 +49,49 @@ class Painter:
         self.network = saved.network.to(self.device).to(memory_format=torch.channels_last)
         self.blend = blend(config.style_weights, saved.styles).to(self.device)
 
-    def paint(self, source: Path, target: Path) -> None:
-        """Paint a picture file; its transparency is kept.
+    def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
+        """Return the (height, width) of the pastiche of a picture that has `size`.
 
         Raises:
-            UserError: it cannot be read, is too small, is fully transparent or fits no memory, or
-                `target` cannot be written.
+            UserError: it is too small; `name` says what.
         """
-        picture = images.read(source)
         if self.config.size:
-            picture = images.resize_picture(picture, self.config.size)
-        height, width = picture.size
-        if min(height, width) < SMALLEST_SIDE:
+            size = images.scaled_size(size, self.config.size)
+        if min(size) < SMALLEST_SIDE:
             raise UserError(
-                f"{source} comes down to {width} x {height} pixels; each side needs at least "
+                f"{name} comes down to {size[1]} x {size[0]} pixels; each side needs at least "
                 f"{SMALLEST_SIDE}"
             )
-        content = images.fill_transparent(picture)
-        try:
-            painted = self.painted(content).cpu()
-            if self.config.color == "content_luminance":
-                painted = with_chroma_of(painted, content, self.config.color_strength)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            raise UserError(f"{source} fits no memory; choose a smaller size or strip") from error
-        images.write(target, painted, picture.alpha)
+        return size
 
-    @torch.no_grad()
-    def painted(self, image: Tensor) -> Tensor:
-        """Return the pastiche (1, 3, H, W) of an image (1, 3, H, W), whole or in strips."""
-        height, width = image.shape[2:]
-        rows = self.config.strip or rows_that_fit(
-            self.network, (height, width), free_bytes(self.device)
-        )
-        image = image.to(self.device).contiguous(memory_format=torch.channels_last)
+    def rows(self, size: tuple[int, int]) -> int:
+        """Return how many rows of a picture (height, width) are painted at a time."""
+        height, width = size
+        rows = self.config.strip or rows_that_fit(self.network, size, free_bytes(self.device))
         if rows < height:
             logger.info("%d x %d pixels in strips of %d rows", width, height, rows)
+        return rows
+
+    def paint(self, content: Tensor, rows: int) -> Tensor:
+        """Return the pastiche of an image, in the colours that were asked for.
+
+        Args:
+            content: (1, 3, H, W), sRGB in [0, 1], on the CPU.
+            rows: that are painted at a time; from `rows`.
+
+        Returns:
+            (1, 3, H, W), on the CPU.
+        """
+        painted = self.painted(content, rows).cpu()
+        if self.config.color == "content_luminance":
+            painted = with_chroma_of(painted, content, self.config.color_strength)
+        return painted
+
+    @torch.no_grad()
+    def painted(self, image: Tensor, rows: int) -> Tensor:
+        """Return what the network makes of an image (1, 3, H, W), whole or in strips."""
+        image = image.to(self.device).contiguous(memory_format=torch.channels_last)
+        if rows < image.shape[2]:
             return in_strips(self.network, image, self.blend, rows)
         painted: Tensor = self.network(image, self.blend)
         return painted

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
+from styletransfer.commands.apply.files import is_film, paint
 from styletransfer.commands.apply.painter import Painter
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
-from styletransfer.pictures import images
+from styletransfer.pictures import images, video
 from styletransfer.pictures.folders import EXTENSIONS
 from styletransfer.system.files import check_folder
 from styletransfer.system.signals import stop_on_signals
@@ -21,18 +22,19 @@ logger = logging.getLogger(__name__)
 def apply(config: ApplyConfig) -> Path:
     """Paint what `config.input` names, and return where the pastiches are.
 
-    Each file appears when it is complete; what was painted before a signal such as Ctrl-C stays.
+    Each file appears when it is complete; what was painted before a signal such as Ctrl-C stays, of
+    a film under the name of a partial one.
 
     Raises:
         UserError: bad input, before anything is written; or, after all others have been painted,
-            pictures of a folder that could not be.
+            files of a folder that could not be.
         Stopped: a signal has come.
     """
     source, target = Path(config.input), Path(config.output)
     with stop_on_signals():
         if not os.path.isdir(source):
             check_file(source, target)
-            Painter(config).paint(source, target)
+            paint(Painter(config), source, target)
             return target
         check_folders(source, target)
         jobs = pairs(source, target)
@@ -47,7 +49,13 @@ def check_file(source: Path, target: Path) -> None:
     Raises:
         UserError: in one line.
     """
-    images.check_writable(target)
+    if is_film(target):
+        video.check_writable(target)
+    elif source.suffix.lower() in video.EXTENSIONS:
+        endings = " ".join(video.CODECS)
+        raise UserError(f"input={source} is a film and output={target} is not; choose of {endings}")
+    else:
+        images.check_writable(target)
     if os.path.exists(source) and os.path.exists(target) and os.path.samefile(source, target):
         raise UserError(f"output={target} would overwrite the input; choose another")
 
@@ -67,9 +75,9 @@ def check_folders(source: Path, target: Path) -> None:
 
 
 def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
-    """Return the pictures below a folder, hidden ones aside, and the files of their pastiches.
+    """Return the pictures and films below a folder, hidden ones aside, and where they are painted.
 
-    A format that cannot be written becomes PNG: a.gif is painted to a.gif.png.
+    A format that cannot be written becomes PNG, or MP4: a.gif is painted to a.gif.png.
 
     Raises:
         UserError: there is none.
@@ -77,37 +85,42 @@ def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
     found = []
     for path in sorted(source.rglob("*")):
         inner = path.relative_to(source)
-        hidden = any(part.startswith(".") for part in inner.parts)
-        if path.suffix.lower() not in EXTENSIONS or hidden or path.is_dir():
+        if any(part.startswith(".") for part in inner.parts) or path.is_dir():
             continue
-        written = path.suffix.lower() in images.BIT_DEPTHS
-        found.append((path, target / (inner if written else inner.with_name(f"{path.name}.png"))))
+        extension = path.suffix.lower()
+        if extension in images.BIT_DEPTHS or extension in video.CODECS:
+            found.append((path, target / inner))
+        elif extension in (*EXTENSIONS, *video.EXTENSIONS):
+            kind = ".png" if extension in EXTENSIONS else ".mp4"
+            found.append((path, target / inner.with_name(path.name + kind)))
     if not found:
-        raise UserError(f"input={source} holds no picture; name a folder of pictures, or a file")
+        raise UserError(
+            f"input={source} holds no picture and no film; name a folder of some, or a file"
+        )
     return found
 
 
 def paint_all(painter: Painter, jobs: list[tuple[Path, Path]], network: Path) -> None:
-    """Paint all pictures whose pastiches are not there yet, and go on where one cannot be painted.
+    """Paint all files whose pastiches are not there yet, and go on where one cannot be painted.
 
     Raises:
         UserError: counting those that could not be painted, once all others are.
     """
     left = [(source, target) for source, target in jobs if not is_done(source, target, network)]
     if done := len(jobs) - len(left):
-        logger.info("%d of %d pictures are there already", done, len(jobs))
+        logger.info("%d of %d files are there already", done, len(jobs))
     failed = 0
-    bar = tqdm(left, unit="picture", dynamic_ncols=True, disable=sys.stderr is None)
+    bar = tqdm(left, unit="file", dynamic_ncols=True, disable=sys.stderr is None)
     for source, target in bar:
         bar.set_postfix_str(source.name)
         try:
-            painter.paint(source, target)
+            paint(painter, source, target)
         except UserError as error:
             failed += 1
             logger.warning("%s", error)
     if failed:
         raise UserError(
-            f"{failed} of {len(jobs)} pictures could not be painted, see above; the others are done"
+            f"{failed} of {len(jobs)} files could not be painted, see above; the others are done"
         )
 
 

@@ -1,10 +1,12 @@
 """The sound of a film, copied into another as it is: packets are moved, nothing is decoded."""
 
+import io
 import logging
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from styletransfer.pictures.video.library import pyav
 from styletransfer.pictures.video.read import Film
 
 logger = logging.getLogger(__name__)
@@ -27,15 +29,19 @@ class Sound:
         self._output = output
         self._streams: dict[int, Any] = {}
         for stream in self._input.streams.audio:
-            try:
-                copy = output.add_stream_from_template(stream)
-            except ValueError:
-                kind = stream.codec_context.name if stream.codec_context else "such"
-                logger.warning("%s cannot hold %s sound and is silent; .mkv holds all", name, kind)
-                continue
-            self._streams[stream.index] = copy
+            if holds(output.format.name, film, stream.index):
+                self._streams[stream.index] = output.add_stream_from_template(stream)
+            else:
+                kind = stream.codec_context.codec.canonical_name if stream.codec_context else "such"
+                logger.warning("%s cannot hold %s sound, and goes without", name, kind)
         self._packets = self._moved()
         self._next = next(self._packets, None)
+
+    @property
+    def is_broadcast(self) -> bool:
+        """Whether there is AAC that is described in every packet, and not at the beginning."""
+        contexts = [stream.codec_context for stream in self._streams.values()]
+        return any(each.name == "aac" and not each.extradata for each in contexts)
 
     def copy(self, until: Fraction | None = None) -> None:
         """Write what is heard before a time in seconds; without one, all that is left."""
@@ -65,3 +71,26 @@ class Sound:
             time = packet.dts * Fraction(packet.time_base)
             packet.stream = self._streams[packet.stream_index]
             yield time, packet
+
+
+def holds(container: str, film: Film, index: int) -> bool:
+    """Tell whether a container takes a film's sound, by writing one packet of it.
+
+    Some say so only when their end is written.
+
+    Args:
+        container: FFmpeg's name.
+        film: with sound.
+        index: of the stream.
+    """
+    av = pyav()
+    try:
+        with film.opened() as source, av.open(io.BytesIO(), "w", format=container) as trial:
+            stream = source.streams[index]
+            copy = trial.add_stream_from_template(stream)
+            packet = next(source.demux(stream))
+            packet.stream = copy
+            trial.mux(packet)
+    except (ValueError, OSError, av.FFmpegError):
+        return False
+    return True

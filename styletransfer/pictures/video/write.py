@@ -23,9 +23,9 @@ from styletransfer.system.signals import held, raise_waiting
 logger = logging.getLogger(__name__)
 
 
-# In pieces until the end, when it becomes an ordinary file: so what a full disk or a killed process
-# leaves of an MP4 or MOV can be played.
-IN_PIECES = {"movflags": "hybrid_fragmented"}
+# MP4 and MOV in pieces until the end, when they become ordinary files: so what a full disk or a
+# killed process leaves can be played. The other containers are so anyway.
+IN_PIECES = {"movflags": "hybrid_fragmented+delay_moov"}
 
 
 class FilmWriter:
@@ -111,9 +111,7 @@ class FilmWriter:
     def _open(self, frame: Any) -> None:
         """Begin the file, for frames like this one."""
         self._target.parent.mkdir(parents=True, exist_ok=True)
-        self._container = pyav().open(
-            url(self._partial), "w", format=self._format, container_options=IN_PIECES
-        )
+        self._container = pyav().open(url(self._partial), "w", format=self._format)
         stream = self._container.add_stream(
             self._codec.encoder, rate=self._like.rate, options=self._codec.options
         )
@@ -125,6 +123,8 @@ class FilmWriter:
         context.color_range = LIMITED
         self._stream = stream
         self._sound = Sound(self._like, self._container, str(self._path))
+        if not self._sound.is_broadcast:  # which FFmpeg does not take in pieces
+            self._container.container_options.update(IN_PIECES)
 
     def _complete(self) -> None:
         """Write what is left, and give the film its name."""
