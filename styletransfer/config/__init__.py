@@ -4,6 +4,7 @@ These dataclasses are the schema of the files under `configs/`: a misspelt key o
 wrong type is an error before anything runs.
 """
 
+from styletransfer.config.films import FilmConfig, FlickerConfig
 from styletransfer.config.groups import (
     CONTENT_LAYER,
     STYLE_LAYER_FACTORS,
@@ -41,6 +42,8 @@ __all__ = [
     "DistillConfig",
     "ExportConfig",
     "FeaturesConfig",
+    "FilmConfig",
+    "FlickerConfig",
     "JudgeConfig",
     "LossModeConfig",
     "MixConfig",

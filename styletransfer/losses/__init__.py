@@ -9,6 +9,7 @@ from styletransfer.losses.gram import GRAM
 from styletransfer.losses.mean_square import mean_square
 from styletransfer.losses.moments import MOMENTS
 from styletransfer.losses.style import StyleMeasure
+from styletransfer.losses.temporal import temporal_loss
 from styletransfer.losses.total_variation import total_variation
 from styletransfer.losses.wasserstein import WASSERSTEIN
 
@@ -19,6 +20,7 @@ __all__ = [
     "content_loss",
     "get_style_loss",
     "mean_square",
+    "temporal_loss",
     "total_variation",
 ]
 

@@ -51,6 +51,31 @@ class Region:
 
 
 @dataclass(frozen=True)
+class Anchor:
+    """What a film's frame is expected to look like, from the frame before.
+
+    Attributes:
+        target: (1, 3, H, W), sRGB in [0, 1], the expected frame.
+        weights: (1, 1, H, W) in [0, 1], how far each of its pixels is to be believed.
+        weight: linear weight of the temporal loss in the objective.
+    """
+
+    target: Tensor
+    weights: Tensor
+    weight: float
+
+    def resized(self, size: Size) -> Self:
+        """Return the same at (height, width) `size`."""
+        weights = _resized(self.weights, size)
+        assert weights is not None
+        return replace(self, target=resize(self.target, size), weights=weights)
+
+    def to(self, like: Tensor) -> Self:
+        """Return the same on the device and in the dtype of `like`."""
+        return replace(self, target=self.target.to(like), weights=self.weights.to(like))
+
+
+@dataclass(frozen=True)
 class Pictures:
     """The pictures of an objective, or of a whole run before they are resized for a scale.
 
@@ -60,12 +85,14 @@ class Pictures:
         regions: which style paints where. By default the first one paints everywhere.
         protected: (1, 1, H, W) in [0, 1], where the pastiche is to stay the content image; there
             the regions have no weight, since no style loss can move it. None for nowhere.
+        anchor: what the pastiche is held to beside that, None for nothing.
     """
 
     content: Tensor
     styles: tuple[Tensor, ...]
     regions: tuple[Region, ...] = (Region(),)
     protected: Tensor | None = None
+    anchor: Anchor | None = None
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -97,6 +124,7 @@ class Pictures:
                 for region in self.regions
             ),
             protected=_resized(self.protected, size),
+            anchor=self.anchor and self.anchor.resized(size),
         )
 
     def to(self, like: Tensor) -> Self:
@@ -120,6 +148,7 @@ class Pictures:
                 for region in self.regions
             ),
             protected=moved(self.protected),
+            anchor=self.anchor and self.anchor.to(like),
         )
 
 

@@ -15,7 +15,8 @@ class Losses:
     """The weighted losses of one evaluation, detached and 0-d, still on their device.
 
     Attributes:
-        terms: name -> weighted loss; "content/relu4_2", "style/relu1_1", "total_variation".
+        terms: name -> weighted loss; "content/relu4_2", "style/relu1_1", "total_variation",
+            "temporal".
     """
 
     terms: dict[str, Tensor]

@@ -25,10 +25,11 @@ from styletransfer.functions.fed_tap import fed_tap
 from styletransfer.functions.moments import Moments
 from styletransfer.functions.moments_tap import add_moments_gradient
 from styletransfer.functions.precision import gradient_dtype
-from styletransfer.losses import get_style_loss, mean_square, total_variation
+from styletransfer.losses import get_style_loss, mean_square
 from styletransfer.modes import LossMode
 from styletransfer.objective.limits import check_pictures, check_tile
 from styletransfer.objective.pictures import Pictures
+from styletransfer.objective.prior import Prior, total
 from styletransfer.objective.scan import Scan
 from styletransfer.objective.stages import Stage, stages
 from styletransfer.objective.targets import Target, make_targets
@@ -68,7 +69,7 @@ class TiledObjective:
         check_tile(extractor, mode, config, tile)
         self.extractor = extractor.ended_at(loss_layers(config))
         check_pictures(self.extractor, pictures)
-        self.tv_weight, self.measure = config.tv_weight, get_style_loss(config.style_loss)
+        self.prior, self.measure = Prior(config, pictures), get_style_loss(config.style_loss)
         size = (pictures.content.shape[2], pictures.content.shape[3])
         self.in_tiles = [(stage, stage.tiles(size, tile)) for stage in stages(self.extractor)]
         # The last stages, if they are one tile each: pass one keeps their graph.
@@ -89,15 +90,14 @@ class TiledObjective:
             image: (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad; of the content's size.
         """
         terms, gradient = self._differentiate(image.detach())
-        if self.tv_weight > 0:
-            prior = self.tv_weight * total_variation(image)
+        priors = self.prior.losses(image)
+        if (prior := total(priors)) is not None:
             gradient = gradient + torch.autograd.grad(prior, image)[0]
-            terms["total_variation"] = prior.detach()
         gradient = gradient.contiguous()
         image.grad = gradient if image.grad is None else image.grad + gradient
         names = [target.name for layer in self.extractor.layers for target in self._targets(layer)]
-        names += ["total_variation"] if self.tv_weight > 0 else []
-        return Losses({name: terms[name] for name in names})
+        ordered = {name: terms[name] for name in names}
+        return Losses(ordered | {name: value.detach() for name, value in priors.items()})
 
     def _targets(self, layer: str) -> list[Target]:
         """Return the targets at a layer, in the order of `Objective`'s losses."""

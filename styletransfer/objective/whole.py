@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments, moments
-from styletransfer.losses import get_style_loss, total_variation
+from styletransfer.losses import get_style_loss
 from styletransfer.modes import LossMode, Term
 from styletransfer.objective.limits import check_pictures
 from styletransfer.objective.pictures import Pictures
+from styletransfer.objective.prior import Prior, total
 from styletransfer.objective.targets import (
     Place,
     StyleTargets,
@@ -54,7 +55,7 @@ class Objective:
         pictures: Pictures,
         styles: StyleTargets | None = None,
     ) -> None:
-        self.mode, self.tv_weight = mode, config.tv_weight
+        self.mode, self.prior = mode, Prior(config, pictures)
         targets = _targets(extractor, config, pictures, styles)
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
@@ -80,11 +81,10 @@ class Objective:
             image: (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad.
         """
         self.network(image)
-        prior = self.tv_weight * total_variation(image) if self.tv_weight > 0 else None
-        values = self.mode.differentiate(self.terms, prior)
+        priors = self.prior.losses(image)
+        values = self.mode.differentiate(self.terms, total(priors))
         terms = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
-        if prior is not None:
-            terms["total_variation"] = prior.detach()
+        terms |= {name: value.detach() for name, value in priors.items()}
         for term in self.terms:
             # Its graph would stay with it, and under fake_backward all that the graph keeps.
             term.module.loss = None  # type: ignore[assignment]

@@ -14,6 +14,8 @@ from styletransfer.config import (
     CompareConfig,
     DistillConfig,
     ExportConfig,
+    FilmConfig,
+    FlickerConfig,
     JudgeConfig,
     MixConfig,
     TrainConfig,
@@ -38,6 +40,8 @@ SCHEMAS: dict[str, type[Any]] = {
     "train_network": TrainNetworkConfig,
     "apply": ApplyConfig,
     "export": ExportConfig,
+    "film": FilmConfig,
+    "flicker": FlickerConfig,
 }
 # Commands whose work several processes of torchrun's can share.
 SHARED = ("train_network",)

@@ -22,6 +22,7 @@ from torch.optim import AdamW
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from styletransfer.commands.train_network.prepare import NetworkJob
+from styletransfer.commands.train_network.stability import Views, instability, second_views
 from styletransfer.errors import UserError
 from styletransfer.features.weights import digest
 from styletransfer.networks import LAYOUTS, StyleNetwork
@@ -110,13 +111,16 @@ class NetworkTraining:
         images = self.make(self.config.batch, generator)
         count = len(self.styles)
         numbers = torch.randint(count, (len(images),), generator=generator)
+        views = second_views(images, generator) if self.config.stability > 0 else None
         part = self.processes.share(len(images))
         share = (part.stop - part.start) / len(images)
-        images, numbers = images[part].to(self.job.preview), numbers[part]
-        pastiches = self.network(images, one_hot(numbers, count).to(images))
-        gradient, losses = self.judged(images, pastiches.detach(), numbers.tolist())
         self.optimizer.zero_grad()
-        pastiches.backward(share * gradient)
+        losses = self.differentiate(
+            images[part].to(self.job.preview),
+            numbers[part],
+            views and views.part(part),
+            share,
+        )
         losses = {name: share * value for name, value in losses.items()}
         slopes = [weight.grad for weight in self.network.parameters() if weight.grad is not None]
         self.processes.add([*slopes, *losses.values()])
@@ -130,6 +134,29 @@ class NetworkTraining:
         self.schedule.step()
         self.average.update_parameters(self.network)
         self.step += 1
+        return losses
+
+    def differentiate(
+        self, images: Tensor, numbers: Tensor, views: Views | None, share: float
+    ) -> dict[str, Tensor]:
+        """Add the gradients of some pictures to the weights', and return the pictures' mean losses.
+
+        Args:
+            images: (N, 3, H, W) in [0, 1], the content images.
+            numbers: (N,), the style of each.
+            views: of each a second one, or None where stability is not asked for.
+            share: of the batch that they are.
+        """
+        blend = one_hot(numbers, len(self.styles)).to(images)
+        pastiches = self.network(images, blend)
+        gradient, losses = self.judged(images, pastiches.detach(), numbers.tolist())
+        if views is None:
+            pastiches.backward(share * gradient)
+            return losses
+        unstable = self.config.stability * instability(self.network, views, pastiches, blend)
+        torch.autograd.backward([pastiches, share * unstable], [share * gradient, None])
+        losses["stability"] = unstable.detach()
+        losses["total"] = losses["total"] + losses["stability"]
         return losses
 
     def judged(

@@ -1,0 +1,1 @@
+"""`film`: a film painted by optimisation, without flicker."""

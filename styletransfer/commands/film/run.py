@@ -1,0 +1,111 @@
+"""The painting of a film, from its frames to the finished file, in a folder of its own."""
+
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from torch import Tensor
+from tqdm.auto import tqdm
+
+from styletransfer.commands.film.prepare import FilmJob, check_record, prepare
+from styletransfer.config import FilmConfig
+from styletransfer.errors import UserError
+from styletransfer.optimize.film import FilmPainter
+from styletransfer.optimize.flicker import measure, report, style_loss_of
+from styletransfer.pictures import images
+from styletransfer.pictures.color import with_chroma_of
+from styletransfer.pictures.flow import motion_between
+from styletransfer.pictures.video import Film, FilmWriter
+from styletransfer.system.files import check_folder, remove_stale
+from styletransfer.system.lock import locked
+from styletransfer.system.signals import Stop, held, stop_on_signals
+
+logger = logging.getLogger(__name__)
+
+
+def paint_film(config: FilmConfig, folder: Path) -> str:
+    """Paint a film, or go on where its frames in `folder` end; return what was found, and its file.
+
+    Each frame is kept as a PNG file in `folder`, and the film is made of them. A signal such as
+    Ctrl-C ends the painting, and leaves a film of the frames that there are.
+
+    Raises:
+        UserError: bad input, before anything is written; or something cannot be written.
+        Stopped: a signal has come.
+    """
+    with stop_on_signals() as stop, Film(config.content) as film:
+        job = prepare(config, film, folder)
+        check_folder(job.path(0))
+        folder.mkdir(parents=True, exist_ok=True)
+        # Held: what follows is to come to an end of its own, whatever is pressed.
+        with held(), locked(folder):
+            check_record(job)
+            remove_stale(job.path(0).parent)
+            count = paint_frames(job, stop)
+            write_film(job, count, stop)
+            found = measured(job, count)
+    return f"{found}\n{job.output}"
+
+
+def paint_frames(job: FilmJob, stop: Stop) -> int:
+    """Paint the frames that are not there yet, until a signal comes; return how many there are.
+
+    Raises:
+        UserError: a frame could not be painted or written; those before it stay.
+    """
+    config = job.config
+    painter = FilmPainter(job.picture, config.frame_steps, config.temporal_weight, motion_between)
+    count = 0
+    bar = tqdm(
+        job.contents(),
+        total=job.film.count or None,
+        unit="frame",
+        dynamic_ncols=True,
+        disable=sys.stderr is None,
+    )
+    for number, content in enumerate(bar):
+        path = job.path(number)
+        if not path.exists():
+            result = painter.paint(content)
+            if result.problem is not None:
+                raise UserError(f"frame {number + 1}: {result.problem}")
+            if result.interrupted or stop.asked is not None:
+                break
+            images.write(path, result.image, bit_depth=16)
+        # As it was written: so a film that was stopped goes on with the very same bits.
+        painter.before = None if config.independent else (content, images.read(path).rgb)
+        count = number + 1
+    bar.close()
+    if stop.asked is not None:
+        logger.warning("stopped; run the same command to go on after frame %d", count)
+    return count
+
+
+def painted(job: FilmJob, count: int) -> Iterator[Tensor]:
+    """Yield the first `count` painted frames (1, 3, H, W) in the colours that are asked for."""
+    for number, content in zip(range(count), job.contents(), strict=False):
+        image = images.read(job.path(number)).rgb
+        if job.config.color == "content_luminance":
+            image = with_chroma_of(image, content, job.config.color_strength)
+        yield image
+
+
+def write_film(job: FilmJob, count: int, stop: Stop) -> None:
+    """Make a film of the first `count` frames; after a signal, under the name of a part.
+
+    Raises:
+        UserError: it cannot be written.
+        Stopped: a signal has come; the part is there.
+    """
+    with FilmWriter(job.output, like=job.film) as writer:
+        for image, frame in zip(painted(job, count), job.film.frames(), strict=False):
+            writer.write(image, frame.time)
+        if stop.asked is not None:
+            raise stop.asked
+
+
+def measured(job: FilmJob, count: int) -> str:
+    """Return a table of how much the input and the painted film flicker."""
+    films = {"input": job.contents(), "painted": painted(job, count)}
+    return report(measure(films, motion_between, style_loss_of(job.picture)))

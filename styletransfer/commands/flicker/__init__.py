@@ -1,0 +1,1 @@
+"""`flicker`: painted films, measured."""
