@@ -223,5 +223,5 @@ def test_a_networks_folder_is_named_after_its_styles():
 def test_keys_of_networks_that_name_files():
     assert path_keys(SCHEMAS["apply"]) == ["network", "input", "output"]
     assert path_keys(SCHEMAS["export"]) == ["network", "output"]
-    expected = ["style", "pictures", "preview", "features.weights"]
+    expected = ["style", "start", "pictures", "preview", "features.weights"]
     assert path_keys(SCHEMAS["train_network"]) == expected
