@@ -1,4 +1,4 @@
-"""Judge the bundled feature network by VGG-19: `python scripts/judge.py`."""
+"""Judge the bundled feature network, or style networks, by VGG-19: `python scripts/judge.py`."""
 
 from styletransfer.cli import script
 

@@ -26,7 +26,7 @@ class JudgeConfig:
     pairs: list[PairConfig] = field(default_factory=list)
     """Pictures, none of which the student was trained on."""
     networks: Any = field(default=None, metadata=PATHS)
-    """Path of a style network, or several, to be judged instead; see judged=networks."""
+    """Style networks to judge instead, with judged=networks: files, or names of those that ship."""
     contents: Any = field(default=None, metadata=PATHS)
     """Content images for style networks: a picture, several, or a folder; best none that they were
     trained on."""

@@ -104,6 +104,8 @@ class TrainNetworkConfig:
     """Of the features: auto, bfloat16, float32 or float64. The network has at least float32."""
     checkpoint_every: float = 60.0
     """Save a checkpoint at most every so many seconds; 0 saves none but the last."""
+    dry_run: bool = False
+    """Measure what a step costs in each loss mode, print it, and write nothing."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
     objective: ObjectiveConfig = field(default_factory=lambda: ObjectiveConfig(content_weight=0.6))
@@ -141,6 +143,6 @@ class ExportConfig:
     """`scripts/export.py`: a style network for programs that know nothing of this one."""
 
     network: str = path(MISSING)
-    """A file that train_network has written."""
+    """A file that train_network has written, or the name of a network that ships."""
     output: str = path(MISSING)
     """The file to write; ends in .onnx."""

@@ -15,6 +15,7 @@ from helpers import MODES, layers, picture, relative_error
 
 from styletransfer.cli import main as console
 from styletransfer.commands.train_network.command import main
+from styletransfer.commands.train_network.cost import report
 from styletransfer.commands.train_network.prepare import prepare
 from styletransfer.commands.train_network.run import train_network
 from styletransfer.commands.train_network.trainer import NetworkTraining
@@ -25,6 +26,7 @@ from styletransfer.networks import file
 from styletransfer.optimize.training import generator_at
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.launch import VARIABLES
 from styletransfer.system.lock import locked
 from styletransfer.system.signals import Stopped
 
@@ -372,3 +374,47 @@ def test_from_the_command_line_to_a_folder_of_pastiches(
         console(["apply", f"network={made}", "input=desk"])
     assert ended.value.code == 1
     assert capsys.readouterr().err == "error: output is missing; give output=VALUE\n"
+
+
+def test_a_dry_run_says_what_each_loss_mode_costs_and_writes_nothing(
+    config: TrainNetworkConfig,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    small = [f"{key}={getattr(config, key)}" for key in ("pictures", "preview", "crop", "batch")]
+    layers = ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1,relu2_1]"]
+    words = [f"style={config.style[0]}", "style_size=24", "steps=2", "network=tiny", "start=null"]
+    random = ["features=vgg19", "features.weights=random", "loss_mode=loss_attribute", "device=cpu"]
+    console(["train_network", "dry_run=true", *words, *small, *layers, *random])
+    printed = capsys.readouterr().out
+    assert printed.startswith("tiny, 2 x 16 x 16 pixels a step, oil; cpu, ")
+    rows = re.findall(r"^\| (\w+)( \(chosen\))? +\| +(.*) \|$", printed, re.M)
+    assert [name for name, *_ in rows] == MODES
+    assert [name for name, chosen, _ in rows if chosen] == ["loss_attribute"]
+    numbers = [[float(cell) for cell in cells.split("|")] for *_, cells in rows]
+    assert all(seconds > 0 for seconds, *_ in numbers)
+    assert numbers[MODES.index("loss_attribute")][1] == 1.0
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_cost_of_all_steps_by_hand(config: TrainNetworkConfig) -> None:
+    job = prepare(replace(config, start=None, steps=90))
+    said = report(job, {"fake_backward": 3.0, "loss_attribute": 2.0, "autograd_function": 1.0})
+    rows = [re.findall(r"[^| ]+", line) for line in said.splitlines()[3:]]
+    assert rows == [
+        ["fake_backward", "3", "1.50", "4.5"],
+        ["loss_attribute", "2", "1.00", "3.0"],
+        ["autograd_function", "(chosen)", "1", "0.50", "1.5"],
+    ]
+
+
+def test_a_dry_run_is_for_one_process(
+    config: TrainNetworkConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in zip(VARIABLES, "0202", strict=True):
+        monkeypatch.setenv(name, value)
+    with pytest.raises(UserError, match="without torchrun"):
+        main(replace(config, dry_run=True), Path("unused"))

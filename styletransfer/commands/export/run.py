@@ -13,8 +13,9 @@ from styletransfer.config import ExportConfig
 from styletransfer.errors import UserError
 from styletransfer.networks.file import VERSION, Saved, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, StyleNetwork
+from styletransfer.networks.shipped import network_file
 from styletransfer.system.files import atomic, check_folder
-from styletransfer.system.signals import held
+from styletransfer.system.signals import held, raise_waiting
 
 # Of the inputs and the output; None stands for the three colours.
 AXES = ("batch", None, "height", "width")
@@ -57,10 +58,11 @@ def export(config: ExportConfig) -> Path:
                 f"export needs the package {name}; install the extra, pip install -e '.[onnx]', or "
                 "pip install onnx onnxscript"
             )
-    saved = read(Path(config.network))
+    saved = read(network_file(config.network))
     check_folder(target)
     with held():  # an exception in the midst of torch's exporter may end the process
         exported = as_onnx(saved)
+    raise_waiting()
     with atomic(target) as temporary:
         temporary.write_bytes(exported)
     return target

@@ -11,6 +11,7 @@ from styletransfer.config import JudgeConfig, PairConfig, each
 from styletransfer.errors import UserError
 from styletransfer.networks import StyleNetwork
 from styletransfer.networks.file import read
+from styletransfer.networks.shipped import network_file
 from styletransfer.optimize.sources import files_of
 
 
@@ -42,7 +43,7 @@ def read_networks(config: JudgeConfig, device: torch.device) -> dict[str, Traine
         raise UserError("networks are judged on contents and styles, not on pairs; judged=networks")
     found: dict[str, Trained] = {}
     for file in files:
-        saved = read(Path(file))
+        saved = read(network_file(file))
         network = saved.network.to(device).to(memory_format=torch.channels_last)
         for number, name in enumerate(saved.styles):
             if name in found:

@@ -44,6 +44,7 @@ FREE_SETTINGS = (
     "preview_every",
     "device",
     "checkpoint_every",
+    "dry_run",
 )
 # Norm to which a longer gradient is cut: the first steps would go anywhere.
 LONGEST_GRADIENT = 1.0
