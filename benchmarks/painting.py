@@ -1,0 +1,152 @@
+"""How many pictures a second do style networks paint, and beside pytorch/examples' network?
+
+    python benchmarks/painting.py
+    python benchmarks/painting.py --large 4096    # memory of apply on a large picture as well
+
+Prints pictures a second of each layout as `apply` runs it, from a tensor to a tensor, and the ratio
+to the network of pytorch/examples' fast_neural_style at the same size in the same run. Weights are
+random: time does not depend on them. Run it on a quiet machine.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from styletransfer.commands.benchmark.results import Spread
+from styletransfer.networks import LAYOUTS, StyleNetwork, deployed, file
+from styletransfer.networks.johnson import randomize
+from styletransfer.pictures import images
+from styletransfer.system.devices import choose_device, has_native_bfloat16
+from styletransfer.system.heap import keep_freed_memory
+from styletransfer.system.measure import Work, describe_machine, seconds_by_round
+from styletransfer.system.memory import readable
+from styletransfer.system.table import table
+
+REFERENCE = "pytorch/examples fast_neural_style"
+# Rows of a strip where a large picture is painted; what apply chooses depends on the machine.
+STRIP = 256
+
+
+class Residual(nn.Sequential):
+    """Layers whose input is added to their output."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x and what the layers make of it."""
+        added: Tensor = x + super().forward(x)
+        return added
+
+
+def reference() -> nn.Sequential:
+    """Return the network of pytorch/examples, fast_neural_style, by its table of layers.
+
+    It takes and returns (N, 3, H, W) in [0, 255]; its output is not bounded.
+    """
+
+    def conv(before: int, after: int, kernel: int = 3, stride: int = 1) -> list[nn.Module]:
+        reflected = nn.ReflectionPad2d(kernel // 2)
+        return [reflected, nn.Conv2d(before, after, kernel, stride)]
+
+    def normed(before: int, after: int, kernel: int = 3, stride: int = 1) -> list[nn.Module]:
+        return [*conv(before, after, kernel, stride), nn.InstanceNorm2d(after, affine=True)]
+
+    def upsampled(before: int, after: int) -> list[nn.Module]:
+        return [nn.Upsample(scale_factor=2, mode="nearest"), *normed(before, after), nn.ReLU()]
+
+    return nn.Sequential(
+        *[*normed(3, 32, kernel=9), nn.ReLU()],
+        *[*normed(32, 64, stride=2), nn.ReLU()],
+        *[*normed(64, 128, stride=2), nn.ReLU()],
+        *(Residual(*normed(128, 128), nn.ReLU(), *normed(128, 128)) for _ in range(5)),
+        *upsampled(128, 64),
+        *upsampled(64, 32),
+        *conv(32, 3, kernel=9),
+    )
+
+
+def layouts(image: Tensor, precisions: list[torch.dtype]) -> dict[str, Work]:
+    """Return name -> one pass of each layout in each precision."""
+    device, blend = image.device, torch.ones(1, 1, device=image.device)
+    picture = image.contiguous(memory_format=torch.channels_last)
+    work: dict[str, Work] = {}
+    for name, layout in LAYOUTS.items():
+        network = StyleNetwork(layout, styles=1)
+        randomize(network, seed=0)
+        for dtype in precisions:
+            fast = deployed(network, dtype).to(device)
+            work[f"{name}, {str(dtype).removeprefix('torch.')}"] = partial(fast, picture, blend)
+    return work
+
+
+def resident(side: int, layout: str) -> int:
+    """Return the most bytes that `apply` has resident while it paints a square picture in strips.
+
+    As the kernel counts them for the whole process: Python, torch and the picture included.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        network = StyleNetwork(LAYOUTS[layout], styles=1)
+        randomize(network, seed=0)
+        file.write(Path(folder, "network.safetensors"), network, ["random"])
+        images.write(Path(folder, "in.png"), torch.rand(1, 3, side, side))
+        words = ["network=network.safetensors", "input=in.png", "output=out.png", f"strip={STRIP}"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "styletransfer", "apply", *words, "device=cpu"],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit("apply failed, see above")
+    return usage.ru_maxrss * 1024
+
+
+def arguments() -> argparse.Namespace:
+    """Return what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--width", type=int, default=512, help="of the picture (default 512)")
+    parser.add_argument("--height", type=int, default=384, help="of the picture (default 384)")
+    parser.add_argument("--rounds", type=int, default=9, help="timed passes of each (default 9)")
+    parser.add_argument("--device", default="cpu", help="as torch calls it (default cpu)")
+    parser.add_argument("--large", type=int, help="side of a picture whose memory is measured")
+    return parser.parse_args()
+
+
+@torch.inference_mode()
+def main() -> None:
+    """Measure every row and print one table."""
+    said = arguments()
+    keep_freed_memory()
+    device = choose_device(said.device)
+    image = torch.rand(1, 3, said.height, said.width, device=device)
+    precisions = [torch.float32, *([torch.bfloat16] if has_native_bfloat16(device) else [])]
+    work: dict[str, Work] = {REFERENCE: partial(reference().eval().to(device), 255 * image)}
+    work |= layouts(image, precisions)
+    seconds = seconds_by_round(work, said.rounds, device)
+    rows = []
+    for name, times in seconds.items():
+        ratios = [a / b for a, b in zip(seconds[REFERENCE], times, strict=True)]
+        rows.append([name, str(Spread.of([1 / each for each in times])), str(Spread.of(ratios))])
+    print(table(["network", "pictures a second", "times as fast"], rows))
+    machine = describe_machine(device, torch.float32)
+    print(
+        f"{said.width} x {said.height} pixels, median (quartiles) of {said.rounds}; "
+        f"{machine['device']}, {machine['instructions']}, threads: {machine['threads']}, "
+        f"torch {machine['torch']}"
+    )
+    if said.large:
+        for name in LAYOUTS:
+            print(
+                f"apply, {name}, {said.large} x {said.large} pixels in strips of {STRIP} rows: "
+                f"{readable(resident(said.large, name))} resident at its peak"
+            )
+
+
+if __name__ == "__main__":
+    main()
