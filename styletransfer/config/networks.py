@@ -116,12 +116,14 @@ class TrainNetworkConfig:
 class ApplyConfig:
     """`scripts/apply.py`: what a style network paints."""
 
-    network: str = path(MISSING)
-    """A file that train_network has written."""
+    network: str = path("oil")
+    """A file that train_network has written, or a network that ships: oil, or painters, which knows
+    six styles."""
     input: str = path(MISSING)
     """Path of a picture or a film, or of a folder with all that is below it."""
-    output: str = path(MISSING)
-    """Where the pastiche goes, the extension chooses the format; or the folder for all of them."""
+    output: str | None = path(None)
+    """Where the pastiche goes, the extension chooses the format; or the folder for all of them.
+    Default: into the current folder, named after the input and the network: photo_oil.jpg."""
     style_weights: list[float] = field(default_factory=list)
     """How much of each of the network's styles; only their ratios matter. Empty for equal parts."""
     size: int = 0

@@ -15,6 +15,7 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.features.weights import digest
 from styletransfer.networks.johnson import Layout, StyleNetwork
+from styletransfer.networks.shipped import shipped
 from styletransfer.system.files import atomic
 
 # One entry: safetensors writes several in any order, and equal networks are to be equal bytes.
@@ -73,7 +74,10 @@ def read(path: Path) -> Saved:
         UserError: the file is missing, damaged, of another kind or of another version.
     """
     if not os.path.isfile(path):
-        raise UserError(f"no style network at {path}; name a file that train_network has written")
+        raise UserError(
+            f"no style network at {path}; name a file that train_network has written, or one that "
+            f"ships: {', '.join(shipped())}"
+        )
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}

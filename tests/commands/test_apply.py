@@ -66,6 +66,27 @@ def test_a_picture_is_what_the_network_makes_of_it(capsys: pytest.CaptureFixture
     assert not Path("unused").exists()
 
 
+@pytest.mark.parametrize(
+    ("network", "source", "written"),
+    [
+        ("net.safetensors", "photo.png", "photo_net.png"),
+        ("nets/wash/network.safetensors", "photo.png", "photo_wash.png"),
+        ("net.safetensors", "photos/a.gif", "a_net.gif.png"),
+        ("net.safetensors", "photos", "photos_net"),
+        ("oil", "photo.png", "photo_oil.png"),
+    ],
+)
+def test_without_an_output_a_pastiche_is_named_after_its_picture_and_the_network(
+    desk: Path, network: str, source: str, written: str
+) -> None:
+    for folder in ("photos", "nets/wash"):
+        Path(folder).mkdir(parents=True)
+    Image.new("RGB", (12, 9)).save("photos/a.gif")
+    Path("nets/wash/network.safetensors").write_bytes(Path("net.safetensors").read_bytes())
+    assert apply(settings(network=network, input=source, output=None)) == Path(written)
+    assert Path(written).exists()
+
+
 @pytest.mark.usefixtures("desk")
 def test_one_style_of_weight_1_is_that_style_alone(tmp_path: Path) -> None:
     both = file.read(Path("net.safetensors")).network

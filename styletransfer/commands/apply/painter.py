@@ -12,6 +12,7 @@ from styletransfer.errors import UserError
 from styletransfer.networks import StyleNetwork, deployed, in_strips
 from styletransfer.networks.file import read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
+from styletransfer.networks.shipped import network_file
 from styletransfer.networks.strips import HALO
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
@@ -44,7 +45,7 @@ class Painter:
     def __init__(self, config: ApplyConfig) -> None:
         check(config)
         self.device = choose_device(config.device)
-        saved = read(Path(config.network))
+        saved = read(network_file(config.network))
         self.config = config
         dtype = choose_precision(config.precision, self.device)
         self.network = deployed(saved.network, dtype).to(self.device)

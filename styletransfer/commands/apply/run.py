@@ -11,6 +11,7 @@ from styletransfer.commands.apply.files import is_film, paint
 from styletransfer.commands.apply.painter import Painter
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
+from styletransfer.networks.shipped import network_file
 from styletransfer.pictures import images, video
 from styletransfer.pictures.folders import EXTENSIONS
 from styletransfer.system.files import check_folder
@@ -30,7 +31,8 @@ def apply(config: ApplyConfig) -> Path:
             files of a folder that could not be.
         Stopped: a signal has come.
     """
-    source, target = Path(config.input), Path(config.output)
+    source, network = Path(config.input), network_file(config.network)
+    target = Path(config.output) if config.output else default_output(source, network)
     with stop_on_signals():
         if not os.path.isdir(source):
             check_file(source, target)
@@ -39,8 +41,25 @@ def apply(config: ApplyConfig) -> Path:
         check_folders(source, target)
         jobs = pairs(source, target)
         painter = Painter(config)
-        paint_all(painter, jobs, Path(config.network))
+        paint_all(painter, jobs, network)
     return target
+
+
+def default_output(source: Path, network: Path) -> Path:
+    """Return a path in the current folder that is named after the input and the network."""
+    # train_network calls every file network.safetensors, in a folder named after the style.
+    name = network.parent.name if network.stem == "network" else network.stem
+    return Path(as_written(f"{source.stem}_{name}{source.suffix}"))
+
+
+def as_written(name: str) -> str:
+    """Return a file's name as it is painted: what cannot be written becomes PNG, or MP4."""
+    extension = Path(name).suffix.lower()
+    if extension in EXTENSIONS and extension not in images.BIT_DEPTHS:
+        return name + ".png"
+    if extension in video.EXTENSIONS and extension not in video.CODECS:
+        return name + ".mp4"
+    return name
 
 
 def check_file(source: Path, target: Path) -> None:
@@ -87,12 +106,8 @@ def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
         inner = path.relative_to(source)
         if any(part.startswith(".") for part in inner.parts) or path.is_dir():
             continue
-        extension = path.suffix.lower()
-        if extension in images.BIT_DEPTHS or extension in video.CODECS:
-            found.append((path, target / inner))
-        elif extension in (*EXTENSIONS, *video.EXTENSIONS):
-            kind = ".png" if extension in EXTENSIONS else ".mp4"
-            found.append((path, target / inner.with_name(path.name + kind)))
+        if path.suffix.lower() in (*EXTENSIONS, *video.EXTENSIONS):
+            found.append((path, target / inner.with_name(as_written(path.name))))
     if not found:
         raise UserError(
             f"input={source} holds no picture and no film; name a folder of some, or a file"
