@@ -8,6 +8,7 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.pictures.motion import Motion, make_motion
 
+
 def motion_between(image: Tensor, other: Tensor) -> Motion:
     """Return where the points of a frame are in another one.
 
