@@ -1,6 +1,11 @@
 """Films of a moment with known motion: a plain scene that is panned, zoomed or covered."""
 
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
 import torch
+from helpers import ROOT
 from torch import Tensor
 
 
@@ -68,3 +73,21 @@ def square_flow(time: int, gap: int = 1, speed: int = 2) -> Tensor:
     """The flow from a frame of `square` to the one `gap` earlier."""
     u = torch.where(square_mask(time, speed), -float(speed * gap), 0.0).double()
     return flow_of(u, torch.zeros_like(u))
+
+
+def clip_maker() -> ModuleType:
+    """Return benchmarks/clip.py, which needs PyAV to write a film."""
+    path = ROOT / "benchmarks" / "clip.py"
+    spec = importlib.util.spec_from_file_location("clip", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def tiny_film(folder: Path, count: int = 3) -> Path:
+    """Write a film of a few frames of 32 x 24 pixels, and return its file."""
+    maker, path = clip_maker(), folder / "clip.mp4"
+    maker.write(path, maker.clip(count, (24, 32)))
+    return path

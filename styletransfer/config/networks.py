@@ -132,6 +132,9 @@ class ApplyConfig:
     """Whose colours: style; or content_luminance, the picture's under the pastiche's lightness."""
     color_strength: float = 1.0
     """How far color= goes beyond style: 0 to 1."""
+    steady: float = 0.0
+    """Of films: share of each frame that is the one before it, moved along, against flicker; from
+    0, for none, to below 1."""
     strip: int = 0
     """Rows of a strip, for pictures that do not fit memory as a whole; 0 to have it chosen."""
     device: str = "auto"

@@ -25,7 +25,7 @@ class Steady:
     kept leaves (1 - s)^2 / (1 + s) of the flicker: 1/6 for a half.
 
     Args:
-        strength: share of the frame before, 0 or more and below 1.
+        strength: share of the frame before, 0 or more and below 1; 0 leaves frames as they are.
         motion: finds where the points of a frame were in the one before.
     """
 
@@ -40,6 +40,8 @@ class Steady:
             content: (1, 3, H, W), the frame of the input.
             painted: (1, 3, H, W), what a painter has made of it alone.
         """
+        if not self.strength:
+            return painted
         mixed = painted
         if self.before is not None:
             motion = self.motion(content, self.before[0])

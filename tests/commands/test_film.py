@@ -1,13 +1,13 @@
 """`film` and `flicker` from command line to file: a film that goes on where it stopped."""
 
-import importlib.util
 import json
 import os
 from dataclasses import replace
 
 import pytest
 import torch
-from helpers import ROOT, composed
+from clips import tiny_film
+from helpers import composed
 
 from styletransfer.cli import script
 from styletransfer.commands.film.run import paint_film
@@ -27,12 +27,7 @@ COUNT = 3
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     """A film of a few small frames."""
-    spec = importlib.util.spec_from_file_location("clip", ROOT / "benchmarks" / "clip.py")
-    clip = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(clip)
-    path = tmp_path_factory.mktemp("film") / "clip.mp4"
-    clip.write(path, clip.clip(COUNT, (24, 32)))
-    return path
+    return tiny_film(tmp_path_factory.mktemp("film"), COUNT)
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from tqdm.auto import tqdm
 from styletransfer.commands.apply.painter import Painter
 from styletransfer.errors import UserError
 from styletransfer.pictures import images, video
+from styletransfer.pictures.flow import check_flow, motion_between
+from styletransfer.pictures.steady import Steady
 from styletransfer.system.memory import is_out_of_memory
 
 
@@ -41,10 +43,13 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
 
 
 def paint_film(painter: Painter, source: Path, target: Path) -> None:
-    """Paint a film, each frame by itself; its times and its sound are kept."""
+    """Paint a film, each frame by itself but for `steady`; its times and its sound are kept."""
     with video.Film(source) as film, video.FilmWriter(target, like=film) as writer:
         size = painter.size(film.size, source)
         rows = painter.rows(size)
+        steady = Steady(painter.config.steady, motion_between)
+        if steady.strength:
+            check_flow(size)
         for frame in tqdm(
             film.frames(),
             total=film.count or None,
@@ -54,4 +59,5 @@ def paint_film(painter: Painter, source: Path, target: Path) -> None:
             disable=sys.stderr is None,
         ):
             content = images.resize(frame.image, size)
-            writer.write(painter.paint(content, rows), frame.time)
+            painted = painter.paint(content, rows)
+            writer.write(steady.mixed(content, painted), frame.time)

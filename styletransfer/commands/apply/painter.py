@@ -16,6 +16,7 @@ from styletransfer.networks.shipped import network_file
 from styletransfer.networks.strips import HALO
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
+from styletransfer.pictures.steady import check_steady
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.memory import free_bytes
 
@@ -111,6 +112,7 @@ def check(config: ApplyConfig) -> None:
         raise UserError(f"unknown color {config.color!r}; choose {' or '.join(COLORS)}")
     if not 0 <= config.color_strength <= 1:
         raise UserError(f"color_strength={config.color_strength} must be between 0 and 1")
+    check_steady(config.steady)
     if config.strip != 0 and config.strip < STRIDE:
         raise UserError(
             f"strip={config.strip} must be {STRIDE} rows or more, or 0 to have it chosen"
