@@ -75,13 +75,15 @@ class TrainNetworkConfig:
     auto for the one that ships with the project, or random ones if its layout is another."""
     pictures: str | None = path(str(ASSETS / "content"))
     """A folder of photographs to crop from, beside the procedural ones; null for none."""
-    photo_share: float = 0.6
+    photo_share: float = 0.8
     """Share of the training pictures that is cropped from photographs, where there are any."""
-    steps: int = 2000
-    """Training steps in all; the learning rate falls to zero over them."""
-    batch: int = 4
-    """Pictures a step, of all processes together. Default: Johnson and others, 2016."""
-    crop: int = 192
+    steps: int = 1200
+    """Training steps in all; the learning rate falls to zero over them. From random weights, give
+    it several times as many."""
+    batch: int = 1
+    """Pictures a step, of all processes together. Default: in equal time one large picture taught
+    more than several small ones (docs/networks.md)."""
+    crop: int = 384
     """Side of a training picture in pixels; a multiple of 4."""
     style_size: int = 512
     """Longer side of the style image in pixels: strokes are as large in the pastiches."""
@@ -108,8 +110,8 @@ class TrainNetworkConfig:
     """Measure what a step costs in each loss mode, print it, and write nothing."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
-    objective: ObjectiveConfig = field(default_factory=lambda: ObjectiveConfig(content_weight=0.6))
-    """As for a single picture. Default: more content than there, or faces are lost."""
+    objective: ObjectiveConfig = field(default_factory=lambda: ObjectiveConfig(content_weight=1.0))
+    """As for a single picture. Default: more content than there, as a network learns it last."""
 
 
 @dataclass
