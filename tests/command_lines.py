@@ -31,6 +31,8 @@ TINY = {
     "mix": ["run", "strength=0.5"],
     "train_network": ["style=style.png", "preview=content.png", "network=tiny", *LAYERS, *CROPS],
     "apply": ["network=network.safetensors", "input=content.png", "output=painted.png"],
+    "film": [*RUN, "frame_steps=1", "output=painted.mp4"],
+    "flicker": ["input=content.png", "painted=content.png"],
     "train_tiny": ["--steps", "3"],
     "": [],
 }

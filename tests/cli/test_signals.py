@@ -15,7 +15,11 @@ from styletransfer.system.files import atomic
 from styletransfer.system.signals import STOPPING, Stopped, interruptible
 
 # Keys without which a command does not begin.
-NEEDED = {"apply": ["network=a", "input=b", "output=c"]}
+NEEDED = {
+    "apply": ["network=a", "input=b", "output=c"],
+    "film": ["content=a"],
+    "flicker": ["input=a", "painted=b"],
+}
 
 pytestmark = pytest.mark.usefixtures("signals")
 
