@@ -32,6 +32,8 @@ TINY = {
     "train_network": ["style=style.png", "preview=content.png", "network=tiny", *LAYERS, *CROPS],
     "apply": ["network=network.safetensors", "input=content.png", "output=painted.png"],
     "export": ["network=network.safetensors", "output=net.onnx"],
+    "film": [*RUN, "frame_steps=1", "output=painted.mp4"],
+    "flicker": ["input=content.png", "painted=content.png"],
     "train_tiny": ["--steps", "3"],
     "": [],
 }

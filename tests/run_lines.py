@@ -42,6 +42,8 @@ MEMORY = 3 * 2**30
 PROGRESS = re.compile(r"step/s|s/step|\d+/\d+ \[")
 # What Hydra itself writes, and logs.
 RECORD = re.compile(r"(^|/)(\.hydra/[a-z]+\.yaml|multirun\.yaml|[a-z_]+\.log)$")
+# Commands that write nothing.
+PRINTING = {"flicker"}
 # A folder that was there before, or a name that only Hydra knows: its files are left.
 OWN_FOLDER = {"hydra.run.dir=.", "hydra.output_subdir=../up"}
 
@@ -147,7 +149,8 @@ def _succeeded(words: list[str], out: str, errors: list[str], desk: Path) -> str
     if errors:
         return "FAULT: an error with status 0"
     looks = "--help|-h|--version|--hydra-help|--cfg.*|-c|--info.*|-i|dry_run=.*"
-    if not words or words[0] not in SCHEMAS or any(re.fullmatch(looks, word) for word in words):
+    told = not words or words[0] not in SCHEMAS or words[0] in PRINTING
+    if told or any(re.fullmatch(looks, word) for word in words):
         return "done" if out.strip() else "FAULT: printed nothing"
     last = out.splitlines()[-1] if out else ""
     return "done" if (desk / last).is_file() else f"FAULT: promised {last!r}"

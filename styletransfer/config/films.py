@@ -20,7 +20,7 @@ class FilmConfig(StyleTransferConfig):
     frame_steps: int = 30
     """Optimiser steps of a frame that follows another; the first one, and the first after a cut,
     make `steps`."""
-    temporal_weight: float = 20.0
+    temporal_weight: float = 10.0
     """Linear weight of the temporal loss of Ruder et al. 2016, which holds a frame to the one
     before it, moved along; 0 for none."""
     independent: bool = False

@@ -11,6 +11,7 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
 from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.pictures import Pictures
+from styletransfer.objective.targets import StyleTargets
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
@@ -78,6 +79,7 @@ def make_objective(
     mode: LossMode,
     config: ObjectiveConfig,
     pictures: Pictures,
+    styles: StyleTargets | None,
     tile: int | None,
 ) -> ElasticObjective:
     """Return the objective of one scale: whole or in tiles, and in smaller ones if need be.
@@ -87,13 +89,14 @@ def make_objective(
         mode: how losses reach the image's gradient; only closed forms have tiles.
         config: layers and linear weights.
         pictures: content, styles and regions, on the same device.
+        styles: of `style_targets_of` for the same arguments, or None to have them made.
         tile: side in pixels, or None for the whole picture at once.
     """
 
     def build(tile: int | None) -> RigidObjective:
         if tile is None:
-            return Objective(extractor, mode, config, pictures)
-        return TiledObjective(extractor, mode, config, pictures, tile)
+            return Objective(extractor, mode, config, pictures, styles)
+        return TiledObjective(extractor, mode, config, pictures, tile, styles)
 
     smallest = smallest_tile(extractor, config) if mode.is_closed_form else 0
     return ElasticObjective(build, tile, longest=max(pictures.content.shape[2:]), smallest=smallest)

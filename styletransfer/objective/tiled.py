@@ -32,7 +32,7 @@ from styletransfer.objective.pictures import Pictures
 from styletransfer.objective.prior import Prior, total
 from styletransfer.objective.scan import Scan
 from styletransfer.objective.stages import Stage, stages
-from styletransfer.objective.targets import Target, make_targets
+from styletransfer.objective.targets import StyleTargets, Target, make_targets
 from styletransfer.objective.terms import Losses, loss_layers
 from styletransfer.objective.tiles import Tile
 
@@ -53,6 +53,7 @@ class TiledObjective:
         pictures: content, styles and regions, on the same device.
         tile: side of a tile in pixels without its halo; at least the stride of the deepest layer.
             See `Stage.tiles`.
+        styles: as for `Objective`.
 
     Raises:
         UserError: another loss mode, a tile below the stride, and what `Objective` refuses.
@@ -65,6 +66,7 @@ class TiledObjective:
         config: ObjectiveConfig,
         pictures: Pictures,
         tile: int,
+        styles: StyleTargets | None = None,
     ) -> None:
         check_tile(extractor, mode, config, tile)
         self.extractor = extractor.ended_at(loss_layers(config))
@@ -79,7 +81,7 @@ class TiledObjective:
             self.whole.insert(0, (stage, only))
         self.scan = Scan(self.extractor, tile, self.measure.with_mean)
         looks = (self.scan.features, self.scan.measured)
-        self.targets = make_targets(config, self.extractor, pictures, *looks)
+        self.targets = make_targets(config, self.extractor, pictures, *looks, styles)
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.

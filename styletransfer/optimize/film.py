@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-import torch
 from torch import Tensor
 
 from styletransfer.objective.pictures import Anchor
+from styletransfer.objective.targets import StyleTargets
+from styletransfer.objective.whole import style_targets_of
 from styletransfer.optimize.job import Job
 from styletransfer.optimize.results import Result
 from styletransfer.optimize.run import Run
@@ -18,7 +19,9 @@ class FilmPainter:
 
     The first frame, and the first after a cut, is a picture like any other. Each of the others
     starts as the pastiche before it, moved along, is optimised at one scale in fewer steps, and is
-    held to where it started by the temporal loss; both only where the motion can be relied on.
+    held to where it started by the temporal loss where the motion can be relied on. (It starts so
+    everywhere: from the frame itself, what comes into view would stay paler than its surroundings
+    in so few steps.)
 
     Args:
         job: for a picture; its content gives way to each frame.
@@ -36,6 +39,7 @@ class FilmPainter:
         self.job, self.temporal_weight, self.motion = job, temporal_weight, motion
         self.following = replace(job.config, steps=frame_steps, scales=1)
         self.before: tuple[Tensor, Tensor] | None = None
+        self._styles: StyleTargets | None = None
 
     def paint(self, content: Tensor) -> Result:
         """Return the pastiche of the next frame (1, 3, H, W), of the job's size.
@@ -54,7 +58,11 @@ class FilmPainter:
             return job
         # Bicubic: a frame that is moved again and again by bilinear weights is a blur.
         moved = warp(self.before[1], motion.flow, "bicubic").clamp(0, 1)
-        start = torch.lerp(content, moved, motion.reliability)
         anchor = Anchor(moved, motion.reliability, self.temporal_weight)
         pictures = replace(job.pictures, anchor=anchor)
-        return replace(job, config=self.following, pictures=pictures, start=start)
+        if self._styles is None:  # they are those of all frames
+            scale = job.pictures_at(max(job.scales[-1].size))
+            self._styles = style_targets_of(job.extractor, job.config.objective, scale)
+        return replace(
+            job, config=self.following, pictures=pictures, start=moved, styles=self._styles
+        )

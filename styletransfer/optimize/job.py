@@ -9,6 +9,7 @@ from styletransfer.config import StyleTransferConfig
 from styletransfer.features import FeatureExtractor
 from styletransfer.modes import LossMode
 from styletransfer.objective.pictures import Pictures
+from styletransfer.objective.targets import StyleTargets
 from styletransfer.optimize.schedule import Scale, make_scale, make_scales
 
 
@@ -24,6 +25,7 @@ class Job:
             ratio.
         start: (1, 3, h, w), the picture to begin with, or None for what `config.init` names.
         alpha: (1, 1, H, W), the content's transparency, or None.
+        styles: of `style_targets_of` for a job of one scale, or None to have them made.
     """
 
     config: StyleTransferConfig
@@ -32,6 +34,7 @@ class Job:
     pictures: Pictures
     start: Tensor | None = None
     alpha: Tensor | None = None
+    styles: StyleTargets | None = None
 
     @property
     def device(self) -> torch.device:

@@ -129,7 +129,9 @@ def _seconds_per_pixel(job: Job) -> float:
     styles, square = len(job.pictures.styles), (side, side)
     pictures = replace(job.pictures.to(noise), content=noise, styles=(noise.flip(3),) * styles)
     pictures = pictures.resized(square, [square] * styles)
-    objective = make_objective(job.extractor, job.mode, job.config.objective, pictures, tile=None)
+    objective = make_objective(
+        job.extractor, job.mode, job.config.objective, pictures, styles=None, tile=None
+    )
     descent = Descent(objective, noise.flip(2), job.config.optimizer)
     began = 0.0
     for step, (losses, _) in enumerate(descent.run(1 + CALIBRATION_STEPS)):

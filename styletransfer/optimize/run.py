@@ -208,7 +208,7 @@ class Run:
         pictures = self.pictures.resized(scale.size, scale.style_sizes)
         config = self.job.config
         objective = make_objective(
-            self.job.extractor, self.job.mode, config.objective, pictures, tile
+            self.job.extractor, self.job.mode, config.objective, pictures, self.job.styles, tile
         )
         optimizer = replace(config.optimizer, history=history)
         return _Level(objective, Descent(objective, start, optimizer, held_in(pictures)))

@@ -15,7 +15,12 @@ from styletransfer.system.files import atomic
 from styletransfer.system.signals import STOPPING, Stopped, interruptible
 
 # Keys without which a command does not begin.
-NEEDED = {"apply": ["network=a", "input=b", "output=c"], "export": ["network=a", "output=b"]}
+NEEDED = {
+    "apply": ["input=b"],
+    "export": ["network=a", "output=b"],
+    "film": ["content=a"],
+    "flicker": ["input=a", "painted=b"],
+}
 
 pytestmark = pytest.mark.usefixtures("signals")
 

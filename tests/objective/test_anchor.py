@@ -10,7 +10,7 @@ from styletransfer.losses import temporal_loss
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.pictures import Anchor, Pictures, pair
 from styletransfer.objective.tiled import TiledObjective
-from styletransfer.objective.whole import Objective
+from styletransfer.objective.whole import Objective, style_targets_of
 
 WEIGHT = 30.0
 
@@ -73,6 +73,15 @@ def test_tiles_have_the_same_losses_and_gradient(tv_weight, network, pictures):
     assert list(found) == list(expected)
     assert found == pytest.approx(expected, rel=1e-10)
     assert relative_error(gradient(tiled, image), gradient(whole, image)) < 1e-10
+
+
+def test_tiles_take_styles_that_were_made_before(network, pictures):
+    made = style_targets_of(network, layers(), pictures)
+    mode = get_loss_mode("autograd_function")
+    known = TiledObjective(network, mode, layers(), pictures, 8, made)
+    anew = TiledObjective(network, mode, layers(), pictures, 8)
+    assert known.targets.styles is made
+    assert relative_error(gradient(known, picture(3)), gradient(anew, picture(3))) < 1e-10
 
 
 def test_no_weight_is_no_loss(network, pictures):

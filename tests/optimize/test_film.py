@@ -1,5 +1,7 @@
 """Frames of a film: each goes on from the one before, where its motion can be relied on."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from helpers import picture, run_settings, tiny_network
@@ -8,6 +10,7 @@ from styletransfer.modes import get_loss_mode
 from styletransfer.objective.pictures import pair
 from styletransfer.optimize.film import FilmPainter
 from styletransfer.optimize.job import Job
+from styletransfer.optimize.run import Run
 from styletransfer.pictures.motion import Motion
 
 
@@ -41,18 +44,25 @@ def test_the_first_frame_is_a_picture_like_any_other(job):
     assert painter.paint(picture(7)).steps == 5
 
 
-def test_the_next_one_starts_where_it_is_believed_to_be(job):
+def test_the_next_one_starts_as_the_one_before_moved_along(job):
     painter = FilmPainter(job, 3, 10.0, moving(HALF))
     painter.before = picture(7), picture(8)
     following = painter.job_of(picture(9))
     assert (following.config.steps, following.config.scales) == (3, 1)
-    expected = picture(8)[..., 2:12]
-    assert torch.allclose(following.start[..., :10], expected, atol=1e-6)
-    assert torch.allclose(following.start[..., 10:], picture(9)[..., 10:], atol=1e-6)
     anchor = following.pictures.anchor
-    assert torch.allclose(anchor.target[..., :10], expected, atol=1e-6)
+    for moved in (following.start, anchor.target):
+        assert torch.allclose(moved[..., :-2], picture(8)[..., 2:], atol=1e-6)
     assert torch.equal(anchor.weights.float(), HALF)
     assert anchor.weight == 10.0
+
+
+def test_styles_are_looked_at_once(job):
+    painter = FilmPainter(job, 3, 10.0, moving(ALL))
+    painter.before = picture(7), picture(8)
+    first, second = painter.job_of(picture(9)), painter.job_of(picture(10))
+    assert first.styles is second.styles is not None
+    known, anew = Run(second).complete(), Run(replace(second, styles=None)).complete()
+    assert torch.equal(known.image, anew.image)
 
 
 def test_after_a_cut_all_begins_anew(job):
