@@ -113,7 +113,7 @@ def test_the_preset_pairs_four_contents_with_the_styles_of_a_network(config: Jud
 
     write("bundled.safetensors", ["oil", "mosaic"])
     preset = composed("judge", "judged=networks", "networks=bundled.safetensors")
-    pairs = pairs_of(preset, read_networks(preset, torch.device("cpu")))
+    pairs = pairs_of(preset, read_networks(preset, torch.device("cpu"), torch.float32))
     assert len(pairs) == 8
     assert {Path(pair.style).stem for pair in pairs} == {"oil", "mosaic"}
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from styletransfer.config import ExportConfig
 from styletransfer.errors import UserError
 from styletransfer.networks.file import VERSION, Saved, read
-from styletransfer.networks.johnson import SMALLEST_SIDE, StyleNetwork
+from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE, StyleNetwork
 from styletransfer.networks.shipped import network_file
 from styletransfer.system.files import atomic, check_folder
 from styletransfer.system.signals import held, raise_waiting
@@ -26,21 +27,31 @@ EXAMPLE = (2, 3, 22, 33)
 TALKATIVE = ("onnxscript", "onnx_ir")
 
 
-class OneStyle(nn.Module):
-    """A network of one style, which needs no blend.
+class Graph(nn.Module):
+    """A network without the branch that pads only where a size asks for it: a graph has none.
 
     Args:
-        network: of one style.
+        network: of any number of styles.
     """
 
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
         self.network = network
 
-    def forward(self, image: Tensor) -> Tensor:
-        """Return the pastiches (N, 3, H, W); see `StyleNetwork.forward`."""
-        pastiches: Tensor = self.network(image, image.new_ones(1, 1))
-        return pastiches
+    def forward(self, image: Tensor, blend: Tensor | None = None) -> Tensor:
+        """Return the pastiches (N, 3, H, W); see `StyleNetwork.forward`.
+
+        Args:
+            image: (N, 3, H, W), sRGB in [0, 1].
+            blend: (N, S); None for a network of one style.
+        """
+        if blend is None:
+            blend = image.new_ones(1, 1)
+        height, width = image.shape[2:]
+        x = pad(image, (0, -width % STRIDE, 0, -height % STRIDE), mode="replicate") - 0.5
+        for segment in self.network.segments:
+            x = segment(x, blend)
+        return x[:, :, :height, :width]
 
 
 def export(config: ExportConfig) -> Path:
@@ -86,7 +97,7 @@ def as_onnx(saved: Saved) -> bytes:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, about itself
         program = torch.onnx.export(
-            saved.network if several else OneStyle(saved.network).eval(),
+            Graph(saved.network).eval(),
             example if several else example[:1],
             input_names=["image", "blend"] if several else ["image"],
             output_names=["pastiche"],

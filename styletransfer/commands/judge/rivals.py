@@ -93,7 +93,7 @@ def one_pass(trained: dict[str, Trained], device: torch.device) -> Rival:
     @torch.no_grad()
     def paint(pair: Pair) -> Pastiche:
         style = trained[pair.style_name]
-        content = pair.content.to(device)
+        content = pair.content.to(device).contiguous(memory_format=torch.channels_last)
 
         def work() -> Tensor:
             pastiche: Tensor = style.network(content, style.blend)

@@ -48,7 +48,7 @@ def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> J
     """
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
-    trained = read_networks(config, device)
+    trained = read_networks(config, device, dtype)
     pairs = load_pairs(config, pairs_of(config, trained) if trained else config.pairs)
     vgg19, judged = build_features(config.vgg19), [*STYLE_LAYERS, CONTENT_LAYER]
     check_pairs(pairs, vgg19, judged)

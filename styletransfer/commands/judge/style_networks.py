@@ -9,7 +9,7 @@ from torch.nn.functional import one_hot
 
 from styletransfer.config import JudgeConfig, PairConfig, each
 from styletransfer.errors import UserError
-from styletransfer.networks import StyleNetwork
+from styletransfer.networks import StyleNetwork, deployed
 from styletransfer.networks.file import read
 from styletransfer.networks.shipped import network_file
 from styletransfer.optimize.sources import files_of
@@ -20,7 +20,7 @@ class Trained:
     """One style of a network.
 
     Attributes:
-        network: in float32, on the device.
+        network: ready to paint, on the device.
         blend: (1, S), this style alone.
     """
 
@@ -28,8 +28,12 @@ class Trained:
     blend: Tensor
 
 
-def read_networks(config: JudgeConfig, device: torch.device) -> dict[str, Trained]:
+def read_networks(
+    config: JudgeConfig, device: torch.device, dtype: torch.dtype
+) -> dict[str, Trained]:
     """Return style's name -> the network that knows it; nothing where none is to be judged.
+
+    They paint as `apply` has them do it, their convolutions in `dtype`.
 
     Raises:
         UserError: a network cannot be read, two know one style, or there are pairs as well.
@@ -44,7 +48,7 @@ def read_networks(config: JudgeConfig, device: torch.device) -> dict[str, Traine
     found: dict[str, Trained] = {}
     for file in files:
         saved = read(network_file(file))
-        network = saved.network.to(device).to(memory_format=torch.channels_last)
+        network = deployed(saved.network, dtype).to(device)
         for number, name in enumerate(saved.styles):
             if name in found:
                 raise UserError(f"networks: {file} is the second that knows the style {name}")
