@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 
 # A network has learnt its palette; recolouring the style, as content_palette does, comes too late.
 COLORS = ("style", "content_luminance")
-# Feature maps at full size that are there at once at most: two of twice the channels before the
-# last but one convolution (repeated, and reflected), one behind it, and what the library needs.
-MAPS = 8
+# Feature maps at full size that are there at once at most: 3.3 were measured (convolved, normed and
+# reflected), and what the library needs comes on top.
+MAPS = 5
 # Of the memory that is free, as much as a picture may take as a whole.
 SHARE = 0.5
 # Pixels of a strip where it does not.
