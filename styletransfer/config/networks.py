@@ -126,8 +126,11 @@ class ApplyConfig:
     output: str | None = path(None)
     """Where the pastiche goes, the extension chooses the format; or the folder for all of them.
     Default: into the current folder, named after the input and the network: photo_oil.jpg."""
+    style: str | None = None
+    """One of the network's styles, by its name."""
     style_weights: list[float] = field(default_factory=list)
-    """How much of each of the network's styles; only their ratios matter. Empty for equal parts."""
+    """How much of each of the network's styles instead; only their ratios matter. Empty for equal
+    parts."""
     size: int = 0
     """Longer side of the pastiches in pixels; 0 for that of each picture."""
     color: str = "style"

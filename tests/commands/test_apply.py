@@ -66,6 +66,15 @@ def test_a_picture_is_what_the_network_makes_of_it(capsys: pytest.CaptureFixture
     assert not Path("unused").exists()
 
 
+@pytest.mark.usefixtures("desk")
+def test_a_style_is_chosen_by_its_name() -> None:
+    assert torch.equal(painted(style="wash"), painted(style_weights=[0.0, 1.0]))
+    with pytest.raises(UserError, match="style=ochre is none of the network's; it has oil, wash"):
+        painted(style="ochre")
+    with pytest.raises(UserError, match="exclude each other"):
+        painted(style="wash", style_weights=[1.0, 1.0])
+
+
 @pytest.mark.parametrize(
     ("network", "source", "written"),
     [

@@ -50,7 +50,7 @@ class Painter:
         self.config = config
         dtype = choose_precision(config.precision, self.device)
         self.network = deployed(saved.network, dtype).to(self.device)
-        self.blend = blend(config.style_weights, saved.styles).to(self.device)
+        self.blend = blend(chosen(config, saved.styles), saved.styles).to(self.device)
 
     def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
         """Return the (height, width) of the pastiche of a picture that has `size`.
@@ -117,6 +117,23 @@ def check(config: ApplyConfig) -> None:
         raise UserError(
             f"strip={config.strip} must be {STRIDE} rows or more, or 0 to have it chosen"
         )
+
+
+def chosen(config: ApplyConfig, styles: list[str]) -> list[float]:
+    """Return how much of each style was asked for, by name or by weights; empty for equal parts.
+
+    Raises:
+        UserError: both were given, or the network knows no style of the name.
+    """
+    if config.style is None:
+        return config.style_weights
+    if config.style_weights:
+        raise UserError("style and style_weights exclude each other; leave one of them out")
+    if config.style not in styles:
+        raise UserError(
+            f"style={config.style} is none of the network's; it has {', '.join(styles)}"
+        )
+    return [float(name == config.style) for name in styles]
 
 
 def blend(weights: list[float], styles: list[str]) -> Tensor:
