@@ -6,10 +6,10 @@ accelerator by its own library, NCCL for CUDA.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, distributed
@@ -23,6 +23,7 @@ from styletransfer.system.signals import Stop, Stopped
 # Time for all to find the first one, and for an answer in the middle of the work: the others wait
 # while the first one saves and paints.
 TO_JOIN, TO_ANSWER = timedelta(minutes=2), timedelta(minutes=10)
+T = TypeVar("T")
 
 
 class Processes:
@@ -60,18 +61,30 @@ class Processes:
             tensor.detach().copy_(part.view(tensor.shape))
             start += tensor.numel()
 
-    def first(self, value: Any) -> Any:
-        """Return the first process's value, of plain values and tensors on the CPU.
+    def first(self, make: Callable[[], T]) -> T:
+        """Return what `make` returns in the first process, which alone calls it.
+
+        Args:
+            make: returns plain values and tensors on the CPU.
 
         Raises:
+            UserError: from `make`, in all processes.
             LostProcessError: one has ended.
         """
         if self.count == 1:
-            return value
-        box = [value]
+            return make()
+        box: list[Any] = [None, None]
+        if self.rank == 0:
+            try:
+                box[0] = make()
+            except UserError as error:
+                box[1] = str(error)
         with _losses_told():
             distributed.broadcast_object_list(box)
-        return box[0]
+        if box[1] is not None:
+            raise UserError(box[1])
+        made: T = box[0]
+        return made
 
     def check_equal(self, settings: Mapping[str, Any]) -> None:
         """Check that all processes were given the same, so that all fail alike if they were not.

@@ -35,7 +35,7 @@ def test_without_torchrun_a_process_is_alone(monkeypatch: pytest.MonkeyPatch) ->
         given = torch.tensor([1.0, 2.0])
         job.add([given])
         assert given.tolist() == [1.0, 2.0]
-        assert job.first("mine") == "mine"
+        assert job.first(lambda: "mine") == "mine"
         assert job.stopped(stop) is None
         assert job.share(5) == slice(0, 5)
 

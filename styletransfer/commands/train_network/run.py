@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
         if processes.rank == 0:
             lead(job, folder, processes, stop)
         else:
-            run = NetworkTraining(job, processes.first(None), processes)
+            run = NetworkTraining(job, processes.first(lambda: None), processes)
             with held():
                 training.assist(run, config.steps, lambda: processes.stopped(stop))
         with held():  # all come here, once the first has saved
@@ -62,14 +63,19 @@ def lead(job: NetworkJob, folder: Path, processes: Processes, stop: Stop) -> Non
         UserError: see `train_network`.
     """
     config = job.config
-    check_folder(folder / "network.safetensors")
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
-        remove_stale(folder)
-        checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
-        state = processes.first(read_checkpoint(checkpoint))
+    checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
+    with ExitStack() as stack:
+
+        def begin() -> dict[str, Any] | None:
+            check_folder(folder / "network.safetensors")
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(folder))
+            remove_stale(folder)
+            return read_checkpoint(checkpoint)
+
+        state = processes.first(begin)
         run = NetworkTraining(job, state, processes)
-        if run.step:
+        if state is not None and run.step:
             say_where(checkpoint, state, processes)
         course = training.Course(
             steps=config.steps,
