@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -25,7 +26,9 @@ from styletransfer.cli import main as command_line
 from styletransfer.cli.catalogue import module, names
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.features import vgg
-from styletransfer.pictures import images
+from styletransfer.networks import Layout, StyleNetwork, file
+from styletransfer.networks.johnson import randomize
+from styletransfer.pictures import images, video
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import STOPPING, interruptible
 
@@ -48,6 +51,9 @@ gradcheck
 train_tiny --steps 2000
 """.strip().splitlines()
 ]
+if find_spec("av"):
+    film = "apply network=../net.safetensors input=../in.mkv output=new/out.mp4 device=cpu"
+    COMMANDS.insert(2, film.split())
 NO_TRACEBACK = re.compile(r"Traceback|Exception ignored|Fatal|terminate called")
 # A run that does not work for so many seconds hangs.
 PATIENCE = 60
@@ -97,7 +103,7 @@ def end_of(process: int) -> int:
 
 def faults(folder: Path, status: int, sent: list[int]) -> Iterator[str]:
     """Yield what is wrong with a run that was sent these signals, in a word each."""
-    told = (folder / "stderr").read_text()
+    told = (folder / "stderr").read_text(errors="replace")  # a limit may cut a character
     if status not in (0, *(128 + number for number in sent)):
         yield f"status {status}"
     if NO_TRACEBACK.search(told):
@@ -128,6 +134,10 @@ def check_whole(path: Path) -> None:
         load_file(path)
     elif kind == ".pt":
         Checkpoint(path).load()
+    elif kind == ".mp4":
+        with video.Film(path) as film:
+            # What a full disk leaves may end within a frame.
+            next(film.frames()) if "partial" in path.name else list(film.frames())
     elif kind in (".html", ".svg"):
         assert path.read_text().rstrip().endswith(f"</{kind[1:]}>")
     else:
@@ -143,6 +153,13 @@ def set_up(desk: Path) -> None:
     desk.mkdir(parents=True, exist_ok=True)
     for name, light in enumerate((1.0, 0.2)):
         images.write(desk / f"{name}.png", light * picture(name, 32, 40))
+    if find_spec("av"):
+        from films import make
+
+        network = StyleNetwork(Layout((3, 4, 5), 1), 1).requires_grad_(False)
+        randomize(network, seed=0)
+        file.write(desk / "net.safetensors", network, ["oil"])
+        make(desk / "in.mkv", [picture(seed, 32, 40) for seed in range(40)], sound="aac")
 
 
 def main(desk: Path, runs: int, seed: int = 0) -> None:

@@ -17,6 +17,7 @@ from styletransfer.features.weights import digest
 from styletransfer.networks.johnson import Layout, StyleNetwork
 from styletransfer.networks.shipped import shipped
 from styletransfer.system.files import atomic
+from styletransfer.system.memory import is_out_of_memory
 
 # One entry: safetensors writes several in any order, and equal networks are to be equal bytes.
 KEY = "styletransfer"
@@ -82,7 +83,9 @@ def read(path: Path) -> Saved:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, RuntimeError) as error:
+        if is_out_of_memory(error):
+            raise
         raise UserError(f"{path} is no style network, or is damaged: {error}") from error
     told = _told(metadata, path)
     if told["version"] != VERSION:

@@ -67,6 +67,7 @@ def to_tensor(frame: Any, size: tuple[int, int], matrix: Matrix | None) -> Tenso
         "rgb24",
         src_colorspace="ITU709" if unsaid and is_hd else None,
         interpolation=_interpolation(),
+        threads=1,
     ).to_ndarray()
     image = torch.from_numpy(colors).permute(2, 0, 1)[None].float() / 255
     return upright(image, matrix).contiguous()
@@ -90,6 +91,7 @@ def from_tensor(image: Tensor, *, even: bool) -> Any:
         dst_colorspace="ITU709",
         dst_color_range="MPEG",
         interpolation=_interpolation(),
+        threads=1,
     )
 
 

@@ -145,7 +145,8 @@ class FilmWriter:
     def _keep(self) -> None:
         """Make of what there is a film that plays, and say where it is."""
         with suppress(OSError, pyav().FFmpegError):
-            self._close()
+            if self._sound is not None:
+                self._close()
         with suppress(OSError, pyav().FFmpegError):
             self._container.close()
         try:
