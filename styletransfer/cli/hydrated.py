@@ -104,9 +104,12 @@ def _assist(config_name: str, function: Command | None, arguments: Arguments) ->
     if arguments.help or arguments.version or arguments.looks:
         return
     logging.disable()
-    config = compose(config_name, arguments.overrides, config_dir=arguments.config_dir)
-    settings = settings_of(config, config_name)
-    _call(config_name, function, settings, NOWHERE)
+    try:
+        config = compose(config_name, arguments.overrides, config_dir=arguments.config_dir)
+        settings = settings_of(config, config_name)
+        _call(config_name, function, settings, NOWHERE)
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 def _is_about_the_input(error: BaseException, *, began: bool) -> TypeGuard[Exception]:
