@@ -3,6 +3,7 @@
 import os
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,12 @@ from styletransfer.commands.apply.painter import Painter
 from styletransfer.commands.apply.run import apply
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
-from styletransfer.networks import Layout, StyleNetwork, file
+from styletransfer.networks import LAYOUTS, Layout, StyleNetwork, deployed, file
 from styletransfer.networks.johnson import randomize
 from styletransfer.networks.layers import ConditionalInstanceNorm
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
+from styletransfer.system.measure import peak_memory
 
 SLIM = Layout((3, 4, 5), 1)
 
@@ -142,6 +144,15 @@ def test_what_does_not_fit_memory_is_painted_in_strips(
 def test_bfloat16_paints_nearly_the_same() -> None:
     exact, rounded = painted(precision="float32"), painted(precision="bfloat16")
     assert 0 < (rounded - exact).abs().mean() < 2 / 255
+
+
+@torch.no_grad()
+def test_a_whole_picture_takes_no_more_memory_than_was_reckoned() -> None:
+    network, image = StyleNetwork(LAYOUTS["tiny"], 1), picture(0, 64, 96).float()
+    work = partial(deployed(network), image, torch.ones(1, 1))
+    needed = peak_memory(work, torch.device("cpu"))
+    assert painter.rows_that_fit(network, (64, 96), needed / painter.SHARE) != 64
+    assert painter.rows_that_fit(network, (64, 96), 2 * needed / painter.SHARE) == 64
 
 
 @pytest.mark.usefixtures("desk")
