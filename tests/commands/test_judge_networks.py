@@ -80,7 +80,7 @@ def test_each_content_is_judged_in_each_style_that_a_network_knows(
         assert f"{name}: gap closed {row['network']['gap_closed']:.3f}\n" in printed
     assert written["gap_closed"]["vgg19"] == {"mean": 1.0, "smallest": 1.0}
     assert f"| mean     |   0.000 | {written['gap_closed']['network']['mean']:7.3f} |" in printed
-    assert re.search(r"\| +\| network \| bundled \| vgg19 \|", printed)
+    assert re.search(r"\| +\| +network \| +bundled \| +vgg19 \|", printed)
     assert images.read("run/contact_sheet.png").size == (4 * 20, 4 * 20)
 
 

@@ -371,9 +371,9 @@ def test_from_the_command_line_to_a_folder_of_pastiches(
     assert painted == {"oil.png", "wash.png", "preview.png", "photos/a.png"}
     assert {path.name for path in tmp_path.iterdir()} == before | {"done"}
     with pytest.raises(SystemExit) as ended:
-        console(["apply", f"network={made}", "input=desk"])
+        console(["apply", f"network={made}"])
     assert ended.value.code == 1
-    assert capsys.readouterr().err == "error: output is missing; give output=VALUE\n"
+    assert capsys.readouterr().err == "error: input is missing; give input=VALUE\n"
 
 
 def test_a_dry_run_says_what_each_loss_mode_costs_and_writes_nothing(

@@ -309,6 +309,6 @@ def test_other_errors_are_no_shortage(content, style):
 def test_objective_of_other_modes_is_never_tiled(content, style):
     for name in LOSS_MODES:
         objective = elastic.make_objective(
-            tiny_network(), get_loss_mode(name), layers(), pair(content, style), None
+            tiny_network(), get_loss_mode(name), layers(), pair(content, style), None, None
         )
         assert objective.smallest == (2 if name == "autograd_function" else 0)

@@ -1,6 +1,7 @@
 """Films in and out: sizes, times, colours, sound and orientation are kept; trouble is told."""
 
 import re
+import subprocess
 import sys
 import wave
 from fractions import Fraction
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from films import av, frames, make, sounds
+from PIL import Image, ImageCms
 
 from styletransfer.errors import UserError
 from styletransfer.pictures import video
@@ -472,3 +474,17 @@ def test_without_pyav_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     for what in (Film, video.check_writable):
         with pytest.raises(UserError, match=re.escape("pip install 'styletransfer[video]'")):
             what(made)
+
+
+def test_a_picture_with_a_colour_profile_does_not_end_the_process(tmp_path: Path) -> None:
+    """Collecting the frame's side data did."""
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    Image.new("RGB", (20, 10), "red").save(tmp_path / "still.png", icc_profile=profile)
+    code = (
+        "import gc, sys; from styletransfer.pictures.video import Film\n"
+        "with Film(sys.argv[1]) as film: print(film.size)\n"
+        "del film; gc.collect()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "still.png")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "(10, 20)\n")

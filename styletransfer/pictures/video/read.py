@@ -40,6 +40,11 @@ class Frame:
     """When it is shown, in seconds from the start of the film."""
 
 
+# Codecs whose frames' side data are left alone: PyAV frees the name of a colour profile twice, which
+# ends the process. Frames of other codecs have no such name.
+PNGS = ("png", "apng")
+
+
 class Film:
     """A film to read, of whose video streams the first counts. `with` closes it at the end.
 
@@ -76,7 +81,8 @@ class Film:
             first = next(self._decoded(container, stream), None)
             if first is None:
                 raise UserError(f"{path} is a film without frames; get an intact copy")
-            self._matrix = display_matrix(first)
+            pngs = stream.codec_context.name in PNGS
+            self._matrix = None if pngs else display_matrix(first)
             self._coded_size = (first.height, first.width)
             turned = is_turned(self._matrix)
             self.size = (first.width, first.height) if turned else self._coded_size
