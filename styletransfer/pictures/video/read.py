@@ -40,8 +40,8 @@ class Frame:
     """When it is shown, in seconds from the start of the film."""
 
 
-# Codecs whose frames' side data are left alone: PyAV frees the name of a colour profile twice, which
-# ends the process. Frames of other codecs have no such name.
+# Codecs whose frames' side data are left alone: PyAV frees the name of a colour profile twice, and
+# that ends the process. Frames of other codecs have no such name.
 PNGS = ("png", "apng")
 
 
