@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from styletransfer.commands.gallery.runs import Step
 
@@ -57,12 +58,11 @@ def lay_out_curve(steps: Sequence[Step]) -> Curve | None:
         )
         for name in names
     }
-    pairs = zip(steps, steps[1:], strict=False)
     powers = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
     marks = powers if len(powers) > 1 else [10**low, 10**high]
     return Curve(
         lines=lines,
-        scales=[x(after) for before, after in pairs if after.scale != before.scale],
+        scales=[x(after) for before, after in pairwise(steps) if after.scale != before.scale],
         levels={f"{mark:.3g}": y(mark) for mark in marks},
         last=last,
     )

@@ -50,10 +50,9 @@ def make_preview(path: Path, side: int) -> Preview:
     picture = images.read(path)
     if max(picture.size) > side:
         picture = images.resize_picture(picture, side)
-    pixels = to_array(picture.rgb, picture.alpha)
-    if pixels.shape[2] == 4:
-        pixels = 1.0 + pixels[..., 3:] * (pixels[..., :3] - 1.0)
-    image = Image.fromarray((pixels.clip(0.0, 1.0) * 255).round().astype(np.uint8))
+    alpha = 1.0 if picture.alpha is None else picture.alpha
+    on_white = to_array((1.0 + alpha * (picture.rgb - 1.0)).clamp(0.0, 1.0))
+    image = Image.fromarray((on_white * 255).round().astype(np.uint8))
     buffer = io.BytesIO()
     image.save(buffer, format="JPEG", quality=QUALITY)
     code = base64.b64encode(buffer.getvalue()).decode("ascii")

@@ -61,12 +61,10 @@ def _table(section: Section, cards: Sequence[Card], cell: tuple[int, int]) -> li
     return rows
 
 
-def _list(
-    numbers: Sequence[int], cards: Sequence[Card], cell: tuple[int, int]
-) -> list[Image.Image]:
+def _list(runs: Sequence[int], cards: Sequence[Card], cell: tuple[int, int]) -> list[Image.Image]:
     """Return rows of pictures with what was varied."""
-    across = min(ACROSS, math.ceil(math.sqrt(1.5 * len(numbers))))
-    blocks = [_block(cards[number], cards[number].label, cell) for number in numbers]
+    across = min(ACROSS, math.ceil(math.sqrt(1.5 * len(runs))))
+    blocks = [_block(cards[number], cards[number].label, cell) for number in runs]
     return [_row(blocks[first : first + across]) for first in range(0, len(blocks), across or 1)]
 
 
