@@ -244,9 +244,8 @@ def test_the_contact_sheet(tmp_path: Path) -> None:
         assert sheet.format == "PNG"
         assert sheet.width > 2 * 20
         assert sheet.height > 3 * 16
-        assert (
-            len(sheet.getcolors(sheet.width * sheet.height) or ()) > 1000
-        )  # six pictures of noise
+        colours = sheet.getcolors(sheet.width * sheet.height)
+        assert len(colours or ()) > 300  # pictures of noise
 
 
 def test_hostile_names_are_text(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from styletransfer.commands.gallery.page import Gallery
 from styletransfer.commands.gallery.preview import THUMBNAIL
 
 # In pixels: between cells, of the column of row headings, and from one line of text to the next.
-GAP, HEADINGS, LINE = 12, 150, 18
+GAP, HEADINGS, LINE = 12, 190, 18
 PAPER, INK, EMPTY = "#ffffff", "#1f2937", "#dfe3e8"
 ACROSS = 6
 """Pictures side by side where there is no table, at most."""
@@ -98,7 +98,8 @@ def _row(blocks: Sequence[Image.Image]) -> Image.Image:
 
 
 def _title(text: str) -> Image.Image:
-    return _text(text, 4 * THUMBNAIL)
+    """Return a heading, no wider than its words."""
+    return _text(text, min(math.ceil(_font().getlength(text)) + 1, 4 * THUMBNAIL))
 
 
 def _text(text: str, width: int) -> Image.Image:
