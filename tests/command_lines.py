@@ -34,6 +34,7 @@ TINY = {
     "export": ["network=network.safetensors", "output=net.onnx"],
     "film": [*RUN, "frame_steps=1", "output=painted.mp4"],
     "flicker": ["input=content.png", "painted=content.png"],
+    "gallery": ["painted"],
     "train_tiny": ["--steps", "3"],
     "": [],
 }

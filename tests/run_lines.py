@@ -21,6 +21,7 @@ from pathlib import Path
 import psutil
 import torch
 from command_lines import command_line
+from galleries import make_run
 from helpers import picture
 from PIL import Image
 from safetensors.torch import save_file
@@ -63,6 +64,7 @@ def furnish(desk: Path) -> None:
     for name in ("folder", "folder.pth", "my/experiment"):
         (desk / name).mkdir(parents=True)
     (desk / "my/experiment/broken.yaml").write_text("a: [1,\n")
+    make_run(desk / "painted/0", {"size": 16})
     (desk / "locked").mkdir(mode=0o500)
     os.mkfifo(desk / "fifo")
     (desk / "loop.png").symlink_to("loop.png")

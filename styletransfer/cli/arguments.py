@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
-from styletransfer.settings.paths import HYDRA_FOLDERS, SWEEP_FUNCTION, quote_path
+from styletransfer.settings.paths import HYDRA_FOLDERS, SWEEP_FUNCTION, quote_path, quoted
 from styletransfer.settings.schemas import (
     GROUPS,
     keys,
@@ -79,8 +79,8 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     if unknown:
         raise UserError(f"unknown flag {unknown[0]}; see --help")
     sweep = found.multirun or "hydra.mode=MULTIRUN" in found.overrides
-    given = _named(found.overrides, positional_key(schema))
     paths, lists = path_keys(schema), list_keys(schema)
+    given = _named(found.overrides, positional_key(schema), lists)
     overrides = [quote_path(each, paths, lists, sweep=sweep) for each in given]
     overrides = [_opened(override, mapping_keys(schema)) for override in overrides]
     _check(given, [key for key, _ in keys(schema)], sweep=sweep)
@@ -118,14 +118,20 @@ def _folders(overrides: Sequence[str]) -> list[str]:
     ]
 
 
-def _named(arguments: Sequence[str], key: str | None) -> list[str]:
-    """Put `key=` before the argument without a key, or before a folder's name that holds =."""
+def _named(arguments: Sequence[str], key: str | None, lists: Sequence[str]) -> list[str]:
+    """Put `key=` before the argument without a key, or before a folder's name that holds =.
+
+    Several are put in brackets where the key is one of `lists`.
+    """
     bare = [each for each in arguments if each and ("=" not in each or os.path.isdir(each))]
     if key is None or not bare:
         return list(arguments)
-    if len(bare) > 1:
+    if len(bare) == 1:
+        return [f"{key}={each}" if each == bare[0] else each for each in arguments]
+    if key not in lists:
         raise UserError(f"cannot understand {bare[1]!r} beside {bare[0]!r}; write KEY=VALUE")
-    return [f"{key}={each}" if each == bare[0] else each for each in arguments]
+    named = f"{key}=[{','.join(map(quoted, bare))}]"
+    return [named, *(each for each in arguments if each not in bare)]
 
 
 def _check(overrides: Sequence[str], known: Sequence[str], *, sweep: bool) -> None:

@@ -24,6 +24,7 @@ from styletransfer.config.networks import (
 )
 from styletransfer.config.pictures import (
     CompareConfig,
+    GalleryConfig,
     MixConfig,
     StyleTransferConfig,
     TrainConfig,
@@ -44,6 +45,7 @@ __all__ = [
     "FeaturesConfig",
     "FilmConfig",
     "FlickerConfig",
+    "GalleryConfig",
     "JudgeConfig",
     "LossModeConfig",
     "MixConfig",

@@ -104,6 +104,18 @@ class MixConfig:
 
 
 @dataclass
+class GalleryConfig:
+    """`scripts/gallery.py`: the runs to show."""
+
+    folders: Any = field(default=None, metadata=PATHS | {"positional": True})
+    """Run folders of `train`, sweeps, or folders that hold any of them; may be given without
+    folders=, several too."""
+    output: str | None = path(None)
+    """Where the page goes, as NAME.html; the contact sheet becomes NAME.png beside it. Default:
+    gallery.html in the first folder."""
+
+
+@dataclass
 class CompareConfig(StyleTransferConfig):
     """`scripts/compare.py`."""
 

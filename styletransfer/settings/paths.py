@@ -12,6 +12,8 @@ from styletransfer.errors import UserError
 HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
 # choice(a,b), range(1,3) and the like, which Hydra knows in sweeps.
 SWEEP_FUNCTION = re.compile(r"(choice|range|interval|glob|shuffle|sort|tag)\(.*\)")
+# Names that all stand in single quotes, as `quoted` leaves them; commas may be among their letters.
+QUOTED_LIST = re.compile(r"\[(?:'(?:[^'\\]|\\.)*'(?:,|(?=\])))+\]")
 
 
 def quote_path(
@@ -44,6 +46,8 @@ def _listed(value: str) -> str:
     """Return a list in brackets with each of its names in quotes, or one name."""
     if not (value.startswith("[") and value.endswith("]")):
         return quoted(value)
+    if QUOTED_LIST.fullmatch(value):
+        return value
     names = [name.strip() for name in value[1:-1].split(",")] if value[1:-1].strip() else []
     return "[" + ",".join(name if _in_quotes(name) else quoted(name) for name in names) + "]"
 

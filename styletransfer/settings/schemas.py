@@ -16,6 +16,7 @@ from styletransfer.config import (
     ExportConfig,
     FilmConfig,
     FlickerConfig,
+    GalleryConfig,
     JudgeConfig,
     MixConfig,
     TrainConfig,
@@ -42,6 +43,7 @@ SCHEMAS: dict[str, type[Any]] = {
     "export": ExportConfig,
     "film": FilmConfig,
     "flicker": FlickerConfig,
+    "gallery": GalleryConfig,
 }
 # Commands whose work several processes of torchrun's can share.
 SHARED = ("train_network",)

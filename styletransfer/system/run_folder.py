@@ -15,6 +15,9 @@ RECORD = "run.json"
 PASTICHE = "pastiche.png"
 # Not content.png, which may well be the name of somebody's photograph.
 CONTENT = "content_resized.png"
+METRICS = "metrics.jsonl"
+# Keys that change no pixel, and may be given anew when a run goes on.
+FREE_KEYS = ("output", "snapshot_every", "checkpoint_every", "resume", "dry_run")
 
 
 def read_record(folder: Path) -> dict[str, Any]:
@@ -36,7 +39,13 @@ def read_record(folder: Path) -> dict[str, Any]:
     return checked
 
 
-def write_record(folder: Path, description: dict[str, Any], status: str, picture: Path) -> None:
+def write_record(
+    folder: Path,
+    description: dict[str, Any],
+    status: str,
+    picture: Path,
+    seconds: float | None = None,
+) -> None:
     """Write `run.json`; where that cannot be, say so and do without.
 
     Args:
@@ -44,8 +53,10 @@ def write_record(folder: Path, description: dict[str, Any], status: str, picture
         description: what the picture depends on, as plain values.
         status: running, stopped, gave up or finished.
         picture: where the pastiche is or will be.
+        seconds: of optimisation that it took; None while that is not known.
     """
-    record = {"status": status, "picture": os.path.abspath(picture), **description}
+    record = {"status": status, "picture": os.path.abspath(picture), "seconds": seconds}
+    record |= description
     try:
         with atomic(folder / RECORD) as temporary:
             temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

@@ -16,11 +16,10 @@ from styletransfer.optimize.sources import PICTURE_KEYS
 from styletransfer.pictures.folders import files_at
 from styletransfer.settings.schemas import keys
 from styletransfer.system.files import sha256
+from styletransfer.system.run_folder import FREE_KEYS
 
 logger = logging.getLogger(__name__)
 
-# Keys that change no pixel, and may be given anew when a run goes on.
-FREE_KEYS = ("output", "snapshot_every", "checkpoint_every", "resume", "dry_run")
 # Keys that may name files, beside words that have a meaning of their own.
 FILE_KEYS = (*PICTURE_KEYS, "features.weights")
 

@@ -9,10 +9,10 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from styletransfer.commands.train.record import FREE_KEYS, check_settings, settings
+from styletransfer.commands.train.record import check_settings, settings
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.system.run_folder import RECORD, read_record
+from styletransfer.system.run_folder import FREE_KEYS, RECORD, read_record
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Iterable[str]) -> TrainConfig:

@@ -23,7 +23,7 @@ from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import check_folder, remove_stale
 from styletransfer.system.lock import locked
-from styletransfer.system.run_folder import CONTENT, PASTICHE, RECORD, write_record
+from styletransfer.system.run_folder import CONTENT, METRICS, PASTICHE, RECORD, write_record
 from styletransfer.system.signals import Stopped, held, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -106,11 +106,13 @@ class _Work:
         self.config, self.folder, self.picture = config, folder, picture
         self.job, self.run, self.description = job, Run(job), describe(job)
         self.checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
+        self.began, self.before = time.perf_counter(), 0.0
         if config.resume == "auto" and self.checkpoint.exists():
             saved = self.checkpoint.load()
             try:
                 check_same(saved["description"], self.description)
                 self.run.load_state_dict(saved["run"])
+                self.before = saved["seconds"]
             except (LookupError, TypeError, AttributeError, ValueError) as error:
                 path = self.checkpoint.path
                 raise UserError(f"{path} is no run's checkpoint; start afresh") from error
@@ -122,7 +124,8 @@ class _Work:
         """Return what watches the run; `watchers` closes it."""
         write_record(self.folder, self.description, "running", self.picture)
         done, every = self.run.steps, self.config.snapshot_every
-        self.metrics = watchers.enter_context(Metrics(self.folder / "metrics.jsonl", done))
+        self.began = time.perf_counter()
+        self.metrics = watchers.enter_context(Metrics(self.folder / METRICS, done))
         found: list[Callback] = [watchers.enter_context(ProgressBar(done)), self.metrics]
         if every:
             found.append(tolerated(Snapshots(self.folder / "snapshots", every)))
@@ -134,11 +137,20 @@ class _Work:
 
     def _save(self) -> None:
         self.metrics.flush()
-        state = {"description": self.description, "run": self.run.state_dict()}
+        state = {
+            "description": self.description,
+            "run": self.run.state_dict(),
+            "seconds": self._seconds(),
+        }
         self.checkpoint.try_to_save(state)
+
+    def _seconds(self) -> float:
+        """Return the time of optimisation so far, that before a checkpoint included."""
+        return round(self.before + time.perf_counter() - self.began, 1)
 
     def leave(self, result: Result) -> tuple[Path, str | None]:
         """Write the pictures and the checkpoint, or remove the one that is no longer needed."""
+        seconds = self._seconds()
         pastiche = result.picture
         picture, problem = write_picture(self.picture, self.folder, pastiche, self.job.alpha)
         self._keep(picture, pastiche)
@@ -149,7 +161,7 @@ class _Work:
                 self._save()
         elif result.problem is not None or problem is not None:
             status = "gave up"
-        write_record(self.folder, self.description, status, picture)
+        write_record(self.folder, self.description, status, picture, seconds)
         if status == "finished":  # and said so, lest a kill in between costs the whole run
             self.checkpoint.remove()
         return picture, problem

@@ -1,0 +1,133 @@
+"""The contact sheet: all pictures as one, to be printed or passed on."""
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+import matplotlib
+from PIL import Image, ImageDraw, ImageFont
+
+from styletransfer.commands.gallery.card import Card
+from styletransfer.commands.gallery.layout import Section
+from styletransfer.commands.gallery.page import Gallery
+from styletransfer.commands.gallery.preview import THUMBNAIL
+
+# In pixels: between cells, of the column of row headings, and from one line of text to the next.
+GAP, HEADINGS, LINE = 12, 190, 18
+PAPER, INK, EMPTY = "#ffffff", "#1f2937", "#dfe3e8"
+ACROSS = 6
+"""Pictures side by side where there is no table, at most."""
+CAPTION = 3
+"""Lines of text under a picture, at most."""
+
+
+def draw_sheet(gallery: Gallery) -> Image.Image:
+    """Return the sheet, 8-bit sRGB: the page's tables and lists with what was varied and losses."""
+    pictures = [card.preview.thumbnail for card in gallery.cards if card.preview is not None]
+    width = max((picture.width for picture in pictures), default=THUMBNAIL)
+    height = max((picture.height for picture in pictures), default=THUMBNAIL)
+    cell = (max(width, THUMBNAIL // 2), height)
+    bands = [_title(gallery.title)]
+    for section in gallery.sections:
+        if section.heading:
+            bands.append(_title(section.heading))
+        bands += _table(section, gallery.cards, cell)
+        bands += _list(section.loose, gallery.cards, cell)
+    sheet = Image.new(
+        "RGB",
+        (
+            max(band.width for band in bands) + 2 * GAP,
+            sum(band.height + GAP for band in bands) + GAP,
+        ),
+        PAPER,
+    )
+    top = GAP
+    for band in bands:
+        sheet.paste(band, (GAP, top))
+        top += band.height + GAP
+    return sheet
+
+
+def _table(section: Section, cards: Sequence[Card], cell: tuple[int, int]) -> list[Image.Image]:
+    """Return the rows of a table, headings first; none without one."""
+    if not section.rows:
+        return []
+    corner = _text(f"{section.row_key} by {section.column_key}", HEADINGS)
+    rows = [_row([corner, *(_text(value, cell[0]) for value in section.columns)])]
+    for value, numbers in section.rows:
+        blocks = [_block(None if n is None else cards[n], "", cell) for n in numbers]
+        rows.append(_row([_text(value, HEADINGS), *blocks]))
+    return rows
+
+
+def _list(runs: Sequence[int], cards: Sequence[Card], cell: tuple[int, int]) -> list[Image.Image]:
+    """Return rows of pictures with what was varied."""
+    across = min(ACROSS, math.ceil(math.sqrt(1.5 * len(runs))))
+    blocks = [_block(cards[number], cards[number].label, cell) for number in runs]
+    return [_row(blocks[first : first + across]) for first in range(0, len(blocks), across or 1)]
+
+
+def _block(card: Card | None, label: str, cell: tuple[int, int]) -> Image.Image:
+    """Return a picture with its caption, or an empty place."""
+    picture = Image.new("RGB", cell, PAPER if card is None else EMPTY)
+    words = label
+    if card is not None:
+        total = card.losses.get("total")
+        words = " · ".join(filter(None, (label, "" if total is None else f"loss {total:.4g}")))
+        if card.preview is None:
+            ImageDraw.Draw(picture).text((GAP, GAP), "no picture", INK, _font())
+        else:
+            picture = card.preview.thumbnail
+    text = _text(words, cell[0])
+    block = Image.new("RGB", (cell[0], cell[1] + text.height), PAPER)
+    block.paste(picture, (0, 0))
+    block.paste(text, (0, picture.height))
+    return block
+
+
+def _row(blocks: Sequence[Image.Image]) -> Image.Image:
+    """Put blocks side by side."""
+    width = sum(block.width for block in blocks) + GAP * (len(blocks) - 1)
+    row = Image.new("RGB", (width, max(block.height for block in blocks)), PAPER)
+    left = 0
+    for block in blocks:
+        row.paste(block, (left, 0))
+        left += block.width + GAP
+    return row
+
+
+def _title(text: str) -> Image.Image:
+    """Return a heading, no wider than its words."""
+    return _text(text, min(math.ceil(_font().getlength(text)) + 1, 4 * THUMBNAIL))
+
+
+def _text(text: str, width: int) -> Image.Image:
+    """Return words on as many lines as they need, the last one cut short if there are too many."""
+    lines = list(_lines(" ".join(text.split()), width))
+    if len(lines) > CAPTION:
+        lines = [*lines[: CAPTION - 1], lines[CAPTION - 1][:-1] + "…"]
+    image = Image.new("RGB", (width, LINE * max(len(lines), 1)), PAPER)
+    draw = ImageDraw.Draw(image)
+    for number, line in enumerate(lines):
+        draw.text((0, number * LINE), line, INK, _font())
+    return image
+
+
+def _lines(text: str, width: int) -> Iterable[str]:
+    """Break text to a width in pixels, at blanks where there are any."""
+    while text:
+        fits = len(text)
+        while fits > 1 and _font().getlength(text[:fits]) > width:
+            fits -= 1
+        if fits < len(text) and (blank := text.rfind(" ", 1, fits + 1)) > 0:
+            fits = blank
+        yield text[:fits].rstrip()
+        text = text[fits:].lstrip()
+
+
+@cache
+def _font() -> ImageFont.FreeTypeFont:
+    """Return the font that comes with matplotlib: it knows more letters than Pillow's own."""
+    path = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+    return ImageFont.truetype(str(path), 13)

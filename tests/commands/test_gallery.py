@@ -1,0 +1,336 @@
+"""A gallery of runs: which are found, where they stand, what the page says, and bad input."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from galleries import make_run, make_sweep
+from helpers import composed
+from PIL import Image
+
+from styletransfer.cli import script
+from styletransfer.commands.gallery.axes import differing, main_axes
+from styletransfer.commands.gallery.card import command, make_cards, ranks
+from styletransfer.commands.gallery.curve import BOTTOM, TOP, lay_out_curve
+from styletransfer.commands.gallery.layout import Section, lay_out
+from styletransfer.commands.gallery.preview import LARGEST, SMALLEST, preview_side
+from styletransfer.commands.gallery.run import Made, gallery
+from styletransfer.commands.gallery.runs import Run, Step, find_runs
+
+HOSTILE = "</script><script>alert(1)</script>\"' onload=x & <b>"
+
+
+def made(*folders: Path, output: Path | None = None) -> Made:
+    config = composed("gallery")
+    config.folders, config.output = list(map(str, folders)), output and str(output)
+    return gallery(config)
+
+
+def run(number: int = 0, choices: dict[str, str] | None = None, **settings: object) -> Run:
+    typed = tuple(f"{key}={value}" for key, value in settings.items())
+    return Run(str(number), "finished", settings, choices or {}, typed, 1.0, None, ())
+
+
+def axes_of(*runs: Run) -> list[str]:
+    return [axis.key for axis in main_axes(runs, differing(runs))]
+
+
+class Tags(HTMLParser):
+    """Counts the tags of a page, checks that each is closed, and keeps its text."""
+
+    VOID = ("meta", "link", "img", "br")
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"style", "script"} & {*self.open}:
+            self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.seen if name == tag]
+
+
+# Which runs are found.
+
+
+def test_runs_are_found_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    for name in ("10", "9", "deep/inside/2"):
+        make_run(tmp_path / name, {"size": 3})
+    for hidden in (".submitit/7", "%j/8"):
+        make_run(tmp_path / hidden, {"size": 3})
+    runs, unreadable = find_runs([tmp_path])
+    assert [each.name for each in runs] == ["9", "10", "deep/inside/2"]
+    assert unreadable == []
+    # A run's own folder, and one that is named twice.
+    runs, _ = find_runs([tmp_path / "9", tmp_path])
+    assert len(runs) == 3
+
+
+def test_damaged_runs_are_named_and_unfinished_ones_shown(tmp_path: Path) -> None:
+    make_sweep(tmp_path)
+    (tmp_path / "0/run.json").write_text("{")
+    (tmp_path / "1/run.json").unlink()  # it ended before it had written any
+    (tmp_path / "2/pastiche.png").write_bytes(b"no picture")
+    (tmp_path / "3/pastiche.png").unlink()
+    (tmp_path / "4/metrics.jsonl").write_text('{"step": 1, "sca')
+    (tmp_path / "5/.hydra/hydra.yaml").write_text("{: [")
+    shutil.copytree(tmp_path / "1", tmp_path / "6")  # of another command
+    (tmp_path / "6/.hydra/hydra.yaml").write_text("hydra: {job: {name: judge}}")
+    done = made(tmp_path)
+    assert done.summary == "4 runs, 2 without a picture; not shown: 0, 1"
+    text = Tags(done.page.read_text()).text
+    assert "run.json is damaged" in text
+    assert "ended before its first step" in text
+    assert "no picture: the run is finished" in text
+    assert "pastiche.png" in text  # says what cannot be read
+    assert "no loss" in text
+
+
+# In which keys they differ, and where they stand.
+
+
+def test_only_keys_that_differ_are_axes() -> None:
+    assert axes_of(run(size=3, seed=1), run(size=4, seed=1)) == ["size"]
+    assert axes_of(run(size=3, output="a"), run(size=4, output="b")) == ["size"]
+    assert axes_of(run(size=3)) == []
+    assert axes_of(run(b=1, a=1), run(b=1, a=2), run(b=2, a=1)) == ["b", "a"]
+
+
+def test_a_preset_stands_for_the_keys_that_it_sets() -> None:
+    runs = [
+        replace(
+            run(choices={"experiment": name}, style=style, steps=3 if name == "bold" else 9),
+            typed=(f"experiment={name}", f"style={style}"),
+        )
+        for name in ("bold", "faithful")
+        for style in "ab"
+    ]
+    assert [axis.key for axis in differing(runs)] == ["experiment", "style", "steps"]
+    assert axes_of(*runs) == ["experiment", "style"]
+    without_record = [replace(each, choices={}, typed=None) for each in runs]
+    assert axes_of(*without_record) == ["style", "steps"]
+
+
+def test_values_as_they_are_shown() -> None:
+    def order(key: str, *values: object) -> tuple[str, ...]:
+        (axis,) = differing([run(**{key: value}) for value in values])
+        return axis.order
+
+    assert order("seed", 10, 9, 0.5) == ("0.5", "9", "10")
+    assert order("style", "/x/b.jpg", "/y/a.jpg") == ("b.jpg", "a.jpg")
+    assert order("style", "/x/a.jpg", "/y/a.jpg") == ("/x/a.jpg", "/y/a.jpg")
+    assert order("style", ["/x/a.jpg", "/x/b.jpg"], "/x/a.jpg") == ("a.jpg, b.jpg", "a.jpg")
+    assert order("protect", None, "/x/a.png") == ("null", "a.png")
+    assert order("flag", True, False) == ("true", "false")
+
+
+def test_layouts() -> None:
+    def sections(*runs: Run) -> list[Section]:
+        return lay_out(main_axes(runs, differing(runs)), len(runs))
+
+    assert sections(run(size=3)) == [Section("", loose=(0,))]
+    assert sections(run(size=4), run(size=3)) == [Section("", loose=(1, 0))]
+    # Three weights go down, two sizes across; one cell is empty.
+    grid = [run(weight=w, size=s) for w in (1, 2, 3) for s in (8, 9)][:-1]
+    rows = (("1", (0, 1)), ("2", (2, 3)), ("3", (4, None)))
+    assert sections(*grid) == [Section("", "weight", "size", ("8", "9"), rows)]
+    # A third key makes groups.
+    cube = [run(a=a, b=b, c=c) for a in (1, 2) for b in (1, 2) for c in (1, 2, 3)]
+    assert [each.heading for each in sections(*cube)] == ["b 1", "b 2"]
+    assert [(each.row_key, each.column_key) for each in sections(*cube)] == [("c", "a")] * 2
+    # Two runs in one cell, or mostly holes: a list.
+    assert sections(*grid, grid[0])[0].rows == ()
+    diagonal = [run(a=n, b=n) for n in range(3)]
+    assert sections(*diagonal) == [Section("", loose=(0, 1, 2))]
+
+
+def test_sort_order(tmp_path: Path) -> None:
+    make_sweep(tmp_path)
+    (tmp_path / "4/metrics.jsonl").unlink()
+    runs, _ = find_runs([tmp_path])
+    every = differing(runs)
+    main = main_axes(runs, every)
+    orders = ranks(make_cards(runs, main, every), main)
+    names = [
+        "total loss",
+        "style loss",
+        "content loss",
+        "time",
+        "style",
+        "objective.content_weight",
+    ]
+    assert list(orders) == names
+    assert orders["total loss"] == [0, 1, 2, 3, 5, 4]  # without a loss: last
+    assert orders["time"] == [5, 4, 3, 2, 1, 0]
+    assert orders["style"] == [0, 1, 2, 3, 4, 5]
+    assert orders["objective.content_weight"] == [4, 0, 2, 5, 1, 3]
+
+
+# What is drawn.
+
+
+def test_the_curve_of_a_run() -> None:
+    steps = [Step(n, 1 + n // 4, {"total": 10.0**-n, "zero": 0.0}) for n in range(1, 7)]
+    curve = lay_out_curve(steps)
+    assert curve is not None
+    total = [tuple(map(float, point.split(","))) for point in curve.lines["total"].split()]
+    assert [y for _, y in total][:2] == [TOP, pytest.approx(TOP + (BOTTOM - TOP) / 4, abs=0.1)]
+    assert [y for _, y in total][-2:] == [BOTTOM, BOTTOM]  # four decades are shown
+    assert curve.scales == [pytest.approx(total[3][0], abs=0.1)]
+    assert curve.levels["0.1"] == TOP
+    assert curve.last == 6
+    long = lay_out_curve([Step(n, 1, {"total": 1.0 + n}) for n in range(5000)])
+    assert long is not None
+    assert len(long.lines["total"].split()) <= 201
+    assert lay_out_curve(steps[:1]) is None
+    assert lay_out_curve([Step(n, 1, {"total": 0.0}) for n in (1, 2)]) is None
+
+
+def test_previews_shrink_where_there_are_many() -> None:
+    assert [preview_side(count) for count in (1, 24, 96, 9999)] == [LARGEST, LARGEST, 480, SMALLEST]
+
+
+def test_the_command_to_copy() -> None:
+    assert command(None) == ""
+    typed = ["size=64", "style='my oil.jpg'", "output='a$b.png'", "experiment=bold"]
+    expected = "styletransfer train size=64 'style=my oil.jpg' 'output='\"'\"'a$b.png'\"'\"'' "
+    assert command(typed) == expected + "experiment=bold"
+
+
+def test_the_page(tmp_path: Path) -> None:
+    make_sweep(tmp_path / "weights")
+    done = made(tmp_path / "weights")
+    assert done.page == tmp_path / "weights/gallery.html"
+    tags = Tags(done.page.read_text(encoding="utf-8"))
+    assert [each["scope"] for each in tags.all("th") if each.get("scope") == "colgroup"]
+    pictures = [each for each in tags.all("img") if each.get("src")]
+    assert len(pictures) == 6
+    assert all(str(each["src"]).startswith("data:image/jpeg;base64,") for each in pictures)
+    assert pictures[0]["alt"] == "style oil.jpg, objective.content_weight 0.5"
+    assert len(tags.all("svg")) == 6
+    assert "steps" not in [each.get("value") for each in tags.all("option")]
+    for said in ("weights", "oil.jpg", "ink.jpg", "9.0 s", "styletransfer train"):
+        assert said in tags.text
+    assert "do not all measure the same thing" in tags.text
+    for _, attributes in tags.seen:  # nothing is loaded, nothing runs but what the policy allows
+        assert not {"style", "onclick", "onload"} & {*attributes}
+        assert str(attributes.get("href", "data:")).startswith("data:")
+
+
+def test_the_contact_sheet(tmp_path: Path) -> None:
+    make_sweep(tmp_path)
+    with Image.open(made(tmp_path).sheet) as sheet:
+        assert sheet.format == "PNG"
+        assert sheet.width > 2 * 20
+        assert sheet.height > 3 * 16
+        colours = sheet.getcolors(sheet.width * sheet.height)
+        assert len(colours or ()) > 300  # pictures of noise
+
+
+def test_hostile_names_are_text(tmp_path: Path) -> None:
+    for number, text in enumerate((HOSTILE, "{{ 7 * 7 }}")):
+        make_run(tmp_path / f"<i>{number}", {"style": text, text: number}, status=text)
+    (tmp_path / "<u>").mkdir()
+    (tmp_path / "<u>/run.json").write_text("{")
+    tags = Tags(made(tmp_path).page.read_text(encoding="utf-8"))
+    assert len(tags.all("script")) == 1
+    assert not [each for each in tags.all("i") if "class" not in each]
+    assert not tags.all("u")
+    assert HOSTILE in tags.text
+    assert "{{ 7 * 7 }}" in tags.text
+    (policy,) = (each["content"] for each in tags.all("meta") if "http-equiv" in each)
+    assert re.match("default-src 'none'; img-src data:; style-src 'sha256-[^;']+'; ", policy or "")
+
+
+# Where it goes, and bad input.
+
+
+def test_output(tmp_path: Path) -> None:
+    make_sweep(tmp_path / "sweep")
+    done = made(tmp_path / "sweep", output=tmp_path / "new/choice.html")
+    assert (done.page, done.sheet) == (tmp_path / "new/choice.html", tmp_path / "new/choice.png")
+    assert done.page.is_file()
+    assert done.sheet.is_file()
+    assert not (tmp_path / "sweep/gallery.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "name the folder of a sweep or of runs: styletransfer gallery FOLDER"),
+        (["nowhere"], "nowhere is no folder; name that of a sweep, or of a run of train"),
+        (["empty"], "there is no run of train in empty; name a sweep's folder, or a run's"),
+        (["sweep", "output=a.png"], "output=a.png must end in .html"),
+        (["sweep", "output=sweep/0/pastiche.html"], "would overwrite sweep/0/pastiche.png"),
+        (["sweep", "colour=red"], "unknown key colour"),
+    ],
+)
+def test_bad_input(
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_sweep(tmp_path / "sweep")
+    Path("empty").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(SystemExit) as exit:
+        script("gallery")(words)
+    assert exit.value.code == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_several_folders_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ["weight=1,style=a", "it's [here]", "plain"]
+    for name in names:
+        make_run(tmp_path / name, {"size": len(name)})
+    script("gallery")(names)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == ["3 runs", f"{names[0]}/gallery.png", f"{names[0]}/gallery.html"]
+
+
+@pytest.mark.usefixtures("tiny_vgg")
+def test_a_real_sweep(
+    photos: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = [f"content={photos[0]}", f"style={photos[1]}", "size=24", "steps=1,2", "scales=1"]
+    script("train")(
+        ["-m", *words, "experiment=tiny", "seed=1,2", "hydra.sweep.dir=sweep", "precision=float32"]
+    )
+    runs, unreadable = find_runs([Path("sweep")])
+    assert (len(runs), unreadable) == (4, [])
+    assert axes_of(*runs) == ["steps", "seed"]
+    assert [len(each.steps) for each in runs] == [1, 1, 2, 2]
+    assert all(each.seconds is not None for each in runs)
+    record = json.loads(Path("sweep/0/run.json").read_text())
+    assert record["seconds"] >= 0
+    assert "styletransfer train" in made(Path("sweep")).page.read_text()
