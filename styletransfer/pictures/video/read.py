@@ -112,8 +112,8 @@ class Film:
         if not os.path.isfile(self.path):
             raise UserError(f"no film at {self.path}; check the path")
         try:
-            # Playlists may not lead elsewhere.
-            only_files = {"protocol_whitelist": "file"}
+            # Playlists may not lead elsewhere, nor be waited for.
+            only_files = {"protocol_whitelist": "file", "max_reload": "0"}
             return av.open(url(self.path), metadata_errors="replace", options=only_files)
         except (av.FFmpegError, OSError) as error:
             raise UserError(
