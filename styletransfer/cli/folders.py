@@ -16,8 +16,10 @@ def remove_unused(folders: Iterable[Path]) -> None:
     """
     for folder in folders:
         record = folder / ".hydra"
-        own = {record, *(folder / name for name in RECORD), *folder.glob("*.log")}
-        found = {*folder.glob("*"), *record.glob("*")}
+        # No patterns: compiling one takes memory, of which a run may have ended for want.
+        found = {path for each in (folder, record) if each.is_dir() for path in each.iterdir()}
+        logs = {path for path in found if path.suffix == ".log" and path.parent == folder}
+        own = {record, *(folder / name for name in RECORD), *logs}
         if found <= own:
             with suppress(OSError):  # not worth a second complaint
                 for path in found - {record}:
