@@ -113,7 +113,7 @@ class FourfoldConv(nn.Module):
 
     def __init__(self, conv: nn.Conv2d, dtype: torch.dtype) -> None:
         super().__init__()
-        self.out, self.around, self.dtype = conv.out_channels, conv.kernel_size[0] // 2, dtype
+        self.out, self.around = conv.out_channels, conv.kernel_size[0] // 2
         self.result = conv.weight.dtype
         kernels = torch.cat(
             [pad(conv.weight, (b, 1 - b, a, 1 - a)) for a in range(2) for b in range(2)]
@@ -170,8 +170,7 @@ def measured(x: Tensor) -> Statistics:
     if count > 1:
         apart = means.view(len(wide), count, -1)
         means = apart.mean(1)
-        variances = variances.view_as(apart) + (apart - means[:, None]).square()
-        variances = variances.mean(1)
+        variances = (variances.view_as(apart) + (apart - means[:, None]).square()).mean(1)
     return Statistics(means[..., None, None], variances[..., None, None])
 
 
