@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from styletransfer.commands.explain.facts import Study
 from styletransfer.commands.explain.lane_layout import lay_out_groups, lay_out_lanes
 from styletransfer.commands.explain.map_layout import colour_of, lay_out_map, style_of
@@ -16,14 +14,9 @@ from styletransfer.commands.explain.words import (
     format_bytes,
     where_entered,
 )
+from styletransfer.system.templates import templates
 
-TEMPLATES = Environment(
-    loader=PackageLoader("styletransfer.commands.explain"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+TEMPLATES = templates("styletransfer.commands.explain")
 TEMPLATES.globals |= {
     "answers": answers,
     "colour_of": colour_of,

@@ -5,19 +5,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from styletransfer.commands.gallery.card import Card
 from styletransfer.commands.gallery.layout import Section
 from styletransfer.commands.gallery.runs import Unreadable
+from styletransfer.system.templates import templates
 
-TEMPLATES = Environment(
-    loader=PackageLoader("styletransfer.commands.gallery"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+TEMPLATES = templates("styletransfer.commands.gallery")
 
 
 @dataclass(frozen=True)
