@@ -2,7 +2,8 @@
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import tee
 from pathlib import Path
 
 from torch import Tensor
@@ -82,11 +83,18 @@ def paint_frames(job: FilmJob, stop: Stop) -> int:
     return count
 
 
-def painted(job: FilmJob, count: int) -> Iterator[Tensor]:
-    """Yield the first `count` painted frames (1, 3, H, W) in the colours that are asked for."""
-    for number, content in zip(range(count), job.contents(), strict=False):
+def painted(job: FilmJob, contents: Iterable[Tensor], count: int) -> Iterator[Tensor]:
+    """Yield the first `count` painted frames (1, 3, H, W) in the colours that are asked for.
+
+    Args:
+        job: what was painted.
+        contents: the frames of the input, (1, 3, h, w) of any size.
+        count: how many are painted.
+    """
+    for number, content in zip(range(count), contents, strict=False):
         image = images.read(job.path(number)).rgb
         if job.config.color == "content_luminance":
+            content = images.resize(content, (image.shape[2], image.shape[3]))
             image = with_chroma_of(image, content, job.config.color_strength)
         yield image
 
@@ -99,7 +107,9 @@ def write_film(job: FilmJob, count: int, stop: Stop) -> None:
         Stopped: a signal has come; the part is there.
     """
     with FilmWriter(job.output, like=job.film) as writer:
-        for image, frame in zip(painted(job, count), job.film.frames(), strict=False):
+        frames, again = tee(job.film.frames())  # in step: one frame is held
+        contents = (frame.image for frame in again)
+        for image, frame in zip(painted(job, contents, count), frames, strict=False):
             writer.write(image, frame.time)
         if stop.asked is not None:
             raise stop.asked
@@ -107,5 +117,6 @@ def write_film(job: FilmJob, count: int, stop: Stop) -> None:
 
 def measured(job: FilmJob, count: int) -> str:
     """Return a table of how much the input and the painted film flicker."""
-    films = {"input": job.contents(), "painted": painted(job, count)}
+    contents, again = tee(job.contents())  # in step, as films are measured: few frames are held
+    films = {"input": contents, "painted": painted(job, again, count)}
     return report(measure(films, motion_between, style_loss_of(job.picture)))
