@@ -14,6 +14,9 @@ from torch import Tensor
 from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.modes import LOSS_MODES, get_loss_mode
+from styletransfer.networks import Layout, StyleNetwork
+from styletransfer.networks.johnson import randomize
+from styletransfer.networks.layers import ConditionalInstanceNorm
 from styletransfer.objective.pictures import pair
 from styletransfer.objective.resilient import ElasticObjective
 from styletransfer.objective.terms import Losses
@@ -133,3 +136,15 @@ class Bowl:
             loss = loss * float("nan")
         loss.backward()
         return Losses({"bowl": loss.detach()})
+
+
+def style_network(layout: Layout, styles: int) -> StyleNetwork:
+    """Return a seeded style network whose styles differ."""
+    network = StyleNetwork(layout, styles).requires_grad_(False)
+    randomize(network, seed=1)
+    generator = torch.Generator().manual_seed(2)
+    for module in network.modules():
+        if isinstance(module, ConditionalInstanceNorm):
+            module.scale.add_(torch.rand(module.scale.shape, generator=generator) - 0.5)
+            module.shift.add_(torch.rand(module.shift.shape, generator=generator) - 0.5)
+    return network

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import picture
+from helpers import picture, style_network
 from PIL import Image
 
 from styletransfer.commands.apply import painter
@@ -18,8 +18,6 @@ from styletransfer.commands.apply.run import apply
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
 from styletransfer.networks import LAYOUTS, Layout, StyleNetwork, deployed, file
-from styletransfer.networks.johnson import randomize
-from styletransfer.networks.layers import ConditionalInstanceNorm
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.system.measure import peak_memory
@@ -31,13 +29,7 @@ SLIM = Layout((3, 4, 5), 1)
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a network of two styles that differ, and a picture."""
     monkeypatch.chdir(tmp_path)
-    network = StyleNetwork(SLIM, 2).requires_grad_(False)
-    randomize(network, seed=1)
-    generator = torch.Generator().manual_seed(2)
-    for module in network.modules():
-        if isinstance(module, ConditionalInstanceNorm):
-            module.scale.add_(torch.rand(module.scale.shape, generator=generator) - 0.5)
-            module.shift.add_(torch.rand(module.shift.shape, generator=generator) - 0.5)
+    network = style_network(SLIM, 2)
     file.write(Path("net.safetensors"), network, ["oil", "wash"])
     images.write("photo.png", picture(0, 13, 22))
     return tmp_path

@@ -10,15 +10,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import ROOT, picture
+from helpers import ROOT, picture, style_network
 
 from styletransfer.cli import script
 from styletransfer.commands.export.run import export
 from styletransfer.config import ExportConfig
 from styletransfer.errors import UserError
 from styletransfer.networks import Layout, StyleNetwork, file
-from styletransfer.networks.johnson import randomize
-from styletransfer.networks.layers import ConditionalInstanceNorm
 from styletransfer.pictures import images
 
 SLIM = Layout((3, 4, 5), 1)
@@ -29,25 +27,13 @@ needs_extra = pytest.mark.skipif(
 )
 
 
-def network(styles: int) -> StyleNetwork:
-    """Return a network whose styles differ."""
-    made = StyleNetwork(SLIM, styles).requires_grad_(False)
-    randomize(made, seed=1)
-    generator = torch.Generator().manual_seed(2)
-    for module in made.modules():
-        if isinstance(module, ConditionalInstanceNorm):
-            module.scale.add_(torch.rand(module.scale.shape, generator=generator) - 0.5)
-            module.shift.add_(torch.rand(module.shift.shape, generator=generator) - 0.5)
-    return made
-
-
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with networks of one and of two styles, and both as ONNX."""
     folder = tmp_path_factory.mktemp("desk")
     for styles, names in ((1, ["oil"]), (2, ["oil", "été"])):
         path = folder / f"{styles}.safetensors"
-        file.write(path, network(styles), names)
+        file.write(path, style_network(SLIM, styles), names)
         export(ExportConfig(str(path), str(folder / f"{styles}.onnx")))
     return folder
 
@@ -73,7 +59,7 @@ def test_any_size_comes_back_as_torch_paints_it(
     image = torch.rand(batch, 3, *size, generator=generator)
     blend = torch.rand(batch, styles, generator=generator)
     blend = blend / blend.sum(1, keepdim=True)
-    ours, theirs = painted(desk, image, blend), network(styles)(image, blend)
+    ours, theirs = painted(desk, image, blend), style_network(SLIM, styles)(image, blend)
     assert ours.shape == image.shape
     assert (ours - theirs).abs().max() < 1e-5
 
@@ -115,7 +101,7 @@ def test_the_consumer_in_the_docs_paints_without_our_code(desk: Path, tmp_path: 
     images.write(tmp_path / "photo.jpg", picture(0, 33, 47))
     subprocess.run([sys.executable, "-W", "error", "-c", snippet], cwd=tmp_path, check=True)
     found = images.read(tmp_path / "pastiche.png").rgb
-    wanted = network(1)(images.read(tmp_path / "photo.jpg").rgb, torch.ones(1, 1))
+    wanted = style_network(SLIM, 1)(images.read(tmp_path / "photo.jpg").rgb, torch.ones(1, 1))
     assert (found - wanted).abs().max() < 0.6 / 255
 
 

@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import composed, picture
+from helpers import composed, picture, style_network
 
 from styletransfer.commands.judge.command import main
 from styletransfer.commands.judge.run import judge
 from styletransfer.config import FeaturesConfig, JudgeConfig, PairConfig
 from styletransfer.errors import UserError
 from styletransfer.networks import Layout, StyleNetwork, file
-from styletransfer.networks.johnson import randomize
-from styletransfer.networks.layers import ConditionalInstanceNorm
 from styletransfer.pictures import images
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -49,13 +47,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeConfig:
 
 def write(name: str, styles: list[str]) -> StyleNetwork:
     """Write a network whose styles differ."""
-    network = StyleNetwork(SLIM, len(styles)).requires_grad_(False)
-    randomize(network, seed=1)
-    generator = torch.Generator().manual_seed(2)
-    for module in network.modules():
-        if isinstance(module, ConditionalInstanceNorm):
-            module.scale.add_(torch.rand(module.scale.shape, generator=generator) - 0.5)
-            module.shift.add_(torch.rand(module.shift.shape, generator=generator) - 0.5)
+    network = style_network(SLIM, len(styles))
     file.write(Path(name), network, styles)
     return network
 
