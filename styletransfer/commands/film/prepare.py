@@ -15,7 +15,7 @@ from styletransfer.optimize.job import Job
 from styletransfer.optimize.prepare import prepare as prepare_picture
 from styletransfer.optimize.sources import picture_files
 from styletransfer.pictures.flow import check_flow
-from styletransfer.pictures.images import Picture, resize, scaled_size
+from styletransfer.pictures.images import Picture, scaled_size
 from styletransfer.pictures.video import Film, check_writable
 from styletransfer.system.files import atomic, sha256
 
@@ -48,9 +48,8 @@ class FilmJob:
         return self.folder / FRAMES / f"{number:06d}.png"
 
     def contents(self) -> Iterator[Tensor]:
-        """Yield the frames of the input (1, 3, H, W) at the size of the painted film."""
-        for frame in self.film.frames():
-            yield resize(frame.image, self.picture.scales[-1].size)
+        """Return the frames of the input (1, 3, H, W) at the size of the painted film."""
+        return self.film.images(self.picture.scales[-1].size)
 
 
 def prepare(config: FilmConfig, film: Film, folder: Path) -> FilmJob:

@@ -1,16 +1,13 @@
 """From films to a table."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
-
-from torch import Tensor
 
 from styletransfer.config import FlickerConfig, StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.optimize.flicker import StyleLoss, measure, report, style_loss_of
 from styletransfer.optimize.prepare import prepare
 from styletransfer.pictures.flow import check_flow, motion_between
-from styletransfer.pictures.images import Picture, resize
+from styletransfer.pictures.images import Picture
 from styletransfer.pictures.video import Film
 from styletransfer.system.signals import stop_on_signals
 
@@ -39,22 +36,16 @@ def flicker(config: FlickerConfig) -> str:
                 raise UserError(f"{film.path} and {painted[0].path} differ in size; resize one")
         size = painted[0].size
         check_flow(size)
-        films = {INPUT: shown(source, size)}
-        films |= {name: shown(film, size) for name, film in zip(names, painted, strict=True)}
+        films = {INPUT: source.images(size)}
+        films |= {name: film.images(size) for name, film in zip(names, painted, strict=True)}
         loss = style_loss(config, source, size) if each(config.style) else None
         found = measure(films, motion_between, loss)
     return report(found, names[0] if len(names) > 1 else None)
 
 
-def shown(film: Film, size: tuple[int, int]) -> Iterator[Tensor]:
-    """Yield the frames of a film (1, 3, H, W), resized to (height, width) `size`."""
-    for frame in film.frames():
-        yield resize(frame.image, size)
-
-
 def style_loss(config: FlickerConfig, source: Film, size: tuple[int, int]) -> StyleLoss | None:
     """Return what measures the style, as the default objective of a picture does."""
-    first = Picture(next(shown(source, size)), name=config.input)
+    first = Picture(next(source.images(size)), name=config.input)
     settings = StyleTransferConfig(
         style=config.style, size=max(size), device=config.device, precision="float32"
     )

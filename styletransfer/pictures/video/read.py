@@ -13,6 +13,7 @@ from typing import Any, Self
 from torch import Tensor
 
 from styletransfer.errors import UserError
+from styletransfer.pictures.images import resize
 from styletransfer.pictures.video.library import pyav, reason, url
 from styletransfer.pictures.video.samples import HDR, display_matrix, is_turned, to_tensor
 
@@ -132,6 +133,11 @@ class Film:
             time = self._time(frame, last)
             yield Frame(to_tensor(frame, self._coded_size, self._matrix), time)
             last = time
+
+    def images(self, size: tuple[int, int]) -> Iterator[Tensor]:
+        """Yield all frames (1, 3, H, W) resized to (height, width) `size`; see `frames`."""
+        for frame in self.frames():
+            yield resize(frame.image, size)
 
     def _video(self, container: Any) -> Any:
         """Return the first video stream that is no cover of a record."""
