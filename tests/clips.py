@@ -1,11 +1,10 @@
 """Films of a moment with known motion: a plain scene that is panned, zoomed or covered."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import torch
-from helpers import ROOT
+from helpers import benchmark_script
 from torch import Tensor
 
 
@@ -77,13 +76,7 @@ def square_flow(time: int, gap: int = 1, speed: int = 2) -> Tensor:
 
 def clip_maker() -> ModuleType:
     """Return benchmarks/clip.py, which needs PyAV to write a film."""
-    path = ROOT / "benchmarks" / "clip.py"
-    spec = importlib.util.spec_from_file_location("clip", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark_script("clip")
 
 
 def tiny_film(folder: Path, count: int = 3) -> Path:

@@ -1,10 +1,12 @@
 """What several test files share."""
 
+import importlib.util
 import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -148,3 +150,14 @@ def style_network(layout: Layout, styles: int) -> StyleNetwork:
             module.scale.add_(torch.rand(module.scale.shape, generator=generator) - 0.5)
             module.shift.add_(torch.rand(module.shift.shape, generator=generator) - 0.5)
     return network
+
+
+def benchmark_script(name: str) -> ModuleType:
+    """Return a script of benchmarks/ as a module."""
+    path = ROOT / "benchmarks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,26 +1,18 @@
 """The benchmark of painting: its reference is the published network, and it prints every row."""
 
-import importlib.util
 import sys
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
+from helpers import benchmark_script
 
 from styletransfer.networks import LAYOUTS
-
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "painting.py"
 
 
 @pytest.fixture
 def painting() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("painting", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return benchmark_script("painting")
 
 
 @torch.no_grad()

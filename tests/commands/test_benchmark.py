@@ -1,6 +1,5 @@
 """The plain loop as a second opinion, and scripts/benchmark.py on tiny pictures."""
 
-import importlib.util
 import json
 import math
 import re
@@ -10,7 +9,16 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers import MODES, ROOT, composed, layers, picture, relative_error, tiny_network
+from helpers import (
+    MODES,
+    ROOT,
+    benchmark_script,
+    composed,
+    layers,
+    picture,
+    relative_error,
+    tiny_network,
+)
 
 from styletransfer.commands.benchmark.default_job import measure_default_job
 from styletransfer.commands.benchmark.quality import PlainRun, measure_quality
@@ -49,14 +57,7 @@ FILES = {"benchmark.json", "benchmark.md", "benchmark.png"}
 SPREAD = {"median", "lower", "upper"}
 
 
-def loaded_plain():
-    spec = importlib.util.spec_from_file_location("plain", ROOT / "benchmarks" / "plain.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-plain = loaded_plain()
+plain = benchmark_script("plain")
 
 
 def numbers(value):
