@@ -9,7 +9,7 @@ knowing goes to the log. torch's settings (threads, float32 precision) stay as t
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -31,11 +31,12 @@ from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.pictures.folders import in_folder
 from styletransfer.settings import compose, settings_of
+from styletransfer.settings.changes import changed, check_can_change
 from styletransfer.settings.messages import explain
 from styletransfer.settings.paths import expanded, literal
 from styletransfer.settings.schemas import (
     GROUPS,
-    choices,
+    check_choice,
     flat,
     keys,
     mapping_keys,
@@ -86,13 +87,44 @@ class Result:
 class Stylization:
     """A run that is iterated over; leaving the loop pauses it, another loop goes on from there."""
 
-    def __init__(self, job: Job) -> None:
-        self._job, self._run = job, Run(job)
+    def __init__(self, job: Job, given: Mapping[str, Any]) -> None:
+        self._job, self._given, self._run = job, given, Run(job)
 
     @_AUTOGRAD
     def __iter__(self) -> Iterator[Iterate]:
         """Make the steps that are left; yield what each has evaluated."""
         yield from self._run
+
+    @_AUTOGRAD
+    def steer(self, **settings: Any) -> None:
+        """Go on under other settings, from the best picture so far, in the loop or after it.
+
+            for step in run:
+                if step.step == 40:
+                    run.steer(objective={"content_weight": 0.5}, style="another.jpg")
+
+        The scale at hand begins anew with all of its steps. L-BFGS's history, which belongs to the
+        objective that it was learnt from, is dropped; Adam's moments go on.
+
+        Args:
+            settings: as for `stylize`; `style` may be a picture or several, like there.
+
+        Raises:
+            UserError: they cannot be; the run is as it was.
+        """
+        check_can_change(settings)
+        sources, values = _split(settings)
+        if "style" in values:
+            sources["style"] = _several(values.pop("style"))
+        _check_devices(sources)
+        given = {key: there for key, there in self._given.items() if key not in settings}
+        given |= {key: _given(key, source) for key, source in sources.items()}
+        config = changed(self._job.config, values)
+        if "style" in sources:
+            config = replace(config, style=[each.name for each in given["style"]])
+        job = prepare(config, given, like=self._job)
+        self._run.steer(job)
+        self._job, self._given = job, given
 
     @_AUTOGRAD
     def result(self) -> Result:
@@ -151,11 +183,8 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
 
     Args and raises: see `stylize`.
     """
-    sources: dict[str, Any] = {"content": content, "style": _several(style)}
-    for key in ("style_detail", "content_regions", "style_regions", "protect", "init"):
-        value = settings.get(key)
-        if value is not None and not (key == "init" and isinstance(value, str) and value in STARTS):
-            sources[key] = settings.pop(key)
+    sources, settings = _split(settings)
+    sources |= {"content": content, "style": _several(style)}
     _check_devices(sources)
     config = _settings(settings)
     given = {key: _given(key, source) for key, source in sources.items()}
@@ -163,7 +192,17 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
     config.content, config.style = given["content"].name, [each.name for each in given["style"]]
     if "style_detail" in given:
         config.style_detail = given["style_detail"].name
-    return Stylization(prepare(config, given))
+    return Stylization(prepare(config, given), given)
+
+
+def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the settings that are pictures, and the others."""
+    sources = {}
+    for key in ("style_detail", "content_regions", "style_regions", "protect", "init"):
+        value = settings.get(key)
+        if value is not None and not (key == "init" and isinstance(value, str) and value in STARTS):
+            sources[key] = value
+    return sources, {key: value for key, value in settings.items() if key not in sources}
 
 
 def _several(style: Source | Sequence[Source]) -> list[Source]:
@@ -218,8 +257,7 @@ def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
     for group in GROUPS:
         if group in values:
             name = values.pop(group)
-            if name not in choices(group):
-                raise UserError(f"unknown {group} {name!r}; there are {', '.join(choices(group))}")
+            check_choice(group, name)
             overrides.append(f"{group}={name}")
     config, paths = compose("train", overrides), path_keys(TrainConfig)
     try:

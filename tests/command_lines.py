@@ -35,6 +35,7 @@ TINY = {
     "film": [*RUN, "frame_steps=1", "output=painted.mp4"],
     "flicker": ["input=content.png", "painted=content.png"],
     "gallery": ["painted"],
+    "studio": ["open=false"],
     "train_tiny": ["--steps", "3"],
     "": [],
 }

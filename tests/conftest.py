@@ -18,8 +18,8 @@ torch.set_num_threads(1)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--kills=100`, `--mutants=10000` and `--lines=700` break more than on every day."""
-    parser.addoption("--kills", type=int, default=20, help="runs to kill at random moments")
-    parser.addoption("--lines", type=int, default=60, help="command lines to run")
+    parser.addoption("--kills", type=int, default=10, help="runs to kill at random moments")
+    parser.addoption("--lines", type=int, default=40, help="command lines to run")
     parser.addoption("--mutants", type=int, default=500, help="broken pictures to read")
 
 
@@ -89,6 +89,8 @@ def heard() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

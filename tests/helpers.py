@@ -109,7 +109,7 @@ def elastic(objective: Any, tile: int | None = None) -> ElasticObjective:
 
 def with_bowl(monkeypatch: pytest.MonkeyPatch, bowl: Any) -> Any:
     """Let runs minimise `bowl`."""
-    monkeypatch.setattr(run, "make_objective", lambda *args: elastic(bowl, args[-1]))
+    monkeypatch.setattr(run, "make_objective", lambda *args: elastic(bowl, args[-3]))
     return bowl
 
 

@@ -14,10 +14,16 @@ from typing import Any
 import torch
 from helpers import layers, picture
 
-from styletransfer.commands.train.run import train
-from styletransfer.config import FeaturesConfig, LossModeConfig, OptimizerConfig, TrainConfig
+from styletransfer.config import (
+    ChangeConfig,
+    FeaturesConfig,
+    LossModeConfig,
+    OptimizerConfig,
+    TrainConfig,
+)
 from styletransfer.features import vgg
 from styletransfer.pictures import images
+from styletransfer.runs.paint import paint
 from styletransfer.system import checkpoint
 
 PLAIN = OptimizerConfig(preconditioner=0.0, history=5, plateau=0.0)
@@ -36,6 +42,13 @@ JOBS: list[dict[str, Any]] = [
         "loss_mode": LossModeConfig("loss_attribute"),
         "init": "style",
         "color": "content_palette",
+    },
+    {
+        "optimizer": LBFGS,
+        "changes": [
+            ChangeConfig(10, {"objective.content_weight": 1.0}),
+            ChangeConfig(50, {"optimizer": "adam", "style_scale": 0.7}),
+        ],
     },
 ]
 
@@ -58,7 +71,7 @@ def start(folder: Path, desk: Path, number: int) -> int:
         "checkpoint_every": 1e-9,
         "resume": "auto",
     }
-    train(TrainConfig(**(settings | JOBS[number % len(JOBS)])), folder)
+    paint(TrainConfig(**(settings | JOBS[number % len(JOBS)])), folder)
     os._exit(0)
 
 

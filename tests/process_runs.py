@@ -1,38 +1,51 @@
-"""One of several processes that something befalls, for torchrun: `process_runs.py WHAT WORD...`.
+"""One of several processes that something befalls: `process_runs.py WHAT COMMAND WORD...`.
 
-WHAT is stopped, killed or mistaken: the second process sends SIGTERM to torchrun in the sixth step,
-is killed in the ninth, or is given another seed. The words are those of `train_network`.
+torchrun starts it. WHAT befalls the second process: in its fourth step, or evaluation, it is
+`killed` or `told` by SIGTERM to stop, or has torchrun `stopped` so; or its seed is `mistaken`.
 """
 
 import os
 import signal
 import sys
 import time
-
-import torch
+from collections.abc import Callable
+from typing import Any
 
 from styletransfer.cli import script
 from styletransfer.commands.train_network.trainer import NetworkTraining
+from styletransfer.objective.resilient import ElasticObjective
 from styletransfer.system.signals import Stop
 
+FOURTH = 4
 
-def main(what: str, words: list[str]) -> None:
-    advance = NetworkTraining.advance
 
-    def befallen(self: NetworkTraining) -> dict[str, torch.Tensor]:
-        if what == "stopped" and self.step == 5:
-            os.kill(os.getppid(), signal.SIGTERM)
+def befallen(what: str, work: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `work` as it is until it is called for the fourth time."""
+    count = 0
+
+    def call(*given: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == FOURTH and what == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif count == FOURTH:
+            os.kill(os.getpid() if what == "told" else os.getppid(), signal.SIGTERM)
             while Stop().asked is None:  # torchrun hands it on
                 time.sleep(0.01)
-        if what == "killed" and self.step == 8:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return advance(self)
+        return work(*given)
 
-    if os.environ["RANK"] == "1":
-        NetworkTraining.advance = befallen  # type: ignore[method-assign]
-        words = [*words, "seed=1"] if what == "mistaken" else words
-    script("train_network")(words)
+    return call
+
+
+def main(what: str, command: str, words: list[str]) -> None:
+    if os.environ["RANK"] == "1" and what == "mistaken":
+        words = [*words, "seed=1"]
+    elif os.environ["RANK"] == "1" and command == "train":
+        ElasticObjective.evaluate = befallen(what, ElasticObjective.evaluate)  # type: ignore[method-assign]
+    elif os.environ["RANK"] == "1":
+        NetworkTraining.advance = befallen(what, NetworkTraining.advance)  # type: ignore[method-assign]
+    script(command)(words)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -43,6 +43,8 @@ MEMORY = 3 * 2**30
 PROGRESS = re.compile(r"step/s|s/step|\d+/\d+ \[")
 # What Hydra itself writes, and logs.
 RECORD = re.compile(r"(^|/)(\.hydra/[a-z]+\.yaml|multirun\.yaml|[a-z_]+\.log)$")
+# Commands that only Ctrl-C ends, and the seconds after which it does.
+SERVING, LONG_ENOUGH = {"studio"}, 5
 # Commands that write nothing.
 PRINTING = {"flicker"}
 # A folder that was there before, or a name that only Hydra knows: its files are left.
@@ -99,7 +101,9 @@ def run(words: list[str], desk: Path) -> tuple[int, bool]:
     for seconds, number in ((PATIENCE, signal.SIGINT), (GRACE, signal.SIGKILL)):
         work, began = psutil.Process(process), time.monotonic()
         end = sum(work.cpu_times()[:2]) + seconds
-        while sum(work.cpu_times()[:2]) < end and time.monotonic() - began < BUSY * seconds:
+        serves = number == signal.SIGINT and words and words[0] in SERVING
+        latest = began + (LONG_ENOUGH if serves else BUSY * seconds)
+        while sum(work.cpu_times()[:2]) < end and time.monotonic() < latest:
             found, status = os.waitpid(process, os.WNOHANG)
             if found:
                 return status, number != signal.SIGINT

@@ -249,6 +249,52 @@ def test_a_run_is_iterated_over_and_paused():
     assert run.result().losses["total"] > 0
 
 
+def test_a_run_is_steered():
+    run = iterate(CONTENT, STYLE, experiment="tiny")
+    seen = []
+    for step in run:
+        seen.append(step.losses.as_floats())
+        if len(seen) == 2:
+            run.steer(objective={"tv_weight": 1.0}, style=[picture(5), picture(6)])
+    assert seen[2]["total_variation"] > 50 * seen[1]["total_variation"]  # the preset's is 0.01
+    steered = run.result().image
+    assert not torch.equal(steered, tiny().image)
+    run.steer(size=24)
+    assert [step.image.shape[3] for step in run] == [24] * 3
+    assert run.result().image.shape == (1, 3, 18, 24)
+
+
+def test_a_mask_is_taken_away_again():
+    left = np.zeros((24, 32), dtype=bool)
+    left[:, :16] = True
+    run = iterate(CONTENT, STYLE, experiment="tiny", size=32, protect=left)
+    steps = iter(run)
+    next(steps)
+    assert torch.equal(run.result().image[..., :16], CONTENT[..., :16])
+    run.steer(protect=None)
+    assert len(list(steps)) > 1
+    assert not torch.allclose(run.result().image[..., :16], CONTENT[..., :16], atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"content": CONTENT}, "content cannot change during a run"),
+        ({"init": STYLE}, "init cannot change during a run"),
+        ({"objective": {"tv_wieght": 1.0}}, "did you mean objective.tv_weight"),
+        ({"style": "absent.png"}, "absent.png"),
+        ({"style_weights": [1.0, 2.0]}, "style_weights"),
+    ],
+)
+def test_what_a_run_cannot_be_steered_to(settings, message):
+    run = iterate(CONTENT, STYLE, experiment="tiny")
+    for step in run:
+        if step.step == 2:
+            with pytest.raises(UserError, match=message):
+                run.steer(**settings)
+    assert torch.equal(run.result().image, tiny().image)
+
+
 def test_a_run_that_gives_up():
     with pytest.raises(UserError, match="the loss is not finite"):
         tiny(objective={"content_weight": 1e300})

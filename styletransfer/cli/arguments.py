@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from styletransfer.cli.contents import each_picture
 from styletransfer.errors import UserError
 from styletransfer.settings.paths import HYDRA_FOLDERS, SWEEP_FUNCTION, quote_path, quoted
 from styletransfer.settings.schemas import (
@@ -16,6 +17,7 @@ from styletransfer.settings.schemas import (
     mapping_keys,
     path_keys,
     positional_key,
+    swept_keys,
     unknown_key,
 )
 
@@ -60,7 +62,8 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
         schema: of the command's settings; says which values are file names.
 
     Raises:
-        UserError: an unknown flag, one that lacks its value, or a sweep into one output file.
+        UserError: an unknown flag, one that lacks its value, a sweep into one output file, or a
+            folder or pattern without pictures.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
@@ -78,12 +81,20 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     found, unknown = parser.parse_known_intermixed_args(list(argv))
     if unknown:
         raise UserError(f"unknown flag {unknown[0]}; see --help")
+    if found.run and found.multirun:
+        raise UserError("--run is for one job, and --multirun for a sweep; give one of them")
     sweep = found.multirun or "hydra.mode=MULTIRUN" in found.overrides
     paths, lists = path_keys(schema), list_keys(schema)
-    given = _named(found.overrides, positional_key(schema), lists)
+    typed = _named(found.overrides, positional_key(schema), lists)
+    given = [each_picture(each, swept_keys(schema), sweep=sweep) for each in typed]
+    sweep = sweep or given != typed
     overrides = [quote_path(each, paths, lists, sweep=sweep) for each in given]
     overrides = [_opened(override, mapping_keys(schema)) for override in overrides]
     _check(given, [key for key, _ in keys(schema)], sweep=sweep)
+    looks = bool(found.cfg or found.info or found.hydra_help)
+    launcher = [each for each in given if each.startswith("hydra/launcher=")]
+    if launcher and not sweep and not looks:
+        raise UserError(f"{launcher[-1]} is for sweeps; add --multirun")
     return Arguments(
         [] if found.hydra_help else overrides,
         _hydra_flags(found),
@@ -91,7 +102,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
         found.config_dir,
         help=found.help,
         version=found.version,
-        looks=bool(found.cfg or found.info or found.hydra_help),
+        looks=looks,
         multirun=sweep,
     )
 

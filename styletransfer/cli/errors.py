@@ -22,6 +22,18 @@ BROKEN_PIPE = 141
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
+class Ended(SystemExit):
+    """The program ends, having told why.
+
+    Attributes:
+        message: what it told.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(status)
+        self.message = message
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """End in one line on standard error and exit status 1 if the body meets bad input.
@@ -62,7 +74,7 @@ def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
     """Print one line on standard error and leave; for `shared` see `tell`."""
     tell(f"error: {message}", shared=shared)
     flush(sys.stdout)
-    sys.exit(status)
+    raise Ended(status, message)
 
 
 def fail_for(error: OSError) -> NoReturn:

@@ -1,6 +1,5 @@
 """`--help`: what each key means, from the docstrings of the schema, on one page."""
 
-import ast
 import inspect
 import json
 import os
@@ -16,6 +15,7 @@ from styletransfer.cli.catalogue import summary
 from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose
+from styletransfer.settings.meanings import meanings
 from styletransfer.settings.schemas import SCHEMAS, UNUSED, choices, positional_key
 
 # In characters: of a line, and of a key with its value that a meaning stands beside.
@@ -77,9 +77,13 @@ def _foot(groups: Sequence[str]) -> str:
 
 
 def _rows(schema: Any, values: Any, prefix: str = "") -> list[Row]:
-    meanings = _docstrings(schema)
+    said = meanings(schema)
     return [
-        (prefix + field.name, _written(values[field.name]), meanings.get(field.name, ""))
+        (
+            prefix + field.name,
+            _written(values[field.name]),
+            _first_sentence(said.get(field.name, "")),
+        )
         for field in fields(schema)
         if not is_dataclass(field.type)
     ]
@@ -109,22 +113,6 @@ def _written(value: object) -> str:
     if isinstance(value, list):
         return f"[{','.join(map(_written, value))}]"
     return json.dumps(value)
-
-
-def _docstrings(schema: type[Any]) -> dict[str, str]:
-    """Return key -> the first sentence under it in the source of a dataclass and of its bases."""
-    found: dict[str, str] = {}
-    for base in reversed(schema.__mro__[:-1]):
-        (cls,) = ast.parse(inspect.getsource(base)).body
-        assert isinstance(cls, ast.ClassDef)
-        for key, text in zip(cls.body, cls.body[1:], strict=False):
-            match key, text:
-                case (
-                    ast.AnnAssign(target=ast.Name(id=name)),
-                    ast.Expr(value=ast.Constant(value=str(said))),
-                ):
-                    found[name] = _first_sentence(said)
-    return found
 
 
 def _meaning(schema: Any) -> str:

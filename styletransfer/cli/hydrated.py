@@ -23,6 +23,7 @@ from styletransfer.cli.errors import one_line_errors
 from styletransfer.cli.folders import remove_unused
 from styletransfer.cli.help import help_text
 from styletransfer.cli.jobs import Jobs
+from styletransfer.cli.sweep import run_sweep
 from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.messages import explain
@@ -90,8 +91,10 @@ def _run(config_name: str, function: Command | None, arguments: Arguments) -> No
     wanted = os.environ.get("HYDRA_FULL_ERROR") == "1"
     with _process([sys.argv[0], *arguments.flags, *arguments.overrides]):
         try:
-            run()
-            jobs.check()
+            if sweep:
+                run_sweep(config_name, jobs, arguments.overrides, arguments.config_dir)
+            else:
+                run()
         except BaseException as error:
             remove_unused(claimed)
             if wanted or not _is_about_the_input(error, began=jobs.count > 0):
@@ -136,13 +139,15 @@ def _start(config_name: str, function: Command | None, config: DictConfig) -> No
 
 def _call(config_name: str, function: Command | None, settings: Any, folder: Path) -> None:
     """Call the function; it may return an exit status."""
-    from styletransfer.system.devices import set_float32_precision
     from styletransfer.system.heap import keep_freed_memory
 
     keep_freed_memory()
-    set_float32_precision()
     if function is None:
         function = importlib.import_module(module(config_name)).main
+    if "torch" in sys.modules:  # the studio's server computes nothing
+        from styletransfer.system.devices import set_float32_precision
+
+        set_float32_precision()
     with interruptible():
         status = function(settings, folder)
     if status:

@@ -1,24 +1,33 @@
 """The jobs of one command line: one, or those of a sweep, of which each may fail alone."""
 
+import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from styletransfer.cli.errors import one_line_errors
+from styletransfer.cli.errors import Ended, one_line_errors
 from styletransfer.cli.folders import remove_unused
-from styletransfer.errors import UserError
+from styletransfer.settings.resolvers import register_resolvers
+from styletransfer.system.lifeline import following, is_gone, unblocked
+from styletransfer.system.run_folder import ERROR
+from styletransfer.system.signals import STOPPING
 
 # Others mean that a signal, or a reader who left, ends all jobs.
 FAILED = (1, 2)
+# Of a job that a signal has stopped.
+STOPPED = tuple(128 + number for number in STOPPING)
 
 
 class Jobs:
-    """Runs each job that Hydra composes.
+    """Runs each job that Hydra composes, here or, unpickled, where a launcher has started it.
 
     Attributes:
-        count: of the jobs that have begun.
+        count: of the jobs that have begun here.
+        lifeline: what a job elsewhere on this machine follows (`system.lifeline`); empty for none.
     """
 
     def __init__(
@@ -29,41 +38,67 @@ class Jobs:
         Args:
             start: does it.
             claimed: the folders that this process makes, by their full paths.
-            sweep: whether a job that fails, in one line, leaves the others to be run.
+            sweep: whether a job that fails leaves the others to be run.
         """
-        self.count = 0
+        self.count, self.lifeline = 0, ""
         self._start, self._claimed, self._sweep = start, claimed, sweep
-        self._failed: list[str] = []
+        self._is_away = False
 
-    def run(self, config: DictConfig) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Arrive in another process, where Hydra needs our resolvers before it calls us."""
+        self.__dict__.update(state, _is_away=True)
+        register_resolvers()
+
+    def run(self, config: DictConfig) -> int:
         """Run the job that Hydra has prepared.
+
+        Returns:
+            0; or the exit status of a job of a sweep that failed, and whose folder says why.
 
         Raises:
             SystemExit: it failed, and no other one is to be run.
         """
         self.count += 1
+        folder = Path(HydraConfig.get().runtime.output_dir)
+        if self._sweep:
+            (folder / ERROR).unlink(missing_ok=True)
         try:
-            with one_line_errors():
-                self._start(config)
-        except SystemExit as exit:
-            hydra = HydraConfig.get()
-            folder = Path(hydra.runtime.output_dir)
-            if {*self._claimed} & {*folder.parents}:
-                remove_unused([folder])
-            if not self._sweep or exit.code not in FAILED:
+            if not (self._is_away and self.lifeline):
+                self._run(config)
+            elif is_gone(self.lifeline):
+                raise SystemExit(STOPPED[0])
+            else:
+                with following(self.lifeline):
+                    self._run(config)
+            return 0
+        except SystemExit as end:
+            return self._ended(end, folder)
+        except Exception:
+            if not self._sweep:
                 raise
-            self._failed.append(f"#{hydra.job.num}")
+            traceback.print_exc()
+            return self._ended(Ended(1, traceback.format_exc()), folder)
 
-    def check(self) -> None:
-        """Say at the end of a sweep which jobs failed.
+    def _run(self, config: DictConfig) -> None:
+        with one_line_errors(), unblocked():
+            self._start(config)
 
-        Raises:
-            UserError: any did, or there was none.
-        """
-        if self._sweep and not self.count:
-            raise UserError("there is no job: a key is to be swept over no value at all")
-        if self._failed:
-            done = self.count - len(self._failed)
-            raise UserError(
-                f"{done} of {self.count} jobs succeeded; failed: {', '.join(self._failed)}"
-            )
+    def _ended(self, end: SystemExit, folder: Path) -> int:
+        """Let the others be run, and say in the folder why this one failed; or leave."""
+        interrupted = self._is_away and self.lifeline and is_gone(self.lifeline)
+        status = end.code if isinstance(end.code, int) else 1
+        if not self._sweep or status not in (*FAILED, *(STOPPED if self._is_away else ())):
+            self.clear(folder)
+            raise end
+        if interrupted:
+            self.clear(folder)
+        else:
+            message = end.message if isinstance(end, Ended) else f"exit status {status}"
+            with suppress(OSError):  # it has been printed
+                (folder / ERROR).write_text(message.rstrip() + "\n", encoding="utf-8")
+        return status
+
+    def clear(self, folder: Path) -> None:
+        """Remove the folder of a job that made nothing, if it lies in one that is ours."""
+        if {*self._claimed} & {*folder.parents}:
+            remove_unused([folder])

@@ -23,12 +23,14 @@ from styletransfer.config.networks import (
     TrainNetworkConfig,
 )
 from styletransfer.config.pictures import (
+    ChangeConfig,
     CompareConfig,
     GalleryConfig,
     MixConfig,
     StyleTransferConfig,
     TrainConfig,
 )
+from styletransfer.config.studio import StudioConfig
 
 __all__ = [
     "ASSETS",
@@ -39,6 +41,7 @@ __all__ = [
     "STYLE_LAYER_FACTORS",
     "ApplyConfig",
     "BenchmarkConfig",
+    "ChangeConfig",
     "CompareConfig",
     "DistillConfig",
     "ExportConfig",
@@ -52,6 +55,7 @@ __all__ = [
     "ObjectiveConfig",
     "OptimizerConfig",
     "PairConfig",
+    "StudioConfig",
     "StyleTransferConfig",
     "TrainConfig",
     "TrainNetworkConfig",

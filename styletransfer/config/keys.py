@@ -10,12 +10,14 @@ T = TypeVar("T")
 ASSETS = resource("assets")
 
 
-def path(default: T, *, positional: bool = False) -> T:
+def path(default: T, *, positional: bool = False, swept: bool = False) -> T:
     """Say that a key's value is a file name: the command line takes any, as it is typed.
 
-    A positional one may be given without its key.
+    A positional one may be given without its key. Where one is `swept`, a folder or a pattern
+    stands for one job for each of its pictures.
     """
-    declared: T = field(default=default, metadata={"path": True, "positional": positional})
+    metadata = {"path": True, "positional": positional, "swept": swept}
+    declared: T = field(default=default, metadata=metadata)
     return declared
 
 

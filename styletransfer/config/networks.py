@@ -30,10 +30,19 @@ class DistillConfig:
     )
     """Channels of the student's convolutions, by block. Default: as wide as VGG-19 at each layer of
     a style loss, so that its Gram matrices are approximated entry by entry, and narrow between."""
+    start: str | None = path(None)
+    """A student's file, whose first convolutions are taken over; null to fit them all."""
+    frozen: int = 1
+    """How many convolutions, from the first, are taken from `start` and not trained; 1 to 11."""
     steps: int = 800
     """Training steps in all; the learning rate falls to zero over them."""
     batch: int = 16
-    """Pictures a step."""
+    """Pictures of each update."""
+    batches: int = 1
+    """Batches that are made in each step before the student is updated."""
+    passes: int = 1
+    """How often a step goes over its batches, shuffled. The teacher and the frozen convolutions see
+    each picture once only, so that a second pass is cheap where many are frozen."""
     crop: int = 128
     """Side of a training picture in pixels; a multiple of 16."""
     on_policy: float = 0.4
@@ -49,6 +58,11 @@ class DistillConfig:
     """Weight of the relative error of Gram matrices beside that of activations."""
     inner_weight: float = 0.2
     """Weight of the activations between the layers of style transfer."""
+    content_gradient_weight: float = 0.0
+    """Weight of the relative error of the content loss's gradient at the last frozen layer, on the
+    student's own pictures; that layer has to come before relu4_2 and be as wide as VGG-19's. The
+    activations of relu4_2 then count among the inner ones: of all channels of the teacher's content
+    layer the gradient tells more than the few that the student could copy."""
     fit_batches: int = 24
     """Batches for the layer-by-layer fit that training starts from."""
     seed: int = 0

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from omegaconf import MISSING
+
 from styletransfer.config.groups import (
     FeaturesConfig,
     LossModeConfig,
@@ -16,8 +18,9 @@ from styletransfer.config.keys import ASSETS, NUMBERS, PATHS, path
 class StyleTransferConfig:
     """One pastiche."""
 
-    content: str = path(str(ASSETS / "content" / "coffee.jpg"))
-    """Path of the content image."""
+    content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True)
+    """Path of the content image. A folder, or a pattern such as photos/*.jpg, is a sweep: a run for
+    each of its pictures."""
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several, [a.jpg,b.jpg]; or a folder of them."""
     style_weights: list[float] = field(default_factory=list)
@@ -52,7 +55,8 @@ class StyleTransferConfig:
     size: int = 512
     """Longer side of the pastiche in pixels."""
     steps: int = 100
-    """Optimiser steps in all, shared evenly by the scales; each is one evaluation."""
+    """Optimiser steps in all, each one evaluation. Up to three scales share them evenly; of more
+    the finest has 0.42 of them."""
     scales: int = 0
     """Levels of the pyramid, each half the next; 1 for one scale, 0 for all from 128 pixels up."""
     init: str = path("content")
@@ -73,9 +77,22 @@ class StyleTransferConfig:
 
 
 @dataclass
+class ChangeConfig:
+    """Other settings from some step on."""
+
+    after: int = MISSING
+    """So many steps are made by then, or all that are planned."""
+    set: dict[str, Any] = field(default_factory=dict)
+    """The keys with their new values, as in {objective.content_weight:0.5,style:b.jpg}."""
+
+
+@dataclass
 class TrainConfig(StyleTransferConfig):
     """`scripts/train.py`."""
 
+    changes: list[ChangeConfig] = field(default_factory=list)
+    """What changes on the way: [{after:40,set:{objective.content_weight:0.5}}]. The scale at hand
+    then begins anew from the best picture so far."""
     snapshot_every: int = 0
     """Save the picture every so many steps; 0 saves none."""
     checkpoint_every: float = 60.0

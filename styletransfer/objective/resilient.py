@@ -16,6 +16,8 @@ from styletransfer.objective.terms import Losses
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.system.memory import is_out_of_memory
+from styletransfer.system.processes import Processes
+from styletransfer.system.signals import Stop
 
 logger = logging.getLogger(__name__)
 
@@ -32,14 +34,23 @@ class ElasticObjective:
         tile: side in pixels to begin with, or None for the whole picture.
         longest: longer side of the picture in pixels, of which half is the first tile after None.
         smallest: tiles never become smaller than this; 0 where tiles are out of question.
+        processes: that have the same picture; memory runs out in all of them or in none.
 
     Attributes:
         tile: as it is now.
         halved: it is smaller than it was asked for.
     """
 
-    def __init__(self, build: Build, tile: int | None, longest: int, smallest: int) -> None:
+    def __init__(
+        self,
+        build: Build,
+        tile: int | None,
+        longest: int,
+        smallest: int,
+        processes: Processes | None = None,
+    ) -> None:
         self.build, self.tile, self.longest, self.smallest = build, tile, longest, smallest
+        self.processes = processes or Processes()
         self.halved = False
         self.objective: RigidObjective | None = None
 
@@ -51,11 +62,14 @@ class ElasticObjective:
 
         Raises:
             MemoryError, RuntimeError: memory ran out and the tile cannot be halved any more.
+            UserError, Stopped: see `Processes.meet`.
         """
+        self.processes.meet(image, Stop())
         while True:
             try:
                 if self.objective is None:
-                    self.objective = self.build(self.tile)
+                    with self.processes.sharing_shortage():
+                        self.objective = self.build(self.tile)
                 return self.objective.evaluate(image)
             except (MemoryError, RuntimeError) as error:
                 smaller = (self.tile or self.longest) // 2
@@ -81,6 +95,8 @@ def make_objective(
     pictures: Pictures,
     styles: StyleTargets | None,
     tile: int | None,
+    processes: Processes | None = None,
+    bands: int = 1,
 ) -> ElasticObjective:
     """Return the objective of one scale: whole or in tiles, and in smaller ones if need be.
 
@@ -91,12 +107,16 @@ def make_objective(
         pictures: content, styles and regions, on the same device.
         styles: of `style_targets_of` for the same arguments, or None to have them made.
         tile: side in pixels, or None for the whole picture at once.
+        processes: that share the picture, for which `mode` has to have tiles.
+        bands: that each process takes in turn where there are tiles.
     """
+    longest = max(pictures.content.shape[2:])
 
     def build(tile: int | None) -> RigidObjective:
-        if tile is None:
-            return Objective(extractor, mode, config, pictures, styles)
-        return TiledObjective(extractor, mode, config, pictures, tile, styles)
+        given = (extractor, mode, config, pictures)
+        if tile is None and (processes is None or processes.count == 1):
+            return Objective(*given, styles)
+        return TiledObjective(*given, tile or longest, styles, processes, bands)
 
     smallest = smallest_tile(extractor, config) if mode.is_closed_form else 0
-    return ElasticObjective(build, tile, longest=max(pictures.content.shape[2:]), smallest=smallest)
+    return ElasticObjective(build, tile, longest, smallest, processes)

@@ -8,9 +8,12 @@ from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments, moments
-from styletransfer.objective.stages import Visit, stages
+from styletransfer.functions.precision import accumulate_dtype
+from styletransfer.objective.bands import Band, band, shares
+from styletransfer.objective.stages import stages
 from styletransfer.objective.targets import Place
 from styletransfer.objective.tiles import Tile
+from styletransfer.system.processes import Processes
 
 
 class Scan:
@@ -20,87 +23,111 @@ class Scan:
         extractor: ends at the deepest layer of interest.
         tile: side of a tile in pixels without its halo; see `Stage.tiles`.
         with_mean: see `moments`.
+        processes: that share every picture.
+        each: bands of a process.
     """
 
-    def __init__(self, extractor: FeatureExtractor, tile: int, with_mean: bool) -> None:
+    def __init__(
+        self,
+        extractor: FeatureExtractor,
+        tile: int,
+        with_mean: bool,
+        processes: Processes,
+        each: int = 1,
+    ) -> None:
         self.extractor, self.tile, self.with_mean = extractor, tile, with_mean
+        self.processes, self.each = processes, each
+        *_, self.deepest = extractor.layers
 
-    def features(self, image: Tensor, layers: Collection[str]) -> dict[str, Tensor]:
-        """Return layer -> features (1, C, h, w) of the whole image (1, 3, H, W)."""
+    def bands(self, image: Tensor, layers: Collection[str] = ()) -> list[Band]:
+        """Return the bands of this process in `image`, up to the deepest of `layers` or of all."""
+        size = (image.shape[2], image.shape[3])
+        found = stages(self.extractor.ended_at(layers) if layers else self.extractor)
+        stride = self.extractor.stride(self.deepest)
+        owned = shares(size[0], stride, self.processes, self.each)
+        return [band(found, size, self.tile, rows) for rows in owned]
+
+    def features(self, image: Tensor, layers: Collection[str], band: Band) -> dict[str, Tensor]:
+        """Return layer -> features (1, C, h, w) of an image (1, 3, H, W): the rows of a band."""
         wholes: dict[str, Tensor] = {}
 
         def keep(layer: str, tile: Tile, features: Tensor) -> Tensor:
             if layer in layers:
-                mine = features[tile.own[layer]]
+                stride = self.extractor.stride(layer)
+                own, place = band.counted_within(layer, tile, stride)
                 if layer not in wholes:
-                    shape = (1, mine.shape[1], *self._size_at(layer, image))
-                    wholes[layer] = mine.new_empty(shape).to(memory_format=torch.channels_last)
-                wholes[layer][tile.place[layer]] = mine
+                    height = band.owned.stop // stride - band.owned.start // stride
+                    shape = (1, features.shape[1], height, image.shape[3] // stride)
+                    empty = features.new_empty(shape)
+                    wholes[layer] = empty.to(memory_format=torch.channels_last)
+                wholes[layer][place] = features[own]
             return features
 
-        self._show(image, layers, keep)
+        band.show(image, keep)
         return wholes
 
     def measured(self, image: Tensor, places: Sequence[Place]) -> list[Moments]:
         """Return the moments of the whole image's features at each place."""
-        sums: dict[str, Moments] = {}
+        sums = {str(index): self.blank(layer, image) for index, (layer, _) in enumerate(places)}
+        layers = {layer for layer, _ in places}
+        for each in self.bands(image, layers) if layers else []:
 
-        def add(layer: str, tile: Tile, features: Tensor) -> Tensor:
-            for index, place in enumerate(places):
-                if place[0] == layer:
-                    self.add_moments(sums, str(index), place, tile, features, image)
-            return features
+            def add(layer: str, tile: Tile, features: Tensor, each: Band = each) -> Tensor:
+                for index, place in enumerate(places):
+                    if place[0] == layer:
+                        self.add_moments(sums, str(index), place, each, tile, features, image)
+                return features
 
-        self._show(image, {layer for layer, _ in places}, add)
-        return [sums[str(index)] for index in range(len(places))]
+            each.show(image, add)
+        self.processes.add([moment for pair in sums.values() for moment in pair])
+        return list(sums.values())
+
+    def blank(self, layer: str, image: Tensor) -> Moments:
+        """Return moments of 0 at a layer, on the device of `image`, to add to."""
+        channels = 3
+        for module in self.extractor.ended_at([layer]).layers.values():
+            channels = getattr(module, "out_channels", channels)
+        dtype = accumulate_dtype(self.extractor.dtype)
+        mean = image.new_zeros(channels if self.with_mean else 0, dtype=dtype)
+        return Moments(mean, image.new_zeros(channels, channels, dtype=dtype))
 
     def add_moments(
         self,
         sums: dict[str, Moments],
         name: str,
         place: Place,
+        band: Band,
         tile: Tile,
         features: Tensor,
         image: Tensor,
     ) -> None:
-        """Add to sums[name] what the positions that `tile` owns are of the moments of `image`.
+        """Add to sums[name] what the positions that band and tile own are of the image's moments.
 
         Args:
             sums: name -> moments so far.
             name: of the sum.
             place: of which moments are taken; somewhere its weights are above 0.
+            band: of the image.
             tile: where `features` are.
             features: (1, C, h, w), all that the tile has of the layer's output.
             image: (1, 3, H, W), the whole.
         """
-        mine = features[tile.own[place[0]]]
-        weights, total = self.weights(place, tile, image)
-        if weights is not None and not weights.any():  # the region lies elsewhere
+        own, _ = band.counted(place[0], tile, self.extractor.stride(place[0]))
+        mine = features[own]
+        weights, total = self.weights(place, band, tile, image)
+        if not mine.numel() or (weights is not None and not weights.any()):  # they lie elsewhere
             return
         part = (mine[0, 0].numel() if weights is None else weights.sum()) / total
         share = Moments(*(part * each for each in moments(mine, self.with_mean, weights)))
-        if name in sums:
-            share = Moments(*(old + new for old, new in zip(sums[name], share, strict=True)))
-        sums[name] = share
+        sums[name] = Moments(*(old + new for old, new in zip(sums[name], share, strict=True)))
 
     def weights(
-        self, place: Place, tile: Tile, image: Tensor
+        self, place: Place, band: Band, tile: Tile, image: Tensor
     ) -> tuple[Tensor | None, Tensor | float]:
-        """Return the weights of the positions that `tile` owns, None for 1, and the sum of all."""
+        """Return the weights where band and tile own positions, None for 1, and the sum of all."""
         layer, positions = place
-        if positions is None:
-            return None, math.prod(self._size_at(layer, image))
-        _, rows, columns = tile.place[layer]
-        return positions[rows, columns], positions.sum()
-
-    def _show(self, image: Tensor, layers: Collection[str], visit: Visit) -> None:
-        """Show `visit` all features of the image, up to the deepest of `layers`."""
-        size = (image.shape[2], image.shape[3])
-        features: Tensor | None = image
-        for stage in stages(self.extractor.ended_at(layers)) if layers else []:
-            assert features is not None
-            features = stage.forward(stage.tiles(size, self.tile), features, visit)
-
-    def _size_at(self, layer: str, image: Tensor) -> tuple[int, int]:
         stride = self.extractor.stride(layer)
-        return image.shape[2] // stride, image.shape[3] // stride
+        if positions is None:
+            return None, math.prod((image.shape[2] // stride, image.shape[3] // stride))
+        _, (_, rows, columns) = band.counted(layer, tile, stride)
+        return positions[rows, columns], positions.sum()

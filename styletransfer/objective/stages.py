@@ -9,11 +9,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from styletransfer.features.extractor import FeatureExtractor, is_pool
-from styletransfer.objective.tiles import Tile, grid, pooling
+from styletransfer.objective.tiles import Span, Tile, grid, pooling
 
 # Of pixels per position, along an axis: pools below it end no stage, their outputs are too large.
 # At 4 VGG-19 has 8 values per pixel of the picture, at 2 it has 16.
@@ -43,16 +42,17 @@ class Stage:
         """Return the height and width of the input for a picture of (height, width) pixels."""
         return picture[0] // self.stride, picture[1] // self.stride
 
-    def tiles(self, picture: tuple[int, int], tile: int) -> list[Tile]:
+    def tiles(self, picture: tuple[int, int], tile: int, rows: Span | None = None) -> list[Tile]:
         """Cut the input for a picture of (height, width) pixels into tiles.
 
         Args:
             picture: at least the stride of the stage's output along each axis.
             tile: side in pixels at the first stage. A later one, whose layers hold fewer values
                 per pixel, takes half as many positions: at stride 4 twice as many pixels.
+            rows: of the input that the tiles own; see `grid`.
         """
         side = tile if self.stride == 1 else max(tile // 2, pooling(self.layers))
-        return grid(self.layers, self.size(picture), side)
+        return grid(self.layers, self.size(picture), side, rows)
 
     def run(self, tile: Tile, inputs: Tensor, visit: Visit) -> Tensor:
         """Return what `tile` has of the output, given what it reads of the input."""
@@ -60,48 +60,6 @@ class Stage:
         for name, layer in self.layers.items():
             features = visit(name, tile, tile.trim(name, layer(features)))
         return features
-
-    @torch.no_grad()
-    def forward(self, tiles: list[Tile], inputs: Tensor, visit: Visit) -> Tensor | None:
-        """Run all tiles without a graph; return the whole output (1, C, h, w), None for the last.
-
-        Nothing reads the output of the last stage, which for shallow layers would be a large one.
-        """
-        *_, name = self.layers
-        _, rows, columns = tiles[-1].place[name]
-        whole: Tensor | None = None
-        for tile in tiles:
-            part = self.run(tile, inputs[tile.window], visit)
-            if self.is_last:
-                continue
-            if whole is None:
-                shape = (1, part.shape[1], rows.stop, columns.stop)
-                whole = part.new_empty(shape).to(memory_format=torch.channels_last)
-            whole[tile.place[name]] = part[tile.own[name]]
-        return whole
-
-    def backward(
-        self, tiles: list[Tile], inputs: Tensor, gradient: Tensor | None, visit: Visit
-    ) -> Tensor:
-        """Return d(total)/d(inputs), computed tile by tile.
-
-        Args:
-            tiles: of the input.
-            inputs: (1, C, H, W), detached.
-            gradient: d(total)/d(output) by way of all later stages; None if there are none.
-            visit: lets the stage's own losses feed their gradients.
-        """
-        *_, last = self.layers
-        total = torch.zeros_like(inputs)
-        for tile in tiles:
-            start = inputs[tile.window].detach().requires_grad_()
-            end = self.run(tile, start, visit)
-            upper = torch.zeros_like(end)
-            if gradient is not None:
-                upper[tile.own[last]] = gradient[tile.place[last]]
-            (share,) = torch.autograd.grad(end, start, upper)
-            total[tile.window] += share
-        return total
 
 
 def stages(extractor: FeatureExtractor) -> list[Stage]:

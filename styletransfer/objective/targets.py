@@ -1,7 +1,7 @@
 """What a picture is compared with: the only place where targets and their weights are made."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments
-from styletransfer.losses import StyleMeasure, get_style_loss, mean_square
+from styletransfer.losses import StyleMeasure, get_style_loss
 from styletransfer.objective.pictures import Pictures
 from styletransfer.objective.positions import at_layers
 from styletransfer.objective.terms import layer_weights
@@ -80,15 +80,35 @@ def make_targets(
         measured: looks at the style images.
         styles: of `style_targets` for the same config, styles and regions; made here by default.
     """
-    content_weights, _ = layer_weights(config)
-    contents = {}
-    for layer, value in features(pictures.content, content_weights).items():
-        blank = _mean_square(value) if config.normalization == "target" else 1.0
-        weight = content_weights[layer] / (blank or 1.0)
-        contents[layer] = Target(f"content/{layer}", value, weight)
     if styles is None:
         styles = style_targets(config, extractor, pictures, measured)
+    seen = features(pictures.content, layer_weights(config)[0])
+    squares = {layer: sum_of_squares(value) for layer, value in seen.items()}
+    weights = content_weights(config, squares)
+    contents = {layer: content_target(layer, seen[layer], weights[layer]) for layer in seen}
     return Targets(contents, styles, get_style_loss(config.style_loss))
+
+
+def content_target(layer: str, value: Tensor, weight: float) -> Target:
+    """Return the content target at a layer, or a part of its rows."""
+    return Target(f"content/{layer}", value, weight)
+
+
+def content_weights(
+    config: ObjectiveConfig, squares: Mapping[str, tuple[float, float]]
+) -> dict[str, float]:
+    """Return layer -> weight of its content loss, by what `sum_of_squares` is of its features."""
+    weights, _ = layer_weights(config)
+    if config.normalization == "target":
+        for layer, (total, count) in squares.items():
+            weights[layer] /= total / count or 1.0
+    return weights
+
+
+def sum_of_squares(target: Tensor) -> tuple[float, float]:
+    """Return the sum of target^2 and the number of its values; row by row, to save memory."""
+    rows = target.unbind(-2)
+    return sum(row.double().square().sum().item() for row in rows), float(target.numel())
 
 
 def style_targets(
@@ -178,9 +198,3 @@ def _average(parts: list[tuple[float, Moments]]) -> Moments:
 def _blank(measure: StyleMeasure, target: Tensor) -> float:
     """Return the loss of features that are all zero."""
     return measure.distance(torch.zeros_like(target, dtype=torch.float64), target).item()
-
-
-def _mean_square(target: Tensor) -> float:
-    """Return mean(target^2); row by row, to save memory."""
-    rows = target.unbind(-2)
-    return sum(mean_square(row.double()).item() for row in rows) / len(rows)

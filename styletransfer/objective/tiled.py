@@ -11,40 +11,48 @@ losses are sums over positions themselves.
 The price is a second forward, half as much work again (the weights are frozen, so a backward costs
 no more than a forward). It is not paid where the last stages are one tile each: pass one then
 keeps their graphs.
+
+Several processes take a band of rows each. Pass one ends by adding up the moments, which are small,
+and pass two by adding up the gradients. Where not even the inputs of the stages can be held for all
+rows, nor the content's features, a process takes several bands in turn. The price is a third
+forward and one of the content: pass two begins by finding both again for its band.
 """
 
-import functools
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.functions.fed_tap import fed_tap
 from styletransfer.functions.moments import Moments
-from styletransfer.functions.moments_tap import add_moments_gradient
-from styletransfer.functions.precision import gradient_dtype
-from styletransfer.losses import get_style_loss, mean_square
+from styletransfer.losses import get_style_loss
 from styletransfer.modes import LossMode
+from styletransfer.objective.band_losses import BandLosses, Slopes
+from styletransfer.objective.bands import Kept
 from styletransfer.objective.limits import check_pictures, check_tile
 from styletransfer.objective.pictures import Pictures
 from styletransfer.objective.prior import Prior, total
 from styletransfer.objective.scan import Scan
-from styletransfer.objective.stages import Stage, stages
-from styletransfer.objective.targets import StyleTargets, Target, make_targets
-from styletransfer.objective.terms import Losses, loss_layers
-from styletransfer.objective.tiles import Tile
-
-# Name of a loss -> dL/dmean and dL/dsecond, None where the loss does not depend on one.
-Slopes = dict[str, tuple[Tensor | None, Tensor | None]]
+from styletransfer.objective.targets import (
+    StyleTargets,
+    Target,
+    Targets,
+    content_target,
+    content_weights,
+    style_targets,
+    sum_of_squares,
+)
+from styletransfer.objective.terms import Losses, layer_weights, loss_layers
+from styletransfer.system.processes import Processes
 
 
 class TiledObjective:
     """The losses and the gradient of `Objective`, in memory that the tile bounds.
 
-    Beside one tile's activations it holds the content's features, the inputs of all stages, the
-    picture and its gradient.
+    Beside one tile's activations it holds the inputs of a band's stages, the content's features
+    there, the picture and its gradient.
 
     Args:
         extractor: the frozen network, on the device and in the dtype of the computation.
@@ -54,6 +62,8 @@ class TiledObjective:
         tile: side of a tile in pixels without its halo; at least the stride of the deepest layer.
             See `Stage.tiles`.
         styles: as for `Objective`.
+        processes: that share the work, all with the same arguments; one by default.
+        bands: that each process takes in turn.
 
     Raises:
         UserError: another loss mode, a tile below the stride, and what `Objective` refuses.
@@ -67,21 +77,41 @@ class TiledObjective:
         pictures: Pictures,
         tile: int,
         styles: StyleTargets | None = None,
+        processes: Processes | None = None,
+        bands: int = 1,
     ) -> None:
         check_tile(extractor, mode, config, tile)
         self.extractor = extractor.ended_at(loss_layers(config))
         check_pictures(self.extractor, pictures)
         self.prior, self.measure = Prior(config, pictures), get_style_loss(config.style_loss)
-        size = (pictures.content.shape[2], pictures.content.shape[3])
-        self.in_tiles = [(stage, stage.tiles(size, tile)) for stage in stages(self.extractor)]
-        # The last stages, if they are one tile each: pass one keeps their graph.
-        self.whole: list[tuple[Stage, Tile]] = []
-        while self.in_tiles and len(self.in_tiles[-1][1]) == 1:
-            stage, (only,) = self.in_tiles.pop()
-            self.whole.insert(0, (stage, only))
-        self.scan = Scan(self.extractor, tile, self.measure.with_mean)
-        looks = (self.scan.features, self.scan.measured)
-        self.targets = make_targets(config, self.extractor, pictures, *looks, styles)
+        self.processes = processes or Processes()
+        with_mean = self.measure.with_mean
+        self.scan = Scan(self.extractor, tile, with_mean, self.processes, bands)
+        self.bands = self.scan.bands(pictures.content)
+        if styles is None:
+            styles = style_targets(config, self.extractor, pictures, self.scan.measured)
+        self.content = pictures.content if len(self.bands) > 1 else None
+        self.targets = Targets(self._contents(config, pictures.content), styles, self.measure)
+
+    def _contents(self, config: ObjectiveConfig, content: Tensor) -> dict[str, Target]:
+        """Return layer -> content target: of an only band, and without a value for several."""
+        layers = list(layer_weights(config)[0])
+        sums = torch.zeros(len(layers), 2, dtype=torch.float64)
+        seen: dict[str, Tensor] = {}
+        for band in self.scan.bands(content, layers) if layers else []:
+            seen = self.scan.features(content, layers, band)
+            found = [sum_of_squares(seen[layer]) for layer in layers]
+            sums += torch.tensor(found, dtype=torch.float64)
+        self.processes.add([sums])
+        squares = {
+            layer: (total, count)
+            for layer, (total, count) in zip(layers, sums.tolist(), strict=True)
+        }
+        empty = content.new_empty(0)
+        return {
+            layer: content_target(layer, seen[layer] if len(self.bands) == 1 else empty, weight)
+            for layer, weight in content_weights(config, squares).items()
+        }
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
@@ -94,8 +124,7 @@ class TiledObjective:
         terms, gradient = self._differentiate(image.detach())
         priors = self.prior.losses(image)
         if (prior := total(priors)) is not None:
-            gradient = gradient + torch.autograd.grad(prior, image)[0]
-        gradient = gradient.contiguous()
+            gradient += torch.autograd.grad(prior, image)[0]
         image.grad = gradient if image.grad is None else image.grad + gradient
         names = [target.name for layer in self.extractor.layers for target in self._targets(layer)]
         ordered = {name: terms[name] for name in names}
@@ -108,96 +137,65 @@ class TiledObjective:
 
     def _differentiate(self, image: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """Return the content and style losses by name, and their gradient (1, 3, H, W)."""
-        terms: dict[str, Tensor] = {}
-        sums: dict[str, Moments] = {}
+        terms = {target.name: image.new_zeros(()) for target in self.targets.contents.values()}
+        sums = {
+            target.name: self.scan.blank(layer, image)
+            for layer, targets in self.targets.styles.items()
+            for target in targets
+        }
         slopes: Slopes = {}
-
-        def measure(layer: str, tile: Tile, features: Tensor) -> Tensor:
-            for target in self.targets.styles.get(layer, []):
-                place = layer, target.positions
-                self.scan.add_moments(sums, target.name, place, tile, features.detach(), image)
-            if content := self.targets.contents.get(layer):
-                share = self._content_share(layer, tile, features.detach())
-                terms[content.name] = terms.get(content.name, 0.0) + share
-            return features
-
-        def feed(layer: str, tile: Tile, features: Tensor) -> Tensor:
-            if not self._targets(layer):
-                return features
-            # `slopes` is filled before any backward arrives.
-            return fed_tap(features, functools.partial(self._joined, tile, layer, slopes, image))
-
-        def measure_and_feed(layer: str, tile: Tile, features: Tensor) -> Tensor:
-            return feed(layer, tile, measure(layer, tile, features))
-
-        # Pass one.
-        inputs: list[Tensor] = []
-        features: Tensor | None = image
-        for stage, tiles in self.in_tiles:
-            assert features is not None
-            inputs.append(features)
-            features = stage.forward(tiles, features, measure)
-        start = end = features
-        for stage, only in self.whole:
-            assert end is not None
-            end = stage.run(only, end.requires_grad_(), measure_and_feed)
-        self._compare(sums, terms, slopes)
-
-        # Pass two. Whatever reaches the pixels is fed at taps; the very end has nothing to add.
-        gradient: Tensor | None = None
-        if start is not None and end is not None:
-            (gradient,) = torch.autograd.grad(end, start, torch.zeros_like(end))
-        del features, start, end
-        for stage, tiles in reversed(self.in_tiles):
-            gradient = stage.backward(tiles, inputs.pop(), gradient, feed)
-        assert gradient is not None
+        losses = [
+            BandLosses(self.scan, self.targets, band, image, terms, sums, slopes)
+            for band in self.bands
+        ]
+        with self.processes.sharing_shortage():
+            kept = self._measure(image, losses)
+        self.processes.add([each for pair in sums.values() for each in pair])
+        for layer in self.targets.styles:
+            self._compare(self.targets.styles[layer], sums, terms, slopes)
+        with self.processes.sharing_shortage():
+            gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
+            for number, mine in enumerate(losses):
+                mine.targets = self._with_content(number)
+                walked = kept or mine.band.forward(image, None, mine.feed)
+                mine.band.backward(walked, mine.feed, gradient)
+                mine.targets = self.targets
+        self.processes.add([terms[each.name] for each in self.targets.contents.values()])
+        self.processes.add([gradient])
         return terms, gradient
 
+    def _measure(self, image: Tensor, losses: Sequence[BandLosses]) -> Kept | None:
+        """Make pass one; return what it keeps of the only band, None of several."""
+        if len(losses) == 1:
+            (mine,) = losses
+            return mine.band.forward(image, mine.measure, mine.measure_and_feed)
+        for mine in losses:
+            mine.band.show(image, mine.measure)
+        return None
+
+    def _with_content(self, number: int) -> Targets:
+        """Return the targets with the content's features in a band, too many to be kept for all."""
+        layers = list(self.targets.contents)
+        if self.content is None or not layers:
+            return self.targets
+        band = self.scan.bands(self.content, layers)[number]
+        seen = self.scan.features(self.content, layers, band)
+        contents = {
+            layer: replace(self.targets.contents[layer], value=seen[layer]) for layer in layers
+        }
+        return replace(self.targets, contents=contents)
+
     def _compare(
-        self, sums: Mapping[str, Moments], terms: dict[str, Tensor], slopes: Slopes
+        self,
+        targets: Sequence[Target],
+        sums: dict[str, Moments],
+        terms: dict[str, Tensor],
+        slopes: Slopes,
     ) -> None:
-        """Fill in the style losses, and their gradients with respect to the moments."""
-        for target in (each for targets in self.targets.styles.values() for each in targets):
+        """Fill in style losses, and their gradients with respect to the moments."""
+        for target in targets:
             leaves = Moments(*(moment.requires_grad_() for moment in sums[target.name]))
             with torch.enable_grad():
                 loss = target.weight * self.measure.loss(leaves, target.value)
             slope = torch.autograd.grad(loss, leaves, allow_unused=True)
             terms[target.name], slopes[target.name] = loss.detach(), (slope[0], slope[1])
-
-    def _joined(
-        self,
-        tile: Tile,
-        layer: str,
-        slopes: Slopes,
-        image: Tensor,
-        features: Tensor,
-        gradient: Tensor,
-    ) -> Tensor:
-        """Return `gradient` plus dL/dF of the layer's own losses where the tile owns positions."""
-        own, dtype = tile.own[layer], gradient_dtype(features.dtype)
-        share = gradient[own]
-        for each in self.targets.styles.get(layer, []):
-            weights, total = self.scan.weights((layer, each.positions), tile, image)
-            if weights is not None and not weights.any():
-                continue
-            slope = slopes[each.name]
-            joined = add_moments_gradient(share, features[own], *slope, total, weights)
-            assert joined is not None
-            share = joined
-        if target := self.targets.contents.get(layer):
-            # dL/dF = 2 w (F - P) / (C H W)
-            # No more than the dtype holds, or torch would fail: the loss is infinite then anyway.
-            scale = min(2 * target.weight / target.value.numel(), torch.finfo(dtype).max)
-            difference = (features[own] - target.value[tile.place[layer]]).to(dtype)
-            share = torch.add(share.to(dtype), difference, alpha=scale).to(features.dtype)
-        if share.shape == gradient.shape:  # there is no halo
-            return share
-        whole = gradient.clone()
-        whole[own] = share
-        return whole
-
-    def _content_share(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
-        """Return what the positions that `tile` owns add to a content loss, weighted."""
-        mine, target = features[tile.own[layer]], self.targets.contents[layer]
-        loss = mean_square(mine - target.value[tile.place[layer]])
-        return loss * (target.weight * mine.numel() / target.value.numel())

@@ -54,7 +54,9 @@ class Tile:
         return nn.functional.pad(features, excess) if any(excess) else features
 
 
-def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
+def grid(
+    layers: nn.ModuleDict, size: tuple[int, int], side: int, rows: Span | None = None
+) -> list[Tile]:
     """Cut the input of some layers into tiles of nearly equal size.
 
     Args:
@@ -64,8 +66,12 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
         side: positions of the input that a tile owns at most along each axis; at least that
             pooling. The last tile of an axis also owns the rest that no position of the deepest
             layer stands for.
+        rows: of the input that the tiles own, from a multiple of that pooling to another or to the
+            end; all by default.
     """
-    rows, columns = (_axis(layers, length, side) for length in size)
+    height, width = size
+    downs = _axis(layers, height, side, rows or (0, height))
+    columns = _axis(layers, width, side, (0, width))
     return [
         Tile(
             window=(..., down.window, right.window),
@@ -73,7 +79,7 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
             own=_crossed(down.own, right.own),
             place=_crossed(down.place, right.place),
         )
-        for down, right in product(rows, columns)
+        for down, right in product(downs, columns)
     ]
 
 
@@ -96,12 +102,12 @@ def _crossed(down: dict[str, slice], right: dict[str, slice]) -> dict[str, Windo
     return {name: (..., down[name], right[name]) for name in down}
 
 
-def _axis(layers: nn.ModuleDict, length: int, side: int) -> list[_Strip]:
+def _axis(layers: nn.ModuleDict, length: int, side: int, owned: Span) -> list[_Strip]:
     stride = pooling(layers)
-    units = length // stride
-    count = -(-units // (side // stride))
-    cuts = [units * index // count * stride for index in range(count)]
-    return [_strip(layers, length, owned) for owned in pairwise([*cuts, length])]
+    first, last = owned[0] // stride, owned[1] // stride
+    count = -(-(last - first) // (side // stride))
+    cuts = [(first + (last - first) * index // count) * stride for index in range(count)]
+    return [_strip(layers, length, each) for each in pairwise([*cuts, owned[1]])]
 
 
 def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
@@ -127,10 +133,12 @@ def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
     stride = pooling(layers)
     low, high = owned[0] // stride, owned[1] // stride
     spans = []
+    step = 1
     for layer in reversed(list(layers.values())):
         if is_pool(layer):
             # An even start, so that the windows of the next pool keep their places.
-            low -= low % 2
+            low -= low % step
+            step = 2
             spans.append((low, high))
             low, high, stride = 2 * low, 2 * high, stride // 2
         else:
@@ -139,5 +147,5 @@ def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
             low, high = low - reach, high + reach
         # Beyond the border lies nothing; the rest that pools leave out is owned all the same.
         low, high = max(0, low), min(length // stride, max(high, owned[1] // stride))
-    yield low - low % 2, high
+    yield low - low % step, high
     yield from reversed(spans)

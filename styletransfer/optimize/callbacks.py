@@ -24,7 +24,8 @@ METRICS_BATCH = 20
 class ProgressBar:
     """A tqdm bar on standard error with loss, scale and time left. Use as a context manager.
 
-    Where nothing can be drawn, as on a closed standard error, there is none.
+    Where nothing can be drawn, as on a closed standard error, there is none; nor where
+    TQDM_DISABLE is in the environment.
 
     Args:
         done: steps that were made before.
@@ -37,7 +38,7 @@ class ProgressBar:
             dynamic_ncols=True,
             leave=False,
             file=_Forgiving(sys.stderr),
-            disable=sys.stderr is None,
+            disable=sys.stderr is None or "TQDM_DISABLE" in os.environ,
         )
 
     def __enter__(self) -> Self:
@@ -107,13 +108,7 @@ class Metrics:
         self.held: list[tuple[dict[str, int], Losses]] = []
         self.file: TextIO | None = None
         self.written = 0  # bytes of whole lines
-        try:
-            if done > 0 and path.is_file():
-                keep_lines(path, lambda line: line["step"] <= done)
-            self.file = path.open("a" if done > 0 else "w", encoding="utf-8")
-            self.written = path.stat().st_size
-        except (OSError, UserError) as error:
-            self._give_up(error)
+        self._open(done)
 
     def __enter__(self) -> Self:
         return self
@@ -142,6 +137,23 @@ class Metrics:
             self.file.flush()
             self.written = self.path.stat().st_size
         except OSError as error:
+            self._give_up(error)
+
+    def rewind(self, done: int) -> None:
+        """Forget the lines of all steps beyond the first `done`."""
+        self.flush()
+        if self.file is None:
+            return
+        self.file.close()
+        self._open(done)
+
+    def _open(self, done: int) -> None:
+        try:
+            if done > 0 and self.path.is_file():
+                keep_lines(self.path, lambda line: line["step"] <= done)
+            self.file = self.path.open("a" if done > 0 else "w", encoding="utf-8")
+            self.written = self.path.stat().st_size
+        except (OSError, UserError) as error:
             self._give_up(error)
 
     def _give_up(self, error: OSError | UserError) -> None:

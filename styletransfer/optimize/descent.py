@@ -12,10 +12,11 @@ from torch import Tensor
 from styletransfer.config import OptimizerConfig
 from styletransfer.objective.terms import Losses
 from styletransfer.optimize.best_picture import BestPicture
-from styletransfer.optimize.optimizers import make_optimizer, resize_momentum
+from styletransfer.optimize.optimizers import kept_moments, make_optimizer, resize_momentum
 from styletransfer.optimize.preconditioner import Preconditioner
 from styletransfer.system.memory import is_out_of_memory
 from styletransfer.system.signals import interruptible
+from styletransfer.system.storage import kept
 
 logger = logging.getLogger(__name__)
 
@@ -85,10 +86,10 @@ class Descent:
         self.preconditioner: Preconditioner | None = None
         if config.name == "lbfgs" and config.preconditioner > 0:
             self.preconditioner = Preconditioner(start, config.preconditioner)
-        self.start = start.detach()
+        self.start = kept(start.detach())
         # Contiguous: torch's L-BFGS flattens gradients with view(-1).
-        self.shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
-        self.shift.requires_grad_()
+        shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
+        self.shift = kept(shift).requires_grad_()
         self.optimizer = make_optimizer(self.shift, config)
         self.best = BestPicture(self._hold(self.start.clamp(0, 1)), config.averaging)
         self.step = 0
@@ -104,39 +105,41 @@ class Descent:
         L-BFGS makes fewer where the loss has reached a plateau. At every yield the step is
         complete, so that `state_dict` may be taken there.
         """
-        while self.step < steps and not self._has_settled and self.problem is None:
+        while not self.is_over(steps):
             if not self._moves():
                 self.step += 1
                 continue
-            assert self._seen is not None
-            losses, picture = self._seen
+            losses, picture = self._take_seen()
             self.best.remember(losses, picture, self.step)
             self.step += 1
             if self.step == steps or self.step % STEPS_BETWEEN_CHECKS == 1:
                 self._look(losses, steps)
             yield losses, picture
+            del picture  # or it would be held through the next evaluation
+
+    def is_over(self, steps: int) -> bool:
+        """Tell whether `steps` are made, or no more will be."""
+        return self.step >= steps or self._has_settled or self.problem is not None
 
     def finish(self) -> tuple[Tensor, Losses]:
         """Evaluate where the last step led; return the resulting picture and its losses."""
         if self.best.mean is not None:
             return self.best.mean, self._evaluate(self.best.mean.clone().requires_grad_())
         self.closure()
-        assert self._seen is not None
-        self.best.remember(*self._seen, step=0)
+        self.shift.grad = None
+        self.best.remember(*self._take_seen(), step=0)
         assert self.best.losses is not None
         return self.best.image, self.best.losses
 
     def momentum(self) -> dict[str, Any] | None:
         """Return Adam's moments, to be carried to the next scale; L-BFGS starts afresh there."""
-        if self.config.name != "adam":
-            return None
-        return dict(self.optimizer.state[self.shift]) or None  # none right after a restart
+        return dict(self.optimizer.state[self.shift]) if self.config.name == "adam" else None
 
     def warm_start(self, momentum: dict[str, Any] | None) -> None:
-        """Resize the moments of the scale before and go on with them."""
+        """Resize the moments of the scale before and go on with them; they stay as they are."""
         if momentum is not None:
             size = (self.shift.shape[2], self.shift.shape[3])
-            self.optimizer.state[self.shift] = resize_momentum(momentum, size)
+            self.optimizer.state[self.shift] = kept_moments(resize_momentum(momentum, size))
 
     def point(self) -> Tensor:
         """Return where the optimiser is, (1, 3, H, W), not clamped."""
@@ -146,10 +149,13 @@ class Descent:
         """Return what the optimiser minimises, a 0-d tensor, and set its gradient at the shift."""
         point = self.point()
         clamped = point.clamp(0, 1)
+        # Without a preconditioner an addition finds it again: a very large picture has no room.
+        found = None if self.preconditioner is None else point
+        del point
         image = self._hold(clamped).requires_grad_()
         losses = self._evaluate(image)
         assert image.grad is not None
-        excess = point - clamped.detach()
+        excess = (self.point() if found is None else found).sub_(clamped.detach())
         # Times the number of pixels: torch's L-BFGS drops curvatures below an absolute 1e-10, and
         # Adam adds an absolute 1e-8 to its denominator.
         count = image.numel()
@@ -159,7 +165,7 @@ class Descent:
         gradient = gradient.add_(excess, alpha=RANGE_WEIGHT)
         self.shift.grad = self._precondition(gradient)
         self._seen = losses, image.detach()
-        return losses.total * count + RANGE_WEIGHT / 2 * excess.square().sum()
+        return losses.total * count + RANGE_WEIGHT / 2 * excess.mul_(excess).sum()
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that goes on from here: plain values and live tensors, which later steps move.
@@ -185,14 +191,23 @@ class Descent:
         A shorter history that a lack of memory has forced counts as the same optimiser.
         """
         self.config = replace(self.config, history=state["history"])
-        self.start = state["start"].to(self.start.device)
+        self.start = kept(state["start"].to(self.start.device))
         with torch.no_grad():
             self.shift.copy_(state["shift"])
         self.optimizer = make_optimizer(self.shift, self.config)
         self.optimizer.load_state_dict(state["optimizer"])
+        if self.config.name == "adam":
+            moments = self.optimizer.state[self.shift]
+            self.optimizer.state[self.shift] = kept_moments(moments)
         self.best.load_state_dict(state["best"])
         self.step, self.restarts, self.problem = state["step"], state["restarts"], state["problem"]
         self._has_settled, self._looked_at = state["has_settled"], state["looked_at"]
+
+    def _take_seen(self) -> tuple[Losses, Tensor]:
+        """Return the losses and the picture of the last evaluation, and hold them no longer."""
+        assert self._seen is not None
+        seen, self._seen = self._seen, None
+        return seen
 
     def _hold(self, image: Tensor) -> Tensor:
         return image if self.held is None else self.held.hold(image)
@@ -213,6 +228,7 @@ class Descent:
         try:
             self.optimizer.step(self.closure)  # type: ignore[arg-type]
             self.optimizer.param_groups[0]["lr"] = self.config.learning_rate
+            self.shift.grad = None  # a large picture has no room for it
             return True
         except (MemoryError, RuntimeError) as error:
             kept = len(self.optimizer.state[self.shift].get("old_dirs", []))

@@ -1,6 +1,6 @@
 """A style transfer, ready to run: pictures, network, loss mode and settings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -11,6 +11,7 @@ from styletransfer.modes import LossMode
 from styletransfer.objective.pictures import Pictures
 from styletransfer.objective.targets import StyleTargets
 from styletransfer.optimize.schedule import Scale, make_scale, make_scales
+from styletransfer.system.processes import Processes
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Job:
         start: (1, 3, h, w), the picture to begin with, or None for what `config.init` names.
         alpha: (1, 1, H, W), the content's transparency, or None.
         styles: of `style_targets_of` for a job of one scale, or None to have them made.
+        processes: that share the work, each with a job like this one.
     """
 
     config: StyleTransferConfig
@@ -35,6 +37,7 @@ class Job:
     start: Tensor | None = None
     alpha: Tensor | None = None
     styles: StyleTargets | None = None
+    processes: Processes = field(default_factory=Processes)
 
     @property
     def device(self) -> torch.device:

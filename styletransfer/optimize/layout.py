@@ -1,11 +1,12 @@
-"""How a run is laid out in memory: whole or in tiles, with how much L-BFGS history."""
+"""How a run is laid out in memory: whole, in tiles or bands, with how much L-BFGS history."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from styletransfer.objective.limits import check_tile, smallest_tile
+from styletransfer.optimize.costs import Size
 from styletransfer.optimize.job import Job
-from styletransfer.optimize.memory import Memory, Size, estimate
+from styletransfer.optimize.memory import Memory, estimate
 from styletransfer.optimize.schedule import Scale, make_scale, parse_tile
 from styletransfer.pictures.images import scaled_size
 from styletransfer.system.memory import readable
@@ -14,6 +15,8 @@ from styletransfer.system.memory import readable
 USABLE = 0.8
 # Smaller tiles are halo more than anything else; before them, L-BFGS's history shrinks.
 SMALL_TILE = 256
+# Pairs of L-BFGS's history, before the picture is cut into bands, which take longer.
+SHORT = 5
 
 
 @dataclass(frozen=True)
@@ -24,12 +27,14 @@ class Layout:
         tile: side in pixels, or None for the whole picture at once.
         history: pairs that L-BFGS keeps.
         memory: estimated.
+        bands: that each process takes in turn.
         problem: None, or one line saying that not even this may fit, and what would.
     """
 
     tile: int | None
     history: int
     memory: Memory
+    bands: int = 1
     problem: str | None = None
 
 
@@ -37,7 +42,7 @@ def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None)
     """Choose the tile and the history for one scale.
 
     tile=auto takes the whole picture if it fits, otherwise the largest tile that does, and only
-    with small tiles a shorter history.
+    with small tiles a shorter history. What still does not fit is cut into bands.
 
     Args:
         job: the network in the dtype of the computation, the loss mode, of which only
@@ -56,12 +61,14 @@ def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None)
     for tile in _candidates(job, scale.size, asked, limit):
         if (needed := _estimate(job, scale.size, scale.style_sizes, tile, wanted)).total <= usable:
             return Layout(tile, wanted, needed)
-    least = _estimate(job, scale.size, scale.style_sizes, tile, 1)
-    spare = usable - least.total
-    if spare >= 0 and least.history > 0:
-        history = min(wanted, 1 + int(spare / least.history))
-        memory = _estimate(job, scale.size, scale.style_sizes, tile, history)
-        return Layout(tile, history, memory)
+    for bands in _band_counts(job, scale.size, tile):
+        least = _estimate(job, scale.size, scale.style_sizes, tile, 1, bands)
+        history = _longest_history(least, usable, wanted)
+        if history >= min(wanted, SHORT):
+            break
+    if history:
+        memory = _estimate(job, scale.size, scale.style_sizes, tile, history, bands)
+        return Layout(tile, history, memory, bands)
     # Who named a tile may know better than an estimate.
     history = wanted if asked != 0 else 1
     height, width = scale.size
@@ -70,15 +77,39 @@ def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None)
         f"{readable(least.total)}, and {readable(usable)} of memory can be used; "
         + _advice(job, scale, usable)
     )
-    memory = _estimate(job, scale.size, scale.style_sizes, tile, history)
-    return Layout(tile, history, memory, problem)
+    memory = _estimate(job, scale.size, scale.style_sizes, tile, history, bands)
+    return Layout(tile, history, memory, bands, problem)
+
+
+def _longest_history(least: Memory, usable: float, wanted: int) -> int:
+    """Return how many pairs fit if `least` is needed with one; 0 if not even that does."""
+    spare = usable - least.total
+    if spare < 0:
+        return 0
+    return min(wanted, 1 + int(spare / least.history)) if least.history else wanted
 
 
 def _estimate(
-    job: Job, size: Size, style_sizes: Sequence[Size], tile: int | None, history: int
+    job: Job,
+    size: Size,
+    style_sizes: Sequence[Size],
+    tile: int | None,
+    history: int,
+    bands: int = 1,
 ) -> Memory:
-    given = (job.extractor, job.mode, job.config)
-    return estimate(*given, size, style_sizes, tile, history, regions=len(job.pictures.regions))
+    given = (job.extractor, job.mode, job.config, size, style_sizes, tile, history)
+    regions, processes = len(job.pictures.regions), job.processes.count
+    return estimate(*given, regions=regions, bands=bands, processes=processes)
+
+
+def _band_counts(job: Job, size: Size, tile: int | None) -> Iterator[int]:
+    """Yield how many bands each process may take in turn: none is lower than small tiles are."""
+    bands = 1
+    yield bands
+    is_whole = tile is None and job.processes.count == 1
+    while not is_whole and size[0] >= 2 * bands * job.processes.count * SMALL_TILE:
+        bands *= 2
+        yield bands
 
 
 def _candidates(job: Job, size: Size, asked: int | None, limit: int | None) -> Iterator[int | None]:
@@ -108,7 +139,8 @@ def _advice(job: Job, scale: Scale, usable: float) -> str:
         size = scaled_size(scale.size, side)
         style_sizes = make_scale(job.config, job.pictures, side, steps=0).style_sizes
         *_, tile = _candidates(job, size, 0, None)
-        if _estimate(job, size, style_sizes, tile, 1).total <= usable:
+        *_, bands = _band_counts(job, size, tile)
+        if _estimate(job, size, style_sizes, tile, 1, bands).total <= usable:
             other = " or loss_mode=autograd_function, which can work in tiles"
             return f"size={side} would fit" + ("" if job.mode.is_closed_form else other)
     return "no size would fit; close other programs or raise the limit"

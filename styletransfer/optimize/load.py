@@ -24,6 +24,7 @@ from styletransfer.pictures.masks import read_mask
 from styletransfer.pictures.palette import recolored
 from styletransfer.pictures.regions import Regions, check_aspect
 from styletransfer.pictures.rotate import rotated, rotated_regions
+from styletransfer.system.storage import kept
 
 logger = logging.getLogger(__name__)
 
@@ -75,6 +76,9 @@ def load(
         check_aspect(divided.size, content.size, divided.source)
         _tell(divided)
     mask = _protected(config, given, content.size)
+    if max(content.size) < config.size:
+        height, width = content.size
+        logger.info("%s: enlarged from %d x %d pixels", content.name, width, height)
     content = _fitted(content, config.size, enlarge)
     protected = None if mask is None else images.resize(mask, content.size)
     sides = [max(1, round(scale * config.size)) for scale in style_scales(config, len(styles))]
@@ -89,8 +93,8 @@ def load(
         ]
     return Loaded(
         pictures=Pictures(
-            content=images.fill_transparent(content),
-            styles=tuple(images.fill_transparent(style.picture) for style in styles),
+            content=kept(images.fill_transparent(content)),
+            styles=tuple(kept(images.fill_transparent(style.picture)) for style in styles),
             regions=make_regions(config, styles, divided, content.size, protected),
             protected=protected,
         ),

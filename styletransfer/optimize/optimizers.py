@@ -7,6 +7,7 @@ from torch import Tensor
 
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
+from styletransfer.system.storage import is_large, kept
 
 # Mean change of a pixel in L-BFGS's first step, which follows the bare gradient: one grey level.
 FIRST_STEP = 1 / 255
@@ -21,7 +22,11 @@ def make_optimizer(shift: Tensor, config: OptimizerConfig) -> torch.optim.Optimi
         UserError: an unknown optimiser, or settings out of range.
     """
     if config.name == "adam":
-        return torch.optim.Adam([shift], lr=config.learning_rate, betas=ADAM_BETAS, fused=True)
+        adam = torch.optim.Adam([shift], lr=config.learning_rate, betas=ADAM_BETAS, fused=True)
+        # As torch would begin them at the first step, but large ones in files.
+        step, zeros = torch.zeros((), device=shift.device), torch.zeros_like(shift)
+        adam.state[shift] = kept_moments({"step": step, "exp_avg": zeros, "exp_avg_sq": zeros})
+        return adam
     if config.name == "lbfgs":
         # Tolerances of 0: torch's are absolute, and gradients of small weights would meet them.
         # The rate is that of the first step alone, whose L1 length torch makes lr: its own choice,
@@ -35,6 +40,14 @@ def make_optimizer(shift: Tensor, config: OptimizerConfig) -> torch.optim.Optimi
             tolerance_change=0.0,
         )
     raise UserError(f"unknown optimizer {config.name!r}; choose lbfgs or adam")
+
+
+def kept_moments(momentum: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of Adam's moments for the long run, large ones in files."""
+    return {
+        name: kept(each.detach()) if is_large(each.nbytes) else each.detach().clone()
+        for name, each in momentum.items()
+    }
 
 
 def resize_momentum(momentum: dict[str, Any], size: tuple[int, int]) -> dict[str, Any]:

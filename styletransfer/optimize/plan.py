@@ -27,8 +27,9 @@ class ScalePlan:
         height: of the picture in pixels.
         steps: to be made at this scale.
         tile: side in pixels, or None for the whole picture at once.
+        bands: that each process takes in turn.
         history: pairs that L-BFGS keeps; 0 for another optimiser.
-        memory: estimated peak in bytes, by purpose.
+        memory: estimated peak in bytes, of one process, by purpose.
         seconds: estimated.
     """
 
@@ -36,6 +37,7 @@ class ScalePlan:
     height: int
     steps: int
     tile: int | None
+    bands: int
     history: int
     memory: Memory
     seconds: float
@@ -75,6 +77,7 @@ class Plan:
         lines = [f"{self.device}, {self.precision}, {self.loss_mode}, {self.optimizer}"]
         for scale in self.scales:
             tile = "whole" if scale.tile is None else f"tiles of {scale.tile} px"
+            tile += f" in {scale.bands} bands" if scale.bands > 1 else ""
             history = f", history {scale.history}" if scale.history else ""
             lines.append(
                 f"{scale.width} x {scale.height}: {scale.steps} steps, {tile}{history}, "
@@ -97,13 +100,16 @@ def plan(job: Job) -> Plan:
     for scale in job.scales:
         layout = choose_layout(job, scale, free)
         height, width = scale.size
-        work = relative_work(job.extractor, job.config, scale.size, layout.tile)
+        work = relative_work(
+            job.extractor, job.config, scale.size, layout.tile, layout.bands, job.processes.count
+        )
         scales.append(
             ScalePlan(
                 width=width,
                 height=height,
                 steps=scale.steps,
                 tile=layout.tile,
+                bands=layout.bands,
                 history=layout.history if job.config.optimizer.name == "lbfgs" else 0,
                 memory=layout.memory,
                 # Each scale ends with one evaluation more.

@@ -7,7 +7,7 @@ from pathlib import Path
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.modes import get_loss_mode
+from styletransfer.modes import LossMode, get_loss_mode
 from styletransfer.objective.limits import check_size
 from styletransfer.objective.positions import vanished
 from styletransfer.objective.terms import layer_weights, loss_layers
@@ -19,12 +19,18 @@ from styletransfer.optimize.sources import Given, picture_files
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.memory import free_bytes
+from styletransfer.system.processes import Processes
 
 logger = logging.getLogger(__name__)
 
 
 def prepare(
-    config: StyleTransferConfig, given: Given | None = None, *, enlarge: bool = True
+    config: StyleTransferConfig,
+    given: Given | None = None,
+    *,
+    enlarge: bool = True,
+    processes: Processes | None = None,
+    like: Job | None = None,
 ) -> Job:
     """Load and check everything that `config` names; cheap checks come first.
 
@@ -32,6 +38,8 @@ def prepare(
         config: what is asked for.
         given: pictures in memory, by the keys whose files they stand for.
         enlarge: False for a plan, which needs sizes, not pixels.
+        processes: that share the work, each of which prepares the same.
+        like: another job, whose network is taken if it is the same.
 
     Raises:
         UserError: anything that would make the run fail, in one line.
@@ -39,14 +47,20 @@ def prepare(
     check_run(config)
     layers = loss_layers(config.objective)
     mode = get_loss_mode(config.loss_mode.name)
+    processes = processes or Processes()
+    check_shareable(config, mode, processes)
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
     if config.output is not None:
         check_output(config.output, config)
     loaded = load(config, given, enlarge=enlarge)
-    extractor = build_features(config.features, config.seed)
-    check_layers(extractor, config, loaded)
-    extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
+    if like is not None and has_network_of(like, config):
+        extractor = like.extractor
+        check_layers(extractor, config, loaded)
+    else:
+        extractor = build_features(config.features, config.seed)
+        check_layers(extractor, config, loaded)
+        extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
     job = Job(
         config=config,
         extractor=extractor,
@@ -54,6 +68,7 @@ def prepare(
         pictures=loaded.pictures,
         start=loaded.start,
         alpha=loaded.alpha,
+        processes=processes,
     )
     tell_vanished(job)
     layout = choose_layout(job, job.scales[-1], free_bytes(device))
@@ -62,6 +77,30 @@ def prepare(
     if layout.problem is not None:
         logger.warning("%s; trying all the same", layout.problem)
     return job
+
+
+def check_shareable(config: StyleTransferConfig, mode: LossMode, processes: Processes) -> None:
+    """Check that several processes have something to share.
+
+    Raises:
+        UserError: they have not.
+    """
+    if processes.count == 1:
+        return
+    if not mode.is_closed_form:
+        raise UserError(
+            f"processes share the tiles of a picture, and {mode.name} has none; choose "
+            "loss_mode=autograd_function, or start it without torchrun"
+        )
+    if parse_tile(config.tile) is None:
+        raise UserError("tile=off leaves nothing to share; leave it out, or start without torchrun")
+
+
+def has_network_of(job: Job, config: StyleTransferConfig) -> bool:
+    """Tell whether the network of a job is the one that `config` names."""
+    names = ("features", "seed", "device", "precision")
+    same = all(getattr(job.config, name) == getattr(config, name) for name in names)
+    return same and loss_layers(job.config.objective) == loss_layers(config.objective)
 
 
 def tell_vanished(job: Job) -> None:

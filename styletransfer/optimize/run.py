@@ -25,11 +25,29 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
+class Moment:
+    """A place on a run's way from which it can go on: all there is but L-BFGS's history.
+
+    Attributes:
+        steps: optimiser steps made by then.
+        side: longer side in pixels of the scale to go on at.
+        image: (1, 3, h, w), the best picture by then.
+        momentum: Adam's moments, or None.
+    """
+
+    steps: int
+    side: int
+    image: Tensor
+    momentum: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
 class _Level:
     """The scale at which a run is."""
 
     objective: ElasticObjective
     descent: Descent
+    bands: int
 
 
 class Run:
@@ -37,27 +55,25 @@ class Run:
 
     Leaving the iteration pauses it; another one goes on from there. So does another run of an equal
     job after `load_state_dict`, on the same machine and with as many threads to the very bits.
+    Between two iterates, and at the end, it can be steered: another job takes over.
 
     Args:
         job: what to do.
 
     Attributes:
-        job: the same.
-        scales: the levels of the pyramid, coarse to fine.
+        job: what is being done.
+        scales: the levels of its pyramid, coarse to fine.
         steps: optimiser steps made.
+        planned: those, and the steps to come.
 
     Raises:
         UserError: settings that cannot work; see `Objective`.
     """
 
     def __init__(self, job: Job) -> None:
-        check_run(job.config)
-        self.job, self.scales, self.steps = job, job.scales, 0
-        self.pictures = job.pictures.to(job.on_device(job.pictures.content))
-        start = job.start
-        if start is None:
-            start = starting_picture(job.config, self.pictures)
-        self.start = self.image = job.on_device(start)
+        self._take(job)
+        self.image, self.steps = self.start, 0
+        self.planned = sum(scale.steps for scale in self.scales)
         self._index = 0
         self._level: _Level | None = None
         self._momentum: dict[str, Any] | None = None
@@ -80,6 +96,7 @@ class Run:
 
         Ctrl-C, another signal (see `system/signals.py`) or a lack of memory end it early.
         """
+        interrupted = False
         try:
             # Held: the first optimiser makes torch import libraries that abort the process if a
             # signal's exception crosses them.
@@ -87,11 +104,12 @@ class Run:
                 for iterate in self:
                     for callback in callbacks:
                         callback(iterate)
+                    del iterate  # and its picture
         except KeyboardInterrupt:
-            return replace(self.result(), interrupted=True)
+            interrupted = True  # and all that the evaluation held is freed
         except (MemoryError, RuntimeError) as error:
             self._give_up(error)
-        return self.result()
+        return replace(self.result(), interrupted=interrupted)
 
     def result(self) -> Result:
         """Return the best picture so far, at the size of the pastiche.
@@ -122,6 +140,42 @@ class Run:
         content = resize(self.pictures.content, (image.shape[2], image.shape[3]))
         return with_chroma_of(image, content.to(image), config.color_strength)
 
+    def moment(self) -> Moment:
+        """Return where the run is now; a scale whose steps are made is brought to its end."""
+        level = self._level
+        if level is not None and level.descent.is_over(self.scales[self._index].steps):
+            self._end_level(level)
+        if self._level is None:
+            side = max(self.scales[min(self._index, len(self.scales) - 1)].size)
+            return Moment(self.steps, side, self.image, self._momentum)
+        descent, momentum = self._level.descent, self._level.descent.momentum()
+        if momentum is not None:  # later steps move it
+            momentum = {name: each.clone() for name, each in momentum.items()}
+        side = max(self.scales[self._index].size)
+        return Moment(self.steps, side, descent.best.picture(), momentum)
+
+    def steer(self, job: Job) -> None:
+        """Go on under another job from the best picture so far; see `go_on_from`."""
+        self.go_on_from(self.moment(), job)
+
+    def go_on_from(self, moment: Moment, job: Job) -> None:
+        """Take up a moment of this run again, under another job of the same content.
+
+        The scale of that moment begins anew with all of its steps, or the next larger one that the
+        job has. L-BFGS's history belongs to the objective that it was learnt from, and is dropped.
+
+        Raises:
+            UserError: settings that cannot work; see `Objective`.
+        """
+        self._take(job)
+        sides = [max(scale.size) for scale in self.scales]
+        last = len(sides) - 1
+        self._index = next((n for n, side in enumerate(sides) if side >= moment.side), last)
+        self.image, self.steps = moment.image, moment.steps
+        self._momentum = moment.momentum if job.config.optimizer.name == "adam" else None
+        self._level = self._losses = self._problem = None
+        self.planned = self.steps + sum(scale.steps for scale in self.scales[self._index :])
+
     def state_dict(self) -> dict[str, Any]:
         """Return all that goes on from here: plain values and live tensors, which later steps move.
 
@@ -132,12 +186,14 @@ class Run:
         if self._level is not None:
             level = {
                 "tile": self._level.objective.tile,
+                "bands": self._level.bands,
                 "halved": self._level.objective.halved,
                 "descent": self._level.descent.state_dict(),
             }
         return {
             "index": self._index,
             "steps": self.steps,
+            "planned": self.planned,
             "image": self.image,
             "momentum": self._momentum,
             "limit": self._limit,
@@ -153,6 +209,7 @@ class Run:
             UserError: the state belongs to another job.
         """
         self._index, self.steps = state["index"], state["steps"]
+        self.planned = state["planned"]
         self.image = state["image"].to(self.start.device)
         self._limit, self._momentum = state["limit"], state["momentum"]
         if self._momentum is not None:
@@ -166,19 +223,37 @@ class Run:
         if tuple(saved["shift"].shape[2:]) != scale.size or self.image.dtype != self.start.dtype:
             raise UserError("the saved state belongs to another job; start afresh")
         start = saved["start"].to(self.start.device)
-        self._level = self._level_at(scale, start, state["level"]["tile"], saved["history"])
+        tile, bands = state["level"]["tile"], state["level"]["bands"]
+        self._level = self._level_at(scale, start, tile, bands, saved["history"])
         self._level.objective.halved = state["level"]["halved"]
         self._level.descent.load_state_dict(saved)
+
+    def _take(self, job: Job) -> None:
+        """Make a job this run's own."""
+        check_run(job.config)
+        self.job, self.scales = job, job.scales
+        self.pictures = job.pictures.to(job.on_device(job.pictures.content))
+        start = job.start
+        if start is None:
+            start = starting_picture(job.config, self.pictures)
+        self.start = job.on_device(start)
 
     def _one_scale(self, scale: Scale) -> Iterator[Iterate]:
         if self._level is None:
             self._level = self._fresh_level(scale)
-        objective, descent = self._level.objective, self._level.descent
-        for losses, picture in descent.run(scale.steps):
+        level = self._level
+        for losses, picture in level.descent.run(scale.steps):
             self.steps += 1
-            planned, scales = self.job.config.steps, len(self.scales)
-            counts = (self.steps, planned, self._index + 1, scales)
+            counts = (self.steps, self.planned, self._index + 1, len(self.scales))
             yield Iterate(*counts, losses, picture, self.finish)
+            del picture  # or it would be held through the next evaluation
+            if self._level is not level:  # whoever looked at the iterate has steered
+                return
+        self._end_level(level)
+
+    def _end_level(self, level: _Level) -> None:
+        """Leave a scale, and with the last one the run."""
+        objective, descent = level.objective, level.descent
         if descent.problem is not None:
             self._problem = descent.problem
             return
@@ -195,23 +270,26 @@ class Run:
     def _fresh_level(self, scale: Scale) -> _Level:
         """Begin a scale with what the one before has made."""
         config = self.job.config
-        layout = choose_layout(self.job, scale, free_bytes(self.job.device), self._limit)
+        layout = self.job.processes.first(
+            lambda: choose_layout(self.job, scale, free_bytes(self.job.device), self._limit)
+        )
         if layout.history < config.optimizer.history and not self._said_short:
             self._said_short = True
             logger.warning("memory allows an L-BFGS history of %d", layout.history)
         start = enlarge(self.image, self.start, scale.size, config.init)
-        level = self._level_at(scale, start, layout.tile, layout.history)
+        level = self._level_at(scale, start, layout.tile, layout.bands, layout.history)
         level.descent.warm_start(self._momentum)
         return level
 
-    def _level_at(self, scale: Scale, start: Tensor, tile: int | None, history: int) -> _Level:
+    def _level_at(
+        self, scale: Scale, start: Tensor, tile: int | None, bands: int, history: int
+    ) -> _Level:
         pictures = self.pictures.resized(scale.size, scale.style_sizes)
         config = self.job.config
-        objective = make_objective(
-            self.job.extractor, self.job.mode, config.objective, pictures, self.job.styles, tile
-        )
+        given = (self.job.extractor, self.job.mode, config.objective, pictures, self.job.styles)
+        objective = make_objective(*given, tile, self.job.processes, bands)
         optimizer = replace(config.optimizer, history=history)
-        return _Level(objective, Descent(objective, start, optimizer, held_in(pictures)))
+        return _Level(objective, Descent(objective, start, optimizer, held_in(pictures)), bands)
 
     def _give_up(self, error: Exception) -> None:
         """Say that memory ran out, or raise what is no lack of memory."""

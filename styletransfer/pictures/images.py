@@ -1,26 +1,17 @@
 """Image files <-> tensors (1, 3, H, W), float32, sRGB in [0, 1]."""
 
-import io
 import math
 import os
-import struct
-import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-import imagecodecs
-import numpy as np
-import tifffile
 import torch
-from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import decode
-from styletransfer.pictures.profiles import srgb_profile
+from styletransfer.pictures.encode import encode, samples_of, write_tiff
 from styletransfer.system.files import atomic, check_folder
 
 MAX_PIXELS = 2**27
@@ -28,9 +19,6 @@ MAX_PIXELS = 2**27
 
 Reading one takes 2.2 GB (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha) for a moment.
 """
-
-ROWS = 64
-"""Rows of a picture that are turned into samples at a time."""
 
 BIT_DEPTHS = {
     ".png": (8, 16),
@@ -104,9 +92,13 @@ def write(
     # By their extremes, which take no memory: isfinite() makes a copy of the picture.
     if not all(math.isfinite(extreme) for layer in given for extreme in layer.detach().aminmax()):
         raise UserError(f"cannot write {path}: the picture holds NaN or infinity")
-    samples = _samples(given, depth, on_white=extension in (".jpg", ".jpeg"))
+    if extension in (".tif", ".tiff"):
+        with atomic(path) as temporary:
+            write_tiff(temporary, given, depth)
+        return
+    samples = samples_of(given, depth, on_white=extension in (".jpg", ".jpeg"))
     try:
-        encoded = _encode(samples, extension)
+        encoded = encode(samples, extension)
     except (OSError, ValueError) as error:
         height, width, _ = samples.shape
         raise UserError(
@@ -225,56 +217,3 @@ def _file_kind(path: str | os.PathLike[str], bit_depth: int | None) -> tuple[str
             f"use {' or '.join(map(str, depths))}"
         )
     return extension, bit_depth or depths[0]
-
-
-def _samples(layers: list[Tensor], depth: int, *, on_white: bool) -> NDArray[Any]:
-    """Return (1, 3, H, W), and (1, 1, H, W) if there is an alpha, as (H, W, 3 or 4) integers.
-
-    Args:
-        layers: colours and alpha.
-        depth: 8 or 16 bits per sample.
-        on_white: lay the picture on white instead of keeping alpha.
-    """
-    height, width = layers[0].shape[2:]
-    channels = 3 if on_white else sum(layer.shape[1] for layer in layers)
-    samples = np.empty((height, width, channels), np.uint8 if depth == 8 else np.uint16)
-    # A few rows at a time: a picture of 24 million pixels has 288 MB in float32.
-    for rows in (slice(top, top + ROWS) for top in range(0, height, ROWS)):
-        strips = [layer[0, :, rows].detach().to("cpu", torch.float32) for layer in layers]
-        strip = torch.cat(strips).clamp(0.0, 1.0)
-        if on_white and len(strips) == 2:
-            strip = 1.0 + strip[3:] * (strip[:3] - 1.0)
-        samples[rows] = (strip * (2**depth - 1)).round().permute(1, 2, 0).numpy()
-    return samples
-
-
-def _encode(samples: NDArray[Any], extension: str) -> bytes | memoryview:
-    """Encode (H, W, 3 or 4) uint8 or uint16 samples."""
-    profile = srgb_profile()
-    if extension == ".png" and samples.dtype == np.uint16:  # Pillow writes no 16-bit RGB
-        png = memoryview(imagecodecs.png_encode(samples))
-        tag = b"iCCP" + b"sRGB\0\0" + zlib.compress(profile)
-        chunk = struct.pack(">I", len(tag) - 4) + tag + struct.pack(">I", zlib.crc32(tag))
-        # Behind the signature and IHDR, before the pixels.
-        return b"".join((png[:33], chunk, png[33:]))
-    buffer = io.BytesIO()
-    if extension in (".tif", ".tiff"):
-        tifffile.imwrite(
-            buffer,
-            samples,
-            photometric="rgb",
-            extrasamples=["unassalpha"] if samples.shape[2] == 4 else None,
-            compression="zlib",
-            predictor=True,
-            iccprofile=profile,
-            software=False,
-            metadata=None,
-        )
-        return buffer.getbuffer()
-    options: dict[str, dict[str, Any]] = {
-        ".png": {"format": "PNG"},
-        ".webp": {"format": "WEBP", "lossless": True, "exact": True},
-    }
-    jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0}
-    Image.fromarray(samples).save(buffer, icc_profile=profile, **options.get(extension, jpeg))
-    return buffer.getbuffer()

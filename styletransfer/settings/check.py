@@ -25,7 +25,7 @@ def check(settings: Any, prefix: str = "") -> None:
             setattr(settings, field.name, _one_or_more(key, value, field.metadata))
         elif is_dataclass(value):
             check(value, f"{key}.")
-        elif get_origin(field.type) is dict:
+        elif get_args(field.type)[1:] == (int,):
             setattr(settings, field.name, _numbered(key, value))
         elif get_origin(field.type) is list:
             if not _fits(value, field.type):  # OmegaConf lets lists within lists pass

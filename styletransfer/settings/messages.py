@@ -10,6 +10,14 @@ from omegaconf.errors import (
 
 from styletransfer.settings.schemas import SCHEMAS, keys, unknown_key
 
+# Launchers of sweeps, and the extra of ours that brings each.
+LAUNCHERS = {
+    "joblib": "sweep",
+    "submitit_local": "sweep",
+    "submitit_slurm": "sweep",
+    "ray": "ray",
+}
+
 
 def explain(error: Exception, config_name: str) -> str:
     """Say in one line what is wrong with the command line or the config.
@@ -20,6 +28,9 @@ def explain(error: Exception, config_name: str) -> str:
     """
     if isinstance(error, MissingConfigException) and error.options is not None:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
+        if group == "hydra/launcher" and name in LAUNCHERS:
+            extra = f"pip install 'styletransfer[{LAUNCHERS[name]}]'"
+            return f"hydra/launcher={name} is not installed; run: {extra}"
         return f"unknown {group} {name!r}; there are {', '.join(error.options) or 'none'}"
     if isinstance(error, OverrideParseException):
         return (

@@ -21,6 +21,7 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     ${resumed:${resume}}: the folder that resume=FOLDER names, "." if no run has been there (then
     nothing is to be written), and nothing where a run begins in a folder of its own.
 
+    ${nowhere:}: a file that swallows what is written to it.
     ${names:PATHS}: the names of one or more files without folder and extension, joined by "+".
 
     Args:
@@ -48,6 +49,7 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     register("new_folder", new, use_cache=True)
     register("kept_folder", kept, use_cache=True)
     register("resumed", resumed)
+    register("nowhere", lambda: os.devnull)
     register("names", names)
 
 

@@ -19,9 +19,11 @@ from styletransfer.config import (
     GalleryConfig,
     JudgeConfig,
     MixConfig,
+    StudioConfig,
     TrainConfig,
     TrainNetworkConfig,
 )
+from styletransfer.errors import UserError
 from styletransfer.resources import resource
 from styletransfer.settings.resolvers import register_resolvers
 
@@ -44,14 +46,15 @@ SCHEMAS: dict[str, type[Any]] = {
     "film": FilmConfig,
     "flicker": FlickerConfig,
     "gallery": GalleryConfig,
+    "studio": StudioConfig,
 }
 # Commands whose work several processes of torchrun's can share.
-SHARED = ("train_network",)
+SHARED = ("train", "train_network")
 # What a command takes, so that the words of a run can be given to it, and does not use.
 UNUSED: dict[str, tuple[str, ...]] = {
     "explain": (
         *("output", "steps", "scales", "tile", "optimizer"),
-        *("snapshot_every", "checkpoint_every", "resume", "dry_run"),
+        *("changes", "snapshot_every", "checkpoint_every", "resume", "dry_run"),
     )
 }
 
@@ -91,6 +94,11 @@ def list_keys(schema: type[Any]) -> list[str]:
     return [key for key, field in keys(schema) if "each" in field.metadata]
 
 
+def swept_keys(schema: type[Any]) -> list[str]:
+    """Return the keys to which a folder or a pattern gives one job for each of its pictures."""
+    return [key for key, field in keys(schema) if field.metadata.get("swept")]
+
+
 def positional_key(schema: type[Any]) -> str | None:
     """Return the key whose value may be given without it, if there is one."""
     return next((key for key, field in keys(schema) if field.metadata.get("positional")), None)
@@ -105,6 +113,16 @@ def choices(group: str, config_dir: str | None = None) -> list[str]:
     """Return the names that a group offers: its files under configs/, and in a person's folder."""
     folders = [CONFIGS / group, *([Path(config_dir) / group] if config_dir else [])]
     return sorted({file.stem for folder in folders for file in folder.glob("*.yaml")})
+
+
+def check_choice(group: str, name: Any) -> None:
+    """Check that a group offers a name.
+
+    Raises:
+        UserError: it does not; the message lists those that it offers.
+    """
+    if name not in choices(group):
+        raise UserError(f"unknown {group} {name!r}; there are {', '.join(choices(group))}")
 
 
 def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> str:

@@ -55,3 +55,24 @@ def _open_locked(path: Path) -> int:
         except OSError:
             return file  # no locks here
         os.close(file)  # the last owner has removed the file meanwhile
+
+
+def is_locked(folder: Path) -> bool:
+    """Tell whether a run is at work in `folder`."""
+    if sys.platform == "win32":
+        return False
+    import fcntl
+
+    try:
+        file = os.open(folder / NAME, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # no locks here
+    finally:
+        os.close(file)
+    return False

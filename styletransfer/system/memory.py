@@ -8,6 +8,7 @@ import psutil
 import torch
 
 from styletransfer.system.heap import return_freed_memory
+from styletransfer.system.launch import place
 
 # A limit of control groups, the memory used up, and what of that the kernel would give back,
 # in version 2 and in version 1 (kernel.org, admin-guide/cgroup-v2 and cgroup-v1/memory).
@@ -31,8 +32,8 @@ def free_bytes(device: torch.device) -> float:
     """Return how many bytes more this process can have on `device`.
 
     On the CPU that is the least of what the machine has available, what every control group around
-    the process leaves, and what `ulimit -v` leaves; so it is on an accelerator that shares the
-    machine's memory and keeps no count of its own.
+    the process leaves, shared between the job's processes on this machine, and what `ulimit -v`
+    leaves; so it is on an accelerator that shares the machine's memory and keeps no count.
     """
     if device.type != "cpu":
         try:
@@ -44,8 +45,8 @@ def free_bytes(device: torch.device) -> float:
             held = torch.accelerator.memory_reserved(device)
             return float(free + held - torch.accelerator.memory_allocated(device))
     return_freed_memory()  # what lies idle in the heap would look taken
-    available = float(psutil.virtual_memory().available)
-    return max(0.0, min(available, *left_by_groups(), _left_by_ulimit()))
+    available = min(float(psutil.virtual_memory().available), *left_by_groups())
+    return max(0.0, min(available / place().local_count, _left_by_ulimit()))
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -18,7 +18,7 @@ from torch.distributed.rendezvous import rendezvous
 from styletransfer.errors import LostProcessError, UserError
 from styletransfer.system.launch import place
 from styletransfer.system.memory import is_out_of_memory
-from styletransfer.system.signals import Stop, Stopped
+from styletransfer.system.signals import Stop, Stopped, obey
 
 # Time for all to find the first one, and for an answer in the middle of the work: the others wait
 # while the first one saves and paints.
@@ -50,7 +50,11 @@ class Processes:
         Raises:
             LostProcessError: one has ended.
         """
-        if self.count == 1:
+        if self.count == 1 or not tensors:
+            return
+        if len(tensors) == 1 and tensors[0].is_contiguous():  # a large one is not copied
+            with _losses_told():
+                distributed.all_reduce(tensors[0].detach())
             return
         flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
         with _losses_told():
@@ -107,6 +111,64 @@ class Processes:
                         f"{theirs} in process {rank}"
                     )
 
+    def meet(self, picture: Tensor, stop: Stop) -> None:
+        """Go on only if all processes have the same picture, and none of them is to stop.
+
+        Args:
+            picture: floating point; compared by the sum of its bits.
+            stop: of this process.
+
+        Raises:
+            UserError: the pictures differ, as on processors that round differently.
+            Stopped: a signal has come to any of the processes.
+            LostProcessError: one has ended.
+        """
+        if self.count == 1:
+            return
+        integer = {2: torch.int16, 4: torch.int32, 8: torch.int64}[picture.element_size()]
+        bits = picture.detach().contiguous().view(integer).sum(dtype=torch.int64)
+        number = int(bits) % 2**62
+        asked = 0 if stop.asked is None else stop.asked.status
+        status, most, least = self.largest([asked, number, -number])
+        if status:
+            obey(Stopped(status - 128))
+        if most != -least:
+            raise UserError(
+                "the picture is no longer the same in all processes; use machines of one kind, "
+                "with the same version of torch"
+            )
+
+    @contextmanager
+    def sharing_shortage(self) -> Iterator[None]:
+        """Let memory run out in all processes if it does in one, so that all try with less.
+
+        Raises:
+            MemoryError, RuntimeError: it ran out here, or elsewhere.
+            LostProcessError: one has ended.
+        """
+        shortage: BaseException | None = None
+        try:
+            yield
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            shortage = error
+        if any(self.largest([int(shortage is not None)])):
+            raise shortage or MemoryError("memory ran out in another process")
+
+    def largest(self, numbers: list[int]) -> list[int]:
+        """Return the largest that any process has of each number.
+
+        Raises:
+            LostProcessError: one has ended.
+        """
+        if self.count == 1:
+            return numbers
+        found = torch.tensor(numbers)
+        with _losses_told():
+            distributed.all_reduce(found, distributed.ReduceOp.MAX)
+        return [int(each) for each in found]
+
     def stopped(self, stop: Stop) -> Stopped | None:
         """Return the signal that any process has received by now, and the same one in all.
 
@@ -115,10 +177,8 @@ class Processes:
         """
         if self.count == 1:
             return stop.asked
-        status = torch.tensor(0 if stop.asked is None else stop.asked.status)
-        with _losses_told():
-            distributed.all_reduce(status, distributed.ReduceOp.MAX)
-        return Stopped(int(status) - 128) if status else None
+        (status,) = self.largest([0 if stop.asked is None else stop.asked.status])
+        return Stopped(status - 128) if status else None
 
 
 @contextmanager

@@ -16,6 +16,8 @@ PASTICHE = "pastiche.png"
 # Not content.png, which may well be the name of somebody's photograph.
 CONTENT = "content_resized.png"
 METRICS = "metrics.jsonl"
+# Says in the folder of a sweep's job why it failed.
+ERROR = "error.txt"
 # Keys that change no pixel, and may be given anew when a run goes on.
 FREE_KEYS = ("output", "snapshot_every", "checkpoint_every", "resume", "dry_run")
 

@@ -40,6 +40,7 @@ class _Here(threading.local):
 
     is_watched = False
     is_held = False
+    is_deaf = False
     first: Stopped | None = None
 
 
@@ -103,11 +104,33 @@ def interruptible() -> Iterator[None]:
     """
     was = _here.is_held
     try:
-        _here.is_held = False
+        _here.is_held = _here.is_deaf
         raise_waiting()
         yield
     finally:
         _here.is_held = was
+
+
+@contextmanager
+def deaf() -> Iterator[None]:
+    """Let signals wait, also for parts that are `interruptible`; `Stop.asked` tells of them."""
+    was = _here.is_deaf
+    try:
+        _here.is_deaf = True
+        with held():
+            yield
+    finally:
+        _here.is_deaf = was
+
+
+def obey(stopped: Stopped) -> None:
+    """Stop as if this process had received a signal, which came to another one of the job.
+
+    Raises:
+        Stopped: the same, or what came here before.
+    """
+    _here.first = _here.first or stopped
+    raise _here.first
 
 
 def raise_waiting() -> None:

@@ -21,10 +21,10 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from styletransfer.cli.errors import one_line_errors
-from styletransfer.commands.train import run as train_module
 from styletransfer.errors import UserError
 from styletransfer.features import vgg, weights
 from styletransfer.pictures import images
+from styletransfer.runs import paint as paint_module
 
 SCRIPT = ROOT / "scripts" / "train.py"
 
@@ -100,8 +100,11 @@ BAD = {
     # Pictures.
     "missing": (["content=nowhere.png"], r"nowhere\.png does not exist; check the path"),
     "missing style": (["style=nowhere.png"], r"nowhere\.png does not exist; check the path"),
-    "folder": (["content=folder"], r"folder is a folder; name a picture file in it"),
-    "folder named png": (["content=folder.png"], r"folder\.png is a folder"),
+    "folder": (["content=folder"], r"content=folder: there is no picture in that folder"),
+    "folder named png": (
+        ["content=folder.png"],
+        r"folder\.png: there is no picture in that folder",
+    ),
     "folder without pictures": (
         ["style=folder.png"],
         "folder.png holds no picture; name a",
@@ -333,10 +336,10 @@ def test_a_run_that_gives_up_prints_where_the_picture_is(main, monkeypatch, caps
     ids=lambda error: type(error).__name__,
 )
 def test_too_little_memory(error, main, monkeypatch, capsys):
-    def scarce(config):
+    def scarce(config, **given):
         raise error
 
-    monkeypatch.setattr(train_module, "prepare", scarce)
+    monkeypatch.setattr(paint_module, "prepare", scarce)
     status, printed = call(main, monkeypatch, capsys)
     (line,) = errors_of(printed.err)
     assert re.match(r"error: .*memory.*smaller size", line)
@@ -345,10 +348,10 @@ def test_too_little_memory(error, main, monkeypatch, capsys):
 
 @pytest.mark.usefixtures("tiny_vgg", "desk")
 def test_ctrl_c_before_there_is_a_picture(main, monkeypatch, capsys):
-    def interrupted(config):
+    def interrupted(config, **given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train_module, "prepare", interrupted)
+    monkeypatch.setattr(paint_module, "prepare", interrupted)
     status, printed = call(main, monkeypatch, capsys)
     assert errors_of(printed.err) == ["error: interrupted"]
     assert status == 130
@@ -356,10 +359,10 @@ def test_ctrl_c_before_there_is_a_picture(main, monkeypatch, capsys):
 
 @pytest.mark.usefixtures("tiny_vgg", "desk")
 def test_a_mistake_of_ours_keeps_its_traceback(main, monkeypatch, capsys):
-    def broken(config):
+    def broken(config, **given):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(train_module, "prepare", broken)
+    monkeypatch.setattr(paint_module, "prepare", broken)
     with pytest.raises(ZeroDivisionError):
         call(main, monkeypatch, capsys)
 

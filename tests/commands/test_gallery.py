@@ -14,7 +14,7 @@ from PIL import Image
 
 from styletransfer.cli import script
 from styletransfer.commands.gallery.axes import differing, main_axes
-from styletransfer.commands.gallery.card import command, make_cards, ranks
+from styletransfer.commands.gallery.card import make_cards, ranks
 from styletransfer.commands.gallery.curve import BOTTOM, TOP, lay_out_curve
 from styletransfer.commands.gallery.layout import Section, lay_out
 from styletransfer.commands.gallery.preview import LARGEST, SMALLEST, preview_side
@@ -209,13 +209,6 @@ def test_the_curve_of_a_run() -> None:
 
 def test_previews_shrink_where_there_are_many() -> None:
     assert [preview_side(count) for count in (1, 24, 96, 9999)] == [LARGEST, LARGEST, 480, SMALLEST]
-
-
-def test_the_command_to_copy() -> None:
-    assert command(None) == ""
-    typed = ["size=64", "style='my oil.jpg'", "output='a$b.png'", "experiment=bold"]
-    expected = "styletransfer train size=64 'style=my oil.jpg' 'output='\"'\"'a$b.png'\"'\"'' "
-    assert command(typed) == expected + "experiment=bold"
 
 
 def test_the_page(tmp_path: Path) -> None:

@@ -17,11 +17,11 @@ from helpers import MODES, ROOT, Bowl, composed, picture, run_script, with_bowl
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
-from styletransfer.commands.train import run as train_module
-from styletransfer.commands.train.run import train
 from styletransfer.config import TrainConfig
 from styletransfer.optimize.callbacks import Snapshots
 from styletransfer.pictures import images
+from styletransfer.runs import work as work_module
+from styletransfer.runs.paint import paint
 from styletransfer.system.files import atomic
 
 SCRIPT = ROOT / "scripts" / "train.py"
@@ -57,7 +57,7 @@ def files_in(folder):
 
 
 def test_run_folder(photos, tmp_path, capsys):
-    outcome = train(configured(photos), tmp_path / "run")
+    outcome = paint(configured(photos), tmp_path / "run")
     assert files_in(tmp_path / "run") == {
         "pastiche.png",
         "content_resized.png",
@@ -85,7 +85,7 @@ def test_run_folder(photos, tmp_path, capsys):
 
 
 def test_pastiche_file_holds_the_result(photos, tmp_path):
-    outcome = train(configured(photos), tmp_path)
+    outcome = paint(configured(photos), tmp_path)
     saved = images.read(outcome.picture).rgb
     assert (saved - outcome.result.image).abs().max() <= 0.5 / 255 + 1e-6
 
@@ -94,7 +94,7 @@ def test_pastiche_file_holds_the_result(photos, tmp_path):
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
 def test_every_mode_with_every_optimizer(photos, tmp_path, mode, optimizer):
     config = configured(photos, f"loss_mode={mode}", f"optimizer={optimizer}", "steps=12")
-    outcome = train(config, tmp_path)
+    outcome = paint(config, tmp_path)
     first = next(line for line in metrics_of(tmp_path) if line["scale"] == 2)
     assert outcome.result.losses["total"] < first["total"]
 
@@ -102,7 +102,7 @@ def test_every_mode_with_every_optimizer(photos, tmp_path, mode, optimizer):
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
 def test_every_mode_makes_the_same_picture(photos, tmp_path, optimizer):
     pictures = [
-        train(
+        paint(
             configured(photos, f"loss_mode={mode}", f"optimizer={optimizer}", "precision=float64"),
             tmp_path / mode,
         ).result.image
@@ -114,7 +114,7 @@ def test_every_mode_makes_the_same_picture(photos, tmp_path, optimizer):
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float32", "float64"])
 def test_every_precision(photos, tmp_path, precision):
-    outcome = train(configured(photos, f"precision={precision}"), tmp_path)
+    outcome = paint(configured(photos, f"precision={precision}"), tmp_path)
     assert outcome.precision == precision
     assert outcome.result.image.dtype == torch.float32
 
@@ -122,7 +122,7 @@ def test_every_precision(photos, tmp_path, precision):
 @pytest.mark.parametrize("extension", ["png", "jpg", "jpeg", "webp", "tif", "tiff", "PNG"])
 def test_output_goes_where_it_is_wanted(photos, tmp_path, extension):
     target = tmp_path / "new folder" / f"my pastiche.{extension}"
-    outcome = train(configured(photos, f"output='{target}'"), tmp_path / "run")
+    outcome = paint(configured(photos, f"output='{target}'"), tmp_path / "run")
     assert outcome.picture == target
     saved = images.read(target).rgb
     assert (saved - outcome.result.image).abs().mean() < (0.05 if "j" in extension else 0.002)
@@ -137,7 +137,7 @@ def test_the_contents_transparency_survives(photos, tmp_path, extension):
     content = tmp_path / "transparent.png"
     images.write(content, picture(0, 24, 32), alpha)
     config = configured((content, photos[1]), f"output={tmp_path}/out.{extension}", "size=16")
-    outcome = train(config, tmp_path)
+    outcome = paint(config, tmp_path)
     expected = images.resize_picture(images.read(content), 16).alpha
     assert (images.read(outcome.picture).alpha - expected).abs().max() <= 0.5 / 255 + 1e-6
 
@@ -145,13 +145,13 @@ def test_the_contents_transparency_survives(photos, tmp_path, extension):
 @pytest.mark.parametrize("color", ["content_luminance", "content_palette"])
 def test_colors_of_every_file(photos, tmp_path, color):
     given = [f"color={color}", "snapshot_every=6", f"output={tmp_path}/out.png"]
-    outcome = train(configured(photos, *given), tmp_path / "run")
+    outcome = paint(configured(photos, *given), tmp_path / "run")
     files = [tmp_path / "out.png", *(tmp_path / "run").glob("*/*.png")]
     assert len(files) == 2
     for file in [tmp_path / "out.png", tmp_path / "run" / "pastiche.png"]:
         saved = images.read(file).rgb
         assert (saved - outcome.result.picture).abs().max() <= 0.5 / 255 + 1e-6
-    plain = train(configured(photos), tmp_path / "plain").result
+    plain = paint(configured(photos), tmp_path / "plain").result
     assert (outcome.result.losses == plain.losses) is (color == "content_luminance")
 
 
@@ -159,7 +159,7 @@ def test_init_from_a_file(photos, tmp_path):
     start = tmp_path / "start.png"
     images.write(start, picture(7, 24, 32))
     config = configured(photos, f"init={start}", "scales=1", "snapshot_every=1")
-    train(config, tmp_path / "run")
+    paint(config, tmp_path / "run")
     first = images.read(tmp_path / "run" / "snapshots" / "step_00001.png").rgb
     assert torch.equal(first, images.read(start).rgb)
 
@@ -167,7 +167,7 @@ def test_init_from_a_file(photos, tmp_path):
 def test_same_seed_same_file(photos, tmp_path):
     def made(folder, seed):
         config = configured(photos, "init=noise", f"seed={seed}")
-        return train(config, tmp_path / folder).picture.read_bytes()
+        return paint(config, tmp_path / folder).picture.read_bytes()
 
     assert made("a", 1) == made("b", 1)
     assert made("c", 2) != made("a", 1)
@@ -176,7 +176,7 @@ def test_same_seed_same_file(photos, tmp_path):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets_run_shrunk(photos, tmp_path, preset):
     overrides = ["features.weights=random", "size=32", "steps=3", "device=cpu"]
-    outcome = train(configured(photos, f"experiment={preset}", *overrides), tmp_path)
+    outcome = paint(configured(photos, f"experiment={preset}", *overrides), tmp_path)
     assert outcome.result.steps == 3
     assert outcome.result.problem is None
     assert outcome.picture.exists()
@@ -185,7 +185,7 @@ def test_presets_run_shrunk(photos, tmp_path, preset):
 def test_an_existing_pastiche_is_replaced(photos, tmp_path):
     target = tmp_path / "out.png"
     target.write_bytes(b"older")
-    train(configured(photos, f"output={target}"), tmp_path / "run")
+    paint(configured(photos, f"output={target}"), tmp_path / "run")
     assert images.read(target).size == (24, 32)
 
 
@@ -198,7 +198,7 @@ def test_ctrl_c_writes_the_best_picture(photos, tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(Snapshots, "__call__", interrupted)
-    outcome = train(configured(photos, "snapshot_every=1"), tmp_path)
+    outcome = paint(configured(photos, "snapshot_every=1"), tmp_path)
     assert outcome.result.interrupted
     assert images.read(outcome.picture).size == (24, 32)
     assert [line["step"] for line in metrics_of(tmp_path)] == [1, 2, 3, 4, 5]
@@ -216,7 +216,7 @@ def test_a_full_disk_for_snapshots_does_not_cost_the_picture(photos, tmp_path, m
         real(path, *args, **kwargs)
 
     monkeypatch.setattr(images, "write", no_snapshots)
-    outcome = train(configured(photos, "snapshot_every=1"), tmp_path)
+    outcome = paint(configured(photos, "snapshot_every=1"), tmp_path)
     assert outcome.result.steps == 6
     assert outcome.picture.exists()
     assert caplog.text.count("No space left on device") == 1
@@ -226,25 +226,25 @@ def test_metrics_that_cannot_be_written_do_not_cost_the_picture(photos, tmp_path
     if not Path("/dev/full").exists():
         pytest.skip("needs a device that is always full")
     (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
-    outcome = train(configured(photos), tmp_path)
+    outcome = paint(configured(photos), tmp_path)
     assert outcome.result.steps == 6
     assert outcome.picture.exists()
     assert caplog.text.count("No space left on device") == 1
 
 
 def test_the_picture_is_written_before_the_watchers_leave(photos, tmp_path, monkeypatch):
-    class Leaving(train_module.Metrics):
+    class Leaving(work_module.Metrics):
         def __exit__(self, *args):
             assert (tmp_path / "pastiche.png").exists()
             super().__exit__(*args)
 
-    monkeypatch.setattr(train_module, "Metrics", Leaving)
-    train(configured(photos), tmp_path)
+    monkeypatch.setattr(work_module, "Metrics", Leaving)
+    paint(configured(photos), tmp_path)
 
 
 def test_nan_for_good_still_writes_the_best_picture(photos, tmp_path, monkeypatch):
     with_bowl(monkeypatch, Bowl(picture(5, 24, 32).float(), broken=range(4, 1000)))
-    outcome = train(configured(photos, "scales=1", "steps=100"), tmp_path)
+    outcome = paint(configured(photos, "scales=1", "steps=100"), tmp_path)
     assert "not finite" in outcome.result.problem
     assert images.read(outcome.picture).size == (24, 32)
     assert metrics_of(tmp_path)[-1]["total"] is None

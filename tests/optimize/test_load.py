@@ -318,3 +318,14 @@ def test_a_number_as_a_region_is_its_name():
     """Hydra reads {1:2} as a mapping of numbers."""
     config = compose("train", ["++region_styles={1:2,red:1}"])
     assert settings_of(config, "train").region_styles == {"1": 2, "red": 1}
+
+
+# Sizes
+
+
+def test_a_photograph_that_is_enlarged_is_mentioned(caplog):
+    with caplog.at_level(logging.INFO):
+        pictures(size=32)
+        assert caplog.text == ""
+        pictures(size=33)
+    assert caplog.messages == ["content.png: enlarged from 32 x 24 pixels"]

@@ -98,8 +98,15 @@ def test_share(steps, scales):
     shares = [steps_at_scale(steps, scales, index) for index in range(scales)]
     assert sum(shares) == steps
     assert min(shares) >= 1
-    assert max(shares) - min(shares) <= 1
     assert shares == sorted(shares)
+    even = shares if scales <= 3 else shares[:-1]
+    assert max(even) - min(even) <= 1
+
+
+def test_a_fourth_scale_takes_its_steps_from_the_coarse_ones():
+    assert [steps_at_scale(100, 3, index) for index in range(3)] == [33, 33, 34]
+    assert [steps_at_scale(100, 4, index) for index in range(4)] == [19, 19, 20, 42]
+    assert [steps_at_scale(5, 5, index) for index in range(5)] == [1, 1, 1, 1, 1]
 
 
 def test_scales_follow_one_another(content, style):

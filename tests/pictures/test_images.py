@@ -5,6 +5,7 @@ import io
 import os
 import re
 import struct
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -654,3 +655,20 @@ def test_a_fully_transparent_picture_is_named(tmp_path, function):
     write(tmp_path / "ghost.png", torch.rand(1, 3, 4, 4), torch.zeros(1, 1, 4, 4))
     with pytest.raises(UserError, match=r"ghost\.png is fully transparent"):
         function(read(tmp_path / "ghost.png"))
+
+
+def test_a_tiff_is_written_strip_by_strip(tmp_path: Path) -> None:
+    """A large picture would have 16-bit samples of half its size, and a file of about as much."""
+    rgb = torch.rand(1, 3, 3000, 300, generator=torch.Generator().manual_seed(0))
+    write(tmp_path / "large.tif", rgb[:, :, :70])  # imports what it needs
+    tracemalloc.start()
+    try:
+        write(tmp_path / "large.tif", rgb)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3000 * 300 * 6 / 4
+    assert torch.equal(read(tmp_path / "large.tif").rgb, (rgb * 65535).round() / 65535)
+    with tifffile.TiffFile(tmp_path / "large.tif") as file:
+        assert file.pages[0].rowsperstrip == 64
+        assert len(file.pages[0].dataoffsets) == 47

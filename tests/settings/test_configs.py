@@ -189,7 +189,7 @@ def test_keys_that_name_files():
         "features.weights",
         "resume",
     ]
-    assert path_keys(SCHEMAS["distill"]) == ["teacher.weights", "pictures"]
+    assert path_keys(SCHEMAS["distill"]) == ["teacher.weights", "pictures", "start"]
     assert path_keys(SCHEMAS["judge"]) == [
         "networks",
         "contents",

@@ -1,17 +1,14 @@
 """What is shown of one run: its picture, its values, its losses, its command."""
 
-import re
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from styletransfer.commands.gallery.axes import Axis
 from styletransfer.commands.gallery.curve import Curve, lay_out_curve
 from styletransfer.commands.gallery.preview import Preview, make_preview, preview_side
 from styletransfer.commands.gallery.runs import Run
-from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.settings.schemas import path_keys
+from styletransfer.settings.command_line import command
 
 
 @dataclass(frozen=True)
@@ -85,22 +82,6 @@ def _card(run: Run, side: int, values: dict[str, str], others: dict[str, str]) -
         curve=lay_out_curve(run.steps),
         command=command(run.typed),
     )
-
-
-def command(typed: Iterable[str] | None) -> str:
-    """Return the command line of a run for a shell, from what Hydra has recorded."""
-    if typed is None:
-        return ""
-    return shlex.join(["styletransfer", "train", *map(_as_typed, typed)])
-
-
-def _as_typed(override: str) -> str:
-    """Take off the quotes that our own command line puts around a plain file name."""
-    key, equals, value = override.partition("=")
-    plain = re.fullmatch(r"'([^'\"\\\[\]{}$,]+)'", value)
-    if plain is None or key.lstrip("+") not in path_keys(TrainConfig):
-        return override
-    return f"{key}{equals}{plain[1]}"
 
 
 def ranks(cards: Sequence[Card], axes: Sequence[Axis]) -> dict[str, list[int]]:

@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from PIL import Image
 
 from styletransfer.pictures import images
-from styletransfer.pictures.convert import to_array
+from styletransfer.pictures.small import small_picture
 
 # Longer sides in pixels: of a page's previews, the fewer the larger, and of the sheet's pictures.
 LARGEST, SMALLEST, THUMBNAIL = 960, 320, 256
@@ -47,12 +46,7 @@ def make_preview(path: Path, side: int) -> Preview:
     Raises:
         UserError: it cannot be read.
     """
-    picture = images.read(path)
-    if max(picture.size) > side:
-        picture = images.resize_picture(picture, side)
-    alpha = 1.0 if picture.alpha is None else picture.alpha
-    on_white = to_array((1.0 + alpha * (picture.rgb - 1.0)).clamp(0.0, 1.0))
-    image = Image.fromarray((on_white * 255).round().astype(np.uint8))
+    image = small_picture(images.read(path), side)
     buffer = io.BytesIO()
     image.save(buffer, format="JPEG", quality=QUALITY)
     code = base64.b64encode(buffer.getvalue()).decode("ascii")

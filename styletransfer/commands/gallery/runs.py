@@ -1,38 +1,19 @@
 """Finding the runs below a folder, and reading what each has left."""
 
-import json
-import math
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from styletransfer.errors import UserError
 from styletransfer.settings.schemas import GROUPS
-from styletransfer.system.run_folder import METRICS, PASTICHE, RECORD, read_record
+from styletransfer.system.run_folder import ERROR, PASTICHE, RECORD, read_record
+from styletransfer.system.run_history import HYDRA, Step, read_steps, recorded, typed
 
-# Hydra's record of a run, and what it calls a run of `train`.
-HYDRA, OVERRIDES, JOB = ".hydra/hydra.yaml", ".hydra/overrides.yaml", "train"
-
-
-@dataclass(frozen=True)
-class Step:
-    """One line of a run's metrics.
-
-    Attributes:
-        step: its number, from 1.
-        scale: of the picture, from 1.
-        losses: name -> weighted loss, with "total"; without what was not finite.
-    """
-
-    step: int
-    scale: int
-    losses: Mapping[str, float]
+# What Hydra calls a run of `train`.
+JOB = "train"
 
 
 @dataclass(frozen=True)
@@ -111,54 +92,25 @@ def _natural(name: str) -> list[str | int]:
 
 def _began_training(place: Path) -> bool:
     """Tell whether Hydra has started a run of `train` here, or may have."""
-    return _recorded(place / HYDRA, "hydra", "job", "name") in (JOB, None)
+    return recorded(place, HYDRA, "hydra", "job", "name") in (JOB, None)
 
 
 def _read(place: Path, name: str) -> Run:
     if not (place / RECORD).exists():
+        if (place / ERROR).exists():
+            raise UserError((place / ERROR).read_text(encoding="utf-8").strip().splitlines()[-1])
         raise UserError(f"it ended before its first step, and left no {RECORD}")
     record = read_record(place)
     seconds = record.get("seconds")
-    choices = _recorded(place / HYDRA, "hydra", "runtime", "choices") or {}
-    typed = _recorded(place / OVERRIDES)
+    choices = recorded(place, HYDRA, "hydra", "runtime", "choices") or {}
     pictures = [place / PASTICHE, Path(record["picture"])]
     return Run(
         name=name,
         status=record["status"],
         settings=record["config"],
         choices={group: choices[group] for group in GROUPS if group in choices},
-        typed=tuple(map(str, typed)) if isinstance(typed, list) else None,
+        typed=typed(place),
         seconds=float(seconds) if isinstance(seconds, int | float) else None,
         picture=next((path for path in pictures if path.is_file()), None),
-        steps=tuple(_steps(place / METRICS)),
+        steps=tuple(read_steps(place)),
     )
-
-
-def _recorded(path: Path, *keys: str) -> Any:
-    """Return what a file of Hydra's holds, or what is under keys; None if it cannot be had."""
-    try:
-        found: Any = OmegaConf.to_container(OmegaConf.load(path))
-        for key in keys:
-            found = found[key]
-    except Exception:  # a damaged file raises nearly anything
-        return None
-    return found
-
-
-def _steps(path: Path) -> Iterator[Step]:
-    """Yield the steps that can be read; a killed run leaves half a line."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        with suppress(ValueError, TypeError, KeyError, AttributeError):
-            values = json.loads(line)
-            step, scale = int(values.pop("step")), int(values.pop("scale"))
-            del values["width"], values["height"]
-            losses = {
-                str(name): float(value)
-                for name, value in values.items()
-                if isinstance(value, int | float) and math.isfinite(value)
-            }
-            yield Step(step, scale, losses)

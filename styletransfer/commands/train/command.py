@@ -3,7 +3,8 @@
 Without arguments it stylises the bundled pictures. Every key is explained in
 `styletransfer/config/` and by `--help`; `dry_run=true` prints what would be done, with
 estimated memory and time, and writes nothing. `resume=FOLDER` goes on where
-the run in that folder was stopped.
+the run in that folder was stopped. Several processes share the picture by
+`torchrun --nproc-per-node=2 scripts/train.py ...`.
 """
 
 import sys
@@ -11,31 +12,57 @@ from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
 
-from styletransfer.commands.train.resume import finished_picture, own_settings
-from styletransfer.commands.train.run import Outcome, train
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.optimize.plan import plan
 from styletransfer.optimize.prepare import prepare
+from styletransfer.runs.paint import Outcome, paint
+from styletransfer.runs.resume import finished_picture, own_settings
+from styletransfer.runs.shared import assist, check_given
+from styletransfer.settings.changes import in_turn
+from styletransfer.system.devices import choose_device
+from styletransfer.system.processes import Processes, joined
 
 
 def main(config: TrainConfig, folder: Path) -> None:
     """Run one style transfer, or go on with one, and say where the picture is."""
-    if config.resume not in (None, "auto"):
-        folder = Path(config.resume)
-        config = own_settings(config, folder, typed_keys())
-    if config.dry_run:
-        print(plan(prepare(config, enlarge=False)))
-        return
-    if picture := finished_picture(config, folder):
-        print(f"already finished\n{picture}")
-        return
-    outcome = train(config, folder)
+    with joined(choose_device(config.device)) as processes:
+        check_given(config, processes)
+        begun = processes.first(lambda: begin(config, folder, processes))
+        if begun is None:
+            return
+        if processes.rank > 0:
+            assist(begun[0], processes)
+            return
+        config, folder = begun
+        outcome = paint(config, folder, processes=processes)
     tell(outcome, folder)
     if outcome.problem is not None:
         raise UserError(outcome.problem)
     if outcome.stopped is not None:
         sys.exit(outcome.stopped.status)
+
+
+def begin(
+    config: TrainConfig, folder: Path, processes: Processes
+) -> tuple[TrainConfig, Path] | None:
+    """Return the settings and the folder of the run; or say why there is none, and return None.
+
+    Raises:
+        UserError: see `own_settings`, `prepare` and `finished_picture`.
+    """
+    if config.resume not in (None, "auto"):
+        folder = Path(config.resume)
+        config = own_settings(config, folder, typed_keys())
+    if config.dry_run:
+        for changed in in_turn(config, config.changes):
+            prepare(changed, enlarge=False)
+        print(plan(prepare(config, enlarge=False, processes=processes)))
+        return None
+    if picture := finished_picture(config, folder):
+        print(f"already finished\n{picture}")
+        return None
+    return config, folder
 
 
 def tell(outcome: Outcome, folder: Path) -> None:

@@ -17,10 +17,10 @@ import pytest
 from helpers import ROOT, picture
 
 from styletransfer import cli
-from styletransfer.commands.train import record
 from styletransfer.errors import UserError
 from styletransfer.optimize.callbacks import Metrics
 from styletransfer.pictures import images
+from styletransfer.runs import record
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.lock import locked
 

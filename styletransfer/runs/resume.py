@@ -9,9 +9,9 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from styletransfer.commands.train.record import check_settings, settings
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
+from styletransfer.runs.record import check_settings, settings
 from styletransfer.system.run_folder import FREE_KEYS, RECORD, read_record
 
 

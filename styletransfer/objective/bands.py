@@ -1,0 +1,246 @@
+"""Bands: rows of a picture that are walked through by themselves, so that less is held at a time.
+
+Processes that share a picture take bands in equal parts, and exchange no features, which would be
+many times the picture. So a band reads rows beyond its own, as many as each stage needs to give the
+next one its halo: 70 pixels at the input of VGG-19 for relu5_1, and none in the end.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from styletransfer.objective.stages import Stage, Visit
+from styletransfer.objective.tiles import Span, Tile, Window, pooling
+from styletransfer.system.processes import Processes
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a band takes of a stage. Its tiles' windows and places are those in the whole picture.
+
+    Attributes:
+        stage: of the network.
+        tiles: that make the output.
+        window: rows that they read of the stage's input.
+        output: rows that they make of the stage's output.
+    """
+
+    stage: Stage
+    tiles: list[Tile]
+    window: slice
+    output: slice
+
+    @property
+    def rows(self) -> int:
+        """How many rows it reads of the stage's input."""
+        return int(self.window.stop - self.window.start)
+
+    @torch.no_grad()
+    def forward(self, inputs: Tensor, visit: Visit) -> Tensor | None:
+        """Run all tiles without a graph; return the output (1, C, h, w), None for the last stage.
+
+        Nothing reads the output of the last stage, which for shallow layers would be a large one.
+        """
+        *_, name = self.stage.layers
+        whole: Tensor | None = None
+        for tile in self.tiles:
+            mine = self.stage.run(tile, inputs[_below(self.window, tile.window)], visit)
+            if self.stage.is_last:
+                continue
+            if whole is None:
+                columns = self.tiles[-1].place[name][2].stop
+                shape = (1, mine.shape[1], self.output.stop - self.output.start, columns)
+                whole = mine.new_empty(shape).to(memory_format=torch.channels_last)
+            whole[_below(self.output, tile.place[name])] = mine[tile.own[name]]
+        return whole
+
+    def backward(
+        self, inputs: Tensor, gradient: Tensor | None, visit: Visit, total: Tensor
+    ) -> None:
+        """Add d(total)/d(inputs) to `total`, tile by tile.
+
+        Args:
+            inputs: (1, C, h, w), detached, the rows of the window.
+            gradient: d(total)/d(output) by way of all later stages; None if there are none.
+            visit: lets the stage's own losses feed their gradients.
+            total: of the shape of the inputs.
+        """
+        *_, last = self.stage.layers
+        for tile in self.tiles:
+            window = _below(self.window, tile.window)
+            start = inputs[window].detach().requires_grad_()
+            end = self.stage.run(tile, start, visit)
+            upper = torch.zeros_like(end)
+            if gradient is not None:
+                upper[tile.own[last]] = gradient[_below(self.output, tile.place[last])]
+            (share,) = torch.autograd.grad(end, start, upper)
+            total[window] += share
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a walk through a band keeps for the way back.
+
+    Attributes:
+        inputs: of the parts in tiles.
+        start: of the parts that are one tile each, as a leaf; None if there are none.
+        end: their last output, with the graph from `start` on.
+    """
+
+    inputs: list[Tensor]
+    start: Tensor | None
+    end: Tensor | None
+
+
+@dataclass(frozen=True)
+class Band:
+    """Rows of a picture.
+
+    Attributes:
+        owned: rows whose positions it counts, at every layer.
+        in_tiles: the stages that are in several tiles, and all before them.
+        whole: the last stages, if they are one tile each: the way back needs no second run of them.
+    """
+
+    owned: slice
+    in_tiles: list[Part]
+    whole: list[Part]
+
+    @property
+    def parts(self) -> list[Part]:
+        """All stages, from the picture on."""
+        return [*self.in_tiles, *self.whole]
+
+    @property
+    def window(self) -> slice:
+        """Rows that it reads of the picture."""
+        return self.parts[0].window
+
+    def show(self, picture: Tensor, visit: Visit) -> None:
+        """Show `visit` the band's features of a picture (1, 3, H, W), and keep nothing."""
+        features: Tensor | None = picture[:, :, self.window]
+        for part in self.parts:
+            assert features is not None
+            features = part.forward(features, visit)
+
+    def forward(self, picture: Tensor, visit: Visit | None, feed: Visit) -> Kept:
+        """Walk through the stages of a picture (1, 3, H, W).
+
+        Args:
+            picture: detached.
+            visit: sees what is in tiles; None where that has been seen before.
+            feed: sees what is not, and lets its losses feed their gradients.
+        """
+        inputs: list[Tensor] = []
+        features: Tensor | None = picture[:, :, self.window]
+        for part in self.in_tiles:
+            assert features is not None
+            inputs.append(features)
+            if visit is None and part.stage.is_last:
+                return Kept(inputs, None, None)
+            features = part.forward(features, visit or _pass_by)
+        if not self.whole:
+            return Kept(inputs, None, None)
+        assert features is not None
+        start = end = features.detach().requires_grad_()
+        for part in self.whole:
+            end = part.stage.run(part.tiles[0], end, feed)
+        return Kept(inputs, start, end)
+
+    def backward(self, kept: Kept, feed: Visit, total: Tensor) -> None:
+        """Add the gradient of all that is fed to that of the picture, `total` (1, 3, H, W).
+
+        Args:
+            kept: by `forward`; used up.
+            feed: lets the losses of what is in tiles feed their gradients.
+            total: of which the band's window changes.
+        """
+        mine, gradient = total[:, :, self.window], None
+        if kept.start is not None and kept.end is not None:
+            # Whatever reaches the pixels is fed at taps; the very end has nothing to add.
+            (gradient,) = torch.autograd.grad(kept.end, kept.start, torch.zeros_like(kept.end))
+        for part in reversed(self.in_tiles):
+            inputs = kept.inputs.pop()
+            below = torch.zeros_like(inputs) if kept.inputs else mine
+            part.backward(inputs, gradient, feed, below)
+            gradient = below
+        if not self.in_tiles and gradient is not None:
+            mine += gradient
+
+    def counted(self, layer: str, tile: Tile, stride: int) -> tuple[Window, Window]:
+        """Return where the positions that band and tile own lie.
+
+        Args:
+            layer: whose output is asked for.
+            tile: of the band.
+            stride: pixels of the picture that one position stands for.
+
+        Returns:
+            Their place in the tile's features, and in the output for the whole picture.
+        """
+        _, rows, columns = tile.own[layer]
+        _, low, across = tile.place[layer]
+        start = max(low.start, self.owned.start // stride)
+        stop = max(start, min(low.stop, self.owned.stop // stride))
+        first = rows.start + start - low.start
+        return (..., slice(first, first + stop - start), columns), (..., slice(start, stop), across)
+
+    def counted_within(self, layer: str, tile: Tile, stride: int) -> tuple[Window, Window]:
+        """Return the same, with the second place in the rows that the band owns."""
+        own, (_, rows, columns) = self.counted(layer, tile, stride)
+        top = self.owned.start // stride
+        return own, (..., slice(rows.start - top, rows.stop - top), columns)
+
+
+def shares(height: int, stride: int, processes: Processes, each: int) -> list[Span]:
+    """Return the rows that each band of this process owns, nearly equal parts of the picture.
+
+    Args:
+        height: of the picture.
+        stride: of the deepest layer; bands begin at multiples of it, and those without a position
+            there are left out.
+        processes: that share the picture.
+        each: bands of a process.
+    """
+    units, count = height // stride, processes.count * each
+    cuts = [units * index // count * stride for index in range(count)] + [height]
+    numbers = range(processes.rank * each, (processes.rank + 1) * each)
+    return [(cuts[index], cuts[index + 1]) for index in numbers if cuts[index] < cuts[index + 1]]
+
+
+def band(stages: Sequence[Stage], size: tuple[int, int], tile: int, owned: Span) -> Band:
+    """Return a band with all that its owned rows look at.
+
+    Args:
+        stages: of the network.
+        size: height and width of the picture.
+        tile: see `Stage.tiles`.
+        owned: from which row to which; multiples of the deepest layer's stride, or the end.
+    """
+    stride = stages[-1].stride * pooling(stages[-1].layers)
+    low, high = owned[0] // stride, owned[1] // stride  # rows of the output
+    parts: list[Part] = []
+    for stage in reversed(stages):
+        height, pooled = stage.size(size)[0], pooling(stage.layers)
+        rows = low * pooled, height if high == height // pooled else high * pooled
+        tiles = stage.tiles(size, tile, rows)
+        # Tiles come row by row, and the upper ones begin and end above the lower ones.
+        window = slice(tiles[0].window[1].start, tiles[-1].window[1].stop)
+        parts.insert(0, Part(stage, tiles, window, slice(low, high)))
+        low, high = window.start, window.stop
+    whole: list[Part] = []
+    while parts and len(parts[-1].tiles) == 1:
+        whole.insert(0, parts.pop())
+    return Band(slice(*owned), parts, whole)
+
+
+def _below(rows: slice, window: Window) -> Window:
+    """Return a window in the whole as it is in some of its rows."""
+    _, down, right = window
+    return ..., slice(down.start - rows.start, down.stop - rows.start), right
+
+
+def _pass_by(layer: str, tile: Tile, features: Tensor) -> Tensor:
+    return features

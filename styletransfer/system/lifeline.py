@@ -1,0 +1,131 @@
+"""Processes that stop when the one that started them is asked to, or ends in whatever way.
+
+The parent holds two locks on a file, for as long as its children are wanted and for as long as it
+lives. Each child waits for them in a thread, takes the first for a SIGTERM and ends after the
+second. The signals themselves are the parent's alone: while there may be children it blocks them,
+in itself and so in what it starts, and waits for them in a thread. A child unblocks them where it
+can stop without loss; until then it is not ended by a Ctrl-C, which the terminal sends to all.
+"""
+
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.resource_tracker import ensure_running
+
+from styletransfer.system.signals import STOPPING, Stopped
+
+if sys.platform != "win32":
+    import fcntl
+
+
+# Bytes of the file, each with a lock: held while children are wanted, and while the parent lives.
+WANTED, ALIVE = 0, 1
+
+_at_work = threading.Lock()
+
+
+class Lifeline:
+    """The parent's end.
+
+    Attributes:
+        path: of the file, for `follow`.
+        asked: the first signal that came, or None.
+    """
+
+    def __init__(self, path: str, file: int) -> None:
+        self.path = path
+        self.asked: Stopped | None = None
+        self._file, self._over = file, False
+        self._wanted = {each for each in STOPPING if signal.getsignal(each) != signal.SIG_IGN}
+        self._thread = threading.Thread(target=self._wait, daemon=True)
+
+    def start(self) -> None:
+        """Wait for signals, which are blocked."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Wait no longer."""
+        self._over = True
+        signal.pthread_kill(self._thread.ident or 0, signal.SIGTERM)
+        self._thread.join()
+
+    def _wait(self) -> None:
+        while not self._over:
+            number = signal.sigwait({*self._wanted, signal.SIGTERM})
+            if number in self._wanted and not self._over:
+                self.asked = self.asked or Stopped(number)
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, WANTED)
+
+
+@contextmanager
+def lifeline() -> Iterator[Lifeline]:
+    """Hold what the children follow; let go of it at the first signal, and at the end."""
+    file, path = tempfile.mkstemp(prefix="styletransfer-")  # closed with the process
+    fcntl.lockf(file, fcntl.LOCK_EX, 2)
+    ensure_running()  # or else the first one to need it would unblock signals (Python < 3.13)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    line = Lifeline(path, file)
+    line.start()
+    try:
+        yield line
+    finally:
+        line.end()
+        os.unlink(path)
+        fcntl.lockf(file, fcntl.LOCK_UN, 1, WANTED)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def is_gone(path: str) -> bool:
+    """Tell whether the parent has let go."""
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, WANTED)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(file)
+    return True
+
+
+@contextmanager
+def following(path: str) -> Iterator[None]:
+    """Send the main thread a SIGTERM as soon as the parent lets go.
+
+    The body is finished also if the parent has ended; the process ends after it.
+    """
+    if not any(thread.name == path for thread in threading.enumerate()):
+        threading.Thread(target=_follow, args=(path,), name=path, daemon=True).start()
+    with _at_work:
+        yield
+
+
+def _follow(path: str) -> None:
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:  # it has ended in good order
+        return
+    fcntl.lockf(file, fcntl.LOCK_SH, 1, WANTED)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+    fcntl.lockf(file, fcntl.LOCK_SH, 1, ALIVE)
+    with _at_work:
+        os._exit(128 + signal.SIGTERM)  # nobody waits for what this process would return
+
+
+@contextmanager
+def unblocked() -> Iterator[None]:
+    """Let signals reach this process that the parent has blocked in it."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,214 @@
+"""Sweeps of `train` by real launchers, in processes of their own: killed, stopped, requeued."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+from helpers import ROOT, picture
+
+from styletransfer.cli.sweep import cores
+from styletransfer.pictures import images
+
+LAUNCHERS = ["joblib", "submitit_local"]
+SCRIPT = [sys.executable, str(ROOT / "scripts" / "train.py")]
+WORDS = [
+    *("experiment=tiny", "content=content.png", "style=style.png", "scales=1"),
+    *("optimizer.plateau=0", "checkpoint_every=0.1"),
+]
+LONG = 100_000  # steps
+ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(autouse=True)
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for seed, name in enumerate(("content.png", "style.png")):
+        images.write(tmp_path / name, picture(seed, 24, 32))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def begin(
+    launcher: str, *words: str, environment: Mapping[str, str] = ONE_THREAD
+) -> subprocess.Popen[str]:
+    """Start a sweep into the folder `sweep`, in a process group of its own."""
+    pytest.importorskip(f"hydra_plugins.hydra_{launcher.partition('_')[0]}_launcher")
+    swept = ["--multirun", f"hydra/launcher={launcher}", "hydra.sweep.dir=sweep", "resume=auto"]
+    return subprocess.Popen(
+        [*SCRIPT, *WORDS, *words, *swept],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def end(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Return its exit status and what it printed."""
+    printed, _ = process.communicate(timeout=300)
+    return process.returncode, printed
+
+
+def wait_for(*names: str) -> None:
+    """Wait until these files are there."""
+    late = time.monotonic() + 300
+    while not all(Path(name).exists() for name in names):
+        assert time.monotonic() < late, sorted(map(str, Path().rglob("*")))
+        time.sleep(0.05)
+
+
+def status(job: int) -> str:
+    return str(json.loads(Path(f"sweep/{job}/run.json").read_text())["status"])
+
+
+def alone(*words: str) -> bytes:
+    """The picture of a single run."""
+    done = subprocess.run([*SCRIPT, *WORDS, *words, "hydra.run.dir=alone"], env=ONE_THREAD)
+    assert done.returncode == 0
+    return Path("alone/pastiche.png").read_bytes()
+
+
+def of_job(job: int) -> bytes:
+    return Path(f"sweep/{job}/pastiche.png").read_bytes()
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_sweep_that_was_killed_goes_on(launcher: str) -> None:
+    words = ["steps=2,500,500", "seed=3", "init=noise", "hydra.sweeper.max_batch_size=3"]
+    process = begin(launcher, *words)
+    wait_for("sweep/0/pastiche.png", "sweep/1/checkpoint.pt")
+    while status(0) != "finished":
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    end(process)
+    assert not Path("sweep/1/pastiche.png").exists()
+    before = Path("sweep/0/pastiche.png").stat().st_mtime_ns
+    code, printed = end(begin(launcher, *words))
+    assert code == 0, printed
+    assert printed.endswith("3 of 3 jobs succeeded\n")
+    assert Path("sweep/0/pastiche.png").stat().st_mtime_ns == before
+    assert "going on from step" in Path("sweep/1/train.log").read_text()
+    assert of_job(1) == of_job(2) == alone("steps=500", "seed=3", "init=noise")
+
+
+@pytest.mark.parametrize(
+    ("launcher", "number", "to_all"),
+    [("submitit_local", signal.SIGTERM, False), ("joblib", signal.SIGINT, True)],
+    ids=["term", "ctrl-c"],
+)
+def test_a_signal_ends_all_jobs_and_loses_nothing(launcher: str, number: int, to_all: bool) -> None:
+    parallel = "hydra.sweeper.max_batch_size=2" if "submitit" in launcher else "seed=0"
+    process = begin(launcher, f"steps={LONG},{LONG + 1},{LONG + 2},{LONG + 3}", parallel)
+    wait_for("sweep/0/checkpoint.pt", "sweep/1/checkpoint.pt")
+    family = psutil.Process(process.pid).children(recursive=True)
+    if to_all:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    code, printed = end(process)
+    assert code == 128 + number
+    assert printed.endswith("error: interrupted\n")
+    assert "Traceback" not in printed
+    for job in (0, 1):
+        assert status(job) == "stopped"
+        assert {f"sweep/{job}/{name}" for name in ("checkpoint.pt", "pastiche.png")} <= {
+            str(path) for path in Path(f"sweep/{job}").iterdir()
+        }
+    assert not Path("sweep/3/run.json").exists()
+    _, left = psutil.wait_procs(family, timeout=30)
+    assert [each for each in left if each.status() != psutil.STATUS_ZOMBIE] == []
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_jobs_do_not_outlive_the_sweep(launcher: str) -> None:
+    process = begin(launcher, f"steps={LONG},{LONG + 1}")
+    wait_for("sweep/0/checkpoint.pt", "sweep/1/checkpoint.pt")
+    family = psutil.Process(process.pid).children(recursive=True)
+    process.kill()
+    end(process)
+    _, left = psutil.wait_procs(family, timeout=60)
+    assert [each for each in left if each.status() != psutil.STATUS_ZOMBIE] == []
+    assert (status(0), status(1)) == ("stopped", "stopped")
+
+
+def test_a_worker_that_is_killed() -> None:
+    process = begin("joblib", f"steps={LONG},{LONG + 1}")
+    wait_for("sweep/0/checkpoint.pt", "sweep/1/checkpoint.pt")
+    workers = psutil.Process(process.pid).children()
+    next(each for each in workers if any("popen_loky" in word for word in each.cmdline())).kill()
+    code, printed = end(process)
+    assert code == 1
+    assert "Traceback" not in printed
+    (line,) = (line for line in printed.splitlines() if line.startswith("error: "))
+    assert line.startswith("error: JoblibLauncher gave up, TerminatedWorkerError: A worker process")
+    assert line.endswith("with resume=auto the same command goes on in the same folder")
+    assert Path("sweep/1/checkpoint.pt").exists()
+
+
+def test_one_worker_for_all_jobs_makes_what_single_runs_make() -> None:
+    words = ["style=style.png,no.png", "seed=1,2", "init=noise,content", "hydra.launcher.n_jobs=1"]
+    code, printed = end(begin("joblib", *words))
+    assert code == 1
+    folder = Path("sweep").absolute()
+    assert printed.splitlines()[-1] == (
+        "error: 4 of 8 jobs succeeded; failed: #4, #5, #6, #7; why is in error.txt in their "
+        f"folders under {folder}"
+    )
+    assert Path("sweep/5/error.txt").read_text() == "no.png does not exist; check the path\n"
+    assert of_job(0) == alone("seed=1", "init=noise")
+    assert of_job(2) == alone("seed=2", "init=noise")
+
+
+@pytest.mark.parametrize(
+    ("launcher", "words", "at_once"),
+    [
+        ("joblib", ["hydra.launcher.n_jobs=1", "seed=1,2"], 1),
+        ("joblib", ["seed=1,2"], cores()),
+        ("submitit_local", ["seed=1"], 1),
+        ("submitit_local", ["seed=1,2", "hydra.sweeper.max_batch_size=2"], 2),
+    ],
+)
+def test_jobs_share_the_cores(launcher: str, words: list[str], at_once: int) -> None:
+    free = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
+    code, printed = end(begin(launcher, "steps=1", *words, environment=free))
+    assert code == 0, printed
+    record = json.loads(Path("sweep/0/run.json").read_text())
+    assert record["threads"] == max(1, cores() // at_once)
+
+
+def test_a_job_that_submitit_requeues_goes_on() -> None:
+    process = begin("submitit_local", "steps=500")
+    wait_for("sweep/0/checkpoint.pt")
+    (job,) = (
+        each
+        for each in psutil.Process(process.pid).children(recursive=True)
+        if "submitit.core._submit" in each.cmdline()
+    )
+    job.send_signal(signal.SIGUSR2)  # as Slurm does to a job that it takes the machine from
+    code, printed = end(process)
+    assert code == 0, printed
+    assert "going on from step" in Path("sweep/0/train.log").read_text()
+    assert of_job(0) == alone("steps=500")
+
+
+def test_a_launcher_for_slurm_composes() -> None:
+    pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
+    words = ["hydra/launcher=submitit_slurm", "hydra.launcher.partition=gpu", "--cfg", "hydra"]
+    done = subprocess.run([*SCRIPT, *words], capture_output=True, text=True, env=ONE_THREAD)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "SlurmLauncher" in done.stdout
+    assert "partition: gpu" in done.stdout
+
+
+def test_jobs_by_ray() -> None:
+    code, printed = end(begin("ray", "seed=1,2", "init=noise", "steps=2"))
+    assert code == 0, printed
+    assert "2 of 2 jobs succeeded" in printed
+    assert of_job(1) == alone("seed=2", "init=noise", "steps=2")
