@@ -5,7 +5,7 @@ import os
 import pickle
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import torch
@@ -15,6 +15,9 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.system.files import sha256
+
+# Ends the name of what an int8 kernel is multiplied with.
+SCALE = "_scale"
 
 
 def read(path: Path) -> Mapping[str, Tensor]:
@@ -28,7 +31,7 @@ def read(path: Path) -> Mapping[str, Tensor]:
         raise UserError(f"no weights file at {path}; check features.weights")
     try:
         if path.suffix == ".safetensors":
-            return _checked(load_file(path), path)
+            return _unpacked(_checked(load_file(path), path))
         if path.suffix in (".pth", ".pt"):
             _check_unpacked(path)
             with warnings.catch_warnings():
@@ -55,6 +58,32 @@ def write(path: Path, tensors: Mapping[str, Tensor]) -> None:
     path.write_bytes(save(dict(tensors), metadata={"sha256": digest(tensors)}))
 
 
+def packed(tensors: Mapping[str, Tensor], kernels: Iterable[str]) -> dict[str, Tensor]:
+    """Return tensors with some kernels in int8, and beside each its "KEY_scale".
+
+    A kernel (O, I, h, w) becomes round(kernel / scale) with a scale (O,) in float32 that brings the
+    largest weight of each output channel to 127. `read` multiplies them again.
+    """
+    found = dict(tensors)
+    for key in kernels:
+        kernel = tensors[key].float()
+        # A channel that is all zero stays so under any scale.
+        scale = kernel.flatten(1).abs().amax(1).clamp_min(torch.finfo(torch.float32).tiny) / 127
+        found[key] = (kernel / scale[:, None, None, None]).round().to(torch.int8)
+        found[key + SCALE] = scale
+    return found
+
+
+def _unpacked(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """Undo `packed`; scales that fit no int8 kernel stay, for whoever loads them to name."""
+    found = dict(tensors)
+    for key, kernel in tensors.items():
+        scale = tensors.get(key + SCALE)
+        if kernel.dtype == torch.int8 and scale is not None and scale.shape == kernel.shape[:1]:
+            found[key] = kernel * found.pop(key + SCALE)[:, None, None, None]
+    return found
+
+
 def digest(tensors: Mapping[str, Tensor]) -> str:
     """Return the SHA-256 of names, dtypes, shapes and values, as hexadecimal digits."""
     found = hashlib.sha256()
@@ -67,7 +96,7 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
 
 BUNDLED = Path(__file__).with_name("bundled.safetensors")
 # SHA-256 of that file; a flipped bit would load silently.
-BUNDLED_SHA256 = "ec47f34b59a90271654fe177660b9b53dce5a97fb54e333029bec0fcbe91aa90"
+BUNDLED_SHA256 = "b607a2c8a0edde2452dee6175c749772b5e5a1cdac1d8411c61aba27387fb555"
 
 
 def read_bundled() -> Mapping[str, Tensor]:

@@ -16,12 +16,14 @@ from torch import nn
 
 from styletransfer.commands.distill import trainer
 from styletransfer.commands.distill.inherit import balance, choose_channels, inherit
+from styletransfer.commands.distill.lesson import content_gradient, cut
 from styletransfer.commands.distill.replay_buffer import ReplayBuffer, gram
 from styletransfer.commands.distill.run import distill
 from styletransfer.commands.distill.trainer import Distillation
 from styletransfer.config import DistillConfig, FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, vgg
+from styletransfer.features.weights import read
 from styletransfer.pictures.crops import Crops
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.lock import locked
@@ -40,6 +42,15 @@ TINY = DistillConfig(
     device="cpu",
     look_every=2,
     checkpoint_every=1e-9,
+)
+
+# With the content loss's gradient, at a layer as wide as the teacher's.
+ALL_LOSSES = replace(
+    TINY,
+    widths=[[64, 8], *TINY.widths[1:]],
+    batches=2,
+    passes=2,
+    content_gradient_weight=0.5,
 )
 
 
@@ -95,6 +106,69 @@ def test_training_lowers_the_held_out_loss() -> None:
     after = run.held_out(2)
     assert after["features"] < before["features"]
     assert after["gram"] < before["gram"]
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The file of a student to go on from."""
+    return str(distill(replace(TINY, steps=1), tmp_path_factory.mktemp("start")))
+
+
+def test_frozen_convolutions_are_those_of_the_start(start: str, tmp_path: Path) -> None:
+    widths = [*TINY.widths[:3], [16, 8, 10, 12], [16]]
+    config = replace(TINY, widths=widths, start=start, frozen=9, batches=2, passes=2, steps=2)
+    begun = distill(replace(config, steps=1, learning_rate=1e-9), tmp_path / "begun")
+    kept, began, trained = (read(f) for f in (Path(start), begun, distill(config, tmp_path / "t")))
+    for name, key in vgg.state_keys(widths).items():
+        kernel = trained[f"{key}.weight"]
+        if name < "conv4_2":
+            assert torch.equal(kernel, kept[f"{key}.weight"])
+        else:
+            assert not torch.equal(kernel, began[f"{key}.weight"])
+
+
+def test_a_step_goes_over_its_batches_as_often_as_asked() -> None:
+    updates = []
+    for batches, passes in ((1, 1), (2, 3)):
+        config = replace(TINY, batches=batches, passes=passes)
+        run = Distillation(build_features(config.teacher), [], config, CPU)
+        run.advance()
+        updates.append(run.optimizer.state[run.trained[0]]["step"].item())
+    assert updates == [1, 6]
+
+
+def test_a_run_of_all_losses_goes_on_with_equal_bits() -> None:
+    whole = Distillation(build_features(ALL_LOSSES.teacher), [], ALL_LOSSES, CPU)
+    whole.advance()
+    state = copy.deepcopy(whole.state_dict())
+    rest = Distillation(build_features(ALL_LOSSES.teacher), [], ALL_LOSSES, CPU, state)
+    assert whole.advance() == rest.advance()
+
+
+def test_training_lowers_the_error_of_the_content_gradient() -> None:
+    run = Distillation(build_features(ALL_LOSSES.teacher), [], replace(ALL_LOSSES, steps=20), CPU)
+    found = [run.advance()["content_gradient"].item() for _ in range(20)]
+    assert sum(found[-5:]) < 0.8 * sum(found[:5])
+
+
+def test_the_content_gradient_is_the_slope_of_the_content_loss() -> None:
+    """Along a random direction, against a difference of two losses."""
+    network = vgg.build(TINY.widths).double()
+    vgg.randomize(network, 0)
+    head, rest = cut(network, "relu2_1")
+    seen, contents = (
+        head(pictures(1).double() + shift, ["relu2_1"])["relu2_1"] for shift in (0, 0.3)
+    )
+
+    def loss(at: torch.Tensor) -> torch.Tensor:
+        ours, theirs = (rest(x, ["relu4_2"])["relu4_2"] for x in (at, contents))
+        return (ours - theirs).square().sum() / theirs.square().sum()
+
+    towards = torch.randn(seen.shape, generator=torch.Generator().manual_seed(1)).double() * 1e-6
+    slope = (content_gradient(rest, seen, contents) * towards).sum()
+    torch.testing.assert_close(
+        slope, (loss(seen + towards) - loss(seen - towards)) / 2, rtol=1e-4, atol=0
+    )
 
 
 @pytest.mark.usefixtures("signals")
@@ -254,6 +328,8 @@ def test_a_student_that_float16_cannot_hold_is_never_handed_out(value: float) ->
     ("key", "value", "message"),
     [
         ("steps", 0, "steps=0"),
+        ("batches", 0, "batches=0"),
+        ("passes", 0, "passes=0"),
         ("crop", 40, "multiple of 16"),
         ("crop", 2**40, "at most 1048576"),
         ("on_policy", 1.5, "between 0 and 1"),
@@ -288,6 +364,28 @@ def test_a_student_that_float16_cannot_hold_is_never_handed_out(value: float) ->
 def test_bad_settings_are_named(tmp_path: Path, key: str, value: object, message: str) -> None:
     with pytest.raises(UserError, match=re.escape(message)) as caught:
         distill(replace(TINY, **{key: value}), tmp_path / "run")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("frozen", 0, "frozen=0 must be 1 to 11"),
+        ("frozen", 12, "frozen=12 must be 1 to 11"),
+        ("start", None, "frozen=9 needs"),
+        ("start", "none.safetensors", "no weights file"),
+        ("widths", [[16, 9], *TINY.widths[1:]], "conv1_2 9 channels; "),
+        ("content_gradient_weight", 0.5, "that is as wide as VGG-19's"),
+        ("replay_buffer", 1, "must hold the 2 on-policy pictures of a step"),
+    ],
+)
+def test_a_start_that_does_not_fit_is_named(
+    start: str, tmp_path: Path, key: str, value: object, message: str
+) -> None:
+    config = replace(TINY, start=start, frozen=9, batches=2)
+    with pytest.raises(UserError, match=re.escape(message)) as caught:
+        distill(replace(config, **{key: value}), tmp_path / "run")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
 

@@ -314,6 +314,31 @@ def test_truncated_weights_file(tmp_path, extension):
         weights.read(path)
 
 
+def test_int8_kernels_come_back_within_half_a_step(tmp_path):
+    network = tiny_network()
+    state = state_of(network)
+    state["features.2.weight"][1] = 0  # a channel that no scale can enlarge
+    path = tmp_path / "network.safetensors"
+    weights.write(path, weights.packed(state, ["features.2.weight"]))
+    read = weights.read(path)
+    assert read.keys() == state.keys()
+    for key, tensor in state.items():
+        step = tensor.flatten(1).abs().amax(1) / 127 if key == "features.2.weight" else None
+        if step is None:
+            assert torch.equal(read[key], tensor)
+        else:
+            assert ((read[key] - tensor).flatten(1).abs().amax(1) <= 0.5001 * step).all()
+
+
+def test_a_scale_that_fits_no_kernel_is_named(tmp_path):
+    state = weights.packed(state_of(tiny_network()), ["features.2.weight"])
+    state["features.2.weight_scale"] = torch.ones(3)
+    path = tmp_path / "network.safetensors"
+    weights.write(path, state)
+    with pytest.raises(UserError, match=r"unexpected features\.2\.weight_scale"):
+        built(weights=str(path))
+
+
 def test_what_we_write_has_a_hash_that_is_checked(tmp_path, network):
     """A flipped bit in a tensor would load silently."""
     path = tmp_path / "weights.safetensors"

@@ -11,6 +11,10 @@ from styletransfer.pictures.limits import LONGEST_SIDE
 
 # Of VGG-19's fifth block the losses see the first convolution only.
 LEAST_CONVS = (2, 2, 4, 4, 1)
+# A narrow layer and relu5_1 are left to train, so that no mean over layers is empty.
+MOST_FROZEN = 11
+# conv4_1's place, counted from 0: the content loss acts on the next one.
+LAST_WHOLE = 8
 
 
 def check(config: DistillConfig) -> None:
@@ -19,13 +23,15 @@ def check(config: DistillConfig) -> None:
     Raises:
         UserError: naming the key, its value and what it may be.
     """
-    for key in ("steps", "batch", "crop", "replay_buffer", "fit_batches", "look_every"):
+    for key in (
+        "steps", "batch", "batches", "passes", "crop", "replay_buffer", "fit_batches", "look_every",
+    ):  # fmt: skip
         if getattr(config, key) < 1:
             raise UserError(f"{key}={getattr(config, key)} must be 1 or more")
     if config.crop % 16 or config.crop > LONGEST_SIDE:
         raise UserError(f"crop={config.crop} must be a multiple of 16, at most {LONGEST_SIDE}")
     check_training(config)
-    for key in ("gram_weight", "inner_weight"):
+    for key in ("gram_weight", "inner_weight", "content_gradient_weight"):
         if not 0 <= getattr(config, key) < float("inf"):
             raise UserError(f"{key}={getattr(config, key)} must be a finite number, 0 or more")
     check_shares(config)
@@ -58,10 +64,10 @@ def check_shares(config: DistillConfig) -> None:
             f"on_policy={config.on_policy} leaves no other picture in a batch of {config.batch}; "
             "lower it"
         )
-    if own > config.replay_buffer:
+    if own * config.batches > config.replay_buffer:
         raise UserError(
-            f"replay_buffer={config.replay_buffer} must hold the {own} on-policy pictures of a "
-            "batch; raise it"
+            f"replay_buffer={config.replay_buffer} must hold the {own * config.batches} on-policy "
+            "pictures of a step; raise it"
         )
 
 
@@ -81,6 +87,37 @@ def check_widths(widths: Widths) -> None:
         )
     if min(min(block) for block in widths) < 1:
         raise UserError(f"widths={widths} must be 1 channel or more each")
+
+
+def check_start(config: DistillConfig, start: FeatureExtractor | None) -> None:
+    """Check that the frozen convolutions can be had.
+
+    Raises:
+        UserError: there is no such file, or its network has other widths.
+    """
+    if not 1 <= config.frozen <= MOST_FROZEN:
+        raise UserError(f"frozen={config.frozen} must be 1 to {MOST_FROZEN}")
+    ours, full = (
+        [width for block in widths for width in block]
+        for widths in (config.widths, WIDTHS["vgg19"])
+    )
+    last = config.frozen - 1
+    if config.content_gradient_weight and (last > LAST_WHOLE or ours[last] != full[last]):
+        raise UserError(
+            f"content_gradient_weight={config.content_gradient_weight} needs a last frozen layer "
+            "before conv4_2 that is as wide as VGG-19's; change frozen or widths"
+        )
+    if start is None:
+        if config.frozen > 1:
+            raise UserError(f"frozen={config.frozen} needs the convolutions; give start=FILE")
+        return
+    for name, width in zip(conv_names(config.widths)[: config.frozen], ours, strict=False):
+        layer = dict(start.layers.items()).get(name)
+        theirs = layer.out_channels if isinstance(layer, nn.Conv2d) else 0
+        if theirs != width:
+            raise UserError(
+                f"widths gives {name} {width} channels; {config.start} has {theirs} there"
+            )
 
 
 def check_teacher(widths: Widths, teacher: FeatureExtractor) -> None:

@@ -76,17 +76,23 @@ def choose_channels(covariance: Tensor, importance: Tensor, count: int) -> Tenso
 
 @torch.no_grad()
 def inherit(
-    teacher: FeatureExtractor, widths: Widths, batches: Iterator[Tensor], count: int
+    teacher: FeatureExtractor,
+    widths: Widths,
+    batches: Iterator[Tensor],
+    count: int,
+    kept: Mapping[str, Tensor] | None = None,
 ) -> tuple[FeatureExtractor, dict[str, Tensor]]:
-    """Return a student fitted to `teacher` and, per convolution, the teacher channels it took.
+    """Return a student fitted to `teacher` and, per fitted convolution, the channels it took.
 
     Args:
         teacher: a balanced network of the same layout, at least as wide everywhere.
         widths: the student's output channels, by block.
         batches: yields training pictures (N, 3, H, W) in [0, 1].
         count: how many batches to fit on.
+        kept: tensors of an earlier student, such as "conv1_1.weight"; its convolutions are taken
+            as they are, and only those after them are fitted.
     """
-    student = build(widths, padding="zeros")
+    student, kept = build(widths, padding="zeros"), kept or {}
     images = [next(batches) for _ in range(count)]
     theirs = [teacher.preprocess(batch) for batch in images]
     ours = list(theirs)
@@ -94,11 +100,14 @@ def inherit(
     order = conv_names(widths)
     for name, layer in student.layers.items():
         teacher_layer = teacher.layers[name]
-        if isinstance(layer, nn.Conv2d):
+        if f"{name}.weight" in kept:
+            layer.load_state_dict({key: kept[f"{name}.{key}"] for key in ("weight", "bias")})
+            theirs = [teacher_layer(x) for x in theirs]
+        elif isinstance(layer, nn.Conv2d):
             wanted = [teacher_layer(x) for x in theirs]
-            kept = _kept(name, order, teacher, wanted, layer.out_channels)
-            channels[name] = kept
-            _fit(layer, ours, [x[:, kept] for x in wanted])
+            taken = _taken(name, order, teacher, wanted, layer.out_channels)
+            channels[name] = taken
+            _fit(layer, ours, [x[:, taken] for x in wanted])
             theirs = wanted
         else:
             theirs = [teacher_layer(x) for x in theirs]
@@ -106,7 +115,7 @@ def inherit(
     return student, channels
 
 
-def _kept(
+def _taken(
     name: str, order: list[str], teacher: FeatureExtractor, wanted: list[Tensor], count: int
 ) -> Tensor:
     total = wanted[0].shape[1]
@@ -144,13 +153,3 @@ def _fit(conv: nn.Conv2d, inputs: list[Tensor], outputs: list[Tensor]) -> None:
 def same_channels(theirs: Tensor, kept: Tensor) -> Tensor:
     """Return the `kept` channels of an activation (N, C, H, W); no copy if that is all."""
     return theirs if len(kept) == theirs.shape[1] else theirs[:, kept]
-
-
-def relative_errors(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return layer -> ||F_s - F_t||^2 / ||F_t||^2, 0-d."""
-    errors: dict[str, Tensor] = {}
-    for layer, feature in ours.items():
-        # Differences in the features' own precision, sums in float32.
-        difference = (feature - theirs[layer]).float()
-        errors[layer] = difference.square().mean() / theirs[layer].float().square().mean()
-    return errors

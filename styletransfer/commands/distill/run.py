@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
-from styletransfer.commands.distill.check import check, check_teacher
+from styletransfer.commands.distill.check import check, check_start, check_teacher
 from styletransfer.commands.distill.trainer import Distillation
-from styletransfer.config import DistillConfig
+from styletransfer.config import DistillConfig, FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, weights
 from styletransfer.optimize import training
@@ -39,13 +39,17 @@ def distill(config: DistillConfig, folder: Path) -> Path:
         photos: list[Tensor] | Photos = Photos(Path(config.pictures)) if config.pictures else []
         teacher = build_features(config.teacher)
         check_teacher(config.widths, teacher)
+        start = None
+        if config.start is not None:
+            start = build_features(FeaturesConfig(name="bundled", weights=config.start))
+        check_start(config, start)
         folder.mkdir(parents=True, exist_ok=True)
         with held(), locked(folder):
             remove_stale(folder)
             checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
             state = read_checkpoint(checkpoint) if checkpoint.exists() else None
             with interruptible():
-                run = Distillation(teacher, photos, config, device, state)
+                run = Distillation(teacher, photos, config, device, state, start)
             del state
             if run.step:
                 logger.info("going on from step %d of %s", run.step, checkpoint.path)

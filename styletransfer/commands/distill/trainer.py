@@ -2,8 +2,9 @@
 
 Each training step shows teacher and student the same pictures: procedural ones, crops of real
 ones, and pictures that optimisation under the student has produced. The student learns the
-teacher's activations and Gram matrices. Everything random in step k follows from (seed, k) alone,
-so a run that is resumed continues bit for bit.
+teacher's activations and Gram matrices. The first convolutions are frozen: what they and the
+teacher make of a picture is computed once, however often a step goes over it. Everything random in
+step k follows from (seed, k) alone, so a run that is resumed continues bit for bit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,12 +15,14 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from styletransfer.commands.distill.inherit import balance, inherit, relative_errors, same_channels
-from styletransfer.commands.distill.replay_buffer import LOSS_LAYERS, ReplayBuffer, gram
-from styletransfer.config import STYLE_LAYERS, DistillConfig
+from styletransfer.commands.distill.inherit import balance, inherit, same_channels
+from styletransfer.commands.distill.lesson import Lesson, content_gradient, cut, errors, relative
+from styletransfer.commands.distill.replay_buffer import ReplayBuffer
+from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.vgg import Widths, build, conv_names, state_keys
+from styletransfer.features.weights import packed
 from styletransfer.optimize.training import generator_at, schedule
 from styletransfer.pictures.crops import Crops, Photos
 from styletransfer.system.devices import has_native_bfloat16
@@ -41,6 +44,7 @@ class Distillation:
         config: the recipe.
         device: where to train.
         state: of an earlier run with the same recipe, from `state_dict`, to go on from.
+        start: the student whose first `config.frozen` convolutions are taken over, or None.
 
     Raises:
         UserError: the state belongs to another recipe.
@@ -53,6 +57,7 @@ class Distillation:
         config: DistillConfig,
         device: torch.device,
         state: Mapping[str, Any] | None = None,
+        start: FeatureExtractor | None = None,
     ) -> None:
         self.config, self.device = config, device
         if state is not None and state["recipe"] != self._recipe():
@@ -63,14 +68,20 @@ class Distillation:
         widths: Widths = config.widths
         self.low_precision = has_native_bfloat16(device)
         self.make = Crops(photos, config.photo_share, config.crop)
-        # The first convolution sees the same pixels as the teacher's and is copied exactly.
-        self.compared = [name.replace("conv", "relu") for name in conv_names(widths)[1:]]
+        names = conv_names(widths)
+        frozen, trained = names[: config.frozen], names[config.frozen :]
+        self.compared = [name.replace("conv", "relu") for name in trained]
         teacher = teacher.ended_at([self.compared[-1]])
         generator = self._generator(BALANCE)
-        balance(teacher, self.make(config.batch, generator))
+        images = self.make(config.batch, generator)
+        balance(teacher, images)
         if state is None:
             batches = self._batches(generator)
-            self.student, self.channels = inherit(teacher, widths, batches, config.fit_batches)
+            kept = {} if start is None else dict(start.layers.state_dict())
+            kept = {key: value for key, value in kept.items() if key.split(".")[0] in frozen}
+            self.student, self.channels = inherit(
+                teacher, widths, batches, config.fit_batches, kept
+            )
         else:
             self.student, self.channels = build(widths), dict(state["channels"])
             self.student.load_state_dict(state["student"])
@@ -78,7 +89,11 @@ class Distillation:
         if self.low_precision:
             self.teacher = self.teacher.to(torch.bfloat16)
         self.student.to(device).to(memory_format=torch.channels_last)
-        self.trained = [p for name, p in self.student.named_parameters() if "conv1_1" not in name]
+        self.seen = frozen[-1].replace("conv", "relu")
+        self.head, self.tail = cut(self.student, self.seen)
+        if config.content_gradient_weight:
+            self.scale = self._scale(images)
+        self.trained = [p for name in trained for p in self.student.layers[name].parameters()]
         # Held: torch now imports libraries that abort the process if an exception crosses them.
         with held():
             self.optimizer = Adam(self.trained, lr=config.learning_rate, betas=ADAM_BETAS)
@@ -109,62 +124,96 @@ class Distillation:
         """Make one training step and return its losses (detached, 0-d) by name.
 
         Raises:
-            UserError: the losses are not finite; the student is left as it was.
+            UserError: the losses are not finite; that update is not made.
         """
-        config, generator = self.config, self._generator(self.step)
-        own = round(config.batch * config.on_policy)
-        rows = torch.randperm(config.replay_buffer, generator=generator)[:own].tolist()
-        images = self.make(config.batch - own, generator).to(self.device)
-        # The replayed pictures' optimisation needs gradients of pictures only.
-        self.student.requires_grad_(False)
-        if own:
-            with self._autocast():
-                produced = self.replay.advance(self.student, rows, self.make, generator)
-            images = torch.cat([images, produced])
+        generator = self._generator(self.step)
+        lessons = [self._lesson(*pictures) for pictures in self._pictures(generator)]
         for parameter in self.trained:
             parameter.requires_grad_(True)
-        losses = self.losses(images)
-        total = losses["features"] + config.gram_weight * losses["gram"]
-        total = total + config.inner_weight * losses["inner"]
+        for _ in range(self.config.passes):
+            for index in torch.randperm(len(lessons), generator=generator).tolist():
+                losses = self._compare(lessons[index])
+                self._descend(losses)
+        self.schedule.step()
+        self.step += 1
+        return {name: value.detach() for name, value in losses.items()}
+
+    def _pictures(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield a step's batches: pictures (N, 3, H, W), and content images (n, 3, H, W).
+
+        The last n pictures are the student's own, made of these content images.
+        """
+        config = self.config
+        own = round(config.batch * config.on_policy)
+        rows = torch.randperm(config.replay_buffer, generator=generator).tolist()
+        # The replayed pictures' optimisation needs gradients of pictures only.
+        self.student.requires_grad_(False)
+        for index in range(config.batches):
+            images = self.make(config.batch - own, generator).to(self.device)
+            some = rows[index * own : (index + 1) * own]
+            if own:
+                with self._autocast():
+                    produced = self.replay.advance(self.student, some, self.make, generator)
+                images = torch.cat([images, produced])
+            yield images, self.replay.content[some]
+
+    @torch.no_grad()
+    def _scale(self, images: Tensor) -> float:
+        """Return how many times as large as the teacher's the student's frozen layer is."""
+        images = images.to(self.device, memory_format=torch.channels_last)
+        theirs = self.teacher(images, [self.seen])[self.seen].float()
+        ours = self.head(images, [self.seen])[self.seen]
+        return float((ours * theirs).sum() / theirs.square().sum())
+
+    def _descend(self, losses: Mapping[str, Tensor]) -> None:
+        total = losses["features"] + self.config.gram_weight * losses["gram"]
+        total = total + self.config.inner_weight * losses["inner"]
+        if "content_gradient" in losses:
+            total = total + self.config.content_gradient_weight * losses["content_gradient"]
         if not total.isfinite():
             raise self._diverged()
         self.optimizer.zero_grad()
         total.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-        self.schedule.step()
-        self.step += 1
-        return {name: value.detach() for name, value in losses.items()}
 
     def losses(self, images: Tensor) -> dict[str, Tensor]:
         """Return the student's relative errors on images (N, 3, H, W): their means, and each layer.
 
-        "features" and "gram" are means over the layers of style transfer, "inner" is the mean over
-        the narrow layers between them.
+        "features" and "gram" are means over the trained layers of style transfer, "inner" is the
+        mean over the trained narrow layers between them.
         """
+        return self._compare(self._lesson(images, images[:0]))
+
+    @torch.no_grad()
+    def _lesson(self, images: Tensor, contents: Tensor) -> Lesson:
+        """Return what the frozen part and the teacher make of pictures from `_pictures`."""
         images = images.to(memory_format=torch.channels_last)
-        with torch.no_grad():
-            theirs = self.teacher(images, self.compared)
+        theirs = self.teacher(images, [*self.compared, self.seen])
+        wanted = {
+            layer: same_channels(theirs[layer], self.channels[layer.replace("relu", "conv")])
+            for layer in self.compared
+        }
+        gradient = contents
         with self._autocast():
-            ours = self.student(images, self.compared)
-        for layer in ours:
-            theirs[layer] = same_channels(
-                theirs[layer], self.channels[layer.replace("relu", "conv")]
-            )
-        errors = relative_errors(ours, theirs)
-        grams = {
-            f"gram_{layer}": _gram_error(ours[layer], theirs[layer])
-            for layer in STYLE_LAYERS
-            if layer in ours
-        }
-        in_losses = [layer for layer in errors if layer in LOSS_LAYERS]
-        inner = [layer for layer in errors if layer not in LOSS_LAYERS]
-        return {
-            "features": torch.stack([errors[layer] for layer in in_losses]).mean(),
-            "gram": torch.stack(list(grams.values())).mean(),
-            "inner": torch.stack([errors[layer] for layer in inner]).mean(),
-            **{layer: errors[layer] for layer in in_losses},
-            **grams,
-        }
+            seen = self.head(images, [self.seen])[self.seen]
+            if self.config.content_gradient_weight and len(contents):
+                head, rest = cut(self.teacher, self.seen)
+                at = theirs[self.seen][-len(contents) :]
+                gradient = content_gradient(rest, at, head(contents, [self.seen])[self.seen])
+                contents = self.head(contents, [self.seen])[self.seen]
+        return Lesson(seen, wanted, contents, gradient)
+
+    def _compare(self, lesson: Lesson) -> dict[str, Tensor]:
+        with self._autocast():
+            ours = self.tail(lesson.seen, self.compared)
+            by_gradient = self.config.content_gradient_weight > 0
+            losses = errors(ours, lesson.wanted, by_gradient=by_gradient)
+            if by_gradient and len(lesson.contents):
+                at = lesson.seen[-len(lesson.contents) :]
+                # What is `scale` times as large has a gradient as many times smaller.
+                gradient = content_gradient(self.tail, at, lesson.contents) * self.scale
+                losses["content_gradient"] = relative(gradient, lesson.gradient)
+        return losses
 
     @torch.no_grad()
     def held_out(self, batches: int = 4) -> dict[str, float]:
@@ -198,7 +247,9 @@ class Distillation:
         }
 
     def weights(self) -> dict[str, Tensor]:
-        """Return the student's tensors in float16 under torchvision's key names, on the CPU.
+        """Return the student's tensors under torchvision's key names, on the CPU.
+
+        They are in float16, but the kernels of blocks 4 and 5, most of the file, in int8.
 
         Raises:
             UserError: one of them is not finite, or too large for float16.
@@ -210,17 +261,11 @@ class Distillation:
         }
         if not all(tensor.isfinite().all() for tensor in tensors.values()):
             raise self._diverged()
-        return tensors
+        keys = state_keys(self.config.widths).items()
+        return packed(tensors, [f"{key}.weight" for name, key in keys if name[4] in "45"])
 
     def _diverged(self) -> UserError:
         return UserError(
             f"the training left the finite numbers at step {self.step}; the last checkpoint "
             f"stands; lower learning_rate={self.config.learning_rate} or the loss weights"
         )
-
-
-def _gram_error(ours: Tensor, theirs: Tensor) -> Tensor:
-    """Return ||G_s - G_t||^2 / ||G_t||^2, the mean over the batch."""
-    target = gram(theirs)
-    difference = gram(ours) - target
-    return (difference.square().sum((1, 2)) / target.square().sum((1, 2))).mean()
