@@ -1,0 +1,198 @@
+"""How quick the studio is: `python benchmarks/studio.py`. Needs the extra [studio].
+
+It starts the studio, lets it rest, and plays the page: it presses paint, moves a slider, and reads
+the previews. Then it paints the same picture without a page, in turn with the studio.
+"""
+
+import argparse
+import http.client
+import json
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+from websockets.sync.client import ClientConnection, connect
+
+from styletransfer.config import TrainConfig
+from styletransfer.optimize.results import Iterate
+from styletransfer.runs.paint import paint
+from styletransfer.runs.work import Work
+
+
+class Page:
+    """What a page does, without a browser.
+
+    Args:
+        address: as the studio prints it.
+    """
+
+    def __init__(self, address: str) -> None:
+        found = re.fullmatch(r"http://([\d.]+:\d+)(/\?token=.*)", address)
+        assert found is not None
+        self.host = found[1]
+        self.headers = {"Origin": f"http://{self.host}"}
+        self.headers["Cookie"] = self._ask("GET", found[2]).headers["set-cookie"].partition(";")[0]
+
+    def post(self, path: str, **body: Any) -> dict[str, Any]:
+        """Send what a button sends."""
+        answer = self._ask("POST", path, json.dumps(body))
+        said: dict[str, Any] = json.loads(answer.read())
+        if answer.status >= 300:
+            raise SystemExit(f"error: {said['error']}")
+        return said
+
+    @contextmanager
+    def watched(self) -> Iterator[ClientConnection]:
+        """Watch as the page does."""
+        address = f"ws://{self.host}/live"
+        with connect(address, origin=None, additional_headers=self.headers) as socket:
+            yield socket
+
+    def _ask(self, method: str, path: str, body: str | None = None) -> http.client.HTTPResponse:
+        connection = http.client.HTTPConnection(self.host)
+        connection.request(method, path, body, self.headers)
+        return connection.getresponse()
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[tuple[Page, psutil.Process]]:
+    """Open a studio; close it afterwards."""
+    command = [sys.executable, "-m", "styletransfer", "studio", "open=false"]
+    command.append(f"hydra.run.dir={folder}")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as studio:
+        try:
+            assert studio.stdout is not None
+            address = studio.stdout.readline().split()[-1]
+            yield Page(address), psutil.Process(studio.pid)
+        finally:
+            studio.send_signal(signal.SIGTERM)
+
+
+def used(studio: psutil.Process) -> float:
+    """Return the processor time of the studio's processes in seconds."""
+    family = [studio, *studio.children(recursive=True)]
+    return sum(sum(one.cpu_times()[:2]) for one in family)
+
+
+def until(socket: ClientConnection, wanted: Callable[[Any], bool]) -> Any:
+    """Return the first message that is wanted; pictures are bytes, others dicts."""
+    while True:
+        message = socket.recv(timeout=600)
+        seen = message if isinstance(message, bytes) else json.loads(message)
+        if wanted(seen):
+            return seen
+
+
+def is_preview(message: Any) -> bool:
+    """Tell whether a message is a picture."""
+    return isinstance(message, bytes)
+
+
+def state_with(wanted: Callable[[dict[str, Any]], bool]) -> Callable[[Any], bool]:
+    """Return what tells a state whose job is wanted."""
+    return lambda message: (
+        isinstance(message, dict)
+        and message["type"] == "state"
+        and message["job"] is not None
+        and wanted(message["job"])
+    )
+
+
+def moved(page: Page, settings: dict[str, Any]) -> tuple[float, float]:
+    """Press paint and move a slider at the finest scale; return seconds to each one's preview."""
+    with page.watched() as socket:
+        began = time.perf_counter()
+        job = page.post("/api/jobs", settings=settings)["id"]
+        until(socket, is_preview)
+        first = time.perf_counter() - began
+        until(socket, lambda seen: not is_preview(seen) and seen.get("scale") == seen.get("scales"))
+        began = time.perf_counter()
+        other = settings | {"objective.content_weight": 0.5}
+        page.post(f"/api/jobs/{job}/steer", settings=other)
+        until(socket, state_with(lambda seen: len(seen["changes"]) > 0))
+        until(socket, is_preview)
+        second = time.perf_counter() - began
+        page.post(f"/api/jobs/{job}/stop")
+        until(socket, state_with(lambda seen: seen["status"] == "stopped"))
+    return first, second
+
+
+def by_page(page: Page, settings: dict[str, Any]) -> tuple[int, float]:
+    """Paint in the studio; return a step, and the seconds from it to the end."""
+    with page.watched() as socket:
+        page.post("/api/jobs", settings=settings)
+        step = until(socket, lambda seen: not is_preview(seen) and seen.get("step", 0) > 1)["step"]
+        began = time.perf_counter()
+        until(socket, state_with(lambda seen: seen["status"] == "finished"))
+        return step, time.perf_counter() - began
+
+
+class Watch:
+    """A guide that only looks at the clock."""
+
+    def __init__(self) -> None:
+        self.times: dict[int, float] = {}
+        self.ended = 0.0
+
+    def step(self, work: Work, iterate: Iterate) -> None:
+        """Note when a step was made."""
+        self.times[iterate.step] = time.perf_counter()
+
+    def end(self, work: Work) -> bool:
+        """Note when all was written."""
+        self.ended = time.perf_counter()
+        return False
+
+
+def alone(size: int, steps: int, step: int) -> float:
+    """Paint without a page; return the seconds from a step to the end."""
+    watch = Watch()
+    with tempfile.TemporaryDirectory() as folder:
+        paint(TrainConfig(size=size, steps=steps), Path(folder) / "run", watch)
+    return watch.ended - watch.times[step]
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--size", type=int, default=512, help="longer side in pixels")
+    parser.add_argument("--steps", type=int, default=100, help="of the pictures with and without")
+    parser.add_argument("--rounds", type=int, default=3, help="pictures of each kind")
+    parser.add_argument("--loading", type=float, default=20, help="seconds until it rests")
+    parser.add_argument("--rest", type=float, default=10, help="seconds of rest")
+    given = parser.parse_args()
+    settings = {"size": given.size, "steps": given.steps}
+    with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as (page, studio):
+        time.sleep(given.loading)
+        before = used(studio)
+        time.sleep(given.rest)
+        idle = (used(studio) - before) / given.rest
+        quick = [moved(page, settings) for _ in range(given.rounds)]
+        both = []
+        for _ in range(given.rounds):
+            step, seconds = by_page(page, settings)
+            both.append((seconds, alone(given.size, given.steps, step)))
+    first, steered = (statistics.median(each) for each in zip(*quick, strict=True))
+    ratio = statistics.median(painted / plain for painted, plain in both)
+    print(f"{given.size} pixels, median of {given.rounds}, {torch.get_num_threads()} threads\n")
+    print("| | |\n|---|---:|")
+    print(f"| from pressing paint to the first preview | {first:.2f} s |")
+    print(f"| from moving a slider to a preview of it, finest scale | {steered:.2f} s |")
+    print(f"| time of a run with a page over that without, {given.steps} steps | {ratio:.3f} |")
+    print(f"| processor time at rest, share of a core | {100 * idle:.2f} % |")
+    pairs = ", ".join(f"{painted:.1f} / {plain:.1f}" for painted, plain in both)
+    print(f"\nSeconds with and without a page, in turn: {pairs}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""`studio`: a page to paint on, and to steer while it dries."""

@@ -1,0 +1,100 @@
+"""Who may talk to the studio: the browser of the person who started it, and no other page in it.
+
+Every request and socket is checked before anything of ours sees it.
+"""
+
+import secrets
+from http import HTTPStatus
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+# What a page of ours may load, and who may show it: itself alone.
+POLICY = (
+    "default-src 'self'; img-src 'self' blob: data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'self'"
+)
+# Of every answer that says nothing else. The referrer would hold the token.
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class Access:
+    """Refuses whoever does not know the token, comes from elsewhere, or calls us by another name.
+
+    Args:
+        app: what is behind it.
+        port: of 127.0.0.1.
+        token: secret, of the printed address.
+    """
+
+    def __init__(self, app: ASGIApp, port: int, token: str) -> None:
+        self._app, self._token = app, token
+        self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+        self._cookie = f"studio_{port}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or hand it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope)
+        if refusal is None:
+            await self._app(scope, receive, _with_headers(send))
+        elif scope["type"] == "http":
+            await refusal(scope, receive, _with_headers(send))
+        else:
+            await send({"type": "websocket.close", "code": 1008})  # before it was accepted: 403
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """Return the answer to a request that is not handed on."""
+        headers = Headers(scope=scope)
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or hosts[0] not in self._hosts:
+            return _refused(400, f"this is http://{self._hosts[0]}, and has no other name")
+        is_safe = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        if not is_safe and headers.getlist("origin") != [f"http://{hosts[0]}"]:
+            return _refused(403, "a page from another origin may not do that")
+        if scope["type"] == "http" and scope["path"] == "/" and is_safe:
+            given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+            if given and self._is_token(given[0]):
+                return self._welcome()
+        if not self._is_token(HTTPConnection(scope).cookies.get(self._cookie, "")):
+            return _refused(403, "open the address that the studio has printed, with its token")
+        return None
+
+    def _is_token(self, given: str) -> bool:
+        """Compare in a time that tells nothing."""
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
+
+    def _welcome(self) -> Response:
+        """Keep the token in a cookie, and out of the address."""
+        answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
+        answer.set_cookie(self._cookie, self._token, path="/", httponly=True, samesite="strict")
+        return answer
+
+
+def _refused(status: int, message: str) -> Response:
+    return JSONResponse({"error": message, "key": None}, status)
+
+
+def _with_headers(send: Send) -> Send:
+    """Return `send` with our headers in every answer that does not have its own."""
+
+    async def wrapped(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return wrapped

@@ -1,0 +1,125 @@
+"""A process of ours at the other end of a pipe, as the server sees it."""
+
+import asyncio
+import logging
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+logger = logging.getLogger(__name__)
+
+# A child that takes nothing over from this process, whatever threads it has.
+_SPAWN = multiprocessing.get_context("spawn")
+# Seconds before a process that has ended is started again: doubled each time that it ends at once.
+SOON, LATE, AT_ONCE = 0.2, 30.0, 10.0
+
+
+class Worker:
+    """A process that is started again whenever it ends.
+
+    Args:
+        target: what it runs, with its end of the pipe: receives until EOFError, then returns.
+        hear: called in the event loop with each message of the process.
+        ended: called in the event loop with the reason when it has ended by itself.
+    """
+
+    def __init__(
+        self,
+        target: Callable[[Connection], None],
+        hear: Callable[[Any], None],
+        ended: Callable[[str], None],
+    ) -> None:
+        self._target, self._hear, self._ended = target, hear, ended
+        self._process: Any = None
+        self._pipe: Connection | None = None
+        self._waiting: list[Any] = []
+        self._closing, self._pause, self._began = False, SOON, 0.0
+        self._gone = asyncio.Event()
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, while there is one."""
+        return None if self._process is None else self._process.pid
+
+    def start(self) -> None:
+        """Start the process; called in the event loop."""
+        loop = asyncio.get_running_loop()
+        self._pipe, theirs = _SPAWN.Pipe()
+        self._process = _SPAWN.Process(target=self._target, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+        self._began = loop.time()
+        self._gone.clear()
+        listener = threading.Thread(target=self._listen, args=(self._pipe, loop), daemon=True)
+        listener.start()
+        waiting, self._waiting = self._waiting, []
+        for message in waiting:
+            self.send(message)
+
+    def send(self, message: Any) -> None:
+        """Send a message; where there is no process just now, to the next one."""
+        if self._pipe is None:
+            self._waiting.append(message)
+            return
+        with suppress(OSError):  # it has just ended, of which `ended` will tell
+            self._pipe.send(message)
+
+    def kill(self) -> None:
+        """End the process at once, whatever it does."""
+        if self._process is not None:
+            self._process.kill()
+
+    async def close(self, patience: float) -> None:
+        """Let the process end by closing the pipe; kill it after `patience` seconds."""
+        self._closing = True
+        if self._process is None:
+            return
+        self.send(None)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._gone.wait(), patience)
+        if self._process is not None:
+            self.kill()
+            await self._gone.wait()
+
+    def _listen(self, pipe: Connection, loop: asyncio.AbstractEventLoop) -> None:
+        """Hand on what the process says, in a thread that waits for it."""
+        with suppress(RuntimeError):  # the loop is closed
+            try:
+                while True:
+                    loop.call_soon_threadsafe(self._hear, pipe.recv())
+            except (EOFError, OSError):
+                loop.call_soon_threadsafe(self._is_gone)
+
+    def _is_gone(self) -> None:
+        assert self._pipe is not None
+        self._process.join()
+        code, self._process = self._process.exitcode, None
+        self._pipe.close()
+        self._pipe = None
+        self._gone.set()
+        if self._closing:
+            return
+        loop = asyncio.get_running_loop()
+        lived = loop.time() - self._began
+        self._pause = SOON if lived > AT_ONCE else min(2 * self._pause, LATE)
+        reason = how_it_ended(code)
+        logger.warning("a process of the studio %s; it is started again", reason)
+        loop.call_later(self._pause, self._start_again)
+        self._ended(reason)
+
+    def _start_again(self) -> None:
+        if not self._closing:
+            self.start()
+
+
+def how_it_ended(code: int | None) -> str:
+    """Say in words what an exit code of a process means."""
+    if code == -signal.SIGKILL:
+        return "was killed, perhaps for want of memory: choose a smaller size"
+    if code is not None and code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"has ended with status {code}"

@@ -1,0 +1,150 @@
+"""Nobody but the person's own page gets in, whatever they try."""
+
+import pytest
+from starlette.websockets import WebSocketDisconnect
+from studios import ADDRESS, LIVE, PORT, TOKEN, opened
+
+ALL = [("GET", "/"), ("GET", "/api/form"), ("GET", "/static/index.html"), ("POST", "/api/jobs")]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("studio")) as client:
+        yield client
+
+
+@pytest.fixture
+def stranger(client):
+    """The same browser without its cookie."""
+    kept = client.cookies.get(f"studio_{PORT}")
+    client.cookies.clear()
+    yield client
+    client.cookies.clear()
+    client.cookies.set(f"studio_{PORT}", kept)
+
+
+def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_has(stranger):
+    answer = stranger.get(f"/?token={TOKEN}", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert "path=/" in cookie
+    assert "domain" not in cookie
+
+
+@pytest.mark.parametrize(("method", "path"), ALL)
+def test_without_the_token_nothing(stranger, method, path):
+    assert stranger.request(method, path).status_code == 403
+
+
+@pytest.mark.parametrize("token", ["", "wrong", TOKEN[:-1], TOKEN + "x", "é", "\udcff", "a" * 9999])
+def test_a_wrong_token(stranger, token):
+    path = f"/?token={token.encode('utf-8', 'replace').decode()}"
+    assert stranger.get(path).status_code == 403
+    cookie = {"cookie": f"studio_{PORT}=".encode() + token.encode("utf-8", "replace")}
+    assert stranger.get("/", headers=cookie).status_code == 403
+
+
+def test_a_token_in_another_address_does_not_count(stranger):
+    assert stranger.get(f"/api/form?token={TOKEN}").status_code == 403
+    other = {"cookie": f"studio_{PORT + 1}={TOKEN}"}
+    assert stranger.get("/api/form", headers=other).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "localhost:1", "", f"0.0.0.0:{PORT}"],
+)
+@pytest.mark.parametrize(("method", "path"), ALL)
+def test_a_name_that_was_bound_to_this_machine(client, method, path, host):
+    """DNS rebinding: a page of evil.example, which now means 127.0.0.1."""
+    headers = {"host": host, "origin": f"http://{host}"}
+    assert client.request(method, path, headers=headers).status_code == 400
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect(LIVE, headers=headers):
+        pass
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        "null",
+        "",
+        f"http://127.0.0.1:{PORT + 1}",
+        f"https://127.0.0.1:{PORT}",
+    ],
+)
+def test_a_page_from_elsewhere(client, origin):
+    headers = {"origin": origin}
+    for path in ("/api/jobs", "/api/pictures?name=a", "/api/check", "/api/jobs/x/stop"):
+        assert client.post(path, headers=headers).status_code == 403
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect(LIVE, headers=headers):
+        pass
+
+
+def test_no_origin_at_all(client):
+    del client.headers["origin"]
+    try:
+        assert client.post("/api/jobs").status_code == 403
+        with pytest.raises(WebSocketDisconnect), client.websocket_connect(LIVE):
+            pass
+    finally:
+        client.headers["origin"] = ADDRESS
+
+
+def test_two_hosts_or_two_origins(client):
+    twice = [("host", f"127.0.0.1:{PORT}"), ("host", "evil.example"), ("origin", ADDRESS)]
+    assert client.get("/api/form", headers=twice).status_code == 400
+    twice = [("origin", ADDRESS), ("origin", "http://evil.example")]
+    assert client.post("/api/jobs", headers=twice).status_code == 403
+
+
+def test_the_page_itself_gets_in(client):
+    assert client.get("/").status_code == 200
+    assert client.post("/api/check", json={"settings": {}}).status_code == 200
+    with client.websocket_connect(LIVE) as socket:
+        assert socket.receive_json()["type"] == "state"
+
+
+def test_a_socket_without_the_token(stranger):
+    with pytest.raises(WebSocketDisconnect), stranger.websocket_connect(LIVE):
+        pass
+
+
+def test_what_every_answer_says_to_the_browser(client):
+    for path in ("/", "/static/index.html", "/api/form", "/api/pictures/nothing"):
+        headers = client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "frame-ancestors 'self'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert headers["cache-control"] == "no-store"
+        assert headers["referrer-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../command.py",
+        "/static/%2e%2e/command.py",
+        "/static/..%2fcommand.py",
+        "/static//etc/passwd",
+        "/static/%2fetc%2fpasswd",
+        "/static/....//command.py",
+        "/api/pictures/..%2f..%2fetc%2fpasswd",
+        "/api/pictures/%2e%2e",
+        "/api/runs/..%2f..%2f/picture",
+        "/api/runs/pictures/picture",
+        "/api/runs/%2e%2e/download",
+        "/api/lessons/..%2fa",
+        "/api/runs/%00/losses",
+    ],
+)
+def test_no_way_out_of_the_folders(client, path):
+    answer = client.get(path)
+    assert answer.status_code in (400, 404, 405)
+    assert b"root:" not in answer.content
+    assert b"import" not in answer.content

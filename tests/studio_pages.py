@@ -1,0 +1,163 @@
+"""The studio's page in a real browser, and its server as a process, as a person starts it."""
+
+import base64
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image, ImageOps
+
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="no Playwright: pip install -e '.[browser]'"
+)
+pytest.importorskip("starlette", reason="no Starlette: pip install -e '.[studio]'")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium to open the page with")
+# Milliseconds: a slow machine that does other things, too.
+PATIENCE = 120_000
+
+DROP = """([query, files]) => {
+  const held = new DataTransfer();
+  for (const [name, text] of files) {
+    const bytes = Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
+    held.items.add(new File([bytes], name, { type: "image/png" }));
+  }
+  const target = document.querySelector(query);
+  for (const kind of ["dragenter", "dragover", "drop"])
+    target.dispatchEvent(
+      new DragEvent(kind, { dataTransfer: held, bubbles: true, cancelable: true }));
+}"""
+
+
+def png(width: int, height: int, color: str) -> bytes:
+    """Return a picture of rings in one colour, as a file."""
+    rings = Image.radial_gradient("L").resize((width, height)).point(lambda level: level * 5 % 256)
+    image = ImageOps.colorize(rings, color, "white")
+    file = BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Start the studio in a folder; its address comes back."""
+    command = [sys.executable, "-m", "styletransfer", "studio", "open=false"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        found = re.search(r"http://\S+", process.stdout.readline())
+        assert found is not None
+        yield found.group()
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+@dataclass
+class Visit:
+    """One page, with what it complained of.
+
+    Attributes:
+        page: Playwright's.
+        complaints: errors on the console, of scripts and of requests.
+    """
+
+    page: Any
+    complaints: list[str] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.page, name)
+
+    def expect(self, query: str) -> Any:
+        """Return Playwright's patient assertions about what a selector finds."""
+        return playwright.expect(self.page.locator(query))
+
+    def until(self, script: str) -> None:
+        """Wait until a script is true; the page's policy forbids Playwright's own way."""
+        ends = time.monotonic() + PATIENCE / 1000
+        while not self.page.evaluate(script):
+            assert time.monotonic() < ends, f"never: {script}"
+            self.page.wait_for_timeout(50)
+
+    def drop(self, query: str, **files: bytes) -> None:
+        """Drop files, by their names, on what a selector finds."""
+        held = [[f"{name}.png", base64.b64encode(data).decode()] for name, data in files.items()]
+        self.page.evaluate(DROP, [query, held])
+
+    def enter(self, key: str, text: str) -> None:
+        """Type into the field of a key."""
+        field = self.page.locator(f'[id="control-{key}"]')
+        field.fill(text)
+        field.press("Enter")
+
+    def ask_for_tiny(self) -> None:
+        """Ask for a run whose steps take no time, and which does not end by itself meanwhile."""
+        self.enter("size", "96")
+        self.page.click("#more > summary")
+        self.page.click("[data-group=steps] > summary")
+        self.enter("steps", "50000")
+        self.page.click("[data-group=network] > summary")
+        self.enter("optimizer.plateau", "0")  # or a scale ends where little changes
+
+    def paint(self) -> None:
+        """Begin the run, and wait for its first step."""
+        self.page.click("#go")
+        self.expect("#status").to_contain_text(re.compile(r"step \d"))
+
+    def paint_tiny(self) -> None:
+        """Begin a run that lasts, of steps that take no time."""
+        self.ask_for_tiny()
+        self.paint()
+
+
+@contextmanager
+def visited(
+    address: str, width: int = 1280, scheme: str = "light", height: int = 844
+) -> Iterator[Visit]:
+    """Open the page in a new browser; narrow ones are phones, with a finger."""
+    playwright.expect.set_options(timeout=PATIENCE)
+    with playwright.sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            has_touch=width < 500,
+            is_mobile=width < 500,
+            color_scheme=scheme,
+        )
+        context.set_default_timeout(PATIENCE)
+        yield visit(context, address)
+        browser.close()
+
+
+def _note_failure(note: Any, request: Any) -> None:
+    """Note a request that failed; a picture that another has replaced is only not waited for."""
+    if request.failure != "net::ERR_ABORTED":
+        note(f"{request.url}: {request.failure}")
+
+
+def visit(context: Any, address: str) -> Visit:
+    """Open the page in another tab of a browser."""
+    page = context.new_page()
+    opened = Visit(page)
+    note = opened.complaints.append
+    page.on("console", lambda said: said.type == "error" and note(f"{said.text} {said.location}"))
+    page.on("pageerror", lambda error: note(str(error)))
+    page.on("requestfailed", lambda request: _note_failure(note, request))
+    page.goto(address)
+    opened.expect(".tile img").not_to_have_count(0)
+    opened.expect("#command pre").to_contain_text("styletransfer train")
+    return opened
