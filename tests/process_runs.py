@@ -2,13 +2,16 @@
 
 torchrun starts it. WHAT befalls the second process: in its fourth step, or evaluation, it is
 `killed` or `told` by SIGTERM to stop, or has torchrun `stopped` so; or its seed is `mistaken`.
+At its end each process tells its threads.
 """
 
+import atexit
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from styletransfer.cli import script
@@ -37,7 +40,13 @@ def befallen(what: str, work: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def tell_threads() -> None:
+    names = sorted(path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm"))
+    print("threads at the end:", *names, file=sys.stderr)
+
+
 def main(what: str, command: str, words: list[str]) -> None:
+    atexit.register(tell_threads)
     if os.environ["RANK"] == "1" and what == "mistaken":
         words = [*words, "seed=1"]
     elif os.environ["RANK"] == "1" and command == "train":

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from traceback import clear_frames
 from typing import Any, TypeVar
 
 import torch
@@ -195,6 +196,10 @@ def joined(device: torch.device) -> Iterator[Processes]:
     if here.count == 1:
         yield Processes()
         return
+    # Its functions have the group of their import as a default, and optimizers import it: it would
+    # keep this group, whose threads then abort the process now and then while Python ends.
+    import torch.distributed.nn.functional
+
     backend = "cpu:gloo"
     if device.type != "cpu":
         torch.accelerator.set_device_index(device)
@@ -221,8 +226,9 @@ def _losses_told() -> Iterator[None]:
     """Tell in one line that another process has ended, which breaks its connection to this one."""
     try:
         yield
-    except RuntimeError as error:
-        if is_out_of_memory(error):
+    except BaseException as error:
+        clear_frames(error.__traceback__)  # torch's would keep the group, and so its threads
+        if not isinstance(error, RuntimeError) or is_out_of_memory(error):
             raise
         here = place()
         raise LostProcessError(
