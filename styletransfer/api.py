@@ -267,7 +267,12 @@ def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
             OmegaConf.update(config, key, _plain_mapping(value), force_add=True)
     except (OmegaConfBaseException, ValueError) as error:
         raise UserError(explain(error, "train")) from error
-    settings: StyleTransferConfig = settings_of(config, "train")
+    settings: TrainConfig = settings_of(config, "train")
+    if settings.changes:
+        raise UserError(
+            f"experiment={given['experiment']} has changes, which the command line makes; leave it "
+            "out, and steer the run that iterate returns"
+        )
     return settings
 
 

@@ -179,6 +179,7 @@ BAD_KEYS = {
     "type": ({"size": "big"}, "size: Value 'big' .* could not be converted"),
     "group": ({"optimizer": "sgd"}, "unknown optimizer 'sgd'; there are adam, lbfgs"),
     "preset": ({"experiment": "mine"}, "unknown experiment 'mine'; there are bold, faithful"),
+    "changes": ({"experiment": "relay"}, "experiment=relay has changes, which the command line"),
     "value": ({"features": {"pooling": "median"}}, "unknown features.pooling 'median'"),
     "too large": ({"seed": 2**70}, "seed=.* is too large"),
     "of the command line": ({"output": "a.png"}, "output is a key of the command line; see Res"),

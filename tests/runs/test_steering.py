@@ -322,3 +322,21 @@ def test_a_changed_file_of_a_change_is_noticed():
 def test_the_picture_is_not_written_over_the_style_of_a_change():
     with pytest.raises(UserError, match="would overwrite the style picture"):
         run("run", "output=other.png", "changes=[{after:3,set:{style:other.png}}]")
+
+
+def test_a_relay_is_a_run_of_the_bundled_network_that_vgg_ends(capsys):
+    small = ["content=content.png", "style=style.png", "size=32", "steps=3", "device=cpu"]
+    relay = ["experiment=relay", "features.weights=random", "features.pooling=average"]
+    paint(composed("train", *relay, *small), Path("relay"))
+    paint(composed("train", *small), Path("bundled"))
+    named = "features.name:vgg19,features.weights:random,features.pooling:average"
+    change = f"changes=[{{after:3,set:{{{named},steps:84}}}}]"
+    paint(composed("train", *small, change), Path("spelt_out"))
+    assert len(lines("relay")) == 3 + 84
+    assert lines("relay")[:3] == lines("bundled")
+    assert lines("relay") == lines("spelt_out")
+    capsys.readouterr()
+    cli.script("train")([*relay, *small, "dry_run=true"])
+    told = capsys.readouterr().out
+    assert told.count("in all about") == 2
+    assert told.index("32 x 24: 3 steps") < told.index("after 3 steps") < told.index("84 steps")

@@ -55,14 +55,29 @@ def begin(
         folder = Path(config.resume)
         config = own_settings(config, folder, typed_keys())
     if config.dry_run:
-        for changed in in_turn(config, config.changes):
-            prepare(changed, enlarge=False)
-        print(plan(prepare(config, enlarge=False, processes=processes)))
+        tell_plans(config, processes)
         return None
     if picture := finished_picture(config, folder):
         print(f"already finished\n{picture}")
         return None
     return config, folder
+
+
+def tell_plans(config: TrainConfig, processes: Processes) -> None:
+    """Print what a run would do, and what it would do after each of its changes.
+
+    Raises:
+        UserError: see `prepare` and `in_turn`.
+    """
+    asked = [config, *in_turn(config, config.changes)]
+    jobs = [prepare(each, enlarge=False, processes=processes) for each in asked]
+    begins = [0, *(change.after for change in config.changes)]
+    for index, (after, job) in enumerate(zip(begins, jobs, strict=True)):
+        if after in begins[index + 1 :]:  # another change comes before a step is made
+            continue
+        if after:
+            print(f"after {after} steps, of these scales those that are left:")
+        print(plan(job))
 
 
 def tell(outcome: Outcome, folder: Path) -> None:
