@@ -19,7 +19,7 @@ from styletransfer.runs.picture import keep_pictures, write_picture
 from styletransfer.runs.record import check_same, describe
 from styletransfer.settings.changes import changed, in_turn, with_change
 from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.run_folder import METRICS, write_record
+from styletransfer.system.run_folder import CHECKPOINT, METRICS, write_record
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class Work:
         self.job, self.now, self.made = job, config, 0
         self.moments = Moments()
         self.description = describe(config, job)
-        self.checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
+        self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
         self.began, self.before = time.perf_counter(), 0.0
         self._turn: Moment | None = None  # at which the last change was made
         self._scale = 0

@@ -16,6 +16,7 @@ PASTICHE = "pastiche.png"
 # Not content.png, which may well be the name of somebody's photograph.
 CONTENT = "content_resized.png"
 METRICS = "metrics.jsonl"
+CHECKPOINT = "checkpoint.pt"
 # Says in the folder of a sweep's job why it failed.
 ERROR = "error.txt"
 # Keys that change no pixel, and may be given anew when a run goes on.

@@ -17,6 +17,7 @@ from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import atomic, remove_stale
 from styletransfer.system.lock import locked
+from styletransfer.system.run_folder import CHECKPOINT, METRICS
 from styletransfer.system.signals import Stop, held, interruptible, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ def distill(config: DistillConfig, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         with held(), locked(folder):
             remove_stale(folder)
-            checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
+            checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
             state = read_checkpoint(checkpoint) if checkpoint.exists() else None
             with interruptible():
                 run = Distillation(teacher, photos, config, device, state, start)
@@ -73,7 +74,7 @@ def complete(run: Distillation, checkpoint: Checkpoint, folder: Path, stop: Stop
         look=lambda: {"held_out": run.held_out()},
         save=lambda: save(run, checkpoint),
     )
-    training.complete(run, course, checkpoint, folder / "metrics.jsonl", lambda: stop.asked)
+    training.complete(run, course, checkpoint, folder / METRICS, lambda: stop.asked)
 
 
 def save(run: Distillation, checkpoint: Checkpoint) -> None:

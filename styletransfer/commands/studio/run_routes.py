@@ -11,7 +11,7 @@ from styletransfer.commands.studio.refusal import RefusedError
 from styletransfer.commands.studio.runs import Kept, as_columns, losses
 from styletransfer.commands.studio.studio import Studio, jpeg, side, studio
 from styletransfer.system.lock import is_locked
-from styletransfer.system.run_folder import RECORD
+from styletransfer.system.run_folder import CHECKPOINT, RECORD
 
 MEDIA_TYPES = {
     "png": "image/png",
@@ -80,7 +80,7 @@ async def go_on(request: Request) -> Response:
     """Let a run that was stopped go on from its checkpoint."""
     here, id = studio(request), request.path_params["id"]
     kept = await _find(here, id)
-    if not (kept.folder / "checkpoint.pt").exists():
+    if not (kept.folder / CHECKPOINT).exists():
         raise RefusedError("the run has no checkpoint to go on from", 409)
     here.desk.go_on(kept.id, kept.folder, kept.shown["settings"], kept.typed or ())
     return JSONResponse({"id": id}, 202)

@@ -16,7 +16,7 @@ from styletransfer.commands.studio.pictures import Pictures
 from styletransfer.commands.studio.refusal import RefusedError
 from styletransfer.errors import UserError
 from styletransfer.system.lock import is_locked
-from styletransfer.system.run_folder import CONTENT, PASTICHE, RECORD, read_record
+from styletransfer.system.run_folder import CHECKPOINT, CONTENT, PASTICHE, RECORD, read_record
 from styletransfer.system.run_history import read_steps, typed
 
 # Shown at most, the newest.
@@ -131,7 +131,7 @@ class Runs:
             "losses": steps[-1][1] if steps else {},
             "width": width,
             "height": height,
-            "has_checkpoint": (folder / "checkpoint.pt").exists(),
+            "has_checkpoint": (folder / CHECKPOINT).exists(),
         }
 
 

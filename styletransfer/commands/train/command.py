@@ -22,6 +22,7 @@ from styletransfer.runs.shared import assist, check_given
 from styletransfer.settings.changes import in_turn
 from styletransfer.system.devices import choose_device
 from styletransfer.system.processes import Processes, joined
+from styletransfer.system.run_folder import CHECKPOINT
 
 
 def main(config: TrainConfig, folder: Path) -> None:
@@ -92,7 +93,7 @@ def tell(outcome: Outcome, folder: Path) -> None:
         f"{how} {outcome.seconds:.1f} s, {result.steps} steps, "
         f"{outcome.device}, {outcome.precision}"
     )
-    if (folder / "checkpoint.pt").exists():
+    if (folder / CHECKPOINT).exists():
         print(f"go on with resume={folder}")
     print(outcome.picture)
 

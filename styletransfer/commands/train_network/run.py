@@ -20,6 +20,7 @@ from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_folder, remove_stale
 from styletransfer.system.lock import locked
 from styletransfer.system.processes import Processes, joined
+from styletransfer.system.run_folder import CHECKPOINT, METRICS
 from styletransfer.system.signals import Stop, held, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
         with held():  # all come here, once the first has saved
             asked = processes.stopped(stop)
         if asked is not None:
-            path = folder / "checkpoint.pt"
+            path = folder / CHECKPOINT
             logger.warning("stopped; run the same command to go on from %s", path)
             raise asked
     return folder / "network.safetensors"
@@ -63,7 +64,7 @@ def lead(job: NetworkJob, folder: Path, processes: Processes, stop: Stop) -> Non
         UserError: see `train_network`.
     """
     config = job.config
-    checkpoint = Checkpoint(folder / "checkpoint.pt", config.checkpoint_every)
+    checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
     with ExitStack() as stack:
 
         def begin() -> dict[str, Any] | None:
@@ -86,7 +87,7 @@ def lead(job: NetworkJob, folder: Path, processes: Processes, stop: Stop) -> Non
         )
         with held():
             training.complete(
-                run, course, checkpoint, folder / "metrics.jsonl", lambda: processes.stopped(stop)
+                run, course, checkpoint, folder / METRICS, lambda: processes.stopped(stop)
             )
 
 
