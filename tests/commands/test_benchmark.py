@@ -21,7 +21,7 @@ from helpers import (
 )
 
 from styletransfer.commands.benchmark.default_job import measure_default_job
-from styletransfer.commands.benchmark.quality import PlainRun, measure_quality
+from styletransfer.commands.benchmark.quality import RELAY, PlainRun, measure_quality
 from styletransfer.commands.benchmark.reference import (
     SCALE,
     make_reference,
@@ -44,6 +44,7 @@ from styletransfer.features import build_features, vgg
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.pictures import pair
 from styletransfer.objective.whole import Objective
+from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 
 TINY = (
@@ -233,7 +234,12 @@ def test_sentences_follow_from_the_numbers(done):
     assert any("(1/8.0)" in line for line in sentences(replace(found, quality=good)))
     assert any("did not reach" in line for line in sentences(replace(found, quality=bad)))
     assert any("1.500 times" in line for line in sentences(replace(found, quality=bad)))
+    begun = replace(found.quality, relay_final=0.9, relay_seconds=1.0, target=1.0)
     lower = replace(found.quality, job_final=1.1, float32_final=1.0)
+    assert any(
+        "relay" in line and "0.900 times" in line
+        for line in sentences(replace(found, quality=begun))
+    )
     assert any("1.100 times" in line for line in sentences(replace(found, quality=lower)))
     timed = replace(found, default_job=Spread(13.0, 12.0, 14.0))
     assert any("takes 13 (12 to 14) s" in line for line in sentences(timed))
@@ -279,7 +285,7 @@ def test_a_plain_loop_that_is_never_finite_is_no_measure(tiny):
 class Scripted(plain.PlainLoop):
     """A plain loop that says what it is told: losses, and then objectives, in their order."""
 
-    losses, objectives = (3.0, 1.0, math.nan, 2.0), (5.0, 1.0, 4.0, 0.5, 0.25)
+    losses, objectives = (3.0, 1.0, math.nan, 2.0), (5.0, 1.0, 4.0, 0.5, 0.25, 0.125)
 
     def run(self, evaluations):
         self.told = iter(self.objectives)
@@ -295,15 +301,43 @@ def test_the_target_is_plains_best_and_the_first_picture_to_meet_it_counts(tiny)
     assert (quality.target, quality.plain_best_evaluation) == (1.0, 2)
     assert quality.job_evaluations == 10
     assert (quality.plain_final, quality.job_final) == (4.0, 0.5)
-    assert quality.float32_final in (None, 0.25)
+    twice = (quality.float32_final, quality.relay_final)
+    assert twice in ((None, 0.25), (0.25, 0.125))
+    assert quality.relay_seconds > 0
     assert quality.ratio == quality.seconds / quality.plain_seconds
     assert quality.seconds < quality.job_total_seconds
 
 
 def test_a_target_that_is_never_met(tiny, monkeypatch):
-    monkeypatch.setattr(Scripted, "objectives", (2.0,) * 6)
+    monkeypatch.setattr(Scripted, "objectives", (2.0,) * 7)
     quality = measure_quality(composed("benchmark", *tiny, "quality_size=32", "steps=11"), Scripted)
     assert (quality.ratio, quality.seconds, quality.job_evaluations) == (None, None, 11)
+
+
+def test_a_relay_is_as_long_as_its_preset_has_it():
+    relay = composed("train", "experiment=relay")
+    assert relay.changes[-1].set["steps"] == RELAY * relay.steps
+
+
+@pytest.mark.parametrize(
+    ("network", "painted"), [("vgg19", ["bundled", "vgg19"]), ("bundled", None)]
+)
+def test_the_bundled_network_begins_a_relay(tiny, monkeypatch, network, painted):
+    used = []
+
+    def watch(run, job):
+        used.append((job.config.features.name, job.config.steps))
+        take(run, job)
+
+    take = Run._take
+    monkeypatch.setattr(Run, "_take", watch)
+    words = ("quality_size=32", "steps=11", f"features={network}")
+    quality = measure_quality(composed("benchmark", *tiny, *words), Scripted)
+    if painted is None:
+        assert (quality.relay_seconds, quality.relay_final) == (None, None)
+        assert {name for name, _ in used} == {"bundled"}
+    else:
+        assert used[-2:] == [("bundled", 11), ("vgg19", 9)]
 
 
 def test_plains_time_is_that_until_its_best_evaluation():

@@ -78,6 +78,7 @@ def sentences(benchmark: Benchmark) -> list[str]:
     if benchmark.quality is not None:
         found.append(_quality_sentence(benchmark.quality, benchmark.settings))
         found += _float32_sentence(benchmark.quality)
+        found += _relay_sentence(benchmark.quality)
     if benchmark.default_job is not None:
         found.append(
             "`styletransfer train`, with the bundled pictures and network, takes "
@@ -103,6 +104,16 @@ def _quality_sentence(quality: Quality, settings: Mapping[str, str | int | list[
         f"its time (1/{1 / quality.ratio:.1f}), after {quality.job_evaluations} evaluations of its "
         f"own, and ended at {quality.job_final / quality.target:.3f} times that objective."
     )
+
+
+def _relay_sentence(quality: Quality) -> list[str]:
+    if quality.relay_seconds is None or quality.relay_final is None:
+        return []
+    return [
+        "Begun by the bundled network (`experiment=relay`) it ended at "
+        f"{quality.relay_final / quality.target:.3f} times the plain loop's best objective, in "
+        f"{quality.relay_seconds / quality.plain_seconds:.3f} times the time."
+    ]
 
 
 def _float32_sentence(quality: Quality) -> list[str]:

@@ -81,6 +81,9 @@ class Quality:
         float32_final: the objective at the result of the same job in float32; None where
             `precision=auto` chose that.
         job_precision: what `precision=auto` chose.
+        relay_seconds: of a job that the bundled network begins, as `experiment=relay` has it; None
+            where that network is itself the job's.
+        relay_final: the objective at that job's result, or None.
     """
 
     width: int
@@ -98,6 +101,8 @@ class Quality:
     job_final: float
     float32_final: float | None
     job_precision: str
+    relay_seconds: float | None = None
+    relay_final: float | None = None
 
 
 @dataclass(frozen=True)
