@@ -5,6 +5,7 @@ import os
 import signal
 from pathlib import Path
 
+import hypothesis
 import pytest
 import torch
 from helpers import picture, tiny_network
@@ -12,6 +13,9 @@ from helpers import picture, tiny_network
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.pictures import images
 
+# A busy machine is no error, and what was found once is found again.
+hypothesis.settings.register_profile("suite", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("suite")
 # Tiny tensors gain nothing from threads, and the last bits depend on their number.
 torch.set_num_threads(1)
 

@@ -58,7 +58,7 @@ def run_script(name: str, *overrides: str, cwd: Path) -> subprocess.CompletedPro
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 

@@ -64,7 +64,7 @@ def served(folder: Path) -> Iterator[str]:
         yield found.group()
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=180)
 
 
 @dataclass
@@ -131,7 +131,9 @@ def visited(
     """Open the page in a new browser; narrow ones are phones, with a finger."""
     playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = tools.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE
+        )
         context = browser.new_context(
             viewport={"width": width, "height": height},
             has_touch=width < 500,

@@ -52,7 +52,7 @@ def process(*command, unbuffered=False, **options):
     environment.pop("PYTHONUNBUFFERED", None)
     if unbuffered:
         environment["PYTHONUNBUFFERED"] = "1"
-    return subprocess.run(command, env=environment, text=True, timeout=120, check=False, **options)
+    return subprocess.run(command, env=environment, text=True, timeout=300, check=False, **options)
 
 
 # Commands.

@@ -64,7 +64,7 @@ def probe(folder: Path, hash_: str) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=300,
     )
     (title,) = re.findall(r"<title>(.*?)</title>", done.stdout)
     seen: dict[str, Any] = json.loads(unescape(title))

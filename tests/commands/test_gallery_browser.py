@@ -76,7 +76,7 @@ def browse(folder: Path, page: str, *flags: str) -> subprocess.CompletedProcess[
         capture_output=True,
         text=True,
         check=True,
-        timeout=240,
+        timeout=300,
     )
 
 

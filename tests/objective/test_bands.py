@@ -51,7 +51,7 @@ class Thread(Processes):
 def in_threads(count: int, work: Callable[[Processes], object]) -> list:
     """Return what `work` returns in each of `count` threads; one that fails ends all."""
     board: dict[int, object] = {}
-    gate = threading.Barrier(count, timeout=60)
+    gate = threading.Barrier(count, timeout=300)
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(work, [Thread(rank, count, board, gate) for rank in range(count)]))
 

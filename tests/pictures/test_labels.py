@@ -322,7 +322,7 @@ def test_colours_that_would_share_a_name_are_written_as_numbers():
 
 
 @given(arrays(np.uint8, (7, 9, 3), elements=st.sampled_from([0, 1, 100, 255])), st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_every_visible_pixel_gets_one_colour(pixels, data):
     visible = data.draw(arrays(np.bool_, (7, 9)))
     visible[0, 0] = True

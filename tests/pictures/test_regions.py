@@ -55,7 +55,7 @@ def test_weights_are_averages_over_the_area_of_a_pixel():
     st.integers(0, 2**32 - 1),
     st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_weights_of_all_regions_sum_to_one_at_every_size(height, width, seed, soft):
     rng = np.random.default_rng(seed)
     regions = read_labels(rng.integers(0, 3, (13, 17)), "labels")

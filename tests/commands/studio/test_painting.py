@@ -90,7 +90,8 @@ def test_a_run_is_the_command_lines_own(client, socket, folder, tmp_path):
     assert shown["losses"]["content"] == shown["losses"]["content/relu4_2"]
     assert made_by(shown["command"], tmp_path) == (run / "pastiche.png").read_bytes()
     lines = client.get(f"/api/runs/{id}/losses").json()
-    assert len(lines["names"]["total"]) == len(lines["steps"]) == steps[-1]
+    # The last report may come after the state that says finished.
+    assert len(lines["names"]["total"]) == len(lines["steps"]) >= steps[-1]
 
 
 def test_downloads_are_as_good_as_the_run(client, socket, folder):
@@ -117,8 +118,7 @@ def test_downloads_are_as_good_as_the_run(client, socket, folder):
 
 def test_steering_is_on_the_record_and_reproduces(client, socket, folder, tmp_path):
     id = paint(client, **TINY)
-    watch(socket, is_at(3))
-    act(client, id, "pause")
+    act(client, id, "pause")  # before it can be over
     watch(socket, of(id, "paused"))
     changed = {**TINY, "objective.content_weight": 0.9, "style": ["style-mosaic"]}
     act(client, id, "steer", settings={**changed, "objective.content_weight": 5})
@@ -141,9 +141,8 @@ def test_a_finished_run_goes_on_when_it_is_steered(client, socket, folder):
     steps = watch(socket, of(id, "finished"))[-1]["job"]["step"]
     before = (folder / id / "pastiche.png").read_bytes()
     act(client, id, "steer", settings={**TINY, "objective.style_weight": 3})
-    watch(socket, of(id, "painting"))
-    job = watch(socket, of(id, "finished"))[-1]["job"]
-    assert job["step"] > steps
+    again = lambda m: of(id, "finished")(m) and m["job"]["step"] > steps  # noqa: E731
+    watch(socket, again)
     assert (folder / id / "pastiche.png").read_bytes() != before
     assert client.post(f"/api/runs/{id}/delete", json={}).status_code == 200
     assert not (folder / id).exists()

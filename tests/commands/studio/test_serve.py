@@ -47,7 +47,7 @@ class Process:
         found = re.search(r"(http://127\.0\.0\.1:(\d+))/\?token=(\S{20,})", self.line)
         assert found, self.line + self.process.communicate()[1]
         self.address, self.port = found[1], int(found[2])
-        self.client = httpx2.Client(base_url=found[1], headers={"origin": found[1]}, timeout=60)
+        self.client = httpx2.Client(base_url=found[1], headers={"origin": found[1]}, timeout=300)
         until(lambda: self.answers(found[0]))
 
     def answers(self, address: str) -> bool:
