@@ -2,7 +2,8 @@
 
 torchrun starts it. WHAT befalls the second process: in its fourth step, or evaluation, it is
 `killed` or `told` by SIGTERM to stop, or has torchrun `stopped` so; or its seed is `mistaken`.
-At its end each process tells its threads.
+When one was killed, torchrun's signal reaches the other while they part. At its end each process
+tells its threads.
 """
 
 import atexit
@@ -13,6 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from torch import distributed
+from torch.distributed import destroy_process_group
 
 from styletransfer.cli import script
 from styletransfer.commands.train_network.trainer import NetworkTraining
@@ -40,6 +44,12 @@ def befallen(what: str, work: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def parted() -> None:
+    """End the group of processes while a signal comes."""
+    os.kill(os.getpid(), signal.SIGTERM)
+    destroy_process_group()
+
+
 def tell_threads() -> None:
     names = sorted(path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm"))
     print("threads at the end:", *names, file=sys.stderr)
@@ -47,6 +57,8 @@ def tell_threads() -> None:
 
 def main(what: str, command: str, words: list[str]) -> None:
     atexit.register(tell_threads)
+    if what == "killed":
+        distributed.destroy_process_group = parted
     if os.environ["RANK"] == "1" and what == "mistaken":
         words = [*words, "seed=1"]
     elif os.environ["RANK"] == "1" and command == "train":
