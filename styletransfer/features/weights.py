@@ -96,7 +96,7 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
 
 BUNDLED = Path(__file__).with_name("bundled.safetensors")
 # SHA-256 of that file; a flipped bit would load silently.
-BUNDLED_SHA256 = "b607a2c8a0edde2452dee6175c749772b5e5a1cdac1d8411c61aba27387fb555"
+BUNDLED_SHA256 = "ae0db194dc2eb21fcd5a14994e0610c5bc845229b15d1e03bd4f47269a6a7ba5"
 
 
 def read_bundled() -> Mapping[str, Tensor]:
