@@ -212,8 +212,9 @@ def test_help_shows_defaults_presets_and_meanings(capsys):
     assert "\nsteps=1000 " in text
     assert "Longer side of the pastiche in pixels" in text
     assert "\ncontent=content/coffee.jpg " in text
-    assert "bold, faithful, gatys_2016, painterly, tiny, tutorial_0_3, tutorial_0_4" in unwrapped(
-        text
+    assert (
+        "bold, faithful, gatys_2016, painterly, relay, tiny, tutorial_0_3, tutorial_0_4"
+        in unwrapped(text)
     )
     told = call(capsys, "compare", "--help")[1].out
     assert "\noutput=null                 Where a copy of the overview goes" in told
@@ -330,7 +331,7 @@ def test_presets_of_ones_own(desk, capsys):
     assert "size: 77\n" in printed.out
     text = call(capsys, "train", *own, "--help")[1].out
     assert "\nsize=77 " in text
-    assert "gatys_2016, mine, painterly, tiny" in unwrapped(text)
+    assert "gatys_2016, mine, painterly, relay, tiny" in unwrapped(text)
 
 
 # Values that Hydra takes or refuses in words of its own.
