@@ -153,7 +153,7 @@ def run_relay(ready: Job) -> tuple[Tensor, float]:
     """
     config = ready.config
     first = prepare(replace(config, features=FeaturesConfig()))
-    second = prepare(replace(config, steps=max(1, round(RELAY * config.steps))), like=first)
+    second = prepare(replace(config, steps=max(1, round(RELAY * config.steps))), like=ready)
     logger.info("the same, begun by the bundled network")
     began = now(ready.device)
     run = Run(first)

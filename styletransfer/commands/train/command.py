@@ -70,8 +70,9 @@ def tell_plans(config: TrainConfig, processes: Processes) -> None:
     Raises:
         UserError: see `prepare` and `in_turn`.
     """
-    asked = [config, *in_turn(config, config.changes)]
-    jobs = [prepare(each, enlarge=False, processes=processes) for each in asked]
+    later = in_turn(config, config.changes)
+    first = prepare(config, enlarge=False, processes=processes)
+    jobs = [first, *(prepare(each, enlarge=False, like=first) for each in later)]
     begins = [0, *(change.after for change in config.changes)]
     for index, (after, job) in enumerate(zip(begins, jobs, strict=True)):
         if after in begins[index + 1 :]:  # another change comes before a step is made
