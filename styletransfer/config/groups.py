@@ -73,7 +73,7 @@ class OptimizerConfig:
     """Who moves the pixels."""
 
     name: str = "lbfgs"
-    """lbfgs or adam, from torch.optim."""
+    """lbfgs, or adam, which is torch.optim's."""
     learning_rate: float = 1.0
     """L-BFGS: share of the quasi-Newton step. Adam: step size in sRGB units."""
     history: int = 20

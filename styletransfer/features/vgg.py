@@ -85,7 +85,9 @@ def build(
         IMAGENET_STD if imagenet else (1.0, 1.0, 1.0),
     )
     for layer in layers.values():
-        layer.to_empty(device="cpu")
+        # What `to_empty` does, without its import of sympy.
+        for name, parameter in list(layer.named_parameters()):
+            setattr(layer, name, nn.Parameter(torch.empty(parameter.shape)))
     return FeatureExtractor(normalize, layers).requires_grad_(False)
 
 

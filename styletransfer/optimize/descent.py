@@ -12,6 +12,7 @@ from torch import Tensor
 from styletransfer.config import OptimizerConfig
 from styletransfer.objective.terms import Losses
 from styletransfer.optimize.best_picture import BestPicture
+from styletransfer.optimize.lbfgs import LBFGS
 from styletransfer.optimize.optimizers import kept_moments, make_optimizer, resize_momentum
 from styletransfer.optimize.preconditioner import Preconditioner
 from styletransfer.system.memory import is_out_of_memory
@@ -87,7 +88,6 @@ class Descent:
         if config.name == "lbfgs" and config.preconditioner > 0:
             self.preconditioner = Preconditioner(start, config.preconditioner)
         self.start = kept(start.detach())
-        # Contiguous: torch's L-BFGS flattens gradients with view(-1).
         shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
         self.shift = kept(shift).requires_grad_()
         self.optimizer = make_optimizer(self.shift, config)
@@ -133,11 +133,11 @@ class Descent:
 
     def momentum(self) -> dict[str, Any] | None:
         """Return Adam's moments, to be carried to the next scale; L-BFGS starts afresh there."""
-        return dict(self.optimizer.state[self.shift]) if self.config.name == "adam" else None
+        return None if isinstance(self.optimizer, LBFGS) else dict(self.optimizer.state[self.shift])
 
     def warm_start(self, momentum: dict[str, Any] | None) -> None:
         """Resize the moments of the scale before and go on with them; they stay as they are."""
-        if momentum is not None:
+        if momentum is not None and not isinstance(self.optimizer, LBFGS):
             size = (self.shift.shape[2], self.shift.shape[3])
             self.optimizer.state[self.shift] = kept_moments(resize_momentum(momentum, size))
 
@@ -156,8 +156,7 @@ class Descent:
         losses = self._evaluate(image)
         assert image.grad is not None
         excess = (self.point() if found is None else found).sub_(clamped.detach())
-        # Times the number of pixels: torch's L-BFGS drops curvatures below an absolute 1e-10, and
-        # Adam adds an absolute 1e-8 to its denominator.
+        # Times the number of pixels: Adam adds an absolute 1e-8 to its denominator.
         count = image.numel()
         gradient = image.grad.mul_(count).masked_fill_(excess != 0, 0)
         if self.held is not None:
@@ -196,7 +195,7 @@ class Descent:
             self.shift.copy_(state["shift"])
         self.optimizer = make_optimizer(self.shift, self.config)
         self.optimizer.load_state_dict(state["optimizer"])
-        if self.config.name == "adam":
+        if not isinstance(self.optimizer, LBFGS):
             moments = self.optimizer.state[self.shift]
             self.optimizer.state[self.shift] = kept_moments(moments)
         self.best.load_state_dict(state["best"])
@@ -213,7 +212,7 @@ class Descent:
         return image if self.held is None else self.held.hold(image)
 
     def _evaluate(self, image: Tensor) -> Losses:
-        # It may take minutes. No optimiser of torch's has changed anything before it returns.
+        # It may take minutes. No optimiser has changed anything before it returns.
         with interruptible():
             return self.objective.evaluate(image)
 
@@ -226,12 +225,11 @@ class Descent:
         The objective has tried to do with less by then.
         """
         try:
-            self.optimizer.step(self.closure)  # type: ignore[arg-type]
-            self.optimizer.param_groups[0]["lr"] = self.config.learning_rate
+            self.optimizer.step(self.closure)
             self.shift.grad = None  # a large picture has no room for it
             return True
         except (MemoryError, RuntimeError) as error:
-            kept = len(self.optimizer.state[self.shift].get("old_dirs", []))
+            kept = len(self.optimizer.pairs) if isinstance(self.optimizer, LBFGS) else 0
             if not is_out_of_memory(error) or kept < 2:
                 raise
         logger.warning("memory ran out; going on with an L-BFGS history of %d", kept // 2)

@@ -1,4 +1,4 @@
-"""Torch's optimisers, set up for a picture, and what one scale hands on to the next."""
+"""The optimisers, set up for a picture, and what one scale hands on to the next."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from torch import Tensor
 
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
+from styletransfer.optimize.lbfgs import LBFGS
 from styletransfer.system.storage import is_large, kept
 
 # Mean change of a pixel in L-BFGS's first step, which follows the bare gradient: one grey level.
@@ -15,8 +16,8 @@ FIRST_STEP = 1 / 255
 ADAM_BETAS = (0.9, 0.99)
 
 
-def make_optimizer(shift: Tensor, config: OptimizerConfig) -> torch.optim.Optimizer:
-    """Return torch's optimiser for one picture; each of its steps makes one evaluation.
+def make_optimizer(shift: Tensor, config: OptimizerConfig) -> LBFGS | torch.optim.Adam:
+    """Return the optimiser of one picture; each of its steps makes one evaluation.
 
     Raises:
         UserError: an unknown optimiser, or settings out of range.
@@ -28,17 +29,8 @@ def make_optimizer(shift: Tensor, config: OptimizerConfig) -> torch.optim.Optimi
         adam.state[shift] = kept_moments({"step": step, "exp_avg": zeros, "exp_avg_sq": zeros})
         return adam
     if config.name == "lbfgs":
-        # Tolerances of 0: torch's are absolute, and gradients of small weights would meet them.
-        # The rate is that of the first step alone, whose L1 length torch makes lr: its own choice,
-        # 1 for the whole picture, is so short that rounding fills the first curvature pair.
-        return torch.optim.LBFGS(
-            [shift],
-            lr=FIRST_STEP * shift.numel(),
-            max_iter=1,
-            history_size=config.history,
-            tolerance_grad=0.0,
-            tolerance_change=0.0,
-        )
+        rate, history = config.learning_rate, config.history
+        return LBFGS(shift, history=history, rate=rate, first=FIRST_STEP)
     raise UserError(f"unknown optimizer {config.name!r}; choose lbfgs or adam")
 
 

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 KIND = b"styletransfer checkpoint "
 # Raise it when what is stored changes its meaning.
-SCHEMA = 1
+SCHEMA = 2
 MAGIC = KIND + b"%d\n" % SCHEMA
 HEADER = len(MAGIC) + 64 + 1
 # A save that took t seconds is followed by at least this many times t without one.

@@ -264,7 +264,7 @@ def test_lbfgs_goes_on_with_less_history(monkeypatch, caplog):
     assert "going on with an L-BFGS history of" in caplog.text
     assert descent.config.history < 5
     image, losses = descent.finish()
-    assert len(descent.state_dict()["optimizer"]["state"][0]["old_dirs"]) <= descent.config.history
+    assert len(descent.state_dict()["optimizer"]["pairs"]) <= descent.config.history
     assert float(losses.total) < 1e-6
     assert relative_error(image, target) < 1e-2
 

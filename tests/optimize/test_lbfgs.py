@@ -1,0 +1,95 @@
+"""L-BFGS: torch's path with one evaluation a step, and what it does where there is none."""
+
+import pytest
+import torch
+
+from styletransfer.optimize.lbfgs import LBFGS
+
+
+def curved(point: torch.Tensor) -> torch.Tensor:
+    """Return a bowl, curved 1 to 6 times and no parabola."""
+    weights = torch.linspace(1, 6, point.numel(), dtype=point.dtype).view_as(point)
+    return (weights * (point - 1).square() + 0.1 * (point - 1) ** 4).sum()
+
+
+def descend(optimizer, point, objective, steps):
+    def closure():
+        point.grad = None
+        loss = objective(point)
+        loss.backward()
+        return loss
+
+    path = []
+    for _ in range(steps):
+        optimizer.step(closure)
+        path.append(point.detach().clone())
+    return torch.stack(path)
+
+
+def start():
+    return torch.zeros(1, 3, 2, 4, dtype=torch.float64).requires_grad_()
+
+
+@pytest.mark.parametrize("history", [1, 3, 20])
+@pytest.mark.parametrize("rate", [1.0, 0.6])
+def test_it_goes_torchs_way(history, rate):
+    theirs, ours = start(), start()
+    first = 0.02
+    oracle = torch.optim.LBFGS(
+        [theirs],
+        lr=first * theirs.numel(),
+        max_iter=1,
+        history_size=history,
+        tolerance_grad=0,
+        tolerance_change=0,
+    )
+    wanted = descend(oracle, theirs, curved, 1)
+    oracle.param_groups[0]["lr"] = rate
+    wanted = torch.cat([wanted, descend(oracle, theirs, curved, 9)])
+    optimizer = LBFGS(ours, history=history, rate=rate, first=first)
+    torch.testing.assert_close(descend(optimizer, ours, curved, 10), wanted, rtol=1e-9, atol=1e-12)
+    assert len(optimizer.pairs) == min(history, 9)
+
+
+def test_the_first_step_has_the_length_that_was_asked_for():
+    point = start()
+    (first,) = descend(LBFGS(point, history=5, rate=1.0, first=0.25), point, curved, 1)
+    assert first.abs().mean().item() == pytest.approx(0.25, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_the_unit_of_the_loss_does_not_matter(scale):
+    """torch's absolute tolerances would end the first or take the second for flat."""
+    one, other = start(), start()
+    wanted = descend(LBFGS(one, history=5, rate=1.0, first=0.02), one, curved, 8)
+    scaled = LBFGS(other, history=5, rate=1.0, first=0.02)
+    found = descend(scaled, other, lambda point: scale * curved(point), 8)
+    torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-9)
+
+
+def test_a_flat_place_is_not_left():
+    point = start()
+    path = descend(LBFGS(point, history=5, rate=1.0, first=0.1), point, lambda x: 0 * x.sum(), 3)
+    assert torch.equal(path, torch.zeros_like(path))
+
+
+def test_a_step_that_curved_down_teaches_nothing():
+    """Of a cap nothing is known but the way down: each step follows the bare gradient."""
+    point = (start().detach() + 0.1).requires_grad_()
+    optimizer = LBFGS(point, history=5, rate=1.0, first=0.01)
+    path = descend(optimizer, point, lambda x: -x.square().sum(), 4)
+    assert not optimizer.pairs
+    moved = torch.cat([torch.full_like(path[:1], 0.1), path]).diff(dim=0)
+    torch.testing.assert_close(moved, torch.full_like(moved, 0.01))
+
+
+def test_it_goes_on_from_its_state():
+    whole, half, rest = start(), start(), start()
+    wanted = descend(LBFGS(whole, history=3, rate=1.0, first=0.02), whole, curved, 9)
+    first = LBFGS(half, history=3, rate=1.0, first=0.02)
+    descend(first, half, curved, 5)
+    second = LBFGS(rest, history=3, rate=1.0, first=0.02)
+    second.load_state_dict(first.state_dict())
+    with torch.no_grad():
+        rest.copy_(half)
+    assert torch.equal(descend(second, rest, curved, 4), wanted[5:])
