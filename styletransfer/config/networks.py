@@ -31,7 +31,8 @@ class DistillConfig:
     """Channels of the student's convolutions, by block. Default: as wide as VGG-19 at each layer of
     a style loss, so that its Gram matrices are approximated entry by entry, and narrow between."""
     start: str | None = path(None)
-    """A student's file, whose first convolutions are taken over; null to fit them all."""
+    """A student's file, whose first convolutions are taken over; of one with the same widths the
+    others too, to be trained further; null to fit them all."""
     frozen: int = 1
     """How many convolutions, from the first, are taken from `start` and not trained; 1 to 11."""
     steps: int = 800

@@ -88,6 +88,22 @@ def test_a_student_as_wide_as_its_teacher_inherits_it_whole() -> None:
     assert channels["conv2_2"].tolist() == list(range(8))
 
 
+def test_a_student_that_is_taken_over_is_recognized_and_scaled_to_its_teacher() -> None:
+    teacher, batch, widths = small_teacher(), pictures(4), [[6, 4], [8, 8]]
+    first, channels = inherit(teacher, widths, iter([batch]), 1)
+    for name, factor in (("conv1_2", 3.0), ("conv2_1", 0.5)):
+        for parameter in teacher.layers[name].parameters():
+            parameter.mul_(factor)
+    kept = dict(first.layers.state_dict())
+    second, recognized = inherit(teacher, widths, iter([batch]), 1, kept, frozen=1)
+    assert list(recognized) == ["conv1_2", "conv2_1", "conv2_2"]
+    for name, taken in recognized.items():
+        assert taken.tolist() == channels[name].tolist()
+    ours, theirs = second(batch, ["relu1_2"]), teacher(batch, ["relu1_2"])
+    wanted = theirs["relu1_2"][:, channels["conv1_2"]]
+    torch.testing.assert_close(ours["relu1_2"], wanted, rtol=0.02, atol=0.02)
+
+
 def test_channels_that_repeat_others_are_not_chosen() -> None:
     generator = torch.Generator().manual_seed(0)
     signal = torch.randn(3, 1000, generator=generator)
@@ -125,6 +141,21 @@ def test_frozen_convolutions_are_those_of_the_start(start: str, tmp_path: Path) 
             assert torch.equal(kernel, kept[f"{key}.weight"])
         else:
             assert not torch.equal(kernel, began[f"{key}.weight"])
+
+
+def test_a_start_of_the_same_widths_is_trained_further() -> None:
+    """Other pictures have scaled the teacher otherwise, and the start follows."""
+    first = Distillation(build_features(TINY.teacher), [], TINY, CPU)
+    start, config = copy.deepcopy(first.student), replace(TINY, seed=1)
+    second = Distillation(build_features(TINY.teacher), [], config, CPU, start=start)
+    images = pictures(2, 32)
+    before, after = (each(images, ["relu1_1", "relu5_1"]) for each in (start, second.student))
+    assert torch.equal(before["relu1_1"], after["relu1_1"])
+    scale = after["relu5_1"].norm() / before["relu5_1"].norm()
+    torch.testing.assert_close(after["relu5_1"], scale * before["relu5_1"], rtol=1e-4, atol=1e-4)
+    kernel = second.student.layers["conv5_1"].weight.detach().clone()
+    second.advance()
+    assert not torch.equal(second.student.layers["conv5_1"].weight, kernel)
 
 
 def test_a_step_goes_over_its_batches_as_often_as_asked() -> None:

@@ -81,8 +81,9 @@ def inherit(
     batches: Iterator[Tensor],
     count: int,
     kept: Mapping[str, Tensor] | None = None,
+    frozen: int = 0,
 ) -> tuple[FeatureExtractor, dict[str, Tensor]]:
-    """Return a student fitted to `teacher` and, per fitted convolution, the channels it took.
+    """Return a student fitted to `teacher` and, per convolution not frozen, the channels it took.
 
     Args:
         teacher: a balanced network of the same layout, at least as wide everywhere.
@@ -90,29 +91,43 @@ def inherit(
         batches: yields training pictures (N, 3, H, W) in [0, 1].
         count: how many batches to fit on.
         kept: tensors of an earlier student, such as "conv1_1.weight"; its convolutions are taken
-            as they are, and only those after them are fitted.
+            over, and only those after them are fitted.
+        frozen: how many of those, from the first, are taken as they are. The others are scaled to
+            the teacher, and the channels they stand for are found.
     """
     student, kept = build(widths, padding="zeros"), kept or {}
     images = [next(batches) for _ in range(count)]
     theirs = [teacher.preprocess(batch) for batch in images]
     ours = list(theirs)
     channels: dict[str, Tensor] = {}
-    order = conv_names(widths)
+    order, scale = conv_names(widths), 1.0
     for name, layer in student.layers.items():
-        teacher_layer = teacher.layers[name]
+        theirs = [teacher.layers[name](x) for x in theirs]
         if f"{name}.weight" in kept:
+            assert isinstance(layer, nn.Conv2d)
             layer.load_state_dict({key: kept[f"{name}.{key}"] for key in ("weight", "bias")})
-            theirs = [teacher_layer(x) for x in theirs]
+            if name not in order[:frozen]:
+                layer.weight.div_(scale)
+                channels[name], scale = _recognized([layer(x) for x in ours], theirs)
+                for parameter in layer.parameters():
+                    parameter.mul_(scale)
         elif isinstance(layer, nn.Conv2d):
-            wanted = [teacher_layer(x) for x in theirs]
-            taken = _taken(name, order, teacher, wanted, layer.out_channels)
+            taken = _taken(name, order, teacher, theirs, layer.out_channels)
             channels[name] = taken
-            _fit(layer, ours, [x[:, taken] for x in wanted])
-            theirs = wanted
-        else:
-            theirs = [teacher_layer(x) for x in theirs]
+            _fit(layer, ours, [x[:, taken] for x in theirs])
         ours = [layer(x) for x in ours]
     return student, channels
+
+
+def _recognized(ours: list[Tensor], theirs: list[Tensor]) -> tuple[Tensor, float]:
+    """Return which of the teacher's channels each of ours is most like, and the factor to them."""
+    mine, wanted = (
+        torch.cat([x.relu().transpose(0, 1).flatten(1) for x in some], 1) for some in (ours, theirs)
+    )
+    taken = torch.arange(len(mine))
+    if len(mine) < len(wanted):
+        taken = (mine @ wanted.T / wanted.norm(dim=1).clamp_min(1e-12)).argmax(1)
+    return taken, ((mine * wanted[taken]).sum() / mine.square().sum()).item()
 
 
 def _taken(

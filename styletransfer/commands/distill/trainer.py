@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Adam
 
 from styletransfer.commands.distill.inherit import balance, inherit, same_channels
@@ -44,7 +44,8 @@ class Distillation:
         config: the recipe.
         device: where to train.
         state: of an earlier run with the same recipe, from `state_dict`, to go on from.
-        start: the student whose first `config.frozen` convolutions are taken over, or None.
+        start: the student whose first `config.frozen` convolutions are taken over, or None. If it
+            has the same widths, the others are its own too, to be trained further.
 
     Raises:
         UserError: the state belongs to another recipe.
@@ -77,10 +78,9 @@ class Distillation:
         balance(teacher, images)
         if state is None:
             batches = self._batches(generator)
-            kept = {} if start is None else dict(start.layers.state_dict())
-            kept = {key: value for key, value in kept.items() if key.split(".")[0] in frozen}
+            kept = _kept(start, widths, frozen)
             self.student, self.channels = inherit(
-                teacher, widths, batches, config.fit_batches, kept
+                teacher, widths, batches, config.fit_batches, kept, config.frozen
             )
         else:
             self.student, self.channels = build(widths), dict(state["channels"])
@@ -269,3 +269,14 @@ class Distillation:
             f"the training left the finite numbers at step {self.step}; the last checkpoint "
             f"stands; lower learning_rate={self.config.learning_rate} or the loss weights"
         )
+
+
+def _kept(start: FeatureExtractor | None, widths: Widths, frozen: list[str]) -> dict[str, Tensor]:
+    """Return the tensors of `start` that a student begins with: all if it has the same widths."""
+    if start is None:
+        return {}
+    kept = dict(start.layers.state_dict())
+    convs = [layer for layer in start.layers.values() if isinstance(layer, nn.Conv2d)]
+    if [conv.out_channels for conv in convs] == [width for block in widths for width in block]:
+        return kept
+    return {key: value for key, value in kept.items() if key.split(".")[0] in frozen}
