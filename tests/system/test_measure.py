@@ -1,8 +1,15 @@
 """Time, memory and calls, measured."""
 
+import pytest
 import torch
 
-from styletransfer.system.measure import counted, median_seconds, peak_memory, seconds_by_round
+from styletransfer.system.measure import (
+    counted,
+    describe_machine,
+    median_seconds,
+    peak_memory,
+    seconds_by_round,
+)
 
 CPU = torch.device("cpu")
 
@@ -50,3 +57,17 @@ def test_seconds_by_round_has_one_time_per_round():
     seconds = seconds_by_round(work, 3, CPU)
     assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3}
     assert "".join(called) == "ab" + "ab" + "ba" + "ab"
+
+
+@pytest.mark.parametrize(
+    ("units", "told"),
+    [
+        ({}, "AVX2"),
+        ({"avx512_bf16": True, "amx_bf16": False}, "AVX2, AVX512-BF16"),
+        ({"avx512_bf16": True, "amx_bf16": True}, "AVX2, AVX512-BF16, AMX"),
+    ],
+)
+def test_the_machine_is_told_with_its_units_for_bfloat16(monkeypatch, units, told):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: units)
+    assert describe_machine(torch.device("cpu"), torch.float32)["instructions"] == told
