@@ -119,6 +119,19 @@ def inherit(
     return student, channels
 
 
+def taken_over(start: FeatureExtractor, widths: Widths, frozen: int) -> dict[str, Tensor]:
+    """Return what a student begins with, as `inherit` takes it.
+
+    These are the tensors of all convolutions of a `start` that has the same widths, or else of the
+    first `frozen`.
+    """
+    theirs = [each.out_channels for each in start.layers.values() if isinstance(each, nn.Conv2d)]
+    same = theirs == [width for block in widths for width in block]
+    names = conv_names(widths)[: None if same else frozen]
+    state = start.layers.state_dict()
+    return {key: value for key, value in state.items() if key.split(".")[0] in names}
+
+
 def _recognized(ours: list[Tensor], theirs: list[Tensor]) -> tuple[Tensor, float]:
     """Return which of the teacher's channels each of ours is most like, and the factor to them."""
     mine, wanted = (

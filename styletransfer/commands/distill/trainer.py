@@ -12,10 +12,15 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.optim import Adam
 
-from styletransfer.commands.distill.inherit import balance, inherit, same_channels
+from styletransfer.commands.distill.inherit import (
+    balance,
+    inherit,
+    same_channels,
+    taken_over,
+)
 from styletransfer.commands.distill.lesson import Lesson, content_gradient, cut, errors, relative
 from styletransfer.commands.distill.replay_buffer import ReplayBuffer
 from styletransfer.config import DistillConfig
@@ -78,7 +83,7 @@ class Distillation:
         balance(teacher, images)
         if state is None:
             batches = self._batches(generator)
-            kept = _kept(start, widths, frozen)
+            kept = {} if start is None else taken_over(start, widths, config.frozen)
             self.student, self.channels = inherit(
                 teacher, widths, batches, config.fit_batches, kept, config.frozen
             )
@@ -269,14 +274,3 @@ class Distillation:
             f"the training left the finite numbers at step {self.step}; the last checkpoint "
             f"stands; lower learning_rate={self.config.learning_rate} or the loss weights"
         )
-
-
-def _kept(start: FeatureExtractor | None, widths: Widths, frozen: list[str]) -> dict[str, Tensor]:
-    """Return the tensors of `start` that a student begins with: all if it has the same widths."""
-    if start is None:
-        return {}
-    kept = dict(start.layers.state_dict())
-    convs = [layer for layer in start.layers.values() if isinstance(layer, nn.Conv2d)]
-    if [conv.out_channels for conv in convs] == [width for block in widths for width in block]:
-        return kept
-    return {key: value for key, value in kept.items() if key.split(".")[0] in frozen}
