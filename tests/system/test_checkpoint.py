@@ -94,8 +94,9 @@ def test_a_foreign_file(file):
 
 
 def test_another_version(file, monkeypatch):
-    monkeypatch.setattr(module, "MAGIC", module.KIND + b"2\n")
-    with pytest.raises(UserError, match=r"checkpoint of another version \(1, not") as caught:
+    saved = module.SCHEMA
+    monkeypatch.setattr(module, "MAGIC", module.KIND + b"9\n")
+    with pytest.raises(UserError, match=rf"checkpoint of another version \({saved}, not") as caught:
         file.load()
     assert "\n" not in str(caught.value)
 
