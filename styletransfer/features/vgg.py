@@ -91,6 +91,12 @@ def build(
     return FeatureExtractor(normalize, layers).requires_grad_(False)
 
 
+def channels_of(network: FeatureExtractor) -> dict[str, int]:
+    """Return convolution -> its output channels, in the order of evaluation."""
+    layers = network.layers.items()
+    return {name: layer.out_channels for name, layer in layers if isinstance(layer, nn.Conv2d)}
+
+
 def load(
     network: FeatureExtractor, state: Mapping[str, Tensor], widths: Widths, origin: str
 ) -> None:

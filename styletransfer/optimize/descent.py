@@ -88,6 +88,7 @@ class Descent:
         if config.name == "lbfgs" and config.preconditioner > 0:
             self.preconditioner = Preconditioner(start, config.preconditioner)
         self.start = kept(start.detach())
+        # Contiguous, as our L-BFGS asks for.
         shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
         self.shift = kept(shift).requires_grad_()
         self.optimizer = make_optimizer(self.shift, config)

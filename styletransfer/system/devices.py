@@ -94,8 +94,14 @@ def has_native_bfloat16(device: torch.device) -> bool:
         return bool(torch.xpu.is_bf16_supported(including_emulation=False))
     if device.type != "cpu":
         return False
-    capabilities = torch.cpu.get_capabilities()
-    return bool(capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))
+    return bool(cpu_bfloat16_units())
+
+
+def cpu_bfloat16_units() -> list[str]:
+    """Return the processor's units for bfloat16: AVX512-BF16, AMX, both or none."""
+    units = {"avx512_bf16": "AVX512-BF16", "amx_bf16": "AMX"}
+    there = torch.cpu.get_capabilities()
+    return [name for key, name in units.items() if there.get(key)]
 
 
 def set_float32_precision() -> None:

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch.autograd.profiler import profile
 
+from styletransfer.system.devices import cpu_bfloat16_units
+
 Work = Callable[[], object]
 
 
@@ -121,20 +123,12 @@ def describe_machine(device: torch.device, dtype: torch.dtype) -> dict[str, str 
     return {
         "device": device.type if named is None else named(device),
         "processor": platform.machine(),
-        "instructions": _instructions(),
+        "instructions": ", ".join([torch.backends.cpu.get_cpu_capability(), *cpu_bfloat16_units()]),
         "cores": os.cpu_count() or 1,
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "precision": str(dtype).removeprefix("torch."),
     }
-
-
-def _instructions() -> str:
-    """Return the processor's vector instructions, and its units for bfloat16."""
-    units = {"avx512_bf16": "AVX512-BF16", "amx_bf16": "AMX"}
-    there = torch.cpu.get_capabilities()
-    found = [name for key, name in units.items() if there.get(key)]
-    return ", ".join([torch.backends.cpu.get_cpu_capability(), *found])
 
 
 def _counting(function: Callable[..., Any], calls: Calls) -> Callable[..., Any]:

@@ -1,11 +1,9 @@
 """Whether a distillation can work, before anything is loaded or trained."""
 
-from torch import nn
-
 from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.features.vgg import WIDTHS, Widths, conv_names
+from styletransfer.features.vgg import WIDTHS, Widths, channels_of, conv_names
 from styletransfer.optimize.training import check_training
 from styletransfer.pictures.limits import LONGEST_SIDE
 
@@ -112,8 +110,7 @@ def check_start(config: DistillConfig, start: FeatureExtractor | None) -> None:
             raise UserError(f"frozen={config.frozen} needs the convolutions; give start=FILE")
         return
     for name, width in zip(conv_names(config.widths)[: config.frozen], ours, strict=False):
-        layer = dict(start.layers.items()).get(name)
-        theirs = layer.out_channels if isinstance(layer, nn.Conv2d) else 0
+        theirs = channels_of(start).get(name, 0)
         if theirs != width:
             raise UserError(
                 f"widths gives {name} {width} channels; {config.start} has {theirs} there"
@@ -126,11 +123,7 @@ def check_teacher(widths: Widths, teacher: FeatureExtractor) -> None:
     Raises:
         UserError: a convolution of the student is wider than the teacher's, or has none there.
     """
-    theirs = {
-        name: layer.out_channels
-        for name, layer in teacher.layers.items()
-        if isinstance(layer, nn.Conv2d)
-    }
+    theirs = channels_of(teacher)
     ours = [width for block in widths for width in block]
     for name, width in zip(conv_names(widths), ours, strict=True):
         if width > theirs.get(name, 0):
