@@ -324,6 +324,7 @@ def test_the_picture_is_not_written_over_the_style_of_a_change():
         run("run", "output=other.png", "changes=[{after:3,set:{style:other.png}}]")
 
 
+@pytest.mark.usefixtures("tiny_vgg")
 def test_a_relay_is_a_run_of_the_bundled_network_that_vgg_ends(capsys):
     small = ["content=content.png", "style=style.png", "size=32", "steps=3", "device=cpu"]
     relay = ["experiment=relay", "features.weights=random", "features.pooling=average"]
