@@ -23,13 +23,18 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
+def conv_widths(widths: Widths) -> dict[str, int]:
+    """Return convolution -> its output channels, in the order of evaluation."""
+    return {
+        f"conv{block}_{index}": width
+        for block, channels in enumerate(widths, start=1)
+        for index, width in enumerate(channels, start=1)
+    }
+
+
 def conv_names(widths: Widths) -> list[str]:
     """Return the convolutions' names in order: conv1_1, conv1_2, conv2_1, ..."""
-    return [
-        f"conv{block}_{index}"
-        for block, channels in enumerate(widths, start=1)
-        for index in range(1, len(channels) + 1)
-    ]
+    return list(conv_widths(widths))
 
 
 def state_keys(widths: Widths) -> dict[str, str]:
@@ -92,7 +97,7 @@ def build(
 
 
 def channels_of(network: FeatureExtractor) -> dict[str, int]:
-    """Return convolution -> its output channels, in the order of evaluation."""
+    """Return convolution -> its output channels, `conv_widths` of a network that is there."""
     layers = network.layers.items()
     return {name: layer.out_channels for name, layer in layers if isinstance(layer, nn.Conv2d)}
 

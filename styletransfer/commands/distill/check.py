@@ -3,7 +3,7 @@
 from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.features.vgg import WIDTHS, Widths, channels_of, conv_names
+from styletransfer.features.vgg import WIDTHS, Widths, channels_of, conv_widths
 from styletransfer.optimize.training import check_training
 from styletransfer.pictures.limits import LONGEST_SIDE
 
@@ -95,10 +95,8 @@ def check_start(config: DistillConfig, start: FeatureExtractor | None) -> None:
     """
     if not 1 <= config.frozen <= MOST_FROZEN:
         raise UserError(f"frozen={config.frozen} must be 1 to {MOST_FROZEN}")
-    ours, full = (
-        [width for block in widths for width in block]
-        for widths in (config.widths, WIDTHS["vgg19"])
-    )
+    ours = list(conv_widths(config.widths).items())[: config.frozen]
+    full = list(conv_widths(WIDTHS["vgg19"]).items())[: config.frozen]
     last = config.frozen - 1
     if config.content_gradient_weight and (last > LAST_WHOLE or ours[last] != full[last]):
         raise UserError(
@@ -109,11 +107,12 @@ def check_start(config: DistillConfig, start: FeatureExtractor | None) -> None:
         if config.frozen > 1:
             raise UserError(f"frozen={config.frozen} needs the convolutions; give start=FILE")
         return
-    for name, width in zip(conv_names(config.widths)[: config.frozen], ours, strict=False):
-        theirs = channels_of(start).get(name, 0)
-        if theirs != width:
+    theirs = channels_of(start)
+    for name, width in ours:
+        if width != theirs.get(name, 0):
             raise UserError(
-                f"widths gives {name} {width} channels; {config.start} has {theirs} there"
+                f"widths gives {name} {width} channels; "
+                f"{config.start} has {theirs.get(name, 0)} there"
             )
 
 
@@ -124,8 +123,7 @@ def check_teacher(widths: Widths, teacher: FeatureExtractor) -> None:
         UserError: a convolution of the student is wider than the teacher's, or has none there.
     """
     theirs = channels_of(teacher)
-    ours = [width for block in widths for width in block]
-    for name, width in zip(conv_names(widths), ours, strict=True):
+    for name, width in conv_widths(widths).items():
         if width > theirs.get(name, 0):
             raise UserError(
                 f"widths gives {name} {width} channels; the teacher has {theirs.get(name, 0)} there"

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.features.vgg import Widths, build, channels_of, conv_names
+from styletransfer.features.vgg import Widths, build, channels_of, conv_names, conv_widths
 
 # Positions sampled per picture batch and layer for the least-squares fit.
 POSITIONS = 6000
@@ -125,7 +125,7 @@ def taken_over(start: FeatureExtractor, widths: Widths, frozen: int) -> dict[str
     These are the tensors of all convolutions of a `start` that has the same widths, or else of the
     first `frozen`.
     """
-    same = list(channels_of(start).values()) == [width for block in widths for width in block]
+    same = channels_of(start) == conv_widths(widths)
     names = conv_names(widths)[: None if same else frozen]
     state = start.layers.state_dict()
     return {key: value for key, value in state.items() if key.split(".")[0] in names}
