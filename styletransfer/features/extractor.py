@@ -36,10 +36,18 @@ class FeatureExtractor(nn.Module):
     Args:
         preprocess: maps sRGB images in [0, 1] to the network's input.
         layers: layer name -> module, in the order of evaluation.
+        content_gains: layer -> how many times as much as another network's its content loss has
+            to count for the picture to keep as much of the content; 1 for layers not named.
     """
 
-    def __init__(self, preprocess: nn.Module, layers: Mapping[str, nn.Module]) -> None:
+    def __init__(
+        self,
+        preprocess: nn.Module,
+        layers: Mapping[str, nn.Module],
+        content_gains: Mapping[str, float] | None = None,
+    ) -> None:
         super().__init__()
+        self.content_gains = dict(content_gains or {})
         self.preprocess = preprocess
         self.layers = nn.ModuleDict(OrderedDict(layers))
         self.eval()
@@ -59,7 +67,7 @@ class FeatureExtractor(nn.Module):
         Raises:
             UserError: a name is no layer of this network, or there is none.
         """
-        return FeatureExtractor(self.preprocess, self._needed(set(layers)))
+        return FeatureExtractor(self.preprocess, self._needed(set(layers)), self.content_gains)
 
     def forward(self, image: Tensor, layers: Iterable[str]) -> dict[str, Tensor]:
         """Return layer -> activation (N, C, h, w) for an image (N, 3, H, W) in [0, 1].

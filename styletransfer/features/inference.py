@@ -45,6 +45,7 @@ def optimize_for_inference(
             name: WinogradConv2d(layer) if isinstance(layer, nn.Conv2d) and _pays(layer) else layer
             for name, layer in extractor.layers.items()
         },
+        extractor.content_gains,
     )
 
 

@@ -1,5 +1,6 @@
 """VGG-16 and VGG-19 (Simonyan and Zisserman 2014), and narrow networks of the same layout."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
@@ -21,6 +22,8 @@ WIDTHS: Mapping[str, Widths] = {
 # Mean and standard deviation of ImageNet's RGB values, as torchvision's weights expect them.
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
+# Begins the name of a number beside the kernels: see `FeatureExtractor.content_gains`.
+CONTENT_GAIN = "content_gain."
 
 
 def conv_widths(widths: Widths) -> dict[str, int]:
@@ -107,16 +110,20 @@ def load(
 ) -> None:
     """Copy torchvision-named tensors into `network`; classifier tensors are left aside.
 
+    A file may hold content gains too, each a 0-d tensor "content_gain.LAYER".
+
     Raises:
         UserError: a tensor is missing, unexpected, of another shape, or not finite, or a kernel is
-            all zero.
+            all zero, or a gain is of no layer or not above zero.
     """
+    network.content_gains = _content_gains(network, state, origin)
     expected = {
         f"{key}.{kind}": getattr(network.layers[name], kind)
         for name, key in state_keys(widths).items()
         for kind in ("weight", "bias")
     }
-    state = {key: value for key, value in state.items() if not key.startswith("classifier.")}
+    aside = ("classifier.", CONTENT_GAIN)
+    state = {key: value for key, value in state.items() if not key.startswith(aside)}
     missing = [key for key in expected if key not in state]
     extra = [key for key in state if key not in expected]
     misshapen = [
@@ -138,6 +145,20 @@ def load(
     with torch.no_grad():
         for key, target in expected.items():
             target.copy_(state[key])
+
+
+def _content_gains(
+    network: FeatureExtractor, state: Mapping[str, Tensor], origin: str
+) -> dict[str, float]:
+    gains: dict[str, float] = {}
+    for key in (key for key in state if key.startswith(CONTENT_GAIN)):
+        layer, gain = key.removeprefix(CONTENT_GAIN), state[key]
+        if layer not in network.layers or gain.dim() or not 0 < gain < math.inf:
+            raise UserError(
+                f"{origin} holds a {key} that is no positive number for a layer; get it again"
+            )
+        gains[layer] = gain.item()
+    return gains
 
 
 def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:

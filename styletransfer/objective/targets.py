@@ -69,8 +69,9 @@ def make_targets(
 ) -> Targets:
     """Return the targets, with weights as `config.normalization` says.
 
-    Relative to the target, each loss is divided by its value for features that are all zero, so
-    that one set of weights serves every network, layer and size.
+    Relative to the target, each loss is divided by its value for features that are all zero, and
+    a content loss multiplied by its network's `content_gains`, so that one set of weights serves
+    every network, layer and size.
 
     Args:
         config: layers, weights, the style loss, the propagation and the normalisation.
@@ -84,7 +85,7 @@ def make_targets(
         styles = style_targets(config, extractor, pictures, measured)
     seen = features(pictures.content, layer_weights(config)[0])
     squares = {layer: sum_of_squares(value) for layer, value in seen.items()}
-    weights = content_weights(config, squares)
+    weights = content_weights(config, extractor, squares)
     contents = {layer: content_target(layer, seen[layer], weights[layer]) for layer in seen}
     return Targets(contents, styles, get_style_loss(config.style_loss))
 
@@ -95,13 +96,15 @@ def content_target(layer: str, value: Tensor, weight: float) -> Target:
 
 
 def content_weights(
-    config: ObjectiveConfig, squares: Mapping[str, tuple[float, float]]
+    config: ObjectiveConfig,
+    extractor: FeatureExtractor,
+    squares: Mapping[str, tuple[float, float]],
 ) -> dict[str, float]:
     """Return layer -> weight of its content loss, by what `sum_of_squares` is of its features."""
     weights, _ = layer_weights(config)
     if config.normalization == "target":
         for layer, (total, count) in squares.items():
-            weights[layer] /= total / count or 1.0
+            weights[layer] *= extractor.content_gains.get(layer, 1.0) / (total / count or 1.0)
     return weights
 
 

@@ -110,7 +110,7 @@ class TiledObjective:
         empty = content.new_empty(0)
         return {
             layer: content_target(layer, seen[layer] if len(self.bands) == 1 else empty, weight)
-            for layer, weight in content_weights(config, squares).items()
+            for layer, weight in content_weights(config, self.extractor, squares).items()
         }
 
     def evaluate(self, image: Tensor) -> Losses:

@@ -267,6 +267,36 @@ def test_weights_of_another_network_are_named(network, change, message):
         vgg.load(vgg.build(TINY), state, TINY, "file.pth")
 
 
+def test_a_file_may_say_how_much_its_content_counts(network):
+    state = state_of(network) | {"content_gain.relu2_1": torch.tensor(1.25)}
+    loaded = vgg.build(TINY)
+    vgg.load(loaded, state, TINY, "file.pth")
+    assert loaded.content_gains == {"relu2_1": 1.25}
+    assert loaded.ended_at(["relu2_1"]).content_gains == {"relu2_1": 1.25}
+    ready = optimize_for_inference(loaded, torch.device("cpu"), torch.float32)
+    assert ready.content_gains == {"relu2_1": 1.25}
+    vgg.load(loaded, state_of(network), TINY, "file.pth")
+    assert loaded.content_gains == {}
+
+
+@pytest.mark.parametrize(
+    ("layer", "gain"),
+    [
+        ("relu2_1", torch.tensor(0.0)),
+        ("relu2_1", torch.tensor(-1.0)),
+        ("relu2_1", torch.tensor(torch.nan)),
+        ("relu2_1", torch.tensor(torch.inf)),
+        ("relu2_1", torch.ones(1)),
+        ("relu9_1", torch.tensor(1.25)),
+    ],
+)
+def test_a_content_gain_that_is_none(network, layer, gain):
+    state = state_of(network) | {f"content_gain.{layer}": gain}
+    message = rf"file\.pth holds a content_gain\.{layer} that is no positive number for a layer"
+    with pytest.raises(UserError, match=message):
+        vgg.load(vgg.build(TINY), state, TINY, "file.pth")
+
+
 class Trap:
     """Unpickled, it makes a folder."""
 

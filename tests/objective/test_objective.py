@@ -90,6 +90,24 @@ def test_target_normalization_ignores_the_scale_of_the_features(network, content
     assert after == pytest.approx(before, rel=1e-10)
 
 
+@pytest.mark.parametrize(("normalization", "times"), [("target", 1.25), ("none", 1.0)])
+def test_a_network_may_say_how_much_its_content_counts(
+    normalization, times, network, content, style
+):
+    """Where losses are relative; weights that hold all constants are taken as they are."""
+
+    def losses():
+        settings = {"normalization": normalization}
+        return losses_at(make_objective(MODE, network, content, style, **settings), picture(seed=3))
+
+    before = losses()
+    network.content_gains = {"relu2_1": 1.25, "relu1_1": 7.0}
+    expected = before["content/relu2_1"] * times
+    after = losses()
+    assert after["content/relu2_1"] == pytest.approx(expected, rel=1e-12)
+    assert all(after[name] == before[name] for name in before if name.startswith("style"))
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_a_target_of_zeros_is_not_divided_by(mode, network, content, style):
     for parameter in network.layers["conv2_1"].parameters():

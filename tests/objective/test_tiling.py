@@ -59,6 +59,7 @@ def check(network, config, size, tile, **sizes):
 @pytest.mark.parametrize("style_loss", STYLE_LOSSES)
 def test_gatys_layers(pooling, padding, normalization, style_loss):
     network = tiny_network(VGG19, pooling=pooling, padding=padding)
+    network.content_gains = {"relu4_2": 1.25}
     config = ObjectiveConfig(tv_weight=0.1, normalization=normalization, style_loss=style_loss)
     check(network, config, (67, 101), 32)
 
