@@ -125,7 +125,7 @@ class TrainNetworkConfig:
     """Measure what a step costs in each loss mode, print it, and write nothing."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
-    objective: ObjectiveConfig = field(default_factory=lambda: ObjectiveConfig(content_weight=1.0))
+    objective: ObjectiveConfig = field(default_factory=lambda: ObjectiveConfig(content_weight=0.8))
     """As for a single picture. Default: more content than there, as a network learns it last."""
 
 

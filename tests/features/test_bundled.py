@@ -49,6 +49,11 @@ def test_the_style_taps_are_as_wide_as_vgg19s() -> None:
     assert [block[0] for block in widths] == [block[0] for block in vgg.WIDTHS["vgg19"]]
 
 
+def test_its_content_counts_for_more_than_its_features_say(network: vgg.FeatureExtractor) -> None:
+    """With 1.25 it keeps as much of the content as VGG-19: its card has the measurement."""
+    assert network.content_gains == {"relu4_2": 1.25}
+
+
 def test_it_fits_in_the_repository() -> None:
     assert weights.BUNDLED.stat().st_size <= 8_000_000
 
