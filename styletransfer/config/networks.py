@@ -31,10 +31,13 @@ class DistillConfig:
     """Channels of the student's convolutions, by block. Default: as wide as VGG-19 at each layer of
     a style loss, so that its Gram matrices are approximated entry by entry, and narrow between."""
     start: str | None = path(None)
-    """A student's file, whose first convolutions are taken over; of one with the same widths the
-    others too, to be trained further; null to fit them all."""
+    """A student's file, whose convolutions are taken over where they fit: as wide as planned, and
+    so is what they see. Null to fit them all."""
     frozen: int = 1
     """How many convolutions, from the first, are taken from `start` and not trained; 1 to 11."""
+    trained: int | None = None
+    """How many convolutions after these are trained; null for all. The rest are what `start` or the
+    layer-by-layer fit makes them."""
     steps: int = 800
     """Training steps in all; the learning rate falls to zero over them."""
     batch: int = 16

@@ -94,8 +94,7 @@ def test_a_student_that_is_taken_over_is_recognized_and_scaled_to_its_teacher() 
     for name, factor in (("conv1_2", 3.0), ("conv2_1", 0.5)):
         for parameter in teacher.layers[name].parameters():
             parameter.mul_(factor)
-    kept = dict(first.layers.state_dict())
-    second, recognized = inherit(teacher, widths, iter([batch]), 1, kept, frozen=1)
+    second, recognized = inherit(teacher, widths, iter([batch]), 1, first, frozen=1)
     assert list(recognized) == ["conv1_2", "conv2_1", "conv2_2"]
     for name, taken in recognized.items():
         assert taken.tolist() == channels[name].tolist()
@@ -141,6 +140,24 @@ def test_frozen_convolutions_are_those_of_the_start(start: str, tmp_path: Path) 
             assert torch.equal(kernel, kept[f"{key}.weight"])
         else:
             assert not torch.equal(kernel, began[f"{key}.weight"])
+
+
+def test_only_as_many_convolutions_are_trained_as_asked_for(tmp_path: Path) -> None:
+    """Below a layer with all channels the widths change: those learn, those above are kept."""
+    upper = [[256, 8, 8, 8], *TINY.widths[3:]]
+    start = distill(replace(TINY, widths=[*TINY.widths[:2], *upper], steps=1), tmp_path / "start")
+    widths = [[16, 6], [16, 7], *upper]
+    config = replace(TINY, widths=widths, start=str(start), trained=4, steps=2)
+    begun = distill(replace(config, steps=1, learning_rate=1e-9), tmp_path / "begun")
+    kept, began, trained = (read(f) for f in (start, begun, distill(config, tmp_path / "run")))
+    for name, key in vgg.state_keys(widths).items():
+        kernel = trained[f"{key}.weight"]
+        assert torch.equal(kernel, began[f"{key}.weight"]) == (name not in {
+            "conv1_2", "conv2_1", "conv2_2", "conv3_1"
+        })  # fmt: skip
+        if name > "conv3_2":
+            cosine = torch.cosine_similarity(kernel.flatten(), kept[f"{key}.weight"].flatten(), 0)
+            assert cosine > 0.999  # taken over and scaled
 
 
 def test_a_start_of_the_same_widths_is_trained_further() -> None:
@@ -408,6 +425,8 @@ def test_bad_settings_are_named(tmp_path: Path, key: str, value: object, message
         ("start", "none.safetensors", "no weights file"),
         ("widths", [[16, 9], *TINY.widths[1:]], "conv1_2 9 channels; "),
         ("content_gradient_weight", 0.5, "that is as wide as VGG-19's"),
+        ("trained", 0, "trained=0 must reach, after the 9 frozen ones, the convolution of a"),
+        ("trained", 3, "trained=3 must reach, after the 9 frozen ones, the convolution of a"),
         ("replay_buffer", 1, "must hold the 2 on-policy pictures of a step"),
     ],
 )

@@ -1,6 +1,6 @@
 """Whether a distillation can work, before anything is loaded or trained."""
 
-from styletransfer.config import DistillConfig
+from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS, DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.features.vgg import WIDTHS, Widths, channels_of, conv_widths
@@ -103,6 +103,7 @@ def check_start(config: DistillConfig, start: FeatureExtractor | None) -> None:
             f"content_gradient_weight={config.content_gradient_weight} needs a last frozen layer "
             "before conv4_2 that is as wide as VGG-19's; change frozen or widths"
         )
+    check_trained(config)
     if start is None:
         if config.frozen > 1:
             raise UserError(f"frozen={config.frozen} needs the convolutions; give start=FILE")
@@ -114,6 +115,30 @@ def check_start(config: DistillConfig, start: FeatureExtractor | None) -> None:
                 f"widths gives {name} {width} channels; "
                 f"{config.start} has {theirs.get(name, 0)} there"
             )
+
+
+def check_trained(config: DistillConfig) -> None:
+    """Check that the convolutions to be trained are ones that the losses can compare.
+
+    Raises:
+        UserError: a mean over their layers would be empty, or no content loss reaches them.
+    """
+    if config.trained is None:
+        return
+    names = list(conv_widths(config.widths))[config.frozen :][: max(0, config.trained)]
+    layers = [name.replace("conv", "relu") for name in names]
+    if all(layer in STYLE_LAYERS for layer in layers) or not any(
+        layer in STYLE_LAYERS for layer in layers
+    ):
+        raise UserError(
+            f"trained={config.trained} must reach, after the {config.frozen} frozen ones, the "
+            "convolution of a style layer and one of another"
+        )
+    if config.content_gradient_weight and CONTENT_LAYER not in layers:
+        raise UserError(
+            f"content_gradient_weight={config.content_gradient_weight} needs conv4_2 among the "
+            f"trained={config.trained} convolutions; raise trained, or set it to 0"
+        )
 
 
 def check_teacher(widths: Widths, teacher: FeatureExtractor) -> None:

@@ -7,7 +7,7 @@ layer really outputs, so that every layer compensates for the losses of those be
 of channel pruning by reconstruction, arXiv:1707.06168).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
@@ -80,7 +80,7 @@ def inherit(
     widths: Widths,
     batches: Iterator[Tensor],
     count: int,
-    kept: Mapping[str, Tensor] | None = None,
+    start: FeatureExtractor | None = None,
     frozen: int = 0,
 ) -> tuple[FeatureExtractor, dict[str, Tensor]]:
     """Return a student fitted to `teacher` and, per convolution not frozen, the channels it took.
@@ -90,45 +90,57 @@ def inherit(
         widths: the student's output channels, by block.
         batches: yields training pictures (N, 3, H, W) in [0, 1].
         count: how many batches to fit on.
-        kept: tensors of an earlier student, such as "conv1_1.weight"; its convolutions are taken
-            over, and only those after them are fitted.
-        frozen: how many of those, from the first, are taken as they are. The others are scaled to
-            the teacher, and the channels they stand for are found.
+        start: an earlier student. Its convolutions are taken over where they fit, see
+            `taken_over`, and only the others are fitted.
+        frozen: how many of its convolutions, from the first, are taken as they are. The others are
+            scaled to the teacher, and the channels they stand for are found.
     """
-    student, kept = build(widths, padding="zeros"), kept or {}
+    student = build(widths, padding="zeros")
     images = [next(batches) for _ in range(count)]
     theirs = [teacher.preprocess(batch) for batch in images]
-    ours = list(theirs)
+    ours, earlier = list(theirs), list(theirs)
     channels: dict[str, Tensor] = {}
     order, scale = conv_names(widths), 1.0
+    begun = nn.ModuleDict() if start is None else start.layers
+    kept = [] if start is None else taken_over(start, teacher, widths)
     for name, layer in student.layers.items():
         theirs = [teacher.layers[name](x) for x in theirs]
-        if f"{name}.weight" in kept:
-            assert isinstance(layer, nn.Conv2d)
-            layer.load_state_dict({key: kept[f"{name}.{key}"] for key in ("weight", "bias")})
-            if name not in order[:frozen]:
-                layer.weight.div_(scale)
-                channels[name], scale = _recognized([layer(x) for x in ours], theirs)
-                for parameter in layer.parameters():
-                    parameter.mul_(scale)
-        elif isinstance(layer, nn.Conv2d):
-            taken = _taken(name, order, teacher, theirs, layer.out_channels)
-            channels[name] = taken
-            _fit(layer, ours, [x[:, taken] for x in theirs])
+        if name in begun:
+            earlier = [begun[name](x) for x in earlier]
+        if isinstance(layer, nn.Conv2d):
+            before = scale
+            if name in begun and name not in order[:frozen]:
+                known, scale = _recognized(earlier, theirs)
+            if name in kept:
+                layer.load_state_dict(begun[name].state_dict())
+                if name not in order[:frozen]:
+                    channels[name] = known
+                    layer.weight.div_(before)
+                    for parameter in layer.parameters():
+                        parameter.mul_(scale)
+            else:
+                taken = _taken(name, order, teacher, theirs, layer.out_channels)
+                channels[name] = taken
+                _fit(layer, ours, [x[:, taken] for x in theirs])
         ours = [layer(x) for x in ours]
     return student, channels
 
 
-def taken_over(start: FeatureExtractor, widths: Widths, frozen: int) -> dict[str, Tensor]:
-    """Return what a student begins with, as `inherit` takes it.
+def taken_over(start: FeatureExtractor, teacher: FeatureExtractor, widths: Widths) -> list[str]:
+    """Return the convolutions of `start` that a student with these widths can begin with.
 
-    These are the tensors of all convolutions of a `start` that has the same widths, or else of the
-    first `frozen`.
+    They are as wide as planned, and so is what they see: all of the teacher's channels, or those of
+    a convolution that is taken over itself.
     """
-    same = channels_of(start) == conv_widths(widths)
-    names = conv_names(widths)[: None if same else frozen]
-    state = start.layers.state_dict()
-    return {key: value for key, value in state.items() if key.split(".")[0] in names}
+    had, all_there = channels_of(start), channels_of(teacher)
+    found: list[str] = []
+    sees_the_same = True
+    for name, width in conv_widths(widths).items():
+        as_wide = had.get(name) == width
+        if as_wide and sees_the_same:
+            found.append(name)
+        sees_the_same = as_wide and (width == all_there[name] or name in found)
+    return found
 
 
 def _recognized(ours: list[Tensor], theirs: list[Tensor]) -> tuple[Tensor, float]:

@@ -15,12 +15,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from styletransfer.commands.distill.inherit import (
-    balance,
-    inherit,
-    same_channels,
-    taken_over,
-)
+from styletransfer.commands.distill.inherit import balance, inherit, same_channels
 from styletransfer.commands.distill.lesson import Lesson, content_gradient, cut, errors, relative
 from styletransfer.commands.distill.replay_buffer import ReplayBuffer
 from styletransfer.config import DistillConfig
@@ -49,8 +44,8 @@ class Distillation:
         config: the recipe.
         device: where to train.
         state: of an earlier run with the same recipe, from `state_dict`, to go on from.
-        start: the student whose first `config.frozen` convolutions are taken over, or None. If it
-            has the same widths, the others are its own too, to be trained further.
+        start: the student whose first `config.frozen` convolutions are taken as they are, or None.
+            Of the others those that fit are its own too, to be trained further.
 
     Raises:
         UserError: the state belongs to another recipe.
@@ -75,21 +70,20 @@ class Distillation:
         self.low_precision = has_native_bfloat16(device)
         self.make = Crops(photos, config.photo_share, config.crop)
         names = conv_names(widths)
-        frozen, trained = names[: config.frozen], names[config.frozen :]
+        frozen, trained = names[: config.frozen], names[config.frozen :][: config.trained]
         self.compared = [name.replace("conv", "relu") for name in trained]
-        teacher = teacher.ended_at([self.compared[-1]])
         generator = self._generator(BALANCE)
         images = self.make(config.batch, generator)
         balance(teacher, images)
         if state is None:
             batches = self._batches(generator)
-            kept = {} if start is None else taken_over(start, widths, config.frozen)
             self.student, self.channels = inherit(
-                teacher, widths, batches, config.fit_batches, kept, config.frozen
+                teacher, widths, batches, config.fit_batches, start, config.frozen
             )
         else:
             self.student, self.channels = build(widths), dict(state["channels"])
             self.student.load_state_dict(state["student"])
+        teacher = teacher.ended_at([self.compared[-1]])
         self.teacher = teacher.to(device).to(memory_format=torch.channels_last)
         if self.low_precision:
             self.teacher = self.teacher.to(torch.bfloat16)
