@@ -14,6 +14,12 @@ from styletransfer.losses import StyleMeasure, get_style_loss
 from styletransfer.objective.pictures import Pictures
 from styletransfer.objective.positions import at_layers
 from styletransfer.objective.terms import layer_weights
+from styletransfer.pictures.images import resize
+
+# Longer side in pixels beyond which content losses are relative to the content image at that size.
+REFERENCE_SIDE = 512
+# Shorter side in pixels that such a reduction leaves, enough for the deepest layer.
+REFERENCE_LEAST = 64
 
 # A layer and the weights (h, w) of its positions, or None for all alike.
 Place = tuple[str, Tensor | None]
@@ -71,7 +77,7 @@ def make_targets(
 
     Relative to the target, each loss is divided by its value for features that are all zero, and
     a content loss multiplied by its network's `content_gains`, so that one set of weights serves
-    every network, layer and size.
+    every network, layer and size. For the last see `content_weights`.
 
     Args:
         config: layers, weights, the style loss, the propagation and the normalisation.
@@ -84,8 +90,9 @@ def make_targets(
     if styles is None:
         styles = style_targets(config, extractor, pictures, measured)
     seen = features(pictures.content, layer_weights(config)[0])
-    squares = {layer: sum_of_squares(value) for layer, value in seen.items()}
-    weights = content_weights(config, extractor, squares)
+    small = at_reference(pictures.content)
+    known = seen if small is pictures.content else features(small, list(seen))
+    weights = content_weights(config, extractor, known)
     contents = {layer: content_target(layer, seen[layer], weights[layer]) for layer in seen}
     return Targets(contents, styles, get_style_loss(config.style_loss))
 
@@ -96,22 +103,39 @@ def content_target(layer: str, value: Tensor, weight: float) -> Target:
 
 
 def content_weights(
-    config: ObjectiveConfig,
-    extractor: FeatureExtractor,
-    squares: Mapping[str, tuple[float, float]],
+    config: ObjectiveConfig, extractor: FeatureExtractor, features: Mapping[str, Tensor]
 ) -> dict[str, float]:
-    """Return layer -> weight of its content loss, by what `sum_of_squares` is of its features."""
+    """Return layer -> weight of its content loss.
+
+    Args:
+        config: weights and normalisation.
+        extractor: the network.
+        features: layer -> features (1, C, h, w) of the content image, reduced by `at_reference`.
+            The larger a photograph is, the less there is in each position of its features, while
+            strokes that are painted on it have as much as ever: relative to its own features at
+            its full size, it would have them taken away.
+    """
     weights, _ = layer_weights(config)
     if config.normalization == "target":
-        for layer, (total, count) in squares.items():
-            weights[layer] *= extractor.content_gains.get(layer, 1.0) / (total / count or 1.0)
+        for layer, seen in features.items():
+            weights[layer] *= extractor.content_gains.get(layer, 1.0) / (mean_square(seen) or 1.0)
     return weights
 
 
-def sum_of_squares(target: Tensor) -> tuple[float, float]:
-    """Return the sum of target^2 and the number of its values; row by row, to save memory."""
-    rows = target.unbind(-2)
-    return sum(row.double().square().sum().item() for row in rows), float(target.numel())
+def at_reference(content: Tensor) -> Tensor:
+    """Return a content image (1, 3, H, W) reduced to `REFERENCE_SIDE`; itself if no larger."""
+    height, width = content.shape[2:]
+    shorter, longer = sorted((height, width))
+    factor = max(REFERENCE_SIDE / longer, REFERENCE_LEAST / shorter)
+    if factor >= 1:
+        return content
+    return resize(content, (round(height * factor), round(width * factor)))
+
+
+def mean_square(features: Tensor) -> float:
+    """Return the mean of features^2; row by row, to save memory."""
+    rows = features.unbind(-2)
+    return sum(row.double().square().sum().item() for row in rows) / features.numel()
 
 
 def style_targets(

@@ -39,10 +39,10 @@ from styletransfer.objective.targets import (
     StyleTargets,
     Target,
     Targets,
+    at_reference,
     content_target,
     content_weights,
     style_targets,
-    sum_of_squares,
 )
 from styletransfer.objective.terms import Losses, layer_weights, loss_layers
 from styletransfer.system.processes import Processes
@@ -96,22 +96,12 @@ class TiledObjective:
     def _contents(self, config: ObjectiveConfig, content: Tensor) -> dict[str, Target]:
         """Return layer -> content target: of an only band, and without a value for several."""
         layers = list(layer_weights(config)[0])
-        sums = torch.zeros(len(layers), 2, dtype=torch.float64)
-        seen: dict[str, Tensor] = {}
-        for band in self.scan.bands(content, layers) if layers else []:
-            seen = self.scan.features(content, layers, band)
-            found = [sum_of_squares(seen[layer]) for layer in layers]
-            sums += torch.tensor(found, dtype=torch.float64)
-        self.processes.add([sums])
-        squares = {
-            layer: (total, count)
-            for layer, (total, count) in zip(layers, sums.tolist(), strict=True)
-        }
-        empty = content.new_empty(0)
-        return {
-            layer: content_target(layer, seen[layer] if len(self.bands) == 1 else empty, weight)
-            for layer, weight in content_weights(config, self.extractor, squares).items()
-        }
+        known = self.extractor(at_reference(content), layers) if layers else {}
+        weights = content_weights(config, self.extractor, known)
+        values = dict.fromkeys(layers, content.new_empty(0))
+        if len(self.bands) == 1 and layers:
+            values = self.scan.features(content, layers, self.scan.bands(content, layers)[0])
+        return {layer: content_target(layer, values[layer], weights[layer]) for layer in layers}
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.

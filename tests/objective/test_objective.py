@@ -12,6 +12,7 @@ from styletransfer.objective.limits import check_size
 from styletransfer.objective.pictures import pair
 from styletransfer.objective.terms import layer_weights
 from styletransfer.objective.whole import Objective, style_targets_of
+from styletransfer.pictures.images import resize
 
 MODE = "autograd_function"
 
@@ -79,6 +80,30 @@ def test_target_normalization_divides_by_the_targets_mean_square(network, conten
     )
     assert relative["style/relu2_1"] == pytest.approx(
         plain["style/relu2_1"] / (a**2).mean().item(), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "reference"),
+    [
+        ((128, 1024), (64, 512)),
+        ((1024, 256), (512, 128)),
+        ((1000, 80), (800, 64)),  # no thinner than 64 px
+        ((40, 700), (40, 700)),
+        ((512, 400), (512, 400)),
+    ],
+)
+def test_a_large_contents_loss_is_relative_to_the_content_at_512_px(
+    size, reference, network, style
+):
+    content, image = picture(1, *size), picture(3, *size)
+    plain, relative = (
+        losses_at(make_objective(MODE, network, content, style, normalization=kind), image)
+        for kind in ("none", "target")
+    )
+    p = network(resize(content, reference), ["relu2_1"])["relu2_1"]
+    assert relative["content/relu2_1"] == pytest.approx(
+        plain["content/relu2_1"] / (p**2).mean().item(), rel=1e-12
     )
 
 

@@ -76,6 +76,7 @@ def test_gatys_layers(pooling, padding, normalization, style_loss):
         ((45, 51), 45),
         ((45, 51), 4096),
         ((160, 151), 64),  # a tile in the middle touches no border
+        ((96, 600), 128),  # its content loss is relative to it at 512 px
     ],
 )
 @pytest.mark.parametrize("widths", [VGG19, ODD])
