@@ -60,8 +60,8 @@ class ObjectiveConfig:
     """One factor per style layer; empty for 1 each, but 0.1 at relu5_1, which would lay whole
     objects of the style over faces."""
     normalization: str = "target"
-    """target (each loss over its target's own mean square; a content loss beyond 512 px over that at
-    512 px) or none (the tutorials' plain MSE)."""
+    """target (each loss over its target's own mean square; that of a content beyond 512 px is taken
+    at 512 px) or none (the tutorials' plain MSE)."""
     propagation: str = "average"
     """How a region reaches a layer's positions: average (by the share of the region in the pixels
     they stand for) or inside (only those that see nothing outside; Gatys et al. 2017)."""
