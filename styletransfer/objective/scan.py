@@ -23,7 +23,7 @@ class Scan:
         extractor: ends at the deepest layer of interest.
         tile: side of a tile in pixels without its halo; see `Stage.tiles`.
         with_mean: see `moments`.
-        processes: that share every picture.
+        processes: that share every picture; one by default.
         each: bands of a process.
     """
 
@@ -32,11 +32,11 @@ class Scan:
         extractor: FeatureExtractor,
         tile: int,
         with_mean: bool,
-        processes: Processes,
+        processes: Processes | None = None,
         each: int = 1,
     ) -> None:
         self.extractor, self.tile, self.with_mean = extractor, tile, with_mean
-        self.processes, self.each = processes, each
+        self.processes, self.each = processes or Processes(), each
         *_, self.deepest = extractor.layers
 
     def bands(self, image: Tensor, layers: Collection[str] = ()) -> list[Band]:

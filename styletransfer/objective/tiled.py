@@ -96,10 +96,13 @@ class TiledObjective:
     def _contents(self, config: ObjectiveConfig, content: Tensor) -> dict[str, Target]:
         """Return layer -> content target: of an only band, and without a value for several."""
         layers = list(layer_weights(config)[0])
-        known = self.extractor(at_reference(content), layers) if layers else {}
+        if not layers:
+            return {}
+        small, alone = at_reference(content), Scan(self.extractor, self.scan.tile, with_mean=False)
+        known = alone.features(small, layers, alone.bands(small, layers)[0])
         weights = content_weights(config, self.extractor, known)
         values = dict.fromkeys(layers, content.new_empty(0))
-        if len(self.bands) == 1 and layers:
+        if len(self.bands) == 1:
             values = self.scan.features(content, layers, self.scan.bands(content, layers)[0])
         return {layer: content_target(layer, values[layer], weights[layer]) for layer in layers}
 
