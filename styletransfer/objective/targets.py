@@ -10,11 +10,11 @@ from torch import Tensor
 from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments
-from styletransfer.losses import StyleMeasure, get_style_loss
+from styletransfer.losses import StyleMeasure, get_style_loss, mean_square
 from styletransfer.objective.pictures import Pictures
 from styletransfer.objective.positions import at_layers
 from styletransfer.objective.terms import layer_weights
-from styletransfer.pictures.images import resize
+from styletransfer.pictures.images import resize, scaled_size
 
 # Longer side in pixels beyond which content losses are relative to the content image at that size.
 REFERENCE_SIDE = 512
@@ -118,24 +118,22 @@ def content_weights(
     weights, _ = layer_weights(config)
     if config.normalization == "target":
         for layer, seen in features.items():
-            weights[layer] *= extractor.content_gains.get(layer, 1.0) / (mean_square(seen) or 1.0)
+            weights[layer] *= extractor.content_gains.get(layer, 1.0) / (_energy(seen) or 1.0)
     return weights
 
 
 def at_reference(content: Tensor) -> Tensor:
     """Return a content image (1, 3, H, W) reduced to `REFERENCE_SIDE`; itself if no larger."""
-    height, width = content.shape[2:]
-    shorter, longer = sorted((height, width))
-    factor = max(REFERENCE_SIDE / longer, REFERENCE_LEAST / shorter)
-    if factor >= 1:
-        return content
-    return resize(content, (round(height * factor), round(width * factor)))
+    size = (content.shape[2], content.shape[3])
+    shorter, longer = sorted(size)
+    side = max(REFERENCE_SIDE, round(REFERENCE_LEAST * longer / shorter))
+    return resize(content, scaled_size(size, min(side, longer)))
 
 
-def mean_square(features: Tensor) -> float:
+def _energy(features: Tensor) -> float:
     """Return the mean of features^2; row by row, to save memory."""
     rows = features.unbind(-2)
-    return sum(row.double().square().sum().item() for row in rows) / features.numel()
+    return sum(mean_square(row.double()).item() for row in rows) / len(rows)
 
 
 def style_targets(

@@ -416,6 +416,12 @@ def test_bad_settings_are_named(tmp_path: Path, key: str, value: object, message
     assert not (tmp_path / "run").exists()
 
 
+def test_the_content_gradient_needs_the_content_layer_among_the_trained(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="needs conv4_2 among the trained=4 convolutions"):
+        distill(replace(ALL_LOSSES, trained=4), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [

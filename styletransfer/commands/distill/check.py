@@ -3,7 +3,7 @@
 from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS, DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.features.vgg import WIDTHS, Widths, channels_of, conv_widths
+from styletransfer.features.vgg import WIDTHS, Widths, channels_of, conv_names, conv_widths
 from styletransfer.optimize.training import check_training
 from styletransfer.pictures.limits import LONGEST_SIDE
 
@@ -125,11 +125,9 @@ def check_trained(config: DistillConfig) -> None:
     """
     if config.trained is None:
         return
-    names = list(conv_widths(config.widths))[config.frozen :][: max(0, config.trained)]
+    names = conv_names(config.widths)[config.frozen :][: max(0, config.trained)]
     layers = [name.replace("conv", "relu") for name in names]
-    if all(layer in STYLE_LAYERS for layer in layers) or not any(
-        layer in STYLE_LAYERS for layer in layers
-    ):
+    if {layer in STYLE_LAYERS for layer in layers} != {True, False}:
         raise UserError(
             f"trained={config.trained} must reach, after the {config.frozen} frozen ones, the "
             "convolution of a style layer and one of another"

@@ -108,12 +108,12 @@ def inherit(
         if name in begun:
             earlier = [begun[name](x) for x in earlier]
         if isinstance(layer, nn.Conv2d):
-            before = scale
-            if name in begun and name not in order[:frozen]:
+            before, is_frozen = scale, name in order[:frozen]
+            if name in begun and not is_frozen:
                 known, scale = _recognized(earlier, theirs)
             if name in kept:
                 layer.load_state_dict(begun[name].state_dict())
-                if name not in order[:frozen]:
+                if not is_frozen:
                     channels[name] = known
                     layer.weight.div_(before)
                     for parameter in layer.parameters():
