@@ -28,7 +28,7 @@ from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.messages import explain
 from styletransfer.settings.resolvers import absent, register_resolvers
-from styletransfer.settings.schemas import CONFIGS, SCHEMAS, register_schemas
+from styletransfer.settings.schemas import CONFIGS, SCHEMAS, register_schema
 from styletransfer.system.launch import place
 from styletransfer.system.signals import interruptible
 
@@ -85,7 +85,7 @@ def _run(config_name: str, function: Command | None, arguments: Arguments) -> No
 
     # Hydra names the job, and its log file, after the task's module.
     job.__module__ = f"styletransfer.commands.{config_name}"
-    register_schemas()
+    register_schema(config_name)
     register_resolvers(None if arguments.looks else claimed)
     run = hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=config_name)(job)
     wanted = os.environ.get("HYDRA_FULL_ERROR") == "1"

@@ -17,7 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 from styletransfer.errors import UserError
 from styletransfer.settings.check import check
 from styletransfer.settings.messages import explain
-from styletransfer.settings.schemas import CONFIGS, SCHEMAS, keys, register_schemas, unknown_key
+from styletransfer.settings.schemas import CONFIGS, SCHEMAS, keys, register_schema, unknown_key
 
 # Hydra's state is the process's, not a thread's.
 _ONE_AT_A_TIME = threading.Lock()
@@ -45,7 +45,7 @@ def compose(
     """
     searched = [f"hydra.searchpath=[file://{os.path.abspath(config_dir)}]"] if config_dir else []
     with _own_hydra():
-        register_schemas()
+        register_schema(name)
         try:
             with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
                 return hydra.compose(name, [*searched, *overrides], return_hydra_config=with_hydra)

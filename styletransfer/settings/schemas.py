@@ -59,12 +59,14 @@ UNUSED: dict[str, tuple[str, ...]] = {
 }
 
 
-def register_schemas() -> None:
-    """Make the schemas known to Hydra as `<name>_schema`, and the resolvers of our files."""
+def register_schema(name: str) -> None:
+    """Make known to Hydra what `configs/<name>.yaml` refers to: its schema, and our resolvers."""
     register_resolvers()
     store = ConfigStore.instance()
-    for name, schema in SCHEMAS.items():
-        store.store(name=f"{name}_schema", node=schema)
+    for other, schema in SCHEMAS.items():
+        # A file may build on another of its schema. Hydra takes a moment to convert each one.
+        if schema is SCHEMAS[name]:
+            store.store(name=f"{other}_schema", node=schema)
 
 
 def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
