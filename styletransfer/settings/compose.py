@@ -17,6 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 from styletransfer.errors import UserError
 from styletransfer.settings.check import check
 from styletransfer.settings.messages import explain
+from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import CONFIGS, SCHEMAS, keys, register_schema, unknown_key
 
 # Hydra's state is the process's, not a thread's.
@@ -46,6 +47,7 @@ def compose(
     searched = [f"hydra.searchpath=[file://{os.path.abspath(config_dir)}]"] if config_dir else []
     with _own_hydra():
         register_schema(name)
+        register_resolvers()
         try:
             with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
                 return hydra.compose(name, [*searched, *overrides], return_hydra_config=with_hydra)

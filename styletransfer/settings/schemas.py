@@ -25,7 +25,6 @@ from styletransfer.config import (
 )
 from styletransfer.errors import UserError
 from styletransfer.resources import resource
-from styletransfer.settings.resolvers import register_resolvers
 
 CONFIGS = resource("configs")
 # Of which one file each is chosen, by its name.
@@ -60,8 +59,7 @@ UNUSED: dict[str, tuple[str, ...]] = {
 
 
 def register_schema(name: str) -> None:
-    """Make known to Hydra what `configs/<name>.yaml` refers to: its schema, and our resolvers."""
-    register_resolvers()
+    """Make the schema of `configs/<name>.yaml` known to Hydra."""
     store = ConfigStore.instance()
     for other, schema in SCHEMAS.items():
         # A file may build on another of its schema. Hydra takes a moment to convert each one.
