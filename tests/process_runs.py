@@ -7,6 +7,7 @@ tells its threads.
 """
 
 import atexit
+import contextlib
 import os
 import signal
 import sys
@@ -51,8 +52,11 @@ def parted() -> None:
 
 
 def tell_threads() -> None:
-    names = sorted(path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm"))
-    print("threads at the end:", *names, file=sys.stderr)
+    names = []
+    for path in Path("/proc/self/task").glob("*/comm"):
+        with contextlib.suppress(OSError):  # a thread that has ended since
+            names.append(path.read_text().strip())
+    print("threads at the end:", *sorted(names), file=sys.stderr)
 
 
 def main(what: str, command: str, words: list[str]) -> None:
