@@ -15,17 +15,16 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from styletransfer.commands.distill.inherit import balance, inherit, same_channels
-from styletransfer.commands.distill.lesson import Lesson, content_gradient, cut, errors, relative
+from styletransfer.commands.distill.inherit import balance, inherit
 from styletransfer.commands.distill.replay_buffer import ReplayBuffer
+from styletransfer.commands.distill.teaching import Pictures, Teaching, autocast
 from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.features.vgg import Widths, build, conv_names, state_keys
+from styletransfer.features.vgg import Widths, build, state_keys
 from styletransfer.features.weights import packed
 from styletransfer.optimize.training import generator_at, schedule
 from styletransfer.pictures.crops import Crops, Photos
-from styletransfer.system.devices import has_native_bfloat16
 from styletransfer.system.signals import held
 
 # Steps of the generators that are not training steps.
@@ -67,11 +66,7 @@ class Distillation:
                 "or another folder with hydra.run.dir=FOLDER"
             )
         widths: Widths = config.widths
-        self.low_precision = has_native_bfloat16(device)
         self.make = Crops(photos, config.photo_share, config.crop)
-        names = conv_names(widths)
-        frozen, trained = names[: config.frozen], names[config.frozen :][: config.trained]
-        self.compared = [name.replace("conv", "relu") for name in trained]
         generator = self._generator(BALANCE)
         images = self.make(config.batch, generator)
         balance(teacher, images)
@@ -83,16 +78,9 @@ class Distillation:
         else:
             self.student, self.channels = build(widths), dict(state["channels"])
             self.student.load_state_dict(state["student"])
-        teacher = teacher.ended_at([self.compared[-1]])
-        self.teacher = teacher.to(device).to(memory_format=torch.channels_last)
-        if self.low_precision:
-            self.teacher = self.teacher.to(torch.bfloat16)
         self.student.to(device).to(memory_format=torch.channels_last)
-        self.seen = frozen[-1].replace("conv", "relu")
-        self.head, self.tail = cut(self.student, self.seen)
-        if config.content_gradient_weight:
-            self.scale = self._scale(images)
-        self.trained = [p for name in trained for p in self.student.layers[name].parameters()]
+        self.teaching = Teaching(teacher, self.student, self.channels, images, config, device)
+        self.trained = list(self.teaching.trained_parameters())
         # Held: torch now imports libraries that abort the process if an exception crosses them.
         with held():
             self.optimizer = Adam(self.trained, lr=config.learning_rate, betas=ADAM_BETAS)
@@ -126,22 +114,19 @@ class Distillation:
             UserError: the losses are not finite; that update is not made.
         """
         generator = self._generator(self.step)
-        lessons = [self._lesson(*pictures) for pictures in self._pictures(generator)]
+        lessons = [self.teaching.lesson(pictures) for pictures in self._pictures(generator)]
         for parameter in self.trained:
             parameter.requires_grad_(True)
         for _ in range(self.config.passes):
             for index in torch.randperm(len(lessons), generator=generator).tolist():
-                losses = self._compare(lessons[index])
+                losses = self.teaching.losses(lessons[index])
                 self._descend(losses)
         self.schedule.step()
         self.step += 1
         return {name: value.detach() for name, value in losses.items()}
 
-    def _pictures(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield a step's batches: pictures (N, 3, H, W), and content images (n, 3, H, W).
-
-        The last n pictures are the student's own, made of these content images.
-        """
+    def _pictures(self, generator: torch.Generator) -> Iterator[Pictures]:
+        """Yield a step's batches."""
         config = self.config
         own = round(config.batch * config.on_policy)
         rows = torch.randperm(config.replay_buffer, generator=generator).tolist()
@@ -151,68 +136,18 @@ class Distillation:
             images = self.make(config.batch - own, generator).to(self.device)
             some = rows[index * own : (index + 1) * own]
             if own:
-                with self._autocast():
+                with autocast(self.device):
                     produced = self.replay.advance(self.student, some, self.make, generator)
                 images = torch.cat([images, produced])
-            yield images, self.replay.content[some]
-
-    @torch.no_grad()
-    def _scale(self, images: Tensor) -> float:
-        """Return how many times as large as the teacher's the student's frozen layer is."""
-        images = images.to(self.device, memory_format=torch.channels_last)
-        theirs = self.teacher(images, [self.seen])[self.seen].float()
-        ours = self.head(images, [self.seen])[self.seen]
-        return float((ours * theirs).sum() / theirs.square().sum())
+            yield Pictures(images, self.replay.content[some], self.replay.style[some])
 
     def _descend(self, losses: Mapping[str, Tensor]) -> None:
-        total = losses["features"] + self.config.gram_weight * losses["gram"]
-        total = total + self.config.inner_weight * losses["inner"]
-        if "content_gradient" in losses:
-            total = total + self.config.content_gradient_weight * losses["content_gradient"]
+        total = self.teaching.total(losses)
         if not total.isfinite():
             raise self._diverged()
         self.optimizer.zero_grad()
         total.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-
-    def losses(self, images: Tensor) -> dict[str, Tensor]:
-        """Return the student's relative errors on images (N, 3, H, W): their means, and each layer.
-
-        "features" and "gram" are means over the trained layers of style transfer, "inner" is the
-        mean over the trained narrow layers between them.
-        """
-        return self._compare(self._lesson(images, images[:0]))
-
-    @torch.no_grad()
-    def _lesson(self, images: Tensor, contents: Tensor) -> Lesson:
-        """Return what the frozen part and the teacher make of pictures from `_pictures`."""
-        images = images.to(memory_format=torch.channels_last)
-        theirs = self.teacher(images, [*self.compared, self.seen])
-        wanted = {
-            layer: same_channels(theirs[layer], self.channels[layer.replace("relu", "conv")])
-            for layer in self.compared
-        }
-        gradient = contents
-        with self._autocast():
-            seen = self.head(images, [self.seen])[self.seen]
-            if self.config.content_gradient_weight and len(contents):
-                head, rest = cut(self.teacher, self.seen)
-                at = theirs[self.seen][-len(contents) :]
-                gradient = content_gradient(rest, at, head(contents, [self.seen])[self.seen])
-                contents = self.head(contents, [self.seen])[self.seen]
-        return Lesson(seen, wanted, contents, gradient)
-
-    def _compare(self, lesson: Lesson) -> dict[str, Tensor]:
-        with self._autocast():
-            ours = self.tail(lesson.seen, self.compared)
-            by_gradient = self.config.content_gradient_weight > 0
-            losses = errors(ours, lesson.wanted, by_gradient=by_gradient)
-            if by_gradient and len(lesson.contents):
-                at = lesson.seen[-len(lesson.contents) :]
-                # What is `scale` times as large has a gradient as many times smaller.
-                gradient = content_gradient(self.tail, at, lesson.contents) * self.scale
-                losses["content_gradient"] = relative(gradient, lesson.gradient)
-        return losses
 
     @torch.no_grad()
     def held_out(self, batches: int = 4) -> dict[str, float]:
@@ -221,12 +156,10 @@ class Distillation:
         make = Crops([], 0.0, self.config.crop)
         for index in range(batches):
             fresh = make(self.config.batch, self._generator(HELD_OUT + index)).to(self.device)
-            for name, value in self.losses(fresh).items():
+            lesson = self.teaching.lesson(Pictures(fresh, fresh[:0], fresh[:0]))
+            for name, value in self.teaching.losses(lesson).items():
                 totals[name] = totals.get(name, 0.0) + value.item() / batches
         return totals
-
-    def _autocast(self) -> torch.autocast:
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.low_precision)
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that a resumed run needs.
