@@ -47,7 +47,7 @@ class Teaching:
     """A teacher and its student, cut after the frozen convolutions.
 
     Args:
-        teacher: on the CPU; a copy of it goes to `device`.
+        teacher: VGG with its trained weights; it goes to `device`.
         student: on `device`.
         channels: convolution -> the teacher's channels that the student's are to be.
         images: (N, 3, H, W), pictures to find the scale of the student's last frozen layer by.
