@@ -60,9 +60,6 @@ class DistillConfig:
     reached."""
     gram_weight: float = 0.5
     """Weight of the relative error of Gram matrices beside that of activations."""
-    gram_difference_weight: float = 0.0
-    """Weight of the relative error of what a style loss compares: the Gram matrix of a picture of
-    the student's own minus that of its style image."""
     inner_weight: float = 0.2
     """Weight of the activations between the layers of style transfer."""
     content_gradient_weight: float = 0.0

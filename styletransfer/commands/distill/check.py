@@ -29,9 +29,7 @@ def check(config: DistillConfig) -> None:
     if config.crop % 16 or config.crop > LONGEST_SIDE:
         raise UserError(f"crop={config.crop} must be a multiple of 16, at most {LONGEST_SIDE}")
     check_training(config)
-    for key in (
-        "gram_weight", "gram_difference_weight", "inner_weight", "content_gradient_weight"
-    ):  # fmt: skip
+    for key in ("gram_weight", "inner_weight", "content_gradient_weight"):
         if not 0 <= getattr(config, key) < float("inf"):
             raise UserError(f"{key}={getattr(config, key)} must be a finite number, 0 or more")
     check_shares(config)

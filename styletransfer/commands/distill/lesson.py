@@ -21,17 +21,12 @@ class Lesson:
         contents: (n, C, h, w), what the frozen part makes of the content images of the last n
             pictures, which are the student's own; n is 0 if their gradient does not count.
         gradient: (n, C, h, w), the teacher's `content_gradient` at those pictures.
-        styles: (n, C, h, w), what the frozen part makes of their style images; n is 0 if their Gram
-            matrices do not count.
-        style_grams: layer -> (n, C, C), the teacher's Gram matrices of the style images.
     """
 
     seen: Tensor
     wanted: dict[str, Tensor]
     contents: Tensor
     gradient: Tensor
-    styles: Tensor
-    style_grams: dict[str, Tensor]
 
 
 def cut(network: FeatureExtractor, layer: str) -> tuple[FeatureExtractor, FeatureExtractor]:
@@ -89,24 +84,6 @@ def relative(ours: Tensor, theirs: Tensor) -> Tensor:
     """Return ||ours - theirs||^2 / ||theirs||^2, 0-d."""
     # Differences in the features' own precision, sums in float32.
     return (ours - theirs).float().square().mean() / theirs.float().square().mean()
-
-
-def gram_difference_error(
-    ours: Tensor, our_style: Tensor, theirs: Tensor, style_gram: Tensor
-) -> Tensor:
-    """Return the relative error of what a style loss compares, the mean over pictures, 0-d.
-
-    That is the Gram matrix of a picture minus that of its style image. What a student gets wrong in
-    the same way in both does no harm to the picture that minimises its loss.
-
-    Args:
-        ours: (n, C, h, w), the student's features of the pictures.
-        our_style: (n, C, h, w), the student's features of their style images.
-        theirs: (n, C, h, w), the teacher's features of the pictures.
-        style_gram: (n, C, C), the teacher's Gram matrices of the style images.
-    """
-    error = (gram(ours) - gram(our_style)) - (gram(theirs) - style_gram)
-    return (error.square().sum((1, 2)) / style_gram.square().sum((1, 2))).mean()
 
 
 def _gram_error(ours: Tensor, theirs: Tensor) -> Tensor:

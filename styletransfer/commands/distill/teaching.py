@@ -1,41 +1,17 @@
 """What a teacher says of a batch of pictures, and how far from it the student is."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import Parameter
 
 from styletransfer.commands.distill.inherit import same_channels
-from styletransfer.commands.distill.lesson import (
-    Lesson,
-    content_gradient,
-    cut,
-    errors,
-    gram_difference_error,
-    relative,
-)
-from styletransfer.commands.distill.replay_buffer import gram
-from styletransfer.config import STYLE_LAYERS, DistillConfig
+from styletransfer.commands.distill.lesson import Lesson, content_gradient, cut, errors, relative
+from styletransfer.config import DistillConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.vgg import conv_names
 from styletransfer.system.devices import has_native_bfloat16
-
-
-@dataclass(frozen=True)
-class Pictures:
-    """A batch.
-
-    Attributes:
-        images: (N, 3, H, W) in [0, 1]; the last n are the student's own.
-        contents: (n, 3, H, W), their content images.
-        styles: (n, 3, H, W), their style images.
-    """
-
-    images: Tensor
-    contents: Tensor
-    styles: Tensor
 
 
 def autocast(device: torch.device) -> torch.autocast:
@@ -68,7 +44,6 @@ class Teaching:
         layers = [name.replace("conv", "relu") for name in conv_names(config.widths)]
         self.seen = layers[config.frozen - 1]
         self.compared = layers[config.frozen :][: config.trained]
-        self.style_layers = [layer for layer in self.compared if layer in STYLE_LAYERS]
         teacher = teacher.ended_at([self.compared[-1]])
         self.teacher = teacher.to(device).to(memory_format=torch.channels_last)
         if has_native_bfloat16(device):
@@ -91,14 +66,22 @@ class Teaching:
             yield from self.tail.layers[layer.replace("relu", "conv")].parameters()
 
     @torch.no_grad()
-    def lesson(self, pictures: Pictures) -> Lesson:
-        """Return what the frozen part and the teacher make of a batch."""
-        images = pictures.images.to(memory_format=torch.channels_last)
-        contents = pictures.contents if self.config.content_gradient_weight else images[:0]
-        styles = pictures.styles if self.config.gram_difference_weight else images[:0]
+    def lesson(self, images: Tensor, contents: Tensor) -> Lesson:
+        """Return what the frozen part and the teacher make of a batch.
+
+        Args:
+            images: (N, 3, H, W) in [0, 1]; the last n are the student's own.
+            contents: (n, 3, H, W), their content images.
+        """
+        images = images.to(memory_format=torch.channels_last)
         theirs = self.teacher(images, [*self.compared, self.seen])
-        wanted = self._in_students_channels(theirs, self.compared)
-        gradient, style_grams = contents, {}
+        wanted = {
+            layer: same_channels(theirs[layer], self.channels[layer.replace("relu", "conv")])
+            for layer in self.compared
+        }
+        if not self.config.content_gradient_weight:
+            contents = contents[:0]
+        gradient = contents
         with autocast(self.device):
             seen = self.head(images, [self.seen])[self.seen]
             if len(contents):
@@ -106,26 +89,12 @@ class Teaching:
                 at = theirs[self.seen][-len(contents) :]
                 gradient = content_gradient(rest, at, head(contents, [self.seen])[self.seen])
                 contents = self.head(contents, [self.seen])[self.seen]
-            if len(styles):
-                theirs = self.teacher(styles, self.style_layers)
-                theirs = self._in_students_channels(theirs, self.style_layers)
-                style_grams = {layer: gram(feature) for layer, feature in theirs.items()}
-                styles = self.head(styles, [self.seen])[self.seen]
-        return Lesson(seen, wanted, contents, gradient, styles, style_grams)
-
-    def _in_students_channels(
-        self, theirs: Mapping[str, Tensor], layers: list[str]
-    ) -> dict[str, Tensor]:
-        """Return the teacher's activations (N, C, h, w) of `layers`, of the student's channels."""
-        return {
-            layer: same_channels(theirs[layer], self.channels[layer.replace("relu", "conv")])
-            for layer in layers
-        }
+        return Lesson(seen, wanted, contents, gradient)
 
     def losses(self, lesson: Lesson) -> dict[str, Tensor]:
-        """Return the student's relative errors, 0-d: those of `errors`, and on its own pictures.
+        """Return the student's relative errors, 0-d, as `errors` does.
 
-        "content_gradient" and "gram_difference" are there if they count and it has such pictures.
+        "content_gradient" is one of them if it counts and the lesson has pictures of its own.
         """
         by_gradient = self.config.content_gradient_weight > 0
         with autocast(self.device):
@@ -136,15 +105,6 @@ class Teaching:
                 # What is `scale` times as large has a gradient as many times smaller.
                 gradient = content_gradient(self.tail, at, lesson.contents) * self.scale
                 losses["content_gradient"] = relative(gradient, lesson.gradient)
-            if len(lesson.styles):
-                styles, own = self.tail(lesson.styles, self.style_layers), len(lesson.styles)
-                each = [
-                    gram_difference_error(
-                        ours[layer][-own:], styles[layer], lesson.wanted[layer][-own:], style_gram
-                    )
-                    for layer, style_gram in lesson.style_grams.items()
-                ]
-                losses["gram_difference"] = torch.stack(each).mean()
         return losses
 
     def total(self, losses: Mapping[str, Tensor]) -> Tensor:
@@ -154,7 +114,6 @@ class Teaching:
             "gram": self.config.gram_weight,
             "inner": self.config.inner_weight,
             "content_gradient": self.config.content_gradient_weight,
-            "gram_difference": self.config.gram_difference_weight,
         }
         return torch.stack(
             [weights[name] * losses[name] for name in weights if name in losses]

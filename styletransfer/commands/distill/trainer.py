@@ -17,7 +17,7 @@ from torch.optim import Adam
 
 from styletransfer.commands.distill.inherit import balance, inherit
 from styletransfer.commands.distill.replay_buffer import ReplayBuffer
-from styletransfer.commands.distill.teaching import Pictures, Teaching, autocast
+from styletransfer.commands.distill.teaching import Teaching, autocast
 from styletransfer.config import DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
@@ -114,7 +114,7 @@ class Distillation:
             UserError: the losses are not finite; that update is not made.
         """
         generator = self._generator(self.step)
-        lessons = [self.teaching.lesson(pictures) for pictures in self._pictures(generator)]
+        lessons = [self.teaching.lesson(*pictures) for pictures in self._pictures(generator)]
         for parameter in self.trained:
             parameter.requires_grad_(True)
         for _ in range(self.config.passes):
@@ -125,8 +125,11 @@ class Distillation:
         self.step += 1
         return {name: value.detach() for name, value in losses.items()}
 
-    def _pictures(self, generator: torch.Generator) -> Iterator[Pictures]:
-        """Yield a step's batches."""
+    def _pictures(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield a step's batches: pictures (N, 3, H, W), and content images (n, 3, H, W).
+
+        The last n pictures are the student's own, made of these content images.
+        """
         config = self.config
         own = round(config.batch * config.on_policy)
         rows = torch.randperm(config.replay_buffer, generator=generator).tolist()
@@ -139,7 +142,7 @@ class Distillation:
                 with autocast(self.device):
                     produced = self.replay.advance(self.student, some, self.make, generator)
                 images = torch.cat([images, produced])
-            yield Pictures(images, self.replay.content[some], self.replay.style[some])
+            yield images, self.replay.content[some]
 
     def _descend(self, losses: Mapping[str, Tensor]) -> None:
         total = self.teaching.total(losses)
@@ -156,7 +159,7 @@ class Distillation:
         make = Crops([], 0.0, self.config.crop)
         for index in range(batches):
             fresh = make(self.config.batch, self._generator(HELD_OUT + index)).to(self.device)
-            lesson = self.teaching.lesson(Pictures(fresh, fresh[:0], fresh[:0]))
+            lesson = self.teaching.lesson(fresh, fresh[:0])
             for name, value in self.teaching.losses(lesson).items():
                 totals[name] = totals.get(name, 0.0) + value.item() / batches
         return totals
