@@ -64,7 +64,7 @@ def draw(comparison: Comparison, pictures: Mapping[str, Tensor]) -> Tensor:
     axes.set_ylabel("objective")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper right")  # curves fall
     canvas.draw()  # type: ignore[no-untyped-call]
     pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
     rgb = pixels[..., :3].astype(np.float32) / 255
