@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import grid_sample
 
+from styletransfer.films.flow import motion_between
 from styletransfer.pictures import images
-from styletransfer.pictures.flow import motion_between
 from styletransfer.resources import resource
 
 RATE = 12

@@ -18,11 +18,11 @@ from torch import Tensor, fft
 
 from styletransfer.cli.hydrated import hydrated
 from styletransfer.config import TrainConfig
+from styletransfer.job.prepare import prepare
 from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.preconditioner import frequencies
-from styletransfer.optimize.prepare import prepare
-from styletransfer.optimize.run import stylize
+from styletransfer.optimize.run import complete_run
 
 # Of the bands, in cycles per pixel; 0.71 is the finest diagonal wave.
 EDGES = (0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.5, 0.71)
@@ -50,7 +50,7 @@ def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
 def measure(config: TrainConfig, folder: Path) -> None:
     """Paint, measure band by band, and print a table."""
     job = prepare(config)
-    image = job.on_device(stylize(job).image)
+    image = job.on_device(complete_run(job).image)
     objective = Objective(job.extractor, job.mode, config.objective, job.pictures_at(config.size))
     generator = torch.Generator().manual_seed(config.seed)
     table = Table("cycles per pixel", "lightness", "colour", title="Mean curvature")

@@ -17,7 +17,7 @@ from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.gradient import gradient_at
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import fill_transparent, read, resize_picture
 

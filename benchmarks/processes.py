@@ -25,13 +25,13 @@ from torch import Tensor
 from styletransfer.commands.benchmark.results import Spread
 from styletransfer.config import FeaturesConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
+from styletransfer.job.memory import relative_work
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.gradient import gradient_at
-from styletransfer.objective.pictures import Pictures, pair
+from styletransfer.objective.inputs import Inputs, pair
 from styletransfer.objective.terms import Losses, loss_layers
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize.descent import Descent
-from styletransfer.optimize.memory import relative_work
 from styletransfer.system.heap import keep_freed_memory
 from styletransfer.system.measure import describe_machine
 from styletransfer.system.processes import Processes, joined
@@ -141,7 +141,7 @@ def arguments() -> argparse.Namespace:
 
 
 def measure(
-    said: argparse.Namespace, network: FeatureExtractor, pictures: Pictures, processes: Processes
+    said: argparse.Namespace, network: FeatureExtractor, pictures: Inputs, processes: Processes
 ) -> tuple[list[float], list[float], Counted]:
     """Return seconds alone, seconds of all, and what was exchanged in one evaluation."""
     mode, objective = get_loss_mode("autograd_function"), StyleTransferConfig().objective

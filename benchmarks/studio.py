@@ -26,7 +26,7 @@ from websockets.sync.client import ClientConnection, connect
 from styletransfer.config import TrainConfig
 from styletransfer.optimize.results import Iterate
 from styletransfer.runs.paint import paint
-from styletransfer.runs.work import Work
+from styletransfer.runs.recorded_run import Work
 
 
 class Page:

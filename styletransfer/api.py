@@ -22,11 +22,11 @@ from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig, TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.prepare import prepare
+from styletransfer.job.job import Job
+from styletransfer.job.prepare import prepare
+from styletransfer.job.schedule import STARTS
 from styletransfer.optimize.results import Iterate
 from styletransfer.optimize.run import Run
-from styletransfer.optimize.schedule import STARTS
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.pictures.folders import in_folder

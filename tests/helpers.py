@@ -16,10 +16,10 @@ from torch import Tensor
 from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.modes import LOSS_MODES, get_loss_mode
-from styletransfer.networks import Layout, StyleNetwork
+from styletransfer.networks import Architecture, StyleNetwork
 from styletransfer.networks.johnson import randomize
 from styletransfer.networks.layers import ConditionalInstanceNorm
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.inputs import pair
 from styletransfer.objective.resilient import ElasticObjective
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
@@ -140,7 +140,7 @@ class Bowl:
         return Losses({"bowl": loss.detach()})
 
 
-def style_network(layout: Layout, styles: int) -> StyleNetwork:
+def style_network(layout: Architecture, styles: int) -> StyleNetwork:
     """Return a seeded style network whose styles differ."""
     network = StyleNetwork(layout, styles).requires_grad_(False)
     randomize(network, seed=1)

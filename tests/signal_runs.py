@@ -26,7 +26,7 @@ from styletransfer.cli import main as command_line
 from styletransfer.cli.catalogue import module, names
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.features import vgg
-from styletransfer.networks import Layout, StyleNetwork, file
+from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
 from styletransfer.pictures import images, video
 from styletransfer.system.checkpoint import Checkpoint
@@ -156,7 +156,7 @@ def set_up(desk: Path) -> None:
     if find_spec("av"):
         from films import make
 
-        network = StyleNetwork(Layout((3, 4, 5), 1), 1).requires_grad_(False)
+        network = StyleNetwork(Architecture((3, 4, 5), 1), 1).requires_grad_(False)
         randomize(network, seed=0)
         file.write(desk / "net.safetensors", network, ["oil"])
         make(desk / "in.mkv", [picture(seed, 32, 40) for seed in range(40)], sound="aac")

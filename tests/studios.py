@@ -16,12 +16,12 @@ pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
 from starlette.testclient import TestClient
 
-from styletransfer.commands.studio import painter
-from styletransfer.commands.studio.app import make_app
-from styletransfer.commands.studio.child import become_a_child
-from styletransfer.commands.studio.form import defaults
-from styletransfer.commands.studio.orders import Orders
-from styletransfer.commands.studio.studio import Studio
+from styletransfer.studio import painter
+from styletransfer.studio.app import make_app
+from styletransfer.studio.child import become_a_child
+from styletransfer.studio.form import defaults
+from styletransfer.studio.orders import Orders
+from styletransfer.studio.studio import Studio
 
 PORT, TOKEN = 8000, "a-secret-token"
 ADDRESS = f"http://127.0.0.1:{PORT}"

@@ -11,12 +11,16 @@ from styletransfer import commands
 
 def module(name: str) -> str:
     """Return the name of the module that holds a command's `main`."""
-    return f"styletransfer.commands.{name}.command"
+    if name == "studio":
+        return "styletransfer.studio.command"
+    found = importlib.util.find_spec(f"styletransfer.commands.{name}")
+    is_folder = found is not None and found.submodule_search_locations is not None
+    return f"styletransfer.commands.{name}" + (".command" if is_folder else "")
 
 
 def names() -> list[str]:
-    """Return the commands: the folders under styletransfer/commands."""
-    return sorted(found.name for found in pkgutil.iter_modules(commands.__path__) if found.ispkg)
+    """Return the commands: what is under styletransfer/commands, and the studio."""
+    return sorted(["studio", *(found.name for found in pkgutil.iter_modules(commands.__path__))])
 
 
 def summary(name: str) -> str:

@@ -14,7 +14,7 @@ from typing import NoReturn, TextIO
 
 from styletransfer.errors import LostProcessError, UserError
 from styletransfer.system.launch import speaks
-from styletransfer.system.signals import Stopped, held, stop_on_signals
+from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 # What a shell reports of a process that SIGPIPE ended, as it does for other tools.
 BROKEN_PIPE = 141
@@ -44,7 +44,7 @@ def one_line_errors() -> Iterator[None]:
     """
     open_streams()
     logging.raiseExceptions = False  # a log file on a full disk is no reason for a traceback
-    with warnings.catch_warnings(), stop_on_signals() as stop, held():
+    with warnings.catch_warnings(), stop_on_signals() as stop, signals_held():
         warnings.showwarning = lambda message, *_: tell(f"note: {message}", shared=True)
         try:
             yield

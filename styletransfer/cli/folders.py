@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from styletransfer.system.run_folder import ERROR
+from styletransfer.runs.folder import ERROR
 
 # What Hydra writes into the folder of a run, and of a sweep, before our code is called.
 RECORD = (".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml", "multirun.yaml")

@@ -11,9 +11,9 @@ from omegaconf import DictConfig
 
 from styletransfer.cli.errors import Ended, one_line_errors
 from styletransfer.cli.folders import remove_unused
+from styletransfer.runs.folder import ERROR
 from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.system.lifeline import following, is_gone, unblocked
-from styletransfer.system.run_folder import ERROR
 from styletransfer.system.signals import STOPPING
 
 # Others mean that a signal, or a reader who left, ends all jobs.

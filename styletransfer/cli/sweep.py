@@ -22,11 +22,11 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from styletransfer.cli.jobs import Jobs
 from styletransfer.errors import UserError
+from styletransfer.runs.folder import ERROR
 from styletransfer.settings.compose import settings_of
 from styletransfer.settings.paths import quoted
 from styletransfer.settings.schemas import CONFIGS
 from styletransfer.system.lifeline import Lifeline, lifeline
-from styletransfer.system.run_folder import ERROR
 from styletransfer.system.signals import interruptible
 
 # Of jobs that are launched together, each a list of KEY=VALUE.

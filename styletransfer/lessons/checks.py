@@ -37,7 +37,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CheckResult:
     """What `check` found: deviations are relative to the Jacobian's largest entry."""
 
     case: Case
@@ -61,7 +61,7 @@ class Float32Outcome:
     gradcheck_passed: bool
 
 
-def check(case: Case) -> Outcome:
+def check(case: Case) -> CheckResult:
     """Check first and second derivatives of one case; never raises for a wrong one."""
     directions = _directions(case)
     gradient = _gradient_of(case.function, len(case.inputs))
@@ -77,7 +77,7 @@ def check(case: Case) -> Outcome:
     small = first <= TOLERANCE and second <= TOLERANCE
     if not complaint and not small:
         complaint = f"deviation above {TOLERANCE:g}"
-    return Outcome(case, first, second, complaint)
+    return CheckResult(case, first, second, complaint)
 
 
 def check_in_float32(case: Case) -> Float32Outcome:

@@ -20,7 +20,7 @@ from styletransfer.errors import UserError
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedTensor:
     """One tensor that a node keeps for its backward.
 
     Attributes:
@@ -105,7 +105,7 @@ def is_python_function(node: Node) -> bool:
     return isinstance(node, BackwardCFunction)
 
 
-def saved(node: Node) -> tuple[Saved, ...]:
+def saved(node: Node) -> tuple[SavedTensor, ...]:
     """Return the tensors that `node` keeps for its backward; none once they have been freed.
 
     They are read from the node's own documented attributes: `_saved_*` of a built-in operation
@@ -117,7 +117,7 @@ def saved(node: Node) -> tuple[Saved, ...]:
     Raises:
         UserError: a kept tensor was changed in place since, so its node can no longer run.
     """
-    kept: list[Saved] = []
+    kept: list[SavedTensor] = []
     for name in _attributes(node):
         found = _read(node, name)
         tensors = found if isinstance(found, tuple | list) else (found,)
@@ -126,7 +126,7 @@ def saved(node: Node) -> tuple[Saved, ...]:
                 label = name.removeprefix("_saved_") if tensor is found else f"[{position}]"
                 memory = tensor.untyped_storage()
                 shape, dtype = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
-                kept.append(Saved(label, shape, dtype, memory.data_ptr(), memory.nbytes()))
+                kept.append(SavedTensor(label, shape, dtype, memory.data_ptr(), memory.nbytes()))
     return tuple(kept)
 
 
@@ -150,7 +150,7 @@ def check_alive(nodes: Iterable[Node]) -> None:
 
 
 def storages(tensors: Iterable[Tensor]) -> set[int]:
-    """Return the addresses of the tensors' memory, as `Saved.storage` has them."""
+    """Return the addresses of the tensors' memory, as `SavedTensor.storage` has them."""
     return {tensor.untyped_storage().data_ptr() for tensor in tensors}
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.features.weights import digest
-from styletransfer.networks.johnson import Layout, StyleNetwork
+from styletransfer.networks.johnson import Architecture, StyleNetwork
 from styletransfer.networks.shipped import shipped
 from styletransfer.system.files import atomic
 from styletransfer.system.memory import is_out_of_memory
@@ -29,7 +29,7 @@ WIDEST, DEEPEST, MOST_STYLES = 1024, 64, 1000
 
 
 @dataclass(frozen=True)
-class Saved:
+class NetworkFile:
     """What a file holds.
 
     Attributes:
@@ -68,7 +68,7 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
         temporary.write_bytes(save(tensors, metadata={KEY: json.dumps(told)}))
 
 
-def read(path: Path) -> Saved:
+def read(path: Path) -> NetworkFile:
     """Return the network that `write` has written.
 
     Raises:
@@ -104,7 +104,7 @@ def read(path: Path) -> Saved:
     if not all(value.isfinite().all() for value in tensors.values()):
         raise UserError(f"{path} holds values that are not finite; train it anew")
     network.load_state_dict(tensors, assign=True)
-    return Saved(network.requires_grad_(False).eval(), styles)
+    return NetworkFile(network.requires_grad_(False).eval(), styles)
 
 
 def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
@@ -122,14 +122,14 @@ def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
     raise UserError(f"{path} is no style network; name a file that train_network has written")
 
 
-def _layout(stored: Any) -> Layout:
+def _layout(stored: Any) -> Architecture:
     """Return the layout that a file names.
 
     Raises:
         KeyError, TypeError, ValueError: it names none.
     """
     first, second, third = map(int, stored["widths"])
-    layout = Layout((first, second, third), int(stored["blocks"]))
+    layout = Architecture((first, second, third), int(stored["blocks"]))
     if not (0 < min(layout.widths) <= max(layout.widths) <= WIDEST):
         raise ValueError(layout.widths)
     if not 0 <= layout.blocks <= DEEPEST:
@@ -137,7 +137,7 @@ def _layout(stored: Any) -> Layout:
     return layout
 
 
-def _built(layout: Layout, styles: Any) -> StyleNetwork:
+def _built(layout: Architecture, styles: Any) -> StyleNetwork:
     """Return a network without weights, to be filled.
 
     Raises:

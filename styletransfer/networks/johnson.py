@@ -21,7 +21,7 @@ SMALLEST_SIDE = 2 * STRIDE
 
 
 @dataclass(frozen=True)
-class Layout:
+class Architecture:
     """How wide and how deep a network is.
 
     Attributes:
@@ -35,9 +35,9 @@ class Layout:
 
 # full is the paper's. The narrow ones save most where most time goes: at full size.
 LAYOUTS = {
-    "tiny": Layout((8, 16, 32), 3),
-    "small": Layout((16, 32, 64), 4),
-    "full": Layout((32, 64, 128), 5),
+    "tiny": Architecture((8, 16, 32), 3),
+    "small": Architecture((16, 32, 64), 4),
+    "full": Architecture((32, 64, 128), 5),
 }
 
 
@@ -49,7 +49,7 @@ class StyleNetwork(nn.Module):
         styles: S, how many styles it has.
     """
 
-    def __init__(self, layout: Layout, styles: int) -> None:
+    def __init__(self, layout: Architecture, styles: int) -> None:
         super().__init__()
         self.layout, self.styles = layout, styles
         first, second, third = layout.widths

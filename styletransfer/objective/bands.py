@@ -80,7 +80,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedForBackward:
     """What a walk through a band keeps for the way back.
 
     Attributes:
@@ -125,7 +125,7 @@ class Band:
             assert features is not None
             features = part.forward(features, visit)
 
-    def forward(self, picture: Tensor, visit: Visit | None, feed: Visit) -> Kept:
+    def forward(self, picture: Tensor, visit: Visit | None, feed: Visit) -> SavedForBackward:
         """Walk through the stages of a picture (1, 3, H, W).
 
         Args:
@@ -139,17 +139,17 @@ class Band:
             assert features is not None
             inputs.append(features)
             if visit is None and part.stage.is_last:
-                return Kept(inputs, None, None)
+                return SavedForBackward(inputs, None, None)
             features = part.forward(features, visit or _pass_by)
         if not self.whole:
-            return Kept(inputs, None, None)
+            return SavedForBackward(inputs, None, None)
         assert features is not None
         start = end = features.detach().requires_grad_()
         for part in self.whole:
             end = part.stage.run(part.tiles[0], end, feed)
-        return Kept(inputs, start, end)
+        return SavedForBackward(inputs, start, end)
 
-    def backward(self, kept: Kept, feed: Visit, total: Tensor) -> None:
+    def backward(self, kept: SavedForBackward, feed: Visit, total: Tensor) -> None:
         """Add the gradient of all that is fed to that of the picture, `total` (1, 3, H, W).
 
         Args:

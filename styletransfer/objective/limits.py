@@ -4,7 +4,7 @@ from styletransfer.config import ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
-from styletransfer.objective.pictures import Pictures
+from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.terms import loss_layers
 
 
@@ -24,7 +24,7 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
         )
 
 
-def check_pictures(extractor: FeatureExtractor, pictures: Pictures) -> None:
+def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
     """Check the content and the style images of an objective; see `check_size`.
 
     Raises:

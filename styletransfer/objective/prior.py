@@ -7,7 +7,7 @@ from torch import Tensor
 
 from styletransfer.config import ObjectiveConfig
 from styletransfer.losses import temporal_loss, total_variation
-from styletransfer.objective.pictures import Pictures
+from styletransfer.objective.inputs import Inputs
 
 
 class Prior:
@@ -18,7 +18,7 @@ class Prior:
         pictures: with or without an anchor.
     """
 
-    def __init__(self, config: ObjectiveConfig, pictures: Pictures) -> None:
+    def __init__(self, config: ObjectiveConfig, pictures: Inputs) -> None:
         self.tv_weight, self.anchor = config.tv_weight, pictures.anchor
 
     def losses(self, image: Tensor) -> dict[str, Tensor]:

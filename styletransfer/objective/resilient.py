@@ -9,8 +9,8 @@ from torch import Tensor
 from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
+from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.limits import smallest_tile
-from styletransfer.objective.pictures import Pictures
 from styletransfer.objective.targets import StyleTargets
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.tiled import TiledObjective
@@ -92,7 +92,7 @@ def make_objective(
     extractor: FeatureExtractor,
     mode: LossMode,
     config: ObjectiveConfig,
-    pictures: Pictures,
+    pictures: Inputs,
     styles: StyleTargets | None,
     tile: int | None,
     processes: Processes | None = None,

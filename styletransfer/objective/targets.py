@@ -11,7 +11,7 @@ from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments
 from styletransfer.losses import StyleMeasure, get_style_loss, mean_square
-from styletransfer.objective.pictures import Pictures
+from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.positions import at_layers
 from styletransfer.objective.terms import layer_weights
 from styletransfer.pictures.images import resize, scaled_size
@@ -68,7 +68,7 @@ class Targets:
 def make_targets(
     config: ObjectiveConfig,
     extractor: FeatureExtractor,
-    pictures: Pictures,
+    pictures: Inputs,
     features: Features,
     measured: Measured,
     styles: StyleTargets | None = None,
@@ -139,7 +139,7 @@ def _energy(features: Tensor) -> float:
 def style_targets(
     config: ObjectiveConfig,
     extractor: FeatureExtractor,
-    pictures: Pictures,
+    pictures: Inputs,
     measured: Measured,
 ) -> StyleTargets:
     """Return layer -> style targets; the content image itself plays no part.
@@ -187,7 +187,7 @@ def _positions(
 def _style_moments(
     config: ObjectiveConfig,
     extractor: FeatureExtractor,
-    pictures: Pictures,
+    pictures: Inputs,
     layers: list[str],
     measured: Measured,
 ) -> dict[tuple[int, str], list[tuple[float, Moments]]]:

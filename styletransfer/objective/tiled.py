@@ -30,9 +30,9 @@ from styletransfer.functions.moments import Moments
 from styletransfer.losses import get_style_loss
 from styletransfer.modes import LossMode
 from styletransfer.objective.band_losses import BandLosses, Slopes
-from styletransfer.objective.bands import Kept
+from styletransfer.objective.bands import SavedForBackward
+from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.limits import check_pictures, check_tile
-from styletransfer.objective.pictures import Pictures
 from styletransfer.objective.prior import Prior, total
 from styletransfer.objective.scan import Scan
 from styletransfer.objective.targets import (
@@ -74,7 +74,7 @@ class TiledObjective:
         extractor: FeatureExtractor,
         mode: LossMode,
         config: ObjectiveConfig,
-        pictures: Pictures,
+        pictures: Inputs,
         tile: int,
         styles: StyleTargets | None = None,
         processes: Processes | None = None,
@@ -157,7 +157,7 @@ class TiledObjective:
         self.processes.add([gradient])
         return terms, gradient
 
-    def _measure(self, image: Tensor, losses: Sequence[BandLosses]) -> Kept | None:
+    def _measure(self, image: Tensor, losses: Sequence[BandLosses]) -> SavedForBackward | None:
         """Make pass one; return what it keeps of the only band, None of several."""
         if len(losses) == 1:
             (mine,) = losses

@@ -15,8 +15,8 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments, moments
 from styletransfer.losses import get_style_loss
 from styletransfer.modes import LossMode, Term
+from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.limits import check_pictures
-from styletransfer.objective.pictures import Pictures
 from styletransfer.objective.prior import Prior, total
 from styletransfer.objective.targets import (
     Place,
@@ -52,7 +52,7 @@ class Objective:
         extractor: FeatureExtractor,
         mode: LossMode,
         config: ObjectiveConfig,
-        pictures: Pictures,
+        pictures: Inputs,
         styles: StyleTargets | None = None,
     ) -> None:
         self.mode, self.prior = mode, Prior(config, pictures)
@@ -93,7 +93,7 @@ class Objective:
 
 @torch.no_grad()
 def style_targets_of(
-    extractor: FeatureExtractor, config: ObjectiveConfig, pictures: Pictures
+    extractor: FeatureExtractor, config: ObjectiveConfig, pictures: Inputs
 ) -> StyleTargets:
     """Return what an `Objective` of these arguments compares styles with; see there."""
     ended = extractor.ended_at(loss_layers(config))
@@ -105,7 +105,7 @@ def style_targets_of(
 def _targets(
     extractor: FeatureExtractor,
     config: ObjectiveConfig,
-    pictures: Pictures,
+    pictures: Inputs,
     styles: StyleTargets | None,
 ) -> Targets:
     """Look at all pictures, each as far as its losses ask."""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.objective.terms import Losses
-from styletransfer.system.storage import kept
+from styletransfer.system.storage import offloaded
 
 
 class BestPicture:
@@ -23,7 +23,7 @@ class BestPicture:
     """
 
     def __init__(self, start: Tensor, averaging: float) -> None:
-        self.image, self.averaging = kept(start), averaging
+        self.image, self.averaging = offloaded(start), averaging
         self.losses: Losses | None = None
         self.mean: Tensor | None = None
 
@@ -34,7 +34,7 @@ class BestPicture:
         better = losses.total < self.losses.total
         # After a start that was not finite, anything finite is better.
         better |= losses.total.isfinite() & ~self.losses.total.isfinite()
-        self.image = kept(torch.where(better, picture, self.image))
+        self.image = offloaded(torch.where(better, picture, self.image))
         self.losses = Losses(
             {k: torch.where(better, v, self.losses.terms[k]) for k, v in losses.terms.items()}
         )
@@ -42,7 +42,7 @@ class BestPicture:
             # The first steps weigh as in a plain mean, so that the start fades soon.
             decay = min(self.averaging, step / (step + 1))
             mean = picture if self.mean is None else torch.lerp(picture, self.mean, decay)
-            self.mean = kept(mean)
+            self.mean = offloaded(mean)
 
     def picture(self) -> Tensor:
         """Return what the scale would hand over now (1, 3, H, W), in [0, 1]."""
@@ -59,8 +59,8 @@ class BestPicture:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a `state_dict`, on the device of this picture."""
         device, terms, mean = self.image.device, state["losses"], state["mean"]
-        self.image = kept(state["image"].to(device))
-        self.mean = None if mean is None else kept(mean.to(device))
+        self.image = offloaded(state["image"].to(device))
+        self.mean = None if mean is None else offloaded(mean.to(device))
         self.losses = None
         if terms is not None:
             self.losses = Losses({name: value.to(device) for name, value in terms.items()})

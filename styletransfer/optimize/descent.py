@@ -17,7 +17,7 @@ from styletransfer.optimize.optimizers import kept_moments, make_optimizer, resi
 from styletransfer.optimize.preconditioner import Preconditioner
 from styletransfer.system.memory import is_out_of_memory
 from styletransfer.system.signals import interruptible
-from styletransfer.system.storage import kept
+from styletransfer.system.storage import offloaded
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Evaluates(Protocol):
 
 
 @dataclass(frozen=True)
-class Held:
+class Protection:
     """Pixels that stay as they are.
 
     Attributes:
@@ -81,16 +81,16 @@ class Descent:
         objective: Evaluates,
         start: Tensor,
         config: OptimizerConfig,
-        held: Held | None = None,
+        held: Protection | None = None,
     ) -> None:
         self.objective, self.config, self.held = objective, config, held
         self.preconditioner: Preconditioner | None = None
         if config.name == "lbfgs" and config.preconditioner > 0:
             self.preconditioner = Preconditioner(start, config.preconditioner)
-        self.start = kept(start.detach())
+        self.start = offloaded(start.detach())
         # Contiguous, as our L-BFGS asks for.
         shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
-        self.shift = kept(shift).requires_grad_()
+        self.shift = offloaded(shift).requires_grad_()
         self.optimizer = make_optimizer(self.shift, config)
         self.best = BestPicture(self._hold(self.start.clamp(0, 1)), config.averaging)
         self.step = 0
@@ -191,7 +191,7 @@ class Descent:
         A shorter history that a lack of memory has forced counts as the same optimiser.
         """
         self.config = replace(self.config, history=state["history"])
-        self.start = kept(state["start"].to(self.start.device))
+        self.start = offloaded(state["start"].to(self.start.device))
         with torch.no_grad():
             self.shift.copy_(state["shift"])
         self.optimizer = make_optimizer(self.shift, self.config)

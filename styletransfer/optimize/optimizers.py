@@ -8,7 +8,7 @@ from torch import Tensor
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.optimize.lbfgs import LBFGS
-from styletransfer.system.storage import is_large, kept
+from styletransfer.system.storage import is_large, offloaded
 
 # Mean change of a pixel in L-BFGS's first step, which follows the bare gradient: one grey level.
 FIRST_STEP = 1 / 255
@@ -37,7 +37,7 @@ def make_optimizer(shift: Tensor, config: OptimizerConfig) -> LBFGS | torch.opti
 def kept_moments(momentum: dict[str, Any]) -> dict[str, Any]:
     """Return a copy of Adam's moments for the long run, large ones in files."""
     return {
-        name: kept(each.detach()) if is_large(each.nbytes) else each.detach().clone()
+        name: offloaded(each.detach()) if is_large(each.nbytes) else each.detach().clone()
         for name, each in momentum.items()
     }
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from styletransfer.job.job import Job
+from styletransfer.job.layout import choose_layout
+from styletransfer.job.memory import Memory, relative_work
 from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.resilient import make_objective
 from styletransfer.optimize.descent import Descent
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.layout import choose_layout
-from styletransfer.optimize.memory import Memory, relative_work
 from styletransfer.system.memory import free_bytes, readable
 
 # Longer side in pixels of the picture on which a few steps are timed.

@@ -50,7 +50,7 @@ Callback = Callable[[Iterate], None]
 
 
 @dataclass(frozen=True)
-class Result:
+class Outcome:
     """What a run has made.
 
     Attributes:

@@ -9,23 +9,23 @@ from typing import Any
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.objective.pictures import Pictures
+from styletransfer.job.job import Job
+from styletransfer.job.layout import choose_layout
+from styletransfer.job.schedule import Scale, check_run, enlarge, starting_picture
+from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.resilient import ElasticObjective, make_objective
-from styletransfer.optimize.descent import ADVICE, Descent, Held
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.layout import choose_layout
-from styletransfer.optimize.results import Callback, Iterate, Result
-from styletransfer.optimize.schedule import Scale, check_run, enlarge, starting_picture
+from styletransfer.optimize.descent import ADVICE, Descent, Protection
+from styletransfer.optimize.results import Callback, Iterate, Outcome
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.pictures.images import resize
 from styletransfer.system.memory import free_bytes, is_out_of_memory
-from styletransfer.system.signals import held
+from styletransfer.system.signals import signals_held
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Moment:
+class Snapshot:
     """A place on a run's way from which it can go on: all there is but L-BFGS's history.
 
     Attributes:
@@ -91,7 +91,7 @@ class Run:
         except (MemoryError, RuntimeError) as error:
             self._give_up(error)
 
-    def complete(self, callbacks: Sequence[Callback] = ()) -> Result:
+    def complete(self, callbacks: Sequence[Callback] = ()) -> Outcome:
         """Make the steps that are left, calling every callback with each iterate.
 
         Ctrl-C, another signal (see `system/signals.py`) or a lack of memory end it early.
@@ -100,7 +100,7 @@ class Run:
         try:
             # Held: the first optimiser makes torch import libraries that abort the process if a
             # signal's exception crosses them.
-            with held():
+            with signals_held():
                 for iterate in self:
                     for callback in callbacks:
                         callback(iterate)
@@ -111,7 +111,7 @@ class Run:
             self._give_up(error)
         return replace(self.result(), interrupted=interrupted)
 
-    def result(self) -> Result:
+    def result(self) -> Outcome:
         """Return the best picture so far, at the size of the pastiche.
 
         Its losses are those of the picture that was optimised, before `finish`.
@@ -120,14 +120,14 @@ class Run:
             finite = math.isfinite(self._losses["total"])
             problem = None if finite else f"the loss is not finite; {ADVICE}"
             image = self.image.float().cpu()
-            return Result(image, self._losses, self.steps, problem=problem, finish=self.finish)
+            return Outcome(image, self._losses, self.steps, problem=problem, finish=self.finish)
         picture = self.image if self._level is None else self._level.descent.best.picture()
         scale = self.scales[-1]
         picture = resize(picture, scale.size)
-        if held := held_in(self.pictures.resized(scale.size, scale.style_sizes)):
+        if held := protection_in(self.pictures.resized(scale.size, scale.style_sizes)):
             picture = held.hold(picture)
         image = picture.float().cpu()
-        return Result(image, {}, self.steps, problem=self._problem, finish=self.finish)
+        return Outcome(image, {}, self.steps, problem=self._problem, finish=self.finish)
 
     def finish(self, image: Tensor) -> Tensor:
         """Return a picture (1, 3, H, W) of this run in the colours that `config.color` asks for.
@@ -140,25 +140,25 @@ class Run:
         content = resize(self.pictures.content, (image.shape[2], image.shape[3]))
         return with_chroma_of(image, content.to(image), config.color_strength)
 
-    def moment(self) -> Moment:
+    def moment(self) -> Snapshot:
         """Return where the run is now; a scale whose steps are made is brought to its end."""
         level = self._level
         if level is not None and level.descent.is_over(self.scales[self._index].steps):
             self._end_level(level)
         if self._level is None:
             side = max(self.scales[min(self._index, len(self.scales) - 1)].size)
-            return Moment(self.steps, side, self.image, self._momentum)
+            return Snapshot(self.steps, side, self.image, self._momentum)
         descent, momentum = self._level.descent, self._level.descent.momentum()
         if momentum is not None:  # later steps move it
             momentum = {name: each.clone() for name, each in momentum.items()}
         side = max(self.scales[self._index].size)
-        return Moment(self.steps, side, descent.best.picture(), momentum)
+        return Snapshot(self.steps, side, descent.best.picture(), momentum)
 
     def steer(self, job: Job) -> None:
         """Go on under another job from the best picture so far; see `go_on_from`."""
         self.go_on_from(self.moment(), job)
 
-    def go_on_from(self, moment: Moment, job: Job) -> None:
+    def go_on_from(self, moment: Snapshot, job: Job) -> None:
         """Take up a moment of this run again, under another job of the same content.
 
         The scale of that moment begins anew with all of its steps, or the next larger one that the
@@ -289,7 +289,9 @@ class Run:
         given = (self.job.extractor, self.job.mode, config.objective, pictures, self.job.styles)
         objective = make_objective(*given, tile, self.job.processes, bands)
         optimizer = replace(config.optimizer, history=history)
-        return _Level(objective, Descent(objective, start, optimizer, held_in(pictures)), bands)
+        return _Level(
+            objective, Descent(objective, start, optimizer, protection_in(pictures)), bands
+        )
 
     def _give_up(self, error: Exception) -> None:
         """Say that memory ran out, or raise what is no lack of memory."""
@@ -300,14 +302,14 @@ class Run:
         self._problem = "memory ran out; choose a smaller size" + ("" if closed else tiles)
 
 
-def held_in(pictures: Pictures) -> Held | None:
+def protection_in(pictures: Inputs) -> Protection | None:
     """Return what holds the protected pixels of pictures at their scale."""
     if pictures.protected is None:
         return None
-    return Held(pictures.content, pictures.protected)
+    return Protection(pictures.content, pictures.protected)
 
 
-def stylize(job: Job, callbacks: Sequence[Callback] = ()) -> Result:
+def complete_run(job: Job, callbacks: Sequence[Callback] = ()) -> Outcome:
     """Make a whole run and return its pastiche.
 
     Args:

@@ -9,21 +9,21 @@ from pathlib import Path
 
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.prepare import check_output, prepare
-from styletransfer.optimize.results import Result
+from styletransfer.job.job import Job
+from styletransfer.job.prepare import check_output, prepare
+from styletransfer.optimize.results import Outcome
+from styletransfer.runs.folder import CONTENT, PASTICHE, RECORD
+from styletransfer.runs.recorded_run import Guide, RecordedRun
 from styletransfer.runs.shared import agreed
-from styletransfer.runs.work import Guide, Work
 from styletransfer.settings.changes import in_turn
 from styletransfer.system.files import check_folder, remove_stale
 from styletransfer.system.lock import locked
 from styletransfer.system.processes import Processes
-from styletransfer.system.run_folder import CONTENT, PASTICHE, RECORD
-from styletransfer.system.signals import Stopped, held, stop_on_signals
+from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FinishedRun:
     """What a run leaves behind.
 
     Attributes:
@@ -37,7 +37,7 @@ class Outcome:
     """
 
     picture: Path
-    result: Result
+    result: Outcome
     seconds: float
     device: str
     precision: str
@@ -50,7 +50,7 @@ def paint(
     folder: Path,
     guide: Guide | None = None,
     processes: Processes | None = None,
-) -> Outcome:
+) -> FinishedRun:
     """Stylise one picture and write it, with `metrics.jsonl` and snapshots, into `folder`.
 
     The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`, beside the
@@ -74,15 +74,15 @@ def paint(
         folder.mkdir(parents=True, exist_ok=True)
         # Held from here: the first optimiser makes torch import libraries that abort the process if
         # a signal's exception crosses them.
-        with held(), locked(folder):
+        with signals_held(), locked(folder):
             remove_stale(folder)
-            work = Work(config, job, folder, picture)
+            work = RecordedRun(config, job, folder, picture)
             with ExitStack() as watchers:
                 began = time.perf_counter()
                 result, picture, problem = work.complete(watchers, guide)
                 seconds = time.perf_counter() - began
             asked = stop.asked
-    return Outcome(
+    return FinishedRun(
         picture=picture,
         result=result,
         seconds=seconds,

@@ -8,9 +8,9 @@ from pathlib import Path
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.optimize.job import Job
+from styletransfer.job.job import Job
 from styletransfer.pictures import images
-from styletransfer.system.run_folder import CONTENT, PASTICHE
+from styletransfer.runs.folder import CONTENT, PASTICHE
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.runs.record import check_settings, settings
-from styletransfer.system.run_folder import FREE_KEYS, RECORD, read_record
+from styletransfer.runs.folder import FREE_KEYS, RECORD, read_record
+from styletransfer.runs.recipe import check_settings, settings
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Iterable[str]) -> TrainConfig:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from styletransfer.config import TrainConfig
 from styletransfer.errors import LostProcessError, UserError
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.prepare import prepare
+from styletransfer.job.job import Job
+from styletransfer.job.prepare import prepare
 from styletransfer.optimize.run import Run
-from styletransfer.runs.record import describe, settings
+from styletransfer.runs.folder import FREE_KEYS
+from styletransfer.runs.recipe import describe, settings
 from styletransfer.system.processes import Processes
-from styletransfer.system.run_folder import FREE_KEYS
 from styletransfer.system.signals import deaf, stop_on_signals
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.errors import UserError
-from styletransfer.system.signals import held, raise_waiting
+from styletransfer.system.signals import raise_waiting, signals_held
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     # A link is followed, so that it keeps pointing at the file instead of being replaced by it.
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    with held():
+    with signals_held():
         try:
             _check_replaceable(target, path)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from torch.distributed.rendezvous import rendezvous
 from styletransfer.errors import LostProcessError, UserError
 from styletransfer.system.launch import place
 from styletransfer.system.memory import is_out_of_memory
-from styletransfer.system.signals import Stop, Stopped, held, obey
+from styletransfer.system.signals import Stop, Stopped, obey, signals_held
 
 # Time for all to find the first one, and for an answer in the middle of the work: the others wait
 # while the first one saves and paints.
@@ -218,7 +218,7 @@ def joined(device: torch.device) -> Iterator[Processes]:
     try:
         yield Processes(here.rank, here.count)
     finally:
-        with held():  # torchrun, which has seen another one end, may send its signal by now
+        with signals_held():  # torchrun, which has seen another one end, may send its signal by now
             distributed.destroy_process_group()
 
 

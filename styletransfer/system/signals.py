@@ -85,7 +85,7 @@ def stop_on_signals() -> Iterator[Stop]:
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def signals_held() -> Iterator[None]:
     """Let signals wait, but for parts that are `interruptible`."""
     was = _here.is_held
     try:
@@ -117,7 +117,7 @@ def deaf() -> Iterator[None]:
     was = _here.is_deaf
     try:
         _here.is_deaf = True
-        with held():
+        with signals_held():
             yield
     finally:
         _here.is_deaf = was

@@ -27,7 +27,7 @@ def is_large(size: float) -> bool:
     return os.name == "posix" and size > SHARE * psutil.virtual_memory().total
 
 
-def kept(tensor: Tensor) -> Tensor:
+def offloaded(tensor: Tensor) -> Tensor:
     """Return an equal tensor for the long run: a large one on the CPU in a file, if there is room.
 
     Its memory is shared with nothing: any change stays in it.

@@ -17,12 +17,12 @@ from styletransfer.commands.apply.painter import Painter
 from styletransfer.commands.apply.run import apply
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
-from styletransfer.networks import LAYOUTS, Layout, StyleNetwork, deployed, file
+from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.system.measure import peak_memory
 
-SLIM = Layout((3, 4, 5), 1)
+SLIM = Architecture((3, 4, 5), 1)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from films import frames, make, sounds
+from film_files import frames, make, sounds
 from helpers import picture
 from PIL import Image
 
@@ -17,7 +17,7 @@ from styletransfer.commands.apply.painter import Painter
 from styletransfer.commands.apply.run import apply
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
-from styletransfer.networks import Layout, StyleNetwork, file
+from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
@@ -30,7 +30,7 @@ UNEVEN = [Fraction(n, 10) for n in (0, 1, 3, 4, 9)]
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a network, and a film of five frames and a tone."""
     monkeypatch.chdir(tmp_path)
-    network = StyleNetwork(Layout((3, 4, 5), 1), 1).requires_grad_(False)
+    network = StyleNetwork(Architecture((3, 4, 5), 1), 1).requires_grad_(False)
     randomize(network, seed=1)
     file.write(Path("net.safetensors"), network, ["oil"])
     make(Path("in.mp4"), shades(), UNEVEN, sound="aac")

@@ -11,11 +11,11 @@ from styletransfer.commands.apply.painter import Painter
 from styletransfer.commands.apply.run import apply
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
-from styletransfer.networks import Layout, StyleNetwork, file
+from styletransfer.films import Film, FilmWriter
+from styletransfer.films.flow import motion_between
+from styletransfer.films.steady import Steady
+from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
-from styletransfer.pictures.flow import motion_between
-from styletransfer.pictures.steady import Steady
-from styletransfer.pictures.video import Film, FilmWriter
 
 pytest.importorskip("av", reason="needs PyAV, of the extra [video]")
 pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
@@ -23,7 +23,7 @@ pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
 
 @pytest.fixture
 def config(tmp_path: Path) -> ApplyConfig:
-    network = StyleNetwork(Layout((3, 4, 5), 1), 1).requires_grad_(False)
+    network = StyleNetwork(Architecture((3, 4, 5), 1), 1).requires_grad_(False)
     randomize(network, seed=1)
     file.write(tmp_path / "net.safetensors", network, ["oil"])
     paths = (tmp_path / "net.safetensors", tiny_film(tmp_path), tmp_path / "out.mp4")

@@ -42,7 +42,7 @@ from styletransfer.config import BenchmarkConfig, FeaturesConfig, ObjectiveConfi
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, vgg
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images

@@ -20,8 +20,8 @@ from styletransfer.commands.compare.evaluations import (
 from styletransfer.commands.compare.report import as_json, modes_table, sentences
 from styletransfer.commands.compare.run import compare
 from styletransfer.errors import UserError
+from styletransfer.job.prepare import prepare
 from styletransfer.modes import LOSS_MODES, fake_backward
-from styletransfer.optimize.prepare import prepare
 from styletransfer.pictures import images
 
 STEPS = 5

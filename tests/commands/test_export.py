@@ -16,10 +16,10 @@ from styletransfer.cli import script
 from styletransfer.commands.export.run import export
 from styletransfer.config import ExportConfig
 from styletransfer.errors import UserError
-from styletransfer.networks import Layout, StyleNetwork, file
+from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.pictures import images
 
-SLIM = Layout((3, 4, 5), 1)
+SLIM = Architecture((3, 4, 5), 1)
 NEEDED = ("onnx", "onnxscript", "onnxruntime")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 needs_extra = pytest.mark.skipif(

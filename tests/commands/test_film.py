@@ -12,9 +12,9 @@ from helpers import composed
 from styletransfer.cli import script
 from styletransfer.commands.film.run import paint_film
 from styletransfer.errors import UserError
-from styletransfer.optimize.film import FilmPainter
+from styletransfer.films import Film
+from styletransfer.films.painter import FilmPainter
 from styletransfer.pictures import images
-from styletransfer.pictures.video import Film
 from styletransfer.system.signals import STOPPING, Stopped
 
 pytest.importorskip("av", reason="needs PyAV, of the extra [video]")

@@ -14,12 +14,12 @@ from styletransfer.commands.judge.command import main
 from styletransfer.commands.judge.run import judge
 from styletransfer.config import FeaturesConfig, JudgeConfig, PairConfig
 from styletransfer.errors import UserError
-from styletransfer.networks import Layout, StyleNetwork, file
+from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.pictures import images
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 RANDOM = FeaturesConfig(name="vgg19", weights="random", padding="zeros")
-SLIM = Layout((3, 4, 5), 1)
+SLIM = Architecture((3, 4, 5), 1)
 COLUMNS = ["content", "network", "bundled", "vgg19"]
 
 

@@ -12,8 +12,8 @@ from PIL import Image
 from styletransfer import cli, stylize
 from styletransfer.commands.compare.run import compare
 from styletransfer.commands.explain.run import explain
-from styletransfer.optimize.callbacks import Metrics
 from styletransfer.pictures import images
+from styletransfer.runs.watchers import Metrics
 
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
 

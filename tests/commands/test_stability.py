@@ -18,9 +18,9 @@ from styletransfer.commands.train_network.stability import (
 from styletransfer.commands.train_network.trainer import NetworkTraining
 from styletransfer.config import FeaturesConfig, TrainNetworkConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.training import generator_at
+from styletransfer.films.motion import inside, warp
+from styletransfer.networks.training import generator_at
 from styletransfer.pictures import images
-from styletransfer.pictures.motion import inside, warp
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 

@@ -18,10 +18,10 @@ from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
 from styletransfer.config import TrainConfig
-from styletransfer.optimize.callbacks import Snapshots
 from styletransfer.pictures import images
-from styletransfer.runs import work as work_module
+from styletransfer.runs import recorded_run as work_module
 from styletransfer.runs.paint import paint
+from styletransfer.runs.watchers import StepPictures
 from styletransfer.system.files import atomic
 
 SCRIPT = ROOT / "scripts" / "train.py"
@@ -197,7 +197,7 @@ def test_ctrl_c_writes_the_best_picture(photos, tmp_path, monkeypatch):
         if iterate.step == 5:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Snapshots, "__call__", interrupted)
+    monkeypatch.setattr(StepPictures, "__call__", interrupted)
     outcome = paint(configured(photos, "snapshot_every=1"), tmp_path)
     assert outcome.result.interrupted
     assert images.read(outcome.picture).size == (24, 32)

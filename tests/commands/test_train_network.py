@@ -23,7 +23,7 @@ from styletransfer.config import FeaturesConfig, LossModeConfig, TrainNetworkCon
 from styletransfer.errors import UserError
 from styletransfer.functions import gram_matrix
 from styletransfer.networks import file
-from styletransfer.optimize.training import generator_at
+from styletransfer.networks.training import generator_at
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.launch import VARIABLES

@@ -11,7 +11,7 @@ from helpers import ROOT, composed, picture
 
 from styletransfer.cli import main as console
 from styletransfer.errors import UserError
-from styletransfer.optimize.prepare import prepare
+from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
 from styletransfer.system.processes import Processes
 

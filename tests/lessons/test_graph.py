@@ -158,7 +158,7 @@ def test_a_function_is_a_node_and_a_method_called_backward_is_not() -> None:
     assert fake.entered == 0
 
 
-# Saved tensors.
+# SavedTensor tensors.
 
 
 def hooked(forward: Callable[[], Tensor]) -> tuple[Tensor, dict[int, int]]:

@@ -21,6 +21,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import build_features
 from styletransfer.functions import MomentsTap, gram_matrix
 from styletransfer.functions.moments import moments
+from styletransfer.job.job import Job
 from styletransfer.losses import (
     GRAM,
     STYLE_LOSSES,
@@ -28,10 +29,9 @@ from styletransfer.losses import (
     total_variation,
 )
 from styletransfer.modes import LOSS_MODES, fake_backward, get_loss_mode, loss_attribute
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.run import stylize
+from styletransfer.optimize.run import complete_run
 
 LOSS_LAYERS = ["conv1_1", "relu1_1", "conv1_2", "relu1_2", "pool1", "conv2_1", "relu2_1", "relu2_2"]
 
@@ -361,7 +361,7 @@ def test_an_unguarded_inplace_relu_would_alter_a_tap(network, content):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_parameters_keep_no_gradient(mode, network, content, style):
-    stylize(Job(run_settings(), network, get_loss_mode(mode), pair(content, style)))
+    complete_run(Job(run_settings(), network, get_loss_mode(mode), pair(content, style)))
     assert len(list(network.parameters())) == 8
     for parameter in network.parameters():
         assert parameter.grad is None

@@ -7,16 +7,16 @@ import torch
 from helpers import picture, relative_error
 from torch import nn
 
-from styletransfer.networks import LAYOUTS, Layout, StyleNetwork, deployed, in_strips
+from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, in_strips
 from styletransfer.networks.deploy import interleaved, measured
 from styletransfer.networks.johnson import randomize
 from styletransfer.networks.layers import ConditionalInstanceNorm
 
-SLIM = Layout((3, 4, 5), 2)
+SLIM = Architecture((3, 4, 5), 2)
 BLEND = torch.tensor([[0.3, 0.7]]).double()
 
 
-def network(layout: Layout = SLIM, styles: int = 2) -> StyleNetwork:
+def network(layout: Architecture = SLIM, styles: int = 2) -> StyleNetwork:
     """A network whose channels and styles differ, in float64."""
     made = StyleNetwork(layout, styles).double()
     randomize(made, seed=1)
@@ -27,10 +27,10 @@ def network(layout: Layout = SLIM, styles: int = 2) -> StyleNetwork:
     return made
 
 
-@pytest.mark.parametrize("layout", [SLIM, Layout((8, 3, 17), 0)])
+@pytest.mark.parametrize("layout", [SLIM, Architecture((8, 3, 17), 0)])
 @pytest.mark.parametrize("size", [(8, 8), (9, 14), (16, 23), (31, 10), (64, 96)])
 @torch.no_grad()
-def test_it_paints_what_the_network_paints(size: tuple[int, int], layout: Layout) -> None:
+def test_it_paints_what_the_network_paints(size: tuple[int, int], layout: Architecture) -> None:
     trained, image = network(layout), picture(0, *size)
     fast = deployed(trained, torch.float64)
     assert (fast(image, BLEND) - trained(image, BLEND)).abs().max() < 1e-11

@@ -10,13 +10,13 @@ from safetensors.torch import save_file
 
 from styletransfer.errors import UserError
 from styletransfer.features import weights
-from styletransfer.networks import Layout, StyleNetwork, file
+from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    network = StyleNetwork(Layout((2, 3, 4), 1), 2)
+    network = StyleNetwork(Architecture((2, 3, 4), 1), 2)
     randomize(network, 0)
     file.write(tmp_path / "net.safetensors", network, ["oil", "été"])
     return tmp_path / "net.safetensors"
@@ -36,7 +36,7 @@ def changed(path: Path, tensors: dict[str, torch.Tensor] | None = None, **told: 
 
 def test_what_was_written_is_read(saved: Path) -> None:
     found = file.read(saved)
-    again = StyleNetwork(Layout((2, 3, 4), 1), 2)
+    again = StyleNetwork(Architecture((2, 3, 4), 1), 2)
     randomize(again, 0)
     assert found.styles == ["oil", "été"]
     assert found.network.layout == again.layout

@@ -5,14 +5,14 @@ import torch
 from helpers import picture, relative_error
 from torch import nn
 
-from styletransfer.networks import LAYOUTS, Layout, StyleNetwork, in_strips
+from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, in_strips
 from styletransfer.networks.johnson import SMALLEST_SIDE, padded, randomize
 from styletransfer.networks.layers import ConditionalInstanceNorm, NormedConv, Segment
 
-SLIM = Layout((3, 4, 5), 2)
+SLIM = Architecture((3, 4, 5), 2)
 
 
-def network(styles: int = 1, layout: Layout = SLIM) -> StyleNetwork:
+def network(styles: int = 1, layout: Architecture = SLIM) -> StyleNetwork:
     """A network whose styles differ, in float64."""
     made = StyleNetwork(layout, styles).double()
     randomize(made, seed=1)

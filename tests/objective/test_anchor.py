@@ -8,7 +8,7 @@ from helpers import MODES, gradient, layers, picture, relative_error
 
 from styletransfer.losses import temporal_loss
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.pictures import Anchor, Pictures, pair
+from styletransfer.objective.inputs import Anchor, Inputs, pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective, style_targets_of
 
@@ -16,7 +16,7 @@ WEIGHT = 30.0
 
 
 @pytest.fixture
-def pictures(content, style) -> Pictures:
+def pictures(content, style) -> Inputs:
     """A content image, and what the frame before leads to expect."""
     anchor = Anchor(target=picture(5), weights=picture(6)[:, :1], weight=WEIGHT)
     return replace(pair(content, style), anchor=anchor)

@@ -14,7 +14,7 @@ from styletransfer.features import FeatureExtractor
 from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.bands import band, shares
-from styletransfer.objective.pictures import Pictures, Region, Source, pair
+from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.stages import stages
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
@@ -59,7 +59,7 @@ def in_threads(count: int, work: Callable[[Processes], object]) -> list:
 def check(
     network: FeatureExtractor,
     config: ObjectiveConfig,
-    pictures: Pictures,
+    pictures: Inputs,
     count: int,
     tile: int,
     bands: int = 1,
@@ -116,10 +116,13 @@ def test_pictures_that_are_divided_where_the_content_layer_is_not() -> None:
 def test_regions_of_several_styles_of_which_a_process_may_see_none(style_loss: str) -> None:
     above = torch.zeros(1, 1, 24, 20, dtype=torch.float64)
     above[:, :, :6] = 1
-    pictures = Pictures(
+    pictures = Inputs(
         picture(1, 24, 20),
         (picture(2, 18, 14), picture(4, 15, 21)),
-        (Region("sky", above, (Source(0),)), Region("", 1 - above, (Source(0), Source(1, 3.0)))),
+        (
+            Region("sky", above, (StylePart(0),)),
+            Region("", 1 - above, (StylePart(0), StylePart(1, 3.0))),
+        ),
     )
     check(tiny_network(), layers(style_loss=style_loss), pictures, count=3, tile=8)
 

@@ -6,7 +6,7 @@ from helpers import MODES, gradient, layers, make_objective, picture, relative_e
 
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.gradient import gradient_at
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.inputs import pair
 from styletransfer.objective.tiled import TiledObjective
 
 

@@ -8,8 +8,8 @@ from styletransfer.errors import UserError
 from styletransfer.functions import gram_matrix
 from styletransfer.losses import STYLE_LOSSES, total_variation
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.inputs import pair
 from styletransfer.objective.limits import check_size
-from styletransfer.objective.pictures import pair
 from styletransfer.objective.terms import layer_weights
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.pictures.images import resize

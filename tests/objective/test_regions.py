@@ -11,7 +11,7 @@ from styletransfer.features import FeatureExtractor
 from styletransfer.functions import gram_matrix
 from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.pictures import Pictures, Region, Source, pair
+from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.positions import at_layers
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
@@ -30,16 +30,16 @@ def soft(seed: int = 9, height: int = 16, width: int = 20) -> Tensor:
     return picture(seed, height, width)[:, :1]
 
 
-def two_regions(mask: Tensor | None = None) -> Pictures:
+def two_regions(mask: Tensor | None = None) -> Inputs:
     """Two styles, one left and one right; the second is mostly looked at in its upper part."""
     mask = left() if mask is None else mask
     seen = soft(8, 18, 14)
-    return Pictures(
+    return Inputs(
         picture(1),
         (picture(2, 18, 14), picture(3, 15, 21)),
         (
-            Region("sky", mask, (Source(0), Source(1, share=0.5))),
-            Region("house", 1 - mask, (Source(0, weights=seen), Source(1, 3.0))),
+            Region("sky", mask, (StylePart(0), StylePart(1, share=0.5))),
+            Region("house", 1 - mask, (StylePart(0, weights=seen), StylePart(1, 3.0))),
         ),
     )
 
@@ -55,7 +55,7 @@ def pixels(*, count: int = 6) -> FeatureExtractor:
 
 
 def objective(
-    pictures: Pictures, mode: str = "autograd_function", tile: int | None = None, **settings: object
+    pictures: Inputs, mode: str = "autograd_function", tile: int | None = None, **settings: object
 ) -> Objective | TiledObjective:
     given = (tiny_network(), get_loss_mode(mode), layers(**settings), pictures)
     return Objective(*given) if tile is None else TiledObjective(*given, tile)
@@ -68,10 +68,10 @@ def losses(made: Objective | TiledObjective, image: Tensor) -> dict[str, float]:
 def test_the_gram_matrix_of_a_region_is_that_of_its_cropped_pixels():
     content, style = picture(1), picture(2, 18, 14)
     mask = left()
-    regions = (Region("a", mask, (Source(0, weights=left(18, 14, 5)),)),)
+    regions = (Region("a", mask, (StylePart(0, weights=left(18, 14, 5)),)),)
     settings = layers(style_layers=["relu1_1"], content_weight=0.0, normalization="none")
     network = pixels()
-    made = Objective(network, CLOSED, settings, Pictures(content, (style,), regions))
+    made = Objective(network, CLOSED, settings, Inputs(content, (style,), regions))
     image = picture(4)
 
     def gram(cropped: Tensor) -> Tensor:
@@ -114,7 +114,7 @@ def test_a_style_without_a_source_changes_nothing():
     """Two styles of weights 1 and 0 equal the first alone, bit for bit."""
     content, style, other = picture(1), picture(2, 18, 14), picture(3, 15, 21)
     alone = objective(pair(content, style))
-    both = objective(Pictures(content, (style, other)))
+    both = objective(Inputs(content, (style, other)))
     assert torch.equal(gradient(both, picture(5)), gradient(alone, picture(5)))
 
 
@@ -122,12 +122,12 @@ def test_styles_are_averaged_in_their_moments():
     """Two halves of one picture, pixel by pixel, make the style of the whole."""
     content, style = picture(1), picture(2, 18, 14)
     halves = (style[..., :4], style[..., 4:])
-    sources = (Source(0, share=4.0), Source(1, share=10.0))
+    sources = (StylePart(0, share=4.0), StylePart(1, share=10.0))
     settings = layers(style_layers=["relu1_1"], content_weight=0.0)
     for name in STYLE_LOSSES:
         chosen = replace(settings, style_loss=name)
         whole = Objective(pixels(), CLOSED, chosen, pair(content, style))
-        parts = Pictures(content, halves, (Region(sources=sources),))
+        parts = Inputs(content, halves, (Region(sources=sources),))
         both = Objective(pixels(), CLOSED, chosen, parts)
         assert relative_error(gradient(both, picture(5)), gradient(whole, picture(5))) < 1e-10
 
@@ -137,7 +137,7 @@ def test_regions_of_one_style_weigh_as_much_as_the_whole():
     half, style = picture(1, 16, 10), picture(2, 18, 14)
     content = torch.cat([half, half], dim=3)
     mask = left(16, 20, 10)
-    divided = Pictures(content, (style,), (Region("a", mask), Region("b", 1 - mask)))
+    divided = Inputs(content, (style,), (Region("a", mask), Region("b", 1 - mask)))
     settings = layers(style_layers=["relu1_1"], content_weight=0.0)
     found = losses(Objective(pixels(), CLOSED, settings, divided), content)["total"]
     whole = losses(Objective(pixels(), CLOSED, settings, pair(content, style)), content)["total"]
@@ -146,8 +146,8 @@ def test_regions_of_one_style_weigh_as_much_as_the_whole():
 
 def test_detail_speaks_at_its_own_layers_only():
     content, style, fine = picture(1), picture(2, 18, 14), picture(3, 15, 21)
-    sources = (Source(0, layers=["relu2_1"]), Source(1, layers=["relu1_1"]))
-    found = losses(objective(Pictures(content, (style, fine), (Region(sources=sources),))), content)
+    sources = (StylePart(0, layers=["relu2_1"]), StylePart(1, layers=["relu1_1"]))
+    found = losses(objective(Inputs(content, (style, fine), (Region(sources=sources),))), content)
     coarse = losses(objective(pair(content, style)), content)
     detail = losses(objective(pair(content, fine)), content)
     assert found["style/relu2_1"] == coarse["style/relu2_1"] != detail["style/relu2_1"]
@@ -183,7 +183,7 @@ def test_a_region_that_vanishes_inside_is_averaged_and_one_that_is_gone_is_left_
     assert torch.equal(found["relu2_1"], averaged["relu2_1"])
     assert at_layers(tiny_network(), dot, ["relu2_1"], "average") == {"relu2_1": None}
     regions = (Region("dot", dot), Region("rest", 1 - dot))
-    names = losses(objective(Pictures(picture(1), (picture(2),), regions)), picture(3))
+    names = losses(objective(Inputs(picture(1), (picture(2),), regions)), picture(3))
     assert "style/dot/relu1_1" in names
     assert "style/dot/relu2_1" not in names
 
@@ -191,7 +191,7 @@ def test_a_region_that_vanishes_inside_is_averaged_and_one_that_is_gone_is_left_
 def test_resized_regions_still_add_up_to_one():
     mask = soft(9, 64, 80)
     regions = (Region("a", mask), Region("b", 1 - mask))
-    pictures = Pictures(picture(1, 64, 80), (picture(2),), regions)
+    pictures = Inputs(picture(1, 64, 80), (picture(2),), regions)
     small = pictures.resized((16, 20), [(9, 10)])
     total = sum(region.weights for region in small.regions)
     torch.testing.assert_close(total, torch.ones(1, 1, 16, 20, dtype=torch.float64))

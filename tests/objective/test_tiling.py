@@ -12,7 +12,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.inputs import pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.tiles import grid
 from styletransfer.objective.whole import Objective

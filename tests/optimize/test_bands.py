@@ -1,4 +1,4 @@
-"""Pictures that are cut into bands, shared between processes, or kept in files."""
+"""Inputs that are cut into bands, shared between processes, or kept in files."""
 
 import copy
 from dataclasses import replace
@@ -9,20 +9,20 @@ from helpers import picture, run_settings, tiny_network
 
 from styletransfer.config import OptimizerConfig, StyleTransferConfig
 from styletransfer.features import vgg
+from styletransfer.job.job import Job
+from styletransfer.job.layout import SMALL_TILE, MemoryLayout, choose_layout
+from styletransfer.job.memory import estimate, relative_work
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.inputs import pair
 from styletransfer.optimize import run
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.layout import SMALL_TILE, Layout, choose_layout
-from styletransfer.optimize.memory import estimate, relative_work
-from styletransfer.optimize.run import stylize
+from styletransfer.optimize.run import complete_run
 from styletransfer.system import storage
 
 CLOSED = get_loss_mode("autograd_function")
 GIB = 2**30
 
 
-def chosen(gib: float) -> Layout:
+def chosen(gib: float) -> MemoryLayout:
     """Return what is chosen for Adam and 3000 x 4000 pixels."""
     blank = torch.zeros(1, 1, 1, 1)  # takes no memory
     pictures = pair(blank.expand(1, 3, 3000, 4000), blank.expand(1, 3, 700, 900))
@@ -74,7 +74,7 @@ def test_a_run_in_bands_makes_the_picture_of_one_in_tiles(monkeypatch: pytest.Mo
     content, style = picture(1, 64, 40), picture(2, 40, 40)
     config = run_settings("adam", size=64, steps=4, tile="8")
     job = Job(config, tiny_network(), CLOSED, pair(content, style))
-    expected = stylize(job).image
+    expected = complete_run(job).image
     real = run.choose_layout
 
     def in_bands(*given):
@@ -98,9 +98,9 @@ def test_a_large_picture_of_adams_is_kept_in_files(monkeypatch: pytest.MonkeyPat
     content, style = picture(1, 40, 40), picture(2, 40, 40)
     config = run_settings("adam", size=40, steps=4)
     job = Job(config, tiny_network(), CLOSED, pair(content, style))
-    expected = stylize(job).image
+    expected = complete_run(job).image
     given = (job.extractor, CLOSED, config, (40, 40), [(40, 40)], None, 1)
     before = estimate(*given).pictures
     monkeypatch.setattr(storage, "SHARE", 0.0)
-    assert torch.equal(stylize(job).image, expected)
+    assert torch.equal(complete_run(job).image, expected)
     assert estimate(*given).pictures == before * 3 / 15

@@ -7,17 +7,17 @@ import torch
 from helpers import MODES, picture, run_settings, tiny_network
 
 from styletransfer.errors import UserError
+from styletransfer.job.job import Job
+from styletransfer.job.load import load
+from styletransfer.job.schedule import check_run
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.pictures import pair
-from styletransfer.optimize.callbacks import Snapshots
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.load import load
-from styletransfer.optimize.run import Run, stylize
-from styletransfer.optimize.schedule import check_run
+from styletransfer.objective.inputs import pair
+from styletransfer.optimize.run import Run, complete_run
 from styletransfer.pictures import images
 from styletransfer.pictures.color import to_oklab, with_chroma_of
 from styletransfer.pictures.images import Picture, resize
 from styletransfer.pictures.palette import recolored
+from styletransfer.runs.watchers import StepPictures
 
 CONTENT = 0.3 + 0.4 * picture(1)
 
@@ -38,8 +38,8 @@ def lab_of(image):
     ("mode", "tile"), [*((mode, "off") for mode in MODES), ("autograd_function", "8")]
 )
 def test_the_contents_colors_under_the_pastiches_lightness(mode, tile):
-    plain = stylize(job_of(mode, tile=tile))
-    colored = stylize(job_of(mode, tile=tile, color="content_luminance"))
+    plain = complete_run(job_of(mode, tile=tile))
+    colored = complete_run(job_of(mode, tile=tile, color="content_luminance"))
     # What is optimised stays, and so do its losses.
     assert torch.equal(colored.image, plain.image)
     assert colored.losses == plain.losses
@@ -52,15 +52,15 @@ def test_the_contents_colors_under_the_pastiches_lightness(mode, tile):
 
 
 def test_its_strength():
-    halfway = stylize(job_of(color="content_luminance", color_strength=0.5))
+    halfway = complete_run(job_of(color="content_luminance", color_strength=0.5))
     expected = with_chroma_of(halfway.image, CONTENT.float(), 0.5)
     assert torch.equal(halfway.picture, expected)
-    none = stylize(job_of(color="content_luminance", color_strength=0.0))
+    none = complete_run(job_of(color="content_luminance", color_strength=0.0))
     assert torch.equal(none.picture, none.image)
 
 
 def test_every_iterate_and_snapshot_has_these_colors(tmp_path):
-    snapshots = Snapshots(tmp_path, 1)
+    snapshots = StepPictures(tmp_path, 1)
     for iterate in Run(job_of(color="content_luminance")):
         snapshots(iterate)
         content = resize(CONTENT, tuple(iterate.image.shape[2:]))
@@ -73,7 +73,7 @@ def test_every_iterate_and_snapshot_has_these_colors(tmp_path):
 @pytest.mark.parametrize("done", [0, 2, 4, 6])
 def test_a_resumed_run_ends_in_equal_bits(done):
     job = job_of(color="content_luminance")
-    expected = stylize(job)
+    expected = complete_run(job)
     run = Run(job)
     for _, _ in zip(range(done), run, strict=False):
         pass

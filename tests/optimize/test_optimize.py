@@ -25,15 +25,15 @@ from torch.overrides import TorchFunctionMode
 
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
+from styletransfer.job import schedule
+from styletransfer.job.job import Job
+from styletransfer.job.schedule import DETAIL, check_run, enlarge, pyramid, steps_at_scale
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.inputs import pair
 from styletransfer.objective.terms import Losses
 from styletransfer.optimize import run as run_module
-from styletransfer.optimize import schedule
 from styletransfer.optimize.descent import RESTARTS, STEPS_BETWEEN_CHECKS, Descent
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.run import stylize
-from styletransfer.optimize.schedule import DETAIL, check_run, enlarge, pyramid, steps_at_scale
+from styletransfer.optimize.run import complete_run
 from styletransfer.pictures.images import resize, scaled_size
 
 CURVES = Path(__file__).with_name("loss_curves.json")
@@ -45,7 +45,9 @@ def run(config, content, style, network=None, mode=MODE, **options):
     """Return the result and the iterates."""
     iterates = []
     network = network or tiny_network()
-    result = stylize(Job(config, network, mode, pair(content, style), **options), [iterates.append])
+    result = complete_run(
+        Job(config, network, mode, pair(content, style), **options), [iterates.append]
+    )
     return result, iterates
 
 
@@ -529,7 +531,9 @@ def interrupt_at(step):
 @pytest.mark.parametrize("step", [1, 3, 5, 6])
 def test_ctrl_c_in_a_callback(optimizer, step, content, style):
     config = run_settings(optimizer, steps=6, scales=2)
-    result = stylize(Job(config, tiny_network(), MODE, pair(content, style)), [interrupt_at(step)])
+    result = complete_run(
+        Job(config, tiny_network(), MODE, pair(content, style)), [interrupt_at(step)]
+    )
     assert result.interrupted
     assert result.problem is None
     assert result.steps == step
@@ -568,10 +572,10 @@ def test_ctrl_c_between_two_scales(monkeypatch, content, style):
 
 def test_only_a_run_that_came_to_its_end_is_finished(content, style):
     job = Job(run_settings(), tiny_network(), MODE, pair(content, style))
-    done = stylize(job)
+    done = complete_run(job)
     assert done.finished("a run") is done
     with pytest.raises(KeyboardInterrupt):
-        stylize(job, [interrupt_at(2)]).finished("a run")
+        complete_run(job, [interrupt_at(2)]).finished("a run")
     with pytest.raises(UserError, match=r"^a run: it is late$"):
         replace(done, problem="it is late").finished("a run")
 

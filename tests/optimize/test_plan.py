@@ -6,9 +6,9 @@ import pytest
 from helpers import run_script
 
 from styletransfer.config import FeaturesConfig, LossModeConfig, OptimizerConfig, TrainConfig
+from styletransfer.job.prepare import prepare
 from styletransfer.optimize.plan import plan
-from styletransfer.optimize.prepare import prepare
-from styletransfer.optimize.run import stylize
+from styletransfer.optimize.run import complete_run
 
 
 def job(photos, **settings):
@@ -30,7 +30,7 @@ def test_the_plan_is_what_a_run_does(tiny_vgg, photos):
     todo = job(photos)
     planned = plan(todo)
     iterates = []
-    stylize(todo, [iterates.append])
+    complete_run(todo, [iterates.append])
     sizes = [(each.image.shape[3], each.image.shape[2]) for each in iterates]
     assert [(s.width, s.height) for s in planned.scales for _ in range(s.steps)] == sizes
     assert [scale.steps for scale in planned.scales] == [3, 4]

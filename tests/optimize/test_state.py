@@ -10,12 +10,12 @@ from helpers import Bowl, elastic, picture, run_settings, tiny_network, with_bow
 
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
+from styletransfer.job.job import Job
 from styletransfer.modes import LOSS_MODES, get_loss_mode
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.inputs import pair
 from styletransfer.optimize import run as run_module
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.run import Run, stylize
-from styletransfer.system.signals import held
+from styletransfer.optimize.run import Run, complete_run
+from styletransfer.system.signals import signals_held
 
 OPTIMIZERS = {
     "lbfgs": OptimizerConfig(history=3),
@@ -128,7 +128,7 @@ def test_a_state_in_memory_is_kept_by_a_deep_copy(monkeypatch):
 
 
 def test_leaving_the_iteration_pauses_a_run():
-    job, expected = job_of("adam"), stylize(job_of("adam"))
+    job, expected = job_of("adam"), complete_run(job_of("adam"))
     run = Run(job)
     for iterate in run:
         if iterate.step in (2, 5):
@@ -160,7 +160,7 @@ def test_an_interrupted_evaluation_leaves_the_last_complete_step(
 ):
     """Wherever the signal comes, targets of the next scale included; three scales of 3 + 1."""
     job = job_of(optimizer)
-    expected, counted = stylize(job), []
+    expected, counted = complete_run(job), []
     real = run_module.make_objective
 
     class Interrupted:
@@ -178,7 +178,7 @@ def test_an_interrupted_evaluation_leaves_the_last_complete_step(
 
     monkeypatch.setattr(run_module, "make_objective", lambda *args: Interrupted(real(*args)))
     run = Run(job)
-    with held():
+    with signals_held():
         result = run.complete()
     assert result.interrupted
     assert result.steps == evaluation - 1 - (evaluation - 1) // 4
@@ -248,6 +248,6 @@ def test_what_is_evaluated_has_no_gradient_yet(monkeypatch):
     bowl = Watching(picture(5))
     monkeypatch.setattr(run_module, "make_objective", lambda *args: elastic(bowl))
     for optimizer in OPTIMIZERS:
-        stylize(job_of(optimizer, scales=1))
+        complete_run(job_of(optimizer, scales=1))
     assert len(grads) == 10 * len(OPTIMIZERS)
     assert all(grad is None for grad in grads)

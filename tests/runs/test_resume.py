@@ -18,9 +18,9 @@ from helpers import ROOT, picture
 
 from styletransfer import cli
 from styletransfer.errors import UserError
-from styletransfer.optimize.callbacks import Metrics
 from styletransfer.pictures import images
-from styletransfer.runs import record
+from styletransfer.runs import recipe as record
+from styletransfer.runs.watchers import Metrics
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.lock import locked
 

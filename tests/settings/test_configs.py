@@ -13,13 +13,13 @@ from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features
 from styletransfer.functions import gram_matrix
+from styletransfer.job.load import Loaded
+from styletransfer.job.prepare import check_layers
+from styletransfer.job.schedule import check_run
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.inputs import pair
 from styletransfer.objective.terms import layer_weights
-from styletransfer.optimize.load import Loaded
-from styletransfer.optimize.prepare import check_layers
-from styletransfer.optimize.schedule import check_run
 from styletransfer.settings import SCHEMAS, compose
 from styletransfer.settings.schemas import keys, path_keys
 

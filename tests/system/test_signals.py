@@ -9,7 +9,13 @@ from contextlib import suppress
 
 import pytest
 
-from styletransfer.system.signals import STOPPING, Stopped, held, interruptible, stop_on_signals
+from styletransfer.system.signals import (
+    STOPPING,
+    Stopped,
+    interruptible,
+    signals_held,
+    stop_on_signals,
+)
 
 
 def press(number=signal.SIGINT):
@@ -39,7 +45,7 @@ def test_a_signal_raises_at_once(number):
 def test_what_is_held_is_finished():
     done = []
     with stop_on_signals() as stop:
-        with held():
+        with signals_held():
             press()
             press(signal.SIGTERM)
             done.append(1)
@@ -52,7 +58,7 @@ def test_what_is_held_is_finished():
 
 def test_an_interruptible_part_is_left_at_once_and_what_follows_is_held():
     done = []
-    with stop_on_signals(), held():
+    with stop_on_signals(), signals_held():
         with pytest.raises(Stopped), interruptible():
             press()
         press()
@@ -73,7 +79,7 @@ def test_a_signal_that_a_destructor_has_dropped_is_raised_later():
             with suppress(Stopped):  # as Python does
                 press()
 
-    with stop_on_signals(), held():
+    with stop_on_signals(), signals_held():
         with interruptible():
             Dropping()
         with pytest.raises(Stopped), interruptible():
@@ -122,7 +128,7 @@ def test_handlers_are_put_back():
 def test_what_was_asked_once_is_not_asked_again():
     with pytest.raises(Stopped), stop_on_signals():
         press()
-    with stop_on_signals() as stop, held(), interruptible():
+    with stop_on_signals() as stop, signals_held(), interruptible():
         assert stop.asked is None
 
 
@@ -139,7 +145,7 @@ def test_another_thread_has_no_signals():
     inside, leave, seen = threading.Event(), threading.Event(), []
 
     def work():
-        with stop_on_signals() as stop, held():
+        with stop_on_signals() as stop, signals_held():
             seen.extend(signal.getsignal(number) for number in STOPPING)
             inside.set()
             leave.wait(60)
@@ -157,7 +163,7 @@ def test_another_thread_has_no_signals():
 
 
 def test_within_another_nothing_changes():
-    with stop_on_signals() as outer, held():
+    with stop_on_signals() as outer, signals_held():
         with stop_on_signals() as inner:
             press(signal.SIGHUP)
         assert outer.asked is inner.asked is not None

@@ -5,11 +5,12 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
+from styletransfer import films
 from styletransfer.commands.apply.painter import Painter
 from styletransfer.errors import UserError
-from styletransfer.pictures import images, video
-from styletransfer.pictures.flow import check_flow, motion_between
-from styletransfer.pictures.steady import Steady
+from styletransfer.films.flow import check_flow, motion_between
+from styletransfer.films.steady import Steady
+from styletransfer.pictures import images
 from styletransfer.system.memory import is_out_of_memory
 
 
@@ -30,7 +31,7 @@ def paint(painter: Painter, source: Path, target: Path) -> None:
 
 def is_film(target: Path) -> bool:
     """Tell whether a file of this name is written as a film."""
-    return target.suffix.lower() in video.CODECS
+    return target.suffix.lower() in films.CODECS
 
 
 def paint_picture(painter: Painter, source: Path, target: Path) -> None:
@@ -44,7 +45,7 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
 
 def paint_film(painter: Painter, source: Path, target: Path) -> None:
     """Paint a film, each frame by itself but for `steady`; its times and its sound are kept."""
-    with video.Film(source) as film, video.FilmWriter(target, like=film) as writer:
+    with films.Film(source) as film, films.FilmWriter(target, like=film) as writer:
         size = painter.size(film.size, source)
         rows = painter.rows(size)
         steady = Steady(painter.config.steady, motion_between)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
+from styletransfer.films.steady import check_steady
 from styletransfer.networks import StyleNetwork, deployed, in_strips
 from styletransfer.networks.file import read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
@@ -16,7 +17,6 @@ from styletransfer.networks.shipped import network_file
 from styletransfer.networks.strips import HALO
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
-from styletransfer.pictures.steady import check_steady
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.memory import free_bytes
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from tqdm.auto import tqdm
 
+from styletransfer import films
 from styletransfer.commands.apply.files import is_film, paint
 from styletransfer.commands.apply.painter import Painter
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
 from styletransfer.networks.shipped import network_file
-from styletransfer.pictures import images, video
+from styletransfer.pictures import images
 from styletransfer.pictures.folders import EXTENSIONS
 from styletransfer.system.files import check_folder
 from styletransfer.system.signals import stop_on_signals
@@ -57,7 +58,7 @@ def as_written(name: str) -> str:
     extension = Path(name).suffix.lower()
     if extension in EXTENSIONS and extension not in images.BIT_DEPTHS:
         return name + ".png"
-    if extension in video.EXTENSIONS and extension not in video.CODECS:
+    if extension in films.EXTENSIONS and extension not in films.CODECS:
         return name + ".mp4"
     return name
 
@@ -69,9 +70,9 @@ def check_file(source: Path, target: Path) -> None:
         UserError: in one line.
     """
     if is_film(target):
-        video.check_writable(target)
-    elif source.suffix.lower() in video.EXTENSIONS:
-        endings = " ".join(video.CODECS)
+        films.check_writable(target)
+    elif source.suffix.lower() in films.EXTENSIONS:
+        endings = " ".join(films.CODECS)
         raise UserError(f"input={source} is a film and output={target} is not; choose of {endings}")
     else:
         images.check_writable(target)
@@ -106,7 +107,7 @@ def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
         inner = path.relative_to(source)
         if any(part.startswith(".") for part in inner.parts) or path.is_dir():
             continue
-        if path.suffix.lower() in (*EXTENSIONS, *video.EXTENSIONS):
+        if path.suffix.lower() in (*EXTENSIONS, *films.EXTENSIONS):
             found.append((path, target / inner.with_name(as_written(path.name))))
     if not found:
         raise UserError(

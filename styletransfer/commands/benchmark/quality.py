@@ -17,10 +17,10 @@ from styletransfer.commands.benchmark.results import Quality
 from styletransfer.commands.benchmark.rows import build_network, default_config
 from styletransfer.config import BenchmarkConfig, FeaturesConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.prepare import prepare
-from styletransfer.optimize.results import Iterate, Result
-from styletransfer.optimize.run import Run, stylize
+from styletransfer.job.job import Job
+from styletransfer.job.prepare import prepare
+from styletransfer.optimize.results import Iterate, Outcome
+from styletransfer.optimize.run import Run, complete_run
 from styletransfer.system.measure import now
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class JobRun:
         pictures: (step, seconds until then, picture) at full size, the result last.
     """
 
-    result: Result
+    result: Outcome
     seconds: float
     pictures: list[tuple[int, float, Tensor]]
 
@@ -96,10 +96,10 @@ def measure_quality(config: BenchmarkConfig, make: MakeReference) -> Quality:
     ready = prepare(replace(default_config(config, config.quality_size), precision="auto"))
     plain = run_plain(config, make, ready)
     job = run_default_job(ready)
-    twin: Result | None = None
+    twin: Outcome | None = None
     if ready.extractor.dtype != torch.float32:
         logger.info("default job in float32")
-        twin = stylize(prepare(replace(ready.config, precision="float32"))).finished(JOB)
+        twin = complete_run(prepare(replace(ready.config, precision="float32"))).finished(JOB)
     relay = None if ready.config.features.name == "bundled" else run_relay(ready)
     reached = next((each for each in job.pictures if plain.judge(each[2]) <= plain.target), None)
     plain_final = plain.judge(plain.reference.picture)
@@ -178,7 +178,7 @@ def run_default_job(ready: Job) -> JobRun:
             pictures.append((iterate.step, now(device) - began, iterate.image.float().clone()))
 
     began = now(device)
-    result = stylize(ready, [keep]).finished(JOB)
+    result = complete_run(ready, [keep]).finished(JOB)
     seconds = now(device) - began
     pictures.append((result.steps, seconds, result.image.to(device)))
     return JobRun(result, seconds, pictures)

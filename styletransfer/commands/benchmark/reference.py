@@ -9,7 +9,7 @@ from torch import Tensor
 from styletransfer.config import BenchmarkConfig
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.pictures import pair
+from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 
 # Multiplies all weights of the plain loop. torch's L-BFGS compares with absolute tolerances and

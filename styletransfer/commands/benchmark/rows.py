@@ -10,16 +10,16 @@ from torch import Tensor
 
 from styletransfer.config import BenchmarkConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
+from styletransfer.job.layout import USABLE
+from styletransfer.job.load import load
+from styletransfer.job.memory import estimate
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.objective.gradient import gradient_at
+from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.limits import smallest_tile
-from styletransfer.objective.pictures import Pictures, Region, Source, pair
 from styletransfer.objective.terms import loss_layers
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize.layout import USABLE
-from styletransfer.optimize.load import load
-from styletransfer.optimize.memory import estimate
 from styletransfer.pictures.images import resize
 from styletransfer.system.devices import PRECISIONS
 from styletransfer.system.memory import readable
@@ -175,15 +175,15 @@ def evaluation(
     return functools.partial(gradient_at, TiledObjective(*settings, candidate.tile), image)
 
 
-def striped(content: Tensor, style: Tensor, count: int) -> Pictures:
+def striped(content: Tensor, style: Tensor, count: int) -> Inputs:
     """Return pictures of `count` regions side by side, to which two styles belong in turn."""
     width = content.shape[3]
     regions = []
     for number in range(count):
         weights = torch.zeros_like(content[:, :1])
         weights[..., width * number // count : width * (number + 1) // count] = 1
-        regions.append(Region(str(number + 1), weights, (Source(number % 2),)))
-    return Pictures(content, (style, style.flip(2)), tuple(regions))
+        regions.append(Region(str(number + 1), weights, (StylePart(number % 2),)))
+    return Inputs(content, (style, style.flip(2)), tuple(regions))
 
 
 def middle(content: Tensor, style: Tensor) -> Tensor:

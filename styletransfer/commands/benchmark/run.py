@@ -29,9 +29,9 @@ from styletransfer.commands.benchmark.rows import (
 from styletransfer.config import BenchmarkConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
+from styletransfer.job.load import load
+from styletransfer.job.schedule import check_run
 from styletransfer.objective.limits import check_size
-from styletransfer.optimize.load import load
-from styletransfer.optimize.schedule import check_run
 from styletransfer.pictures.limits import LONGEST_SIDE
 from styletransfer.system.devices import (
     PRECISIONS,

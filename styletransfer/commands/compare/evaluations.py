@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
+from styletransfer.job.job import Job
 from styletransfer.modes import LOSS_MODES, LossMode
 from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize.job import Job
 from styletransfer.system.measure import counted
 
 
 def objective_at(job: Job, mode: LossMode, side: int) -> Objective:
-    """Return the objective that `stylize` minimises at the scale whose longer side is `side`."""
+    """Return the objective that a run minimises at the scale whose longer side is `side`."""
     return Objective(job.extractor, mode, job.config.objective, job.pictures_at(side))
 
 

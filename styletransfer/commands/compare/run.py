@@ -18,15 +18,15 @@ from styletransfer.commands.compare.evaluations import (
 from styletransfer.commands.compare.report import Comparison, Entries, Findings, as_json, markdown
 from styletransfer.config import CompareConfig
 from styletransfer.errors import UserError
+from styletransfer.job.job import Job
+from styletransfer.job.prepare import prepare
 from styletransfer.modes import LOSS_MODES, LossMode
 from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.terms import Losses
-from styletransfer.optimize.callbacks import ProgressBar
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.prepare import prepare
 from styletransfer.optimize.results import Iterate
-from styletransfer.optimize.run import stylize
+from styletransfer.optimize.run import complete_run
 from styletransfer.pictures import images
+from styletransfer.runs.watchers import ProgressBar
 from styletransfer.system.files import atomic, check_folder
 from styletransfer.system.measure import describe_machine, median_seconds, peak_memory
 
@@ -112,7 +112,7 @@ def optimize(job: Job, mode: LossMode, points: int) -> Optimization:
             path.append(iterate.image.clone())
 
     with ProgressBar() as bar:
-        result = stylize(replace(job, mode=mode), [bar, record]).finished(f"under {mode.name}")
+        result = complete_run(replace(job, mode=mode), [bar, record]).finished(f"under {mode.name}")
     return Optimization(
         picture=result.picture,
         final_loss=result.losses["total"],

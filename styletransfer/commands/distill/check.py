@@ -4,7 +4,7 @@ from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS, DistillConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.features.vgg import WIDTHS, Widths, channels_of, conv_names, conv_widths
-from styletransfer.optimize.training import check_training
+from styletransfer.networks.training import check_training
 from styletransfer.pictures.limits import LONGEST_SIDE
 
 # Of VGG-19's fifth block the losses see the first convolution only.

@@ -11,14 +11,14 @@ from styletransfer.commands.distill.trainer import Distillation
 from styletransfer.config import DistillConfig, FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, weights
-from styletransfer.optimize import training
+from styletransfer.networks import training
 from styletransfer.pictures.crops import Photos
+from styletransfer.runs.folder import CHECKPOINT, METRICS
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import atomic, remove_stale
 from styletransfer.system.lock import locked
-from styletransfer.system.run_folder import CHECKPOINT, METRICS
-from styletransfer.system.signals import Stop, held, interruptible, stop_on_signals
+from styletransfer.system.signals import Stop, interruptible, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def distill(config: DistillConfig, folder: Path) -> Path:
             start = build_features(FeaturesConfig(name="bundled", weights=config.start))
         check_start(config, start)
         folder.mkdir(parents=True, exist_ok=True)
-        with held(), locked(folder):
+        with signals_held(), locked(folder):
             remove_stale(folder)
             checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
             state = read_checkpoint(checkpoint) if checkpoint.exists() else None

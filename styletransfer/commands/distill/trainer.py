@@ -23,9 +23,9 @@ from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.vgg import Widths, build, state_keys
 from styletransfer.features.weights import packed
-from styletransfer.optimize.training import generator_at, schedule
+from styletransfer.networks.training import generator_at, schedule
 from styletransfer.pictures.crops import Crops, Photos
-from styletransfer.system.signals import held
+from styletransfer.system.signals import signals_held
 
 # Steps of the generators that are not training steps.
 BALANCE, REPLAY, HELD_OUT = -1, -2, 2**40
@@ -82,7 +82,7 @@ class Distillation:
         self.teaching = Teaching(teacher, self.student, self.channels, images, config, device)
         self.trained = list(self.teaching.trained_parameters())
         # Held: torch now imports libraries that abort the process if an exception crosses them.
-        with held():
+        with signals_held():
             self.optimizer = Adam(self.trained, lr=config.learning_rate, betas=ADAM_BETAS)
         self.schedule = schedule(self.optimizer, config.steps)
         self.step = 0

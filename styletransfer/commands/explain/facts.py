@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from styletransfer.lessons.graph import Saved
+from styletransfer.lessons.graph import SavedTensor
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class NodeFacts:
     name: str
     layer: str
     follows: tuple[int, ...]
-    kept: tuple[Saved, ...]
+    kept: tuple[SavedTensor, ...]
     is_function: bool
     passes: tuple[int, ...] = ()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from styletransfer.commands.explain.facts import Group, NodeFacts, Study
 from styletransfer.commands.explain.words import format_bytes
-from styletransfer.lessons.graph import Saved
+from styletransfer.lessons.graph import SavedTensor
 
 ROW = 26
 STEP = 18  # from lane to lane
@@ -173,7 +173,7 @@ def _edge(grid: _Grid, begin: int, end: int) -> tuple[int, str]:
 
 
 def _kept(
-    one: Saved, node: NodeFacts, lent: Collection[int], owners: Mapping[int, NodeFacts]
+    one: SavedTensor, node: NodeFacts, lent: Collection[int], owners: Mapping[int, NodeFacts]
 ) -> str:
     """Describe one kept tensor: its shape, and its bytes unless they are counted elsewhere."""
     shape = " × ".join(map(str, one.shape)) or "scalar"  # noqa: RUF001

@@ -11,10 +11,10 @@ from styletransfer.commands.explain.small_example import SmallExample, small_exa
 from styletransfer.commands.explain.study import study
 from styletransfer.commands.explain.tree import draw_comparison, draw_small_tree, draw_tree
 from styletransfer.config import StyleTransferConfig
+from styletransfer.job.prepare import prepare
+from styletransfer.job.schedule import starting_picture
 from styletransfer.modes import LOSS_MODES
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize.prepare import prepare
-from styletransfer.optimize.schedule import starting_picture
 from styletransfer.pictures.images import resize
 from styletransfer.system.files import atomic
 

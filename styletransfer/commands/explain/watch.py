@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 
 from styletransfer.commands.explain.facts import Pass
 from styletransfer.lessons import graph
-from styletransfer.lessons.graph import Saved
+from styletransfer.lessons.graph import SavedTensor
 from styletransfer.objective.whole import Objective
 
 # The one loss that hangs on the image itself, as `Losses.terms` calls it.
@@ -25,7 +25,7 @@ PRIOR = "total_variation"
 class Seen:
     """One node as it stood before the first pass that reached it."""
 
-    kept: tuple[Saved, ...]
+    kept: tuple[SavedTensor, ...]
     passes: list[int] = field(default_factory=list)
 
 

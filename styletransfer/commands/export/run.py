@@ -12,11 +12,11 @@ from torch.nn.functional import pad
 
 from styletransfer.config import ExportConfig
 from styletransfer.errors import UserError
-from styletransfer.networks.file import VERSION, Saved, read
+from styletransfer.networks.file import VERSION, NetworkFile, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE, StyleNetwork
 from styletransfer.networks.shipped import network_file
 from styletransfer.system.files import atomic, check_folder
-from styletransfer.system.signals import held, raise_waiting
+from styletransfer.system.signals import raise_waiting, signals_held
 
 # Of the inputs and the output; None stands for the three colours.
 AXES = ("batch", None, "height", "width")
@@ -71,7 +71,7 @@ def export(config: ExportConfig) -> Path:
             )
     saved = read(network_file(config.network))
     check_folder(target)
-    with held():  # an exception in the midst of torch's exporter may end the process
+    with signals_held():  # an exception in the midst of torch's exporter may end the process
         exported = as_onnx(saved)
     raise_waiting()
     with atomic(target) as temporary:
@@ -79,7 +79,7 @@ def export(config: ExportConfig) -> Path:
     return target
 
 
-def as_onnx(saved: Saved) -> bytes:
+def as_onnx(saved: NetworkFile) -> bytes:
     """Return a network in the format ONNX, all weights inside.
 
     Its input is `image` and, for several styles, `blend`; its output `pastiche`, of the same size.

@@ -11,12 +11,12 @@ from torch import Tensor
 from styletransfer import __version__
 from styletransfer.config import FilmConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.prepare import prepare as prepare_picture
-from styletransfer.optimize.sources import picture_files
-from styletransfer.pictures.flow import check_flow
+from styletransfer.films import Film, check_writable
+from styletransfer.films.flow import check_flow
+from styletransfer.job.job import Job
+from styletransfer.job.prepare import prepare as prepare_picture
+from styletransfer.job.sources import picture_files
 from styletransfer.pictures.images import Picture, scaled_size
-from styletransfer.pictures.video import Film, check_writable
 from styletransfer.system.files import atomic, sha256
 
 # In the folder of a film: what its frames depend on, and where they are.

@@ -12,15 +12,15 @@ from tqdm.auto import tqdm
 from styletransfer.commands.film.prepare import FilmJob, check_record, prepare
 from styletransfer.config import FilmConfig
 from styletransfer.errors import UserError
-from styletransfer.optimize.film import FilmPainter
-from styletransfer.optimize.flicker import measure, report, style_loss_of
+from styletransfer.films import Film, FilmWriter
+from styletransfer.films.flicker import measure, report, style_loss_of
+from styletransfer.films.flow import motion_between
+from styletransfer.films.painter import FilmPainter
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
-from styletransfer.pictures.flow import motion_between
-from styletransfer.pictures.video import Film, FilmWriter
 from styletransfer.system.files import check_folder, remove_stale
 from styletransfer.system.lock import locked
-from styletransfer.system.signals import Stop, held, stop_on_signals
+from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ def paint_film(config: FilmConfig, folder: Path) -> str:
         check_folder(job.path(0))
         folder.mkdir(parents=True, exist_ok=True)
         # Held: what follows is to come to an end of its own, whatever is pressed.
-        with held(), locked(folder):
+        with signals_held(), locked(folder):
             check_record(job)
             remove_stale(job.path(0).parent)
             count = paint_frames(job, stop)

@@ -4,11 +4,11 @@ from contextlib import ExitStack
 
 from styletransfer.config import FlickerConfig, StyleTransferConfig, each
 from styletransfer.errors import UserError
-from styletransfer.optimize.flicker import StyleLoss, measure, report, style_loss_of
-from styletransfer.optimize.prepare import prepare
-from styletransfer.pictures.flow import check_flow, motion_between
+from styletransfer.films import Film
+from styletransfer.films.flicker import StyleLoss, measure, report, style_loss_of
+from styletransfer.films.flow import check_flow, motion_between
+from styletransfer.job.prepare import prepare
 from styletransfer.pictures.images import Picture
-from styletransfer.pictures.video import Film
 from styletransfer.system.signals import stop_on_signals
 
 INPUT = "input"

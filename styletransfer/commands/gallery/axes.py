@@ -8,8 +8,8 @@ from typing import Any
 
 from styletransfer.commands.gallery.runs import Run
 from styletransfer.config import TrainConfig
+from styletransfer.runs.folder import FREE_KEYS
 from styletransfer.settings.schemas import GROUPS, path_keys
-from styletransfer.system.run_folder import FREE_KEYS
 
 
 @dataclass(frozen=True)

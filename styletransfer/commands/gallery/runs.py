@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.errors import UserError
+from styletransfer.runs.folder import ERROR, PASTICHE, RECORD, read_record
+from styletransfer.runs.metrics import HYDRA, Step, read_steps, recorded, typed
 from styletransfer.settings.schemas import GROUPS
-from styletransfer.system.run_folder import ERROR, PASTICHE, RECORD, read_record
-from styletransfer.system.run_history import HYDRA, Step, read_steps, recorded, typed
 
 # What Hydra calls a run of `train`.
 JOB = "train"

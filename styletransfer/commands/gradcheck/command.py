@@ -12,7 +12,7 @@ from rich.table import Table
 
 from styletransfer.lessons.arguments import Parser, seed
 from styletransfer.lessons.cases import cases
-from styletransfer.lessons.checks import STEP, Case, Outcome, check, check_in_float32
+from styletransfer.lessons.checks import STEP, Case, CheckResult, check, check_in_float32
 
 SUMMARY = "Check every hand-written backward, first and second derivatives."
 
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def verdicts(outcomes: list[Outcome]) -> Table:
+def verdicts(outcomes: list[CheckResult]) -> Table:
     """Lay out one row per case."""
     table = Table(
         title="float64: largest deviation of backward from the measured slope",

@@ -10,11 +10,11 @@ from torch import Tensor
 from styletransfer.config import JudgeConfig, PairConfig, StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
+from styletransfer.job.load import Loaded, load
+from styletransfer.job.prepare import check_layers
+from styletransfer.job.schedule import check_run
 from styletransfer.objective.limits import check_size
 from styletransfer.objective.terms import layer_weights
-from styletransfer.optimize.load import Loaded, load
-from styletransfer.optimize.prepare import check_layers
-from styletransfer.optimize.schedule import check_run
 
 
 @dataclass(frozen=True)

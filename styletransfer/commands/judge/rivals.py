@@ -10,10 +10,10 @@ from styletransfer.commands.judge.pairs import Pair
 from styletransfer.commands.judge.style_networks import Trained
 from styletransfer.config import FeaturesConfig, JudgeConfig
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
+from styletransfer.job.job import Job
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.terms import loss_layers
-from styletransfer.optimize.job import Job
-from styletransfer.optimize.run import stylize
+from styletransfer.optimize.run import complete_run
 from styletransfer.system.measure import median_seconds, now
 
 # Timed passes of a network, after one to warm up.
@@ -80,7 +80,7 @@ def optimizer_under(features: FeatureExtractor, name: str) -> Rival:
     def paint(pair: Pair) -> Pastiche:
         mode = get_loss_mode(pair.config.loss_mode.name)
         began = now(device)
-        result = stylize(Job(pair.config, features, mode, pair.loaded.pictures))
+        result = complete_run(Job(pair.config, features, mode, pair.loaded.pictures))
         seconds = now(device) - began
         return Pastiche(result.finished(f"{pair.name} under {name}").image, seconds)
 

@@ -9,10 +9,10 @@ from torch.nn.functional import one_hot
 
 from styletransfer.config import JudgeConfig, PairConfig, each
 from styletransfer.errors import UserError
+from styletransfer.job.sources import files_of
 from styletransfer.networks import StyleNetwork, deployed
 from styletransfer.networks.file import read
 from styletransfer.networks.shipped import network_file
-from styletransfer.optimize.sources import files_of
 
 
 @dataclass(frozen=True)

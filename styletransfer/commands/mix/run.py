@@ -8,7 +8,7 @@ from styletransfer.config import MixConfig
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.color import mixed
-from styletransfer.system.run_folder import CONTENT, PASTICHE, read_record
+from styletransfer.runs.folder import CONTENT, PASTICHE, read_record
 
 
 def mix(config: MixConfig) -> Path:

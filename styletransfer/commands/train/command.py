@@ -14,15 +14,15 @@ from hydra.core.hydra_config import HydraConfig
 
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
+from styletransfer.job.prepare import prepare
 from styletransfer.optimize.plan import plan
-from styletransfer.optimize.prepare import prepare
-from styletransfer.runs.paint import Outcome, paint
+from styletransfer.runs.folder import CHECKPOINT
+from styletransfer.runs.paint import FinishedRun, paint
 from styletransfer.runs.resume import finished_picture, own_settings
 from styletransfer.runs.shared import assist, check_given
 from styletransfer.settings.changes import in_turn
 from styletransfer.system.devices import choose_device
 from styletransfer.system.processes import Processes, joined
-from styletransfer.system.run_folder import CHECKPOINT
 
 
 def main(config: TrainConfig, folder: Path) -> None:
@@ -82,7 +82,7 @@ def tell_plans(config: TrainConfig, processes: Processes) -> None:
         print(plan(job))
 
 
-def tell(outcome: Outcome, folder: Path) -> None:
+def tell(outcome: FinishedRun, folder: Path) -> None:
     """Print the losses, how the run ended, and where the picture is."""
     result = outcome.result
     losses = "  ".join(f"{name} {value:.4g}" for name, value in result.losses.items())

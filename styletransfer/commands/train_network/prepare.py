@@ -9,16 +9,16 @@ from torch import Tensor
 from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
+from styletransfer.job.load import check_side
+from styletransfer.job.sources import files_of
 from styletransfer.modes import LossMode, get_loss_mode
 from styletransfer.networks import LAYOUTS, file
-from styletransfer.networks.file import Saved
+from styletransfer.networks.file import NetworkFile
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.networks.shipped import BASE, network_file
+from styletransfer.networks.training import check_training
 from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.terms import loss_layers
-from styletransfer.optimize.load import check_side
-from styletransfer.optimize.sources import files_of
-from styletransfer.optimize.training import check_training
 from styletransfer.pictures import images
 from styletransfer.pictures.crops import Photos
 from styletransfer.system.devices import choose_device, choose_precision
@@ -50,7 +50,7 @@ class NetworkJob:
     hashes: list[str]
     photos: Photos | list[Tensor]
     preview: Tensor
-    start: Saved | None
+    start: NetworkFile | None
 
     @property
     def names(self) -> list[str]:
@@ -91,7 +91,7 @@ def prepare(config: TrainNetworkConfig) -> NetworkJob:
     )
 
 
-def start_network(config: TrainNetworkConfig) -> Saved | None:
+def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
     """Return the network that a training begins with, or None for random weights.
 
     Raises:

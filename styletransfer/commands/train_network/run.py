@@ -10,18 +10,17 @@ from styletransfer.commands.train_network.prepare import NetworkJob, prepare
 from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
 from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
-from styletransfer.networks import file
-from styletransfer.optimize import training
+from styletransfer.networks import file, training
 from styletransfer.pictures import images
 from styletransfer.pictures.crops import Photos
+from styletransfer.runs.folder import CHECKPOINT, METRICS
 from styletransfer.settings.schemas import flat
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_folder, remove_stale
 from styletransfer.system.lock import locked
 from styletransfer.system.processes import Processes, joined
-from styletransfer.system.run_folder import CHECKPOINT, METRICS
-from styletransfer.system.signals import Stop, held, stop_on_signals
+from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
@@ -46,9 +45,9 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
             lead(job, folder, processes, stop)
         else:
             run = NetworkTraining(job, processes.first(lambda: None), processes)
-            with held():
+            with signals_held():
                 training.assist(run, config.steps, lambda: processes.stopped(stop))
-        with held():  # all come here, once the first has saved
+        with signals_held():  # all come here, once the first has saved
             asked = processes.stopped(stop)
         if asked is not None:
             path = folder / CHECKPOINT
@@ -85,7 +84,7 @@ def lead(job: NetworkJob, folder: Path, processes: Processes, stop: Stop) -> Non
             look=lambda: paint_preview(run, folder),
             save=lambda: save(run, checkpoint),
         )
-        with held():
+        with signals_held():
             training.complete(
                 run, course, checkpoint, folder / METRICS, lambda: processes.stopped(stop)
             )

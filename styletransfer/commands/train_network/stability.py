@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
+from styletransfer.films.motion import inside, warp
 from styletransfer.networks import StyleNetwork
-from styletransfer.pictures.motion import inside, warp
 
 # Standard deviations in pixels of a view's shift, and of its bending, which changes from cell to
 # cell: what neighbouring frames of a film differ by.

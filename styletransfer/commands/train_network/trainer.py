@@ -27,12 +27,12 @@ from styletransfer.errors import UserError
 from styletransfer.features.weights import digest
 from styletransfer.networks import LAYOUTS, StyleNetwork
 from styletransfer.networks.johnson import adopt, randomize
-from styletransfer.objective.pictures import pair
+from styletransfer.networks.training import generator_at, schedule
+from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective, style_targets_of
-from styletransfer.optimize.training import generator_at, schedule
 from styletransfer.pictures.crops import Crops
 from styletransfer.system.processes import Processes
-from styletransfer.system.signals import held
+from styletransfer.system.signals import signals_held
 
 # Settings that may change between two halves of a training; of styles and of the network that it
 # starts from the hashes count.
@@ -88,7 +88,7 @@ class NetworkTraining:
         decay = get_ema_multi_avg_fn(self.config.averaging)  # type: ignore[no-untyped-call]
         self.average = AveragedModel(self.network, multi_avg_fn=decay).requires_grad_(False)
         # Held: torch now imports libraries that abort the process if an exception crosses them.
-        with held():
+        with signals_held():
             self.optimizer = AdamW(self.network.parameters(), lr=self.config.learning_rate)
         self.schedule = schedule(self.optimizer, self.config.steps)
         self.step = 0

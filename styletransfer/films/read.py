@@ -1,0 +1,195 @@
+"""Reading films: every container and codec that FFmpeg knows."""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from torch import Tensor
+
+from styletransfer.errors import UserError
+from styletransfer.films.library import pyav, reason, url
+from styletransfer.films.samples import HDR, display_matrix, is_turned, to_tensor
+from styletransfer.pictures.images import resize
+
+logger = logging.getLogger(__name__)
+
+EXTENSIONS = (
+    *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg"),
+    *(".ts", ".mts", ".m2ts", ".wmv", ".flv", ".ogv", ".3gp"),
+)
+"""What counts as a film in a folder; a file of any other name is read as well."""
+
+# Frames a second where a film does not say how many.
+USUAL_RATE = Fraction(25)
+# A film that ends so many seconds before the time that it announces may be cut off.
+TOLERANCE = 1.0
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A picture of a film."""
+
+    image: Tensor
+    """(1, 3, H, W), float32, sRGB in [0, 1], on the CPU, upright."""
+    time: Fraction
+    """When it is shown, in seconds from the start of the film."""
+
+
+# Codecs whose frames' side data are left alone: PyAV frees the name of a colour profile twice, and
+# that ends the process. Frames of other codecs have no such name.
+PNGS = ("png", "apng")
+
+
+class Film:
+    """A film to read, of whose video streams the first counts. `with` closes it at the end.
+
+    Its colours are taken for those of sRGB, whatever curve and primaries the film names; its matrix
+    and range are respected. 10 bits become 8, and transparency is dropped.
+
+    Args:
+        path: of the file.
+
+    Attributes:
+        path: of the file.
+        size: height and width in pixels, upright.
+        rate: frames a second, on average.
+        count: how many frames there are, an estimate; 0 if unknown.
+        start: time of the file's first frame or sound, in seconds on its own clock.
+        time_base: the unit of its frames' times, in seconds.
+        pixel_aspect: width of an upright pixel over its height.
+
+    Raises:
+        UserError: there is no such file, it is no film, none of its frames can be decoded, or PyAV
+            is missing.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._files = ExitStack()
+        with self.opened() as container:
+            stream = self._video(container)
+            self.rate = Fraction(stream.average_rate or stream.guessed_rate or USUAL_RATE)
+            self.time_base = Fraction(stream.time_base)
+            self.start = _start(container, stream)
+            self._seconds = (container.duration or 0) / 1e6
+            self.count = stream.frames or round(self._seconds * self.rate)
+            first = next(self._decoded(container, stream), None)
+            if first is None:
+                raise UserError(f"{path} is a film without frames; get an intact copy")
+            pngs = stream.codec_context.name in PNGS
+            self._matrix = None if pngs else display_matrix(first)
+            self._coded_size = (first.height, first.width)
+            turned = is_turned(self._matrix)
+            self.size = (first.width, first.height) if turned else self._coded_size
+            aspect = Fraction(stream.sample_aspect_ratio or 1)
+            self.pixel_aspect = 1 / aspect if turned else aspect
+            if first.color_trc in HDR:
+                logger.warning("%s is an HDR film; its colours are taken for SDR's, and pale", path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._files.close()
+
+    def opened(self) -> Any:
+        """Return PyAV's container, newly opened, which the caller closes.
+
+        Raises:
+            UserError: there is no such file, or it is no film.
+        """
+        av = pyav()
+        if not os.path.isfile(self.path):
+            raise UserError(f"no film at {self.path}; check the path")
+        try:
+            # Playlists may not lead elsewhere, nor be waited for.
+            only_files = {"protocol_whitelist": "file", "max_reload": "0"}
+            return av.open(url(self.path), metadata_errors="replace", options=only_files)
+        except (av.FFmpegError, OSError) as error:
+            raise UserError(
+                f"{self.path} is no film that FFmpeg can read ({reason(error)}); get an intact copy"
+            ) from error
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield all frames in the order in which they are shown; may be called again.
+
+        Raises:
+            UserError: the film is damaged; what comes before that has been yielded.
+        """
+        container = self._files.enter_context(self.opened())
+        last: Fraction | None = None
+        for frame in self._decoded(container, self._video(container)):
+            time = self._time(frame, last)
+            yield Frame(to_tensor(frame, self._coded_size, self._matrix), time)
+            last = time
+
+    def images(self, size: tuple[int, int]) -> Iterator[Tensor]:
+        """Yield all frames (1, 3, H, W) resized to (height, width) `size`; see `frames`."""
+        for frame in self.frames():
+            yield resize(frame.image, size)
+
+    def _video(self, container: Any) -> Any:
+        """Return the first video stream that is no cover of a record."""
+        cover = pyav().stream.Disposition.attached_pic
+        for stream in container.streams.video:
+            if not stream.disposition & cover:
+                return stream
+        raise UserError(f"{self.path} holds no film, only other things such as sound; name another")
+
+    def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
+        """Yield the frames as PyAV has them. A recording may begin between two key frames."""
+        av = pyav()
+        packets, count, reached = container.demux(), 0, Fraction(0)
+        while True:
+            try:
+                packet = next(packets, None)
+                if packet is None:
+                    break
+                frames = packet.decode() if packet.stream_index == stream.index else []
+            except av.FFmpegError as error:
+                if not count:
+                    continue
+                raise UserError(
+                    f"{self.path} is damaged after frame {count} ({reason(error)}); "
+                    "get an intact copy"
+                ) from error
+            if packet.pts is not None:
+                end = packet.pts + (packet.duration or 0)
+                reached = max(reached, end * packet.time_base - self.start)
+            count += len(frames)
+            yield from frames
+        if count and self._seconds - reached > TOLERANCE:
+            logger.warning(
+                "%s ends after %.1f of its %.1f seconds; it may have been cut off",
+                *(self.path, float(reached), self._seconds),
+            )
+
+    def _time(self, frame: Any, last: Fraction | None) -> Fraction:
+        """Return when a frame is shown: after the one before it, whatever the file says."""
+        if frame.pts is None:
+            return Fraction(0) if last is None else last + 1 / self.rate
+        time = frame.pts * Fraction(frame.time_base) - self.start
+        return time if last is None or time > last else last + self.time_base
+
+
+def _start(container: Any, video: Any) -> Fraction:
+    """Return the time of a file's first frame or sound, in whole ticks of its frames; at least 0.
+
+    Sound may begin a little before 0, where its decoder warms up.
+    """
+    streams = [video, *container.streams.audio]
+    starts = [each.start_time * each.time_base for each in streams if each.start_time is not None]
+    first = max(Fraction(0), min(starts, default=Fraction(0)))
+    base = Fraction(video.time_base)
+    return first // base * base

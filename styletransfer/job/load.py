@@ -1,0 +1,186 @@
+"""The pictures of a job: read, checked, turned, and resized to the pastiche."""
+
+import logging
+import os
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from styletransfer.config import StyleTransferConfig, each
+from styletransfer.errors import UserError
+from styletransfer.job.regions import Style, check_scales, make_regions
+from styletransfer.job.schedule import STARTS, style_scales
+from styletransfer.job.sources import (
+    Given,
+    read_all,
+    read_content_regions,
+    read_one,
+    read_style_regions,
+)
+from styletransfer.objective.inputs import Inputs
+from styletransfer.pictures import images
+from styletransfer.pictures.images import Picture
+from styletransfer.pictures.masks import read_mask
+from styletransfer.pictures.palette import recolored
+from styletransfer.pictures.regions import Regions, check_aspect
+from styletransfer.pictures.rotate import rotated, rotated_regions
+from styletransfer.system.storage import offloaded
+
+logger = logging.getLogger(__name__)
+
+# Enlarging a picture of fewer pixels a side gives a blur: nothing to take content or style from.
+SMALLEST_SIDE = 8
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The pictures of a job.
+
+    Attributes:
+        pictures: content, styles and regions at the pastiche's size.
+        names: of the content image and of each style image, for messages.
+        start: (1, 3, h, w), the picture to begin with, or None for what `config.init` names.
+        alpha: (1, 1, H, W), the content's transparency, or None.
+    """
+
+    pictures: Inputs
+    names: list[str]
+    start: Tensor | None
+    alpha: Tensor | None
+
+
+def load(
+    config: StyleTransferConfig, given: Given | None = None, *, enlarge: bool = True
+) -> Loaded:
+    """Read every picture that `config` names.
+
+    A style's transparent margins are cut off, and its visible colours spread into what
+    transparency is left, so that no invisible colour enters a statistic.
+
+    Args:
+        config: the files, and what is to be done with them.
+        given: pictures in memory, by the keys whose files they stand for.
+        enlarge: False leaves pictures that are smaller than the pastiche as they are, for a plan.
+
+    Raises:
+        UserError: a picture that cannot be read, is fully transparent or next to nothing; weights,
+            scales, regions or masks that do not fit.
+    """
+    given = given or {}
+    content = read_one("content", config.content, given)
+    divided = read_content_regions(config, given)
+    styles = load_styles(config, given)
+    for picture in (content, *(style.picture for style in styles)):
+        check_side(picture)
+    if divided is not None:
+        check_aspect(divided.size, content.size, divided.source)
+        _tell(divided)
+    mask = _protected(config, given, content.size)
+    if max(content.size) < config.size:
+        height, width = content.size
+        logger.info("%s: enlarged from %d x %d pixels", content.name, width, height)
+    content = _fitted(content, config.size, enlarge)
+    protected = None if mask is None else images.resize(mask, content.size)
+    sides = [max(1, round(scale * config.size)) for scale in style_scales(config, len(styles))]
+    styles = [
+        replace(style, picture=_fitted(style.picture, side, enlarge))
+        for style, side in zip(styles, sides, strict=True)
+    ]
+    if config.color == "content_palette":
+        styles = [
+            replace(style, picture=recolored(style.picture, content, config.color_strength))
+            for style in styles
+        ]
+    return Loaded(
+        pictures=Inputs(
+            content=offloaded(images.fill_transparent(content)),
+            styles=tuple(offloaded(images.fill_transparent(style.picture)) for style in styles),
+            regions=make_regions(config, styles, divided, content.size, protected),
+            protected=protected,
+        ),
+        names=[content.name, *(style.picture.name for style in styles)],
+        start=_start(config, given),
+        alpha=content.alpha,
+    )
+
+
+def load_styles(config: StyleTransferConfig, given: Given) -> list[Style]:
+    """Return the style images with their regions, turned; that of `style_detail`, as it is, last.
+
+    Raises:
+        UserError: one cannot be read, there is none, or there are not as many scales, rotations or
+            label pictures.
+    """
+    pictures = read_all("style", config.style, given)
+    check_scales(config, len(pictures))
+    regions = read_style_regions(config, given, len(pictures))
+    angles = each(config.style_rotation)
+    angles = angles * len(pictures) if len(angles) == 1 else angles
+    styles = [
+        _turned(Style(picture, theirs), degrees)
+        for picture, theirs, degrees in zip(pictures, regions, angles, strict=True)
+    ]
+    if config.style_detail is not None or "style_detail" in given:
+        detail = read_one("style_detail", config.style_detail, given)
+        styles.append(Style(images.crop_transparent(detail)))
+    return styles
+
+
+def _turned(style: Style, degrees: float) -> Style:
+    """Return a style without transparent margins and turned, and its regions with it."""
+    picture, regions = style.picture, style.regions
+    if regions is not None:
+        check_aspect(regions.size, picture.size, regions.source)
+        _tell(regions)
+        regions = regions.cut(images.visible_box(picture), picture.size)
+        regions = rotated_regions(regions, degrees)
+    return Style(rotated(images.crop_transparent(picture), degrees), regions)
+
+
+def _tell(regions: Regions) -> None:
+    """Say in one line what was found."""
+    said = f"{regions.source}: {regions.listed()}"
+    if regions.snapped:
+        said += f"; {regions.snapped:,} pixels between these colours took the nearest"
+    if regions.uncovered > 1e-3:
+        said += f"; {100 * regions.uncovered:.2g} % of the picture is in no region"
+    logger.info("%s", said)
+
+
+def _fitted(picture: Picture, side: int, enlarge: bool) -> Picture:
+    return images.resize_picture(picture, side if enlarge else min(side, max(picture.size)))
+
+
+def check_side(picture: Picture) -> None:
+    """Check that a picture is no smaller than SMALLEST_SIDE.
+
+    Raises:
+        UserError: it is.
+    """
+    height, width = picture.size
+    if min(height, width) < SMALLEST_SIDE:
+        raise UserError(
+            f"{picture.name} shows {width} x {height} pixels; each side needs at least "
+            f"{SMALLEST_SIDE}"
+        )
+
+
+def _start(config: StyleTransferConfig, given: Given) -> Tensor | None:
+    if "init" not in given and config.init in STARTS:
+        return None
+    if "init" not in given and not os.path.exists(config.init):
+        raise UserError(
+            f"unknown init {config.init!r}; choose content, style, noise or a picture file"
+        )
+    return images.fill_transparent(read_one("init", config.init, given))
+
+
+def _protected(config: StyleTransferConfig, given: Given, size: tuple[int, int]) -> Tensor | None:
+    """Return the mask (1, 1, H, W) in [0, 1] of what is to stay the content image of this size."""
+    source = given.get("protect", config.protect)
+    if source is None:
+        return None
+    mask = read_mask(source, "protect")
+    name = f"protect={source}" if isinstance(source, str) else "protect"
+    check_aspect((mask.shape[2], mask.shape[3]), size, name)
+    return mask

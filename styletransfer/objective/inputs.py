@@ -1,0 +1,164 @@
+"""What an objective is made of: a content image, style images, and which of them paints where."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Self
+
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from styletransfer.pictures.images import resize
+
+# (height, width) in pixels.
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class StylePart:
+    """A part of what a region's style is made of.
+
+    Attributes:
+        style: index of a style image.
+        share: above 0; the moments of all sources are averaged with these weights.
+        weights: (1, 1, h, w) in [0, 1], where in the style image to look; None for everywhere.
+        layers: the layers to which it speaks, of those that have style losses; None for all.
+    """
+
+    style: int = 0
+    share: float = 1.0
+    weights: Tensor | None = None
+    layers: Collection[str] | None = None
+
+
+@dataclass(frozen=True)
+class Region:
+    """Positions of the pastiche that are to have one style, and that style.
+
+    Attributes:
+        name: as in the names of its losses; empty for a picture that is not divided.
+        weights: (1, 1, H, W) in [0, 1], like an opacity; None for 1 everywhere.
+        sources: what its style is made of.
+    """
+
+    name: str = ""
+    weights: Tensor | None = None
+    sources: tuple[StylePart, ...] = (StylePart(),)
+
+    @property
+    def share(self) -> float:
+        """Its share of the picture, in [0, 1]."""
+        return 1.0 if self.weights is None else float(self.weights.double().mean())
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """What a film's frame is expected to look like, from the frame before.
+
+    Attributes:
+        target: (1, 3, H, W), sRGB in [0, 1], the expected frame.
+        weights: (1, 1, H, W) in [0, 1], how far each of its pixels is to be believed.
+        weight: linear weight of the temporal loss in the objective.
+    """
+
+    target: Tensor
+    weights: Tensor
+    weight: float
+
+    def resized(self, size: Size) -> Self:
+        """Return the same at (height, width) `size`."""
+        weights = _resized(self.weights, size)
+        assert weights is not None
+        return replace(self, target=resize(self.target, size), weights=weights)
+
+    def to(self, like: Tensor) -> Self:
+        """Return the same on the device and in the dtype of `like`."""
+        return replace(self, target=self.target.to(like), weights=self.weights.to(like))
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The pictures of an objective, or of a whole run before they are resized for a scale.
+
+    Attributes:
+        content: (1, 3, H, W), sRGB in [0, 1].
+        styles: (1, 3, h, w) each, sRGB in [0, 1].
+        regions: which style paints where. By default the first one paints everywhere.
+        protected: (1, 1, H, W) in [0, 1], where the pastiche is to stay the content image; there
+            the regions have no weight, since no style loss can move it. None for nowhere.
+        anchor: what the pastiche is held to beside that, None for nothing.
+    """
+
+    content: Tensor
+    styles: tuple[Tensor, ...]
+    regions: tuple[Region, ...] = (Region(),)
+    protected: Tensor | None = None
+    anchor: Anchor | None = None
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """The content image and all style images."""
+        return [self.content, *self.styles]
+
+    def resized(self, size: Size, style_sizes: Collection[Size]) -> Self:
+        """Return the pictures at one scale.
+
+        Args:
+            size: (height, width) of the content image and all that lies on it.
+            style_sizes: of each style image and what lies on it.
+        """
+        sizes = list(style_sizes)
+
+        def source(each: StylePart) -> StylePart:
+            return replace(each, weights=_resized(each.weights, sizes[each.style]))
+
+        return replace(
+            self,
+            content=resize(self.content, size),
+            styles=tuple(map(resize, self.styles, sizes)),
+            regions=tuple(
+                replace(
+                    region,
+                    weights=_resized(region.weights, size),
+                    sources=tuple(map(source, region.sources)),
+                )
+                for region in self.regions
+            ),
+            protected=_resized(self.protected, size),
+            anchor=self.anchor and self.anchor.resized(size),
+        )
+
+    def to(self, like: Tensor) -> Self:
+        """Return the pictures on the device and in the dtype of `like`."""
+
+        def moved(weights: Tensor | None) -> Tensor | None:
+            return None if weights is None else weights.to(like)
+
+        return replace(
+            self,
+            content=self.content.to(like),
+            styles=tuple(style.to(like) for style in self.styles),
+            regions=tuple(
+                replace(
+                    region,
+                    weights=moved(region.weights),
+                    sources=tuple(
+                        replace(each, weights=moved(each.weights)) for each in region.sources
+                    ),
+                )
+                for region in self.regions
+            ),
+            protected=moved(self.protected),
+            anchor=self.anchor and self.anchor.to(like),
+        )
+
+
+def pair(content: Tensor, style: Tensor) -> Inputs:
+    """Return one content and one style image, without regions."""
+    return Inputs(content, (style,))
+
+
+def _resized(weights: Tensor | None, size: Size) -> Tensor | None:
+    """Resample by averages over areas, so that regions that add up to 1 still do."""
+    if weights is None or weights.shape[2:] == size:
+        return weights
+    return interpolate(weights, size, mode="bilinear", antialias=True).clamp(0.0, 1.0)

@@ -1,0 +1,256 @@
+"""A run with its folder: what it keeps there, how it goes on, and how it is steered."""
+
+import logging
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from styletransfer.config import ChangeConfig, TrainConfig
+from styletransfer.errors import UserError
+from styletransfer.job.job import Job
+from styletransfer.job.prepare import prepare
+from styletransfer.optimize.results import Callback, Iterate, Outcome
+from styletransfer.optimize.run import Run, Snapshot
+from styletransfer.runs.folder import CHECKPOINT, METRICS, write_record
+from styletransfer.runs.history import History, HistoryEntry
+from styletransfer.runs.picture import keep_pictures, write_picture
+from styletransfer.runs.recipe import check_same, describe
+from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures, tolerated
+from styletransfer.settings.changes import changed, in_turn, with_change
+from styletransfer.system.checkpoint import Checkpoint
+
+logger = logging.getLogger(__name__)
+
+
+class Guide(Protocol):
+    """Who may steer a run. It may also take its time: a run waits for it."""
+
+    def step(self, work: "RecordedRun", iterate: Iterate) -> None:
+        """Look at a step that was made; a KeyboardInterrupt ends the run early."""
+        ...
+
+    def end(self, work: "RecordedRun") -> bool:
+        """Tell whether the run, of which all is written, goes on after all: it was steered."""
+        ...
+
+
+class RecordedRun:
+    """A run with its folder and its checkpoint, which it goes on from if it should.
+
+    Args:
+        config: what is asked for.
+        job: what that comes to, before any change.
+        folder: of the run.
+        picture: where the pastiche goes.
+
+    Attributes:
+        config: what was asked for; its `changes` are those that are planned, and those made since.
+        now: the settings in force.
+        run: the run itself.
+        moments: what it can go back to.
+
+    Raises:
+        UserError: a checkpoint that is damaged or of another run.
+    """
+
+    def __init__(self, config: TrainConfig, job: Job, folder: Path, picture: Path) -> None:
+        self.config, self.folder, self.picture = config, folder, picture
+        self.job, self.now, self.made = job, config, 0
+        self.moments = History()
+        self.description = describe(config, job)
+        self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
+        self.began, self.before = time.perf_counter(), 0.0
+        self._turn: Snapshot | None = None  # at which the last change was made
+        self._scale = 0
+        if config.resume == "auto" and self.checkpoint.exists():
+            self._load()
+        else:
+            self.checkpoint.remove()
+            job.processes.first(lambda: None)  # nothing to go on from, for none of them
+            self.run = Run(job)
+
+    def complete(
+        self, watchers: ExitStack, guide: Guide | None
+    ) -> tuple[Outcome, Path, str | None]:
+        """Make the steps that are left, and write what comes of them.
+
+        Args:
+            watchers: closes what watches the run.
+            guide: who may steer it.
+
+        Returns:
+            What was made, where its picture is, and one line if that is not where it should be.
+        """
+        callbacks = self._callbacks(watchers, guide)
+        self._change_if_due()
+        while True:
+            result = self.run.complete(callbacks)
+            if _is_whole(result) and self.made < len(self.config.changes):
+                self._change()  # meant for a step that a shorter run has not made
+                self._change_if_due()
+                continue
+            where = self._leave(result)  # before anything else can go wrong
+            if guide is None or not _is_whole(result) or not self._goes_on(guide):
+                return result, *where
+            self._say("running")
+
+    def steer(self, values: dict[str, Any]) -> None:
+        """Go on under other settings from the best picture so far, and put that on the record.
+
+        Changes that were planned for later are dropped.
+
+        Args:
+            values: by their keys, such as "objective.content_weight".
+
+        Raises:
+            UserError: they cannot be; the run is as it was.
+        """
+        config = changed(self.now, values)
+        job = prepare(config, like=self.job)
+        changes, moment = self.config.changes[: self.made], self.run.moment()
+        if changes and changes[-1].after == moment.steps and self._turn is not None:
+            moment = self._turn  # of several changes at one step, only their sum counts
+        else:
+            named = ", ".join(f"{key}={value}" for key, value in values.items())
+            self.moments.keep(HistoryEntry(moment, f"before {named}", self.made, self.now))
+        self._take(moment, job, config, with_change(changes, ChangeConfig(moment.steps, values)))
+
+    def remember(self, reason: str) -> None:
+        """Keep this moment, to go back to it later."""
+        self.moments.keep(HistoryEntry(self.run.moment(), reason, self.made, self.now))
+
+    def go_back(self, number: int) -> None:
+        """Go on from a moment that was kept, as if nothing had been done since.
+
+        Raises:
+            UserError: there is no such moment.
+        """
+        kept = self.moments.take(number)
+        job = prepare(kept.config, like=self.job)
+        # What was saved since belongs to a way that this run has not gone.
+        self.checkpoint.remove()
+        self.metrics.rewind(kept.moment.steps)
+        changes = with_change(
+            self.config.changes[: kept.changes], ChangeConfig(kept.moment.steps, {})
+        )
+        self._take(kept.moment, job, kept.config, changes)
+
+    def _take(
+        self, moment: Snapshot, job: Job, config: TrainConfig, changes: list[ChangeConfig]
+    ) -> None:
+        """Go on from a moment under another job, which the last of the changes has made."""
+        self.config = replace(self.config, changes=changes)
+        self.description = describe(self.config, job)
+        self._say("running")  # before it is so: a checkpoint never knows more than the record
+        self._go_on(moment, job, config)
+        self.made = len(changes)
+
+    def _change_if_due(self) -> None:
+        """Make the planned changes whose step has come."""
+        changes = self.config.changes
+        while self.made < len(changes) and changes[self.made].after <= self.run.steps:
+            self._change()
+
+    def _change(self) -> None:
+        """Make the next planned change."""
+        config = changed(self.now, self.config.changes[self.made].set)
+        self._go_on(self.run.moment(), prepare(config, like=self.job), config)
+        self.made += 1
+
+    def _go_on(self, moment: Snapshot, job: Job, config: TrainConfig) -> None:
+        self.run.go_on_from(moment, job)
+        self._turn, self.job, self.now = moment, job, config
+
+    def _callbacks(self, watchers: ExitStack, guide: Guide | None) -> list[Callback]:
+        """Return what watches the run."""
+        self._say("running")
+        done, every = self.run.steps, self.config.snapshot_every
+        self.began = time.perf_counter()
+        self.metrics = watchers.enter_context(Metrics(self.folder / METRICS, done))
+        found: list[Callback] = [watchers.enter_context(ProgressBar(done)), self.metrics]
+        if every:
+            found.append(tolerated(StepPictures(self.folder / "snapshots", every)))
+        found.append(lambda iterate: self._save() if self.checkpoint.is_due() else None)
+        if guide is not None:
+            found.append(lambda iterate: self._ask(guide, iterate))
+        return [*found, lambda iterate: self._change_if_due()]
+
+    def _ask(self, guide: Guide, iterate: Iterate) -> None:
+        """Let the guide look at a step; the time that it takes is not the run's."""
+        if iterate.scale != self._scale:
+            self._scale = iterate.scale
+            self.remember(f"scale {iterate.scale}")
+        began = time.perf_counter()
+        try:
+            guide.step(self, iterate)
+        finally:
+            self.before -= time.perf_counter() - began
+
+    def _load(self) -> None:
+        """Begin with what the checkpoint holds."""
+        saved = self.checkpoint.load()
+        try:
+            self.made = saved["changes"]
+            check_same(saved["description"], self.description, self.made)
+            if self.made:
+                self.now = in_turn(self.config, self.config.changes)[self.made - 1]
+                self.job = prepare(self.now, like=self.job)
+            self.run = Run(self.job)
+            self.run.load_state_dict(self.job.processes.first(lambda: saved["run"]))
+            self.before = saved["seconds"]
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            path = self.checkpoint.path
+            raise UserError(f"{path} is no run's checkpoint; start afresh") from error
+        logger.info("going on from step %d of %d", self.run.steps, self.run.planned)
+
+    def _save(self) -> None:
+        self.metrics.flush()
+        state = {
+            "description": self.description,
+            "changes": self.made,
+            "run": self.run.state_dict(),
+            "seconds": self._seconds(),
+        }
+        self.checkpoint.try_to_save(state)
+
+    def _seconds(self) -> float:
+        """Return the time of optimisation so far, that before a checkpoint included."""
+        return round(self.before + time.perf_counter() - self.began, 1)
+
+    def _say(self, status: str, seconds: float | None = None) -> None:
+        write_record(self.folder, self.description, status, self.picture, seconds)
+
+    def _leave(self, result: Outcome) -> tuple[Path, str | None]:
+        """Write the pictures and the checkpoint, or remove the one that is no longer needed."""
+        seconds = self._seconds()
+        pastiche = result.picture
+        picture, problem = write_picture(self.picture, self.folder, pastiche, self.job.alpha)
+        keep_pictures(self.folder, picture, pastiche, self.job)
+        status = "finished"
+        if result.interrupted:
+            status = "stopped"
+            if self.config.checkpoint_every:
+                self._save()
+        elif result.problem is not None or problem is not None:
+            status = "gave up"
+        write_record(self.folder, self.description, status, picture, seconds)
+        if status == "finished":  # and said so, lest a kill in between costs the whole run
+            self.checkpoint.remove()
+        return picture, problem
+
+    def _goes_on(self, guide: Guide) -> bool:
+        """Ask the guide whether it goes on; to be interrupted is a no."""
+        began = time.perf_counter()
+        try:
+            return guide.end(self)
+        except KeyboardInterrupt:
+            return False
+        finally:
+            self.before -= time.perf_counter() - began
+
+
+def _is_whole(result: Outcome) -> bool:
+    """Tell whether a run has come to its end."""
+    return not result.interrupted and result.problem is None

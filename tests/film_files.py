@@ -1,0 +1,105 @@
+"""Tiny films, made with PyAV alone."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torch import Tensor
+
+from styletransfer.films import Film, Frame
+
+av = pytest.importorskip("av", reason="films are not tested: pip install -e '.[video]'")
+
+TICK = Fraction(1, 9000)
+BT709 = 1
+
+
+def make(
+    path: Path,
+    images: Sequence[Tensor],
+    times: Sequence[Fraction] | None = None,
+    *,
+    codec: str = "libx264",
+    sound: str | None = None,
+    rotation: tuple[Any, ...] | None = None,
+    matrix: int | None = BT709,
+    transfer: int = BT709,
+    start: float = 0.0,
+    **options: str,
+) -> Path:
+    """Write images (1, 3, H, W) as a film of ten frames a second, or at other times.
+
+    Args:
+        path: its extension chooses the container.
+        images: even sides.
+        times: of the images, in seconds.
+        codec: of the images.
+        sound: codec of a tone that is as long as the film, or none.
+        rotation: degrees anticlockwise, mirrored from left to right, from top to bottom.
+        matrix: H.273's number of the colour matrix that is written; None for BT.601, unsaid.
+        transfer: H.273's number of the transfer curve, which is only named.
+        start: by how many seconds all times are later.
+        options: of the encoder.
+    """
+    later = {"output_ts_offset": str(start)}
+    with av.open(str(path), "w", container_options=later) as film:
+        stream = film.add_stream(codec, rate=10, options={"crf": "10"} | options)
+        stream.height, stream.width = images[0].shape[2:]
+        stream.pix_fmt = "yuv420p"
+        context = stream.codec_context
+        context.time_base = TICK
+        context.color_range, context.color_trc = 1, transfer
+        if matrix is not None:
+            context.colorspace = matrix
+        if rotation is not None:
+            stream.set_display_rotation(*rotation)
+        tone = film.add_stream(sound, rate=48000, layout="mono") if sound else None
+        for number, image in enumerate(images):
+            samples = np.ascontiguousarray((image[0] * 255).round().byte().permute(1, 2, 0).numpy())
+            frame = av.VideoFrame.from_ndarray(samples, "rgb24").reformat(
+                format="yuv420p",
+                dst_colorspace="ITU709" if matrix == BT709 else "ITU601",
+                dst_color_range="MPEG",
+            )
+            time = Fraction(number, 10) if times is None else times[number]
+            frame.pts, frame.time_base = round(time / TICK), TICK
+            film.mux(stream.encode(frame))
+        film.mux(stream.encode(None))
+        if tone is not None:
+            film.mux(_tone(tone, seconds=len(images) / 10))
+    return path
+
+
+def _tone(stream: Any, seconds: float) -> list[Any]:
+    """Return packets of 440 Hz."""
+    size, packets = 960, []
+    shape = av.AudioResampler(stream.codec_context.format, "mono", 48000)
+    for start in range(0, round(seconds * 48000), size):
+        wave = 8000 * np.sin(2 * np.pi * 440 / 48000 * np.arange(start, start + size))
+        frame = av.AudioFrame.from_ndarray(wave.astype(np.int16)[None], "s16", "mono")
+        frame.sample_rate, frame.pts = 48000, start
+        for part in shape.resample(frame):
+            packets += stream.encode(part)
+    return packets + stream.encode(None)
+
+
+def frames(path: Path) -> list[Frame]:
+    """Return all frames of a film."""
+    with Film(path) as film:
+        return list(film.frames())
+
+
+def sounds(path: Path) -> list[tuple[str, list[bytes], list[float]]]:
+    """Return the codec, the packets and their times in seconds, of each sound of a film."""
+    found = []
+    for number in range(len(av.open(str(path)).streams.audio)):
+        with av.open(str(path)) as film:
+            stream = film.streams.audio[number]
+            packets = [packet for packet in film.demux(stream) if packet.size]
+            times = [float(packet.pts * packet.time_base) for packet in packets]
+            name = stream.codec_context.codec.canonical_name
+            found.append((name, [bytes(packet) for packet in packets], times))
+    return found

@@ -1,0 +1,331 @@
+"""From keys to the pictures of a job: styles, regions, what is protected, and how they turn."""
+
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from helpers import composed, layers, run_settings
+from helpers import picture as noise
+from PIL import Image
+
+from styletransfer.errors import UserError
+from styletransfer.job.load import load
+from styletransfer.job.prepare import prepare
+from styletransfer.pictures import images
+from styletransfer.pictures.rotate import inner_size
+from styletransfer.settings.compose import compose, settings_of
+
+RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 128, 0)
+
+
+def paint(path, *colors, height=24, width=32):
+    """Write a label picture of upright stripes."""
+    stripes = np.arange(width) * len(colors) // width
+    pixels = np.array(colors, np.uint8)[stripes]
+    Image.fromarray(np.tile(pixels, (height, 1, 1))).save(path)
+
+
+def shade(path, columns, height=24, width=32):
+    """Write a mask that is white in its first columns."""
+    mask = np.zeros((height, width), np.uint8)
+    mask[:, :columns] = 255
+    Image.fromarray(mask).save(path)
+
+
+@pytest.fixture(autouse=True)
+def desk(tmp_path, monkeypatch):
+    """A folder with a content image, three styles and labels of them."""
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("content", "a", "b", "c")):
+        images.write(f"{name}.png", noise(seed, 24, 32))
+    paint("labels.png", RED, BLUE)
+    paint("swapped.png", BLUE, RED)
+    paint("more.png", RED, BLUE, GREEN)
+    for name, columns in (("left", 16), ("all", 32), ("few", 4)):
+        shade(f"{name}.png", columns)
+    right = np.zeros((24, 32), np.uint8)
+    right[:, 16:] = 255
+    Image.fromarray(right).save("right.png")
+
+
+def pictures(**settings):
+    defaults = {"content": "content.png", "style": "a.png", "size": 32}
+    return load(run_settings(**defaults | settings)).pictures
+
+
+def refused(message, **settings):
+    with pytest.raises(UserError, match=message) as caught:
+        pictures(**settings)
+    assert "\n" not in str(caught.value)
+
+
+def columns(weights):
+    """The first row, as a string of digits: 9 for 1."""
+    return "".join(str(round(9 * value)) for value in weights[0, 0, 0].tolist())
+
+
+def sources(region):
+    return [(source.style, round(source.share, 3)) for source in region.sources]
+
+
+# Styles
+
+
+def test_several_styles_are_blended_by_their_weights():
+    made = pictures(style=["a.png", "b.png", "c.png"], style_weights=[1.0, 0.0, 3.0])
+    assert len(made.styles) == 3
+    assert sources(made.regions[0]) == [(0, 0.25), (2, 0.75)]
+
+
+def test_a_folder_of_styles_is_read_in_the_order_of_names():
+    Path("folder").mkdir()
+    for name in ("b", "a"):
+        Path(f"{name}.png").rename(f"folder/{name}.png")
+    Path("folder/notes.txt").write_text("no picture")
+    loaded = load(run_settings(content="content.png", style="folder", size=32))
+    assert [Path(name).name for name in loaded.names] == ["content.png", "a.png", "b.png"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0], "holds 1 numbers but style names 2"),
+        ([1.0, -1.0], "holds -1.0; each must be finite"),
+        ([0.0, 0.0], "are all 0"),
+        ([1.0, float("nan")], "holds nan"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(weights, message):
+    refused(f"style_weights {message}", style=["a.png", "b.png"], style_weights=weights)
+
+
+def test_a_style_has_its_own_scale():
+    made = pictures(style=["a.png", "b.png"], style_scale=[1.0, 0.5])
+    assert [tuple(style.shape[2:]) for style in made.styles] == [(24, 32), (12, 16)]
+
+
+def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
+    made = pictures(
+        style=["a.png", "b.png"], style_rotation=[90.0, 30.0], style_detail="c.png", size=32
+    )
+    still = pictures(style=["a.png", "b.png"], style_detail="c.png")
+    turned = torch.rot90(still.styles[0], 1, (2, 3))
+    assert torch.equal(made.styles[0], turned)
+    high, wide = inner_size((24, 32), 30.0)
+    assert made.styles[1].shape[2] / made.styles[1].shape[3] == pytest.approx(high / wide, abs=0.05)
+    assert torch.equal(made.styles[2], still.styles[2])
+
+
+def test_a_detail_that_no_layer_hears_is_refused():
+    deep = layers(style_layers=["relu2_2"])
+    refused("heard nowhere: objective.detail_la", style_detail="b.png", objective=deep)
+
+
+def test_angles_are_as_many_as_styles():
+    refused("style_rotation holds 2 numbers", style_rotation=[1.0, 2.0])
+
+
+# Regions
+
+
+def test_regions_of_one_colour_belong_together():
+    made = pictures(content_regions="labels.png", style_regions="swapped.png")
+    found = {region.name: region for region in made.regions}
+    assert columns(found["red"].weights) == "9" * 16 + "0" * 16
+    assert columns(found["red"].sources[0].weights) == "0" * 16 + "9" * 16
+    assert columns(found["blue"].sources[0].weights) == "9" * 16 + "0" * 16
+
+
+def test_a_region_of_the_style_turns_with_it():
+    made = pictures(content_regions="labels.png", style_regions="labels.png", style_rotation=180.0)
+    red = next(region for region in made.regions if region.name == "red")
+    assert columns(red.sources[0].weights) == "0" * 16 + "9" * 16
+
+
+def test_a_region_of_the_style_is_cut_with_its_transparent_margin():
+    pixels = np.asarray(Image.open("a.png").convert("RGBA")).copy()
+    pixels[:, :8, 3] = 0
+    Image.fromarray(pixels).save("a.png")
+    made = pictures(content_regions="labels.png", style_regions="labels.png")
+    red = next(region for region in made.regions if region.name == "red")
+    assert made.styles[0].shape[2:] == (32, 32)
+    assert float(red.sources[0].weights.mean()) == pytest.approx(8 / 24, abs=0.01)
+
+
+def test_of_several_styles_a_region_takes_those_that_hold_it():
+    paint("only_red.png", RED)
+    made = pictures(
+        content_regions="labels.png",
+        style=["a.png", "b.png"],
+        style_regions=["labels.png", "only_red.png"],
+        style_weights=[1.0, 3.0],
+    )
+    found = {region.name: sources(region) for region in made.regions}
+    assert found == {"red": [(0, 0.25), (1, 0.75)], "blue": [(0, 0.25)]}
+
+
+def test_without_their_own_regions_each_region_gets_the_style_that_is_said():
+    made = pictures(
+        content_regions="labels.png",
+        style=["a.png", "b.png"],
+        region_styles={"red": 2, "blue": 1},
+        style_detail="c.png",
+    )
+    found = {region.name: [source.style for source in region.sources] for region in made.regions}
+    assert found == {"red": [1, 2], "blue": [0, 2]}
+    assert all(source.weights is None for region in made.regions for source in region.sources)
+
+
+def test_one_style_without_regions_is_given_to_each():
+    made = pictures(content_regions="labels.png")
+    assert [sources(region) for region in made.regions] == [[(0, 1.0)]] * 2
+
+
+def test_masks_take_the_styles_in_their_order():
+    made = pictures(content_regions=["left.png", "right.png"], style=["b.png", "a.png"])
+    assert [region.name for region in made.regions] == ["left", "right"]
+    assert [sources(region)[0][0] for region in made.regions] == [0, 1]
+
+
+def test_masks_of_content_and_style_pair():
+    made = pictures(
+        content_regions=["left.png", "right.png"], style_regions=["right.png", "left.png"]
+    )
+    left = made.regions[0]
+    assert columns(left.sources[0].weights) == "0" * 16 + "9" * 16
+
+
+def test_what_is_read_is_said_once(caplog):
+    with caplog.at_level(logging.INFO):
+        pictures(content_regions=["left.png"])
+    (said,) = [record.message for record in caplog.records]
+    assert said == "content_regions: left (50 %); 50 % of the picture is in no region"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"style_regions": "labels.png"}, "^style_regions needs content_regions"),
+        ({"region_styles": {"red": 1}}, "^region_styles needs content_regions"),
+        (
+            {
+                "content_regions": "labels.png",
+                "style_regions": "labels.png",
+                "region_styles": {"red": 1, "blue": 1},
+            },
+            "^style_regions and region_styles exclude each other",
+        ),
+        (
+            {
+                "content_regions": "labels.png",
+                "style": ["a.png", "b.png"],
+                "style_weights": [1.0, 2.0],
+                "region_styles": {"red": 1, "blue": 2},
+            },
+            "^style_weights blend styles, but here each region has one style",
+        ),
+        (
+            {"content_regions": "labels.png", "style": ["a.png", "b.png"]},
+            "there are 2 styles; say which takes which, such as 'region_styles={",
+        ),
+        (
+            {
+                "content_regions": "labels.png",
+                "style": ["a.png", "b.png"],
+                "style_regions": "labels.png",
+            },
+            "^style_regions names 1 label picture but there are 2 styles",
+        ),
+        (
+            {"content_regions": "more.png", "style_regions": "labels.png"},
+            r"^more.png has the region green \(3\d %\), and labels.png has only",
+        ),
+        (
+            {"content_regions": "labels.png", "style_regions": "more.png"},
+            r"^more.png has the region green \(3\d %\), and labels.png has only",
+        ),
+        (
+            {
+                "content_regions": "labels.png",
+                "style": ["a.png", "b.png"],
+                "style_regions": ["labels.png", "blue.png"],
+                "style_weights": [0.0, 1.0],
+            },
+            r"^the region red \(50 %\) of labels.png is only in styles of weight 0",
+        ),
+        ({"content_regions": "tall.png"}, "^tall.png has 32 x 32 pixels and its picture 32 x 24"),
+        (
+            {"content_regions": "labels.png", "style_regions": "tall.png"},
+            "^tall.png has 32 x 32 pixels and its picture 32 x 24",
+        ),
+        ({"content_regions": "c.png"}, "^c.png .*is it a photograph"),
+        ({"content_regions": ["left.png", "black.png"]}, "^black.png is an empty mask"),
+        ({"content_regions": ["labels.png"]}, "^labels.png is a colour picture; a mask is grey"),
+        ({"content_regions": []}, "^content_regions lists no mask"),
+        ({"content_regions": "gone.png"}, "^gone.png does not exist"),
+    ],
+)
+def test_regions_that_do_not_fit_are_refused(settings, message):
+    paint("tall.png", RED, BLUE, height=32)
+    paint("blue.png", BLUE)
+    shade("black.png", 0)
+    refused(message, **settings)
+
+
+# Protection
+
+
+def test_regions_give_way_to_what_is_protected():
+    made = pictures(content_regions="labels.png", protect="few.png")
+    found = {region.name: columns(region.weights) for region in made.regions}
+    assert found["red"] == "0" * 4 + "9" * 12 + "0" * 16
+    assert columns(made.protected) == "9" * 4 + "0" * 28
+
+
+def test_a_region_that_is_protected_entirely_is_left_out(caplog):
+    made = pictures(content_regions="labels.png", protect="left.png")
+    assert [region.name for region in made.regions] == ["blue"]
+    assert "protect covers the region red: no style paints there" in caplog.text
+
+
+def test_to_protect_everything_is_refused():
+    refused("^protect covers all there is to paint", protect="all.png")
+
+
+def test_too_little_left_to_paint_is_refused():
+    mask = np.full((240, 320), 255, np.uint8)
+    mask[:3, :3] = 0
+    Image.fromarray(mask).save("nearly.png")
+    with pytest.raises(UserError, match="what is left to paint is too small for every style layer"):
+        prepare(
+            composed(
+                "train",
+                *("content=content.png", "style=a.png", "protect=nearly.png", "size=32"),
+                *("features.weights=random", "device=cpu", "objective.content_weight=0"),
+            )
+        )
+
+
+def test_what_is_protected_is_a_grey_mask_of_the_same_aspect_ratio():
+    shade("tall.png", 9, height=32)
+    refused("^labels.png is a colour picture", protect="labels.png")
+    refused("^protect=tall.png has 32 x 32 pixels and its picture 32 x 24", protect="tall.png")
+
+
+def test_a_number_as_a_region_is_its_name():
+    """Hydra reads {1:2} as a mapping of numbers."""
+    config = compose("train", ["++region_styles={1:2,red:1}"])
+    assert settings_of(config, "train").region_styles == {"1": 2, "red": 1}
+
+
+# Sizes
+
+
+def test_a_photograph_that_is_enlarged_is_mentioned(caplog):
+    with caplog.at_level(logging.INFO):
+        pictures(size=32)
+        assert caplog.text == ""
+        pictures(size=33)
+    assert caplog.messages == ["content.png: enlarged from 32 x 24 pixels"]

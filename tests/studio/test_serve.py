@@ -1,0 +1,179 @@
+"""The studio as a process: how it begins, how it ends, and what is left then."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx2
+import psutil
+import pytest
+from helpers import ROOT
+
+pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
+
+from styletransfer.cli import script
+from styletransfer.studio import library
+
+LONG = {"size": 48, "steps": 5000, "scales": 1, "optimizer.name": "adam", "precision": "float32"}
+# Seconds in which even a busy machine does anything.
+PATIENCE = 120
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
+
+
+class Process:
+    """A studio in a process of its own, and a browser that has been let in."""
+
+    def __init__(self, folder: Path, *words: str, **environment: str) -> None:
+        self.folder = folder
+        command = [sys.executable, str(ROOT / "scripts" / "studio.py"), *words]
+        self.process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        self.line = self.process.stdout.readline()
+        found = re.search(r"(http://127\.0\.0\.1:(\d+))/\?token=(\S{20,})", self.line)
+        assert found, self.line + self.process.communicate()[1]
+        self.address, self.port = found[1], int(found[2])
+        self.client = httpx2.Client(base_url=found[1], headers={"origin": found[1]}, timeout=300)
+        until(lambda: self.answers(found[0]))
+
+    def answers(self, address: str) -> bool:
+        try:
+            return self.client.get(address, follow_redirects=True).status_code == 200
+        except httpx2.ConnectError:
+            return False
+
+    def paint(self) -> str:
+        """Begin a long run, and return once it has made a picture."""
+        answer = self.client.post("/api/jobs", json={"settings": LONG})
+        assert answer.status_code == 202
+        id: str = answer.json()["id"]
+        until(lambda: self.client.get(f"/api/runs/{id}/picture").status_code == 200)
+        return id
+
+    def end(self, number: int) -> tuple[int, str, str]:
+        """Send a signal; return the exit status and what is left on both streams."""
+        family = psutil.Process(self.process.pid).children(recursive=True)
+        assert family
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=PATIENCE)
+        _, alive = psutil.wait_procs(family, PATIENCE)
+        assert not alive
+        return self.process.returncode, out, err
+
+
+def until(is_so):
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def begin(*words, **environment):
+        started.append(Process(tmp_path, *words, **environment))
+        return started[-1]
+
+    yield begin
+    for each in started:
+        if each.process.poll() is None:
+            each.process.kill()
+            each.process.communicate()
+        each.client.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_the_run_and_keeps_it(start, number, tmp_path):
+    studio = start("open=false")
+    id = studio.paint()
+    status, _, err = studio.end(number)
+    assert (status, err) == (128 + number, "error: interrupted\n")
+    run = tmp_path / "outputs" / "studio" / id
+    assert json.loads((run / "run.json").read_text())["status"] == "stopped"
+    assert (run / "checkpoint.pt").is_file()
+    assert (run / "pastiche.png").is_file()
+    assert not list(run.glob("*.tmp"))
+
+
+def test_a_server_that_is_killed_takes_its_processes_with_it(start, tmp_path):
+    studio = start("open=false")
+    id = studio.paint()
+    studio.end(signal.SIGKILL)
+    record = tmp_path / "outputs" / "studio" / id / "run.json"
+    assert json.loads(record.read_text())["status"] == "stopped"
+    again = start("open=false")
+    (run,) = again.client.get("/api/runs").json()
+    assert (run["id"], run["status"], run["has_checkpoint"]) == (id, "stopped", True)
+    assert again.client.post(f"/api/runs/{id}/resume", json={}).status_code == 202
+
+
+def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
+    studio = start("open=false")
+    process = psutil.Process(studio.process.pid)
+    listening = [each.laddr for each in process.net_connections() if each.status == "LISTEN"]
+    assert [tuple(each) for each in listening] == [("127.0.0.1", studio.port)]
+    studio.client.get("/api/form")
+    studio.client.get("/api/runs")
+    assert not [each.path for each in process.memory_maps() if "libtorch" in each.path]
+
+
+def test_two_hosts_on_the_wire(start):
+    studio = start("open=false")
+    cookie = "; ".join(f"{key}={value}" for key, value in studio.client.cookies.items())
+    hosts = f"Host: 127.0.0.1:{studio.port}\r\nHost: evil.example\r\n"
+    with socket.create_connection(("127.0.0.1", studio.port)) as wire:
+        wire.sendall(f"GET /api/form HTTP/1.1\r\n{hosts}Cookie: {cookie}\r\n\r\n".encode())
+        assert wire.recv(100).startswith(b"HTTP/1.1 400")
+
+
+def test_no_browser_is_a_line(start):
+    studio = start(BROWSER="false", DISPLAY="", WAYLAND_DISPLAY="", PATH="/nowhere")
+    _, out, _ = studio.end(signal.SIGTERM)
+    assert "open the address yourself" in out
+
+
+def refused(capsys, *words):
+    with pytest.raises(SystemExit) as exit:
+        script("studio")([*words, "open=false"])
+    assert exit.value.code == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert error.startswith("error: ")
+    return error
+
+
+def test_bad_input(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"port={port} cannot be had" in refused(capsys, f"port={port}")
+    assert "must be 0 to 65535" in refused(capsys, "port=65536")
+    assert "must be 0 to 65535" in refused(capsys, "port=-1")
+    assert "gone is no folder" in refused(capsys, "gone")
+    assert "unknown key host" in refused(capsys, "+host=0.0.0.0")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_extra(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(library, "find_spec", lambda name: None)
+    error = refused(capsys)
+    assert "pip install 'styletransfer[studio]'" in error
+    assert list(tmp_path.iterdir()) == []
