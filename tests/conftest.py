@@ -4,6 +4,7 @@ import logging
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -19,9 +20,12 @@ hypothesis.settings.load_profile("suite")
 # Tiny tensors gain nothing from threads, and the last bits depend on their number.
 torch.set_num_threads(1)
 
+LEFT_OUT = pytest.StashKey[int]()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--kills=100`, `--mutants=10000` and `--lines=700` break more than on every day."""
+    """`--all` runs slow tests too; `--kills=100` and the like break more than on every day."""
+    parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
     parser.addoption("--kills", type=int, default=10, help="runs to kill at random moments")
     parser.addoption("--lines", type=int, default=40, help="command lines to run")
     parser.addoption("--mutants", type=int, default=500, help="broken pictures to read")
@@ -111,10 +115,36 @@ def vgg19_weights() -> str:
     return os.environ["STYLETRANSFER_VGG19"]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a GPU or real weights where there are none."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave slow tests out unless asked; skip what needs a GPU or real weights without them."""
+    if not config.option.all:
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+        config.stash[LEFT_OUT] = len(slow)
     for item in items:
         if item.get_closest_marker("cuda") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
         if item.get_closest_marker("vgg") and not os.environ.get("STYLETRANSFER_VGG19"):
             item.add_marker(pytest.mark.skip(reason="STYLETRANSFER_VGG19 names no weights"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take from a worker of pytest-xdist how many tests it has left out; each sees all of them."""
+    node.config.stash[LEFT_OUT] = node.workeroutput.get("left_out", 0)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell pytest-xdist's first process how many tests were left out."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say how many tests were left out, and how they come."""
+    if count := config.stash.get(LEFT_OUT, 0):
+        terminalreporter.write_line(
+            f"{count} slow tests (attacks, trainings, several processes, browsers) were left out; "
+            "they run with --all"
+        )

@@ -10,7 +10,7 @@ import pytest
 from helpers import ROOT
 from PIL import Image
 
-pytestmark = pytest.mark.wheel
+pytestmark = [pytest.mark.wheel, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
