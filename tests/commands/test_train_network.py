@@ -14,10 +14,8 @@ import torch
 from helpers import MODES, layers, picture, relative_error
 
 from styletransfer.cli import main as console
-from styletransfer.commands.train_network.command import main
-from styletransfer.commands.train_network.cost import report
+from styletransfer.commands.train_network.command import main, report, train_network
 from styletransfer.commands.train_network.prepare import prepare
-from styletransfer.commands.train_network.run import train_network
 from styletransfer.commands.train_network.trainer import NetworkTraining
 from styletransfer.config import FeaturesConfig, LossModeConfig, TrainNetworkConfig
 from styletransfer.errors import UserError
@@ -70,8 +68,8 @@ def test_the_gradient_is_that_of_the_same_losses_by_autograd(
     run = NetworkTraining(prepare(exact))
     contents = torch.cat([picture(seed, 16, 16) for seed in (7, 8, 9)])
     blend = torch.eye(2).double()[[1, 0, 1]]
-    extractor, total = run.job.extractor, torch.zeros((), dtype=torch.float64)
-    styles = list(run.job.styles.values())
+    extractor, total = run.task.extractor, torch.zeros((), dtype=torch.float64)
+    styles = list(run.task.styles.values())
     pastiches = run.network(contents, blend)
     for pastiche, content, number in zip(pastiches, contents, (1, 0, 1), strict=True):
         ours = extractor(pastiche[None], ["relu1_1", "relu2_1"])
@@ -401,8 +399,8 @@ def test_a_dry_run_says_what_each_loss_mode_costs_and_writes_nothing(
 
 
 def test_the_cost_of_all_steps_by_hand(config: TrainNetworkConfig) -> None:
-    job = prepare(replace(config, start=None, steps=90))
-    said = report(job, {"fake_backward": 3.0, "loss_attribute": 2.0, "autograd_function": 1.0})
+    task = prepare(replace(config, start=None, steps=90))
+    said = report(task, {"fake_backward": 3.0, "loss_attribute": 2.0, "autograd_function": 1.0})
     rows = [re.findall(r"[^| ]+", line) for line in said.splitlines()[3:]]
     assert rows == [
         ["fake_backward", "3", "1.50", "4.5"],

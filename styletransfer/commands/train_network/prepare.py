@@ -13,9 +13,8 @@ from styletransfer.job.load import check_side
 from styletransfer.job.sources import files_of
 from styletransfer.modes import LossMode, get_loss_mode
 from styletransfer.networks import LAYOUTS, file
-from styletransfer.networks.file import NetworkFile
+from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
-from styletransfer.networks.shipped import BASE, network_file
 from styletransfer.networks.training import check_training
 from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.terms import loss_layers
@@ -29,7 +28,7 @@ PREVIEW_SIZE = 512
 
 
 @dataclass(frozen=True)
-class NetworkJob:
+class NetworkTask:
     """A training, ready to run.
 
     Attributes:
@@ -53,12 +52,17 @@ class NetworkJob:
     start: NetworkFile | None
 
     @property
+    def precision(self) -> str:
+        """That of the network that judges, such as "bfloat16"."""
+        return str(self.extractor.dtype).removeprefix("torch.")
+
+    @property
     def names(self) -> list[str]:
         """The styles' names: their files', without folder and extension."""
         return [Path(name).stem for name in self.styles]
 
 
-def prepare(config: TrainNetworkConfig) -> NetworkJob:
+def prepare(config: TrainNetworkConfig) -> NetworkTask:
     """Load and check everything that `config` names; cheap checks come first.
 
     Raises:
@@ -79,7 +83,7 @@ def prepare(config: TrainNetworkConfig) -> NetworkJob:
     photos: Photos | list[Tensor] = Photos(Path(config.pictures)) if config.pictures else []
     extractor = build_features(config.features, config.seed)
     check_sides(extractor, config, styles)
-    return NetworkJob(
+    return NetworkTask(
         config=config,
         extractor=optimize_for_inference(extractor.ended_at(layers), device, dtype),
         mode=mode,
