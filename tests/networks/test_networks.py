@@ -1,4 +1,4 @@
-"""Style networks: their layers against one-line formulas, rewritten to paint fast, and in strips."""
+"""Style networks: layers against one-line formulas, rewritten to paint fast, and in strips."""
 
 import copy
 
