@@ -9,12 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import (
-    ChainedScheduler,
-    CosineAnnealingLR,
-    LinearLR,
-    LRScheduler,
-)
+from torch.optim.lr_scheduler import ChainedScheduler, CosineAnnealingLR, LinearLR, LRScheduler
 from tqdm.auto import tqdm
 
 from styletransfer.config import DistillConfig, TrainNetworkConfig
@@ -30,11 +25,7 @@ WARMUP_STEPS = 50
 
 
 class Training(Protocol):
-    """What is trained.
-
-    Attributes:
-        step: steps made.
-    """
+    """What is trained; `step` is how many steps it has made."""
 
     step: int
 
@@ -83,13 +74,8 @@ def complete(
     """
     if file.exists():
         keep_lines(file, lambda line: _is_before(line, run.step, course.headline))
-    bar = tqdm(
-        total=course.steps,
-        initial=run.step,
-        unit="step",
-        dynamic_ncols=True,
-        disable=sys.stderr is None,
-    )
+    silent = sys.stderr is None
+    bar = tqdm(total=course.steps, initial=run.step, dynamic_ncols=True, disable=silent)
     with file.open("a", encoding="utf-8") as metrics, bar:
         while run.step < course.steps and asked() is None:
             if checkpoint.is_due():
