@@ -121,8 +121,8 @@ class Segment(nn.Module):
             statistics: of each norm, where x is a part of the pictures; by default those of x.
         """
         y = x
-        for conv, known in zip(self.convs, statistics or [None] * len(self.convs), strict=True):
-            y = conv(y, blend, known)
+        for number, conv in enumerate(self.convs):
+            y = conv(y, blend, statistics[number] if statistics else None)
         if self.residual:
             y = x + y
         return y if self.last is None else self.last(y)

@@ -74,8 +74,13 @@ def complete(
     """
     if file.exists():
         keep_lines(file, lambda line: _is_before(line, run.step, course.headline))
-    silent = sys.stderr is None
-    bar = tqdm(total=course.steps, initial=run.step, dynamic_ncols=True, disable=silent)
+    bar = tqdm(
+        total=course.steps,
+        initial=run.step,
+        unit="step",
+        dynamic_ncols=True,
+        disable=not sys.stderr,
+    )
     with file.open("a", encoding="utf-8") as metrics, bar:
         while run.step < course.steps and asked() is None:
             if checkpoint.is_due():
