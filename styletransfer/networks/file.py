@@ -34,15 +34,10 @@ BASE = "painters"
 
 @dataclass(frozen=True)
 class NetworkFile:
-    """What a file holds.
+    """What a file holds."""
 
-    Attributes:
-        network: in float32 on the CPU, frozen.
-        styles: the name of each style.
-    """
-
-    network: StyleNetwork
-    styles: list[str]
+    network: StyleNetwork  # in float32 on the CPU, frozen
+    styles: list[str]  # the name of each style
 
 
 def shipped() -> list[str]:

@@ -22,15 +22,10 @@ SMALLEST_SIDE = 2 * STRIDE
 
 @dataclass(frozen=True)
 class Architecture:
-    """How wide and how deep a network is.
+    """How wide and how deep a network is."""
 
-    Attributes:
-        widths: channels at full, half and quarter size.
-        blocks: residual blocks.
-    """
-
-    widths: tuple[int, int, int]
-    blocks: int
+    widths: tuple[int, int, int]  # channels at full, half and quarter size
+    blocks: int  # residual blocks
 
 
 # full is the paper's. The narrow ones save most where most time goes: at full size.

@@ -35,21 +35,14 @@ class Training(Protocol):
 
 @dataclass(frozen=True)
 class Course:
-    """What a training does beside its steps.
+    """What a training does beside its steps."""
 
-    Attributes:
-        steps: to be made in all.
-        headline: the loss that the progress bar shows.
-        look_every: steps between two looks.
-        look: sees how the training stands; what it returns goes to the metrics.
-        save: writes the network and the checkpoint.
-    """
-
-    steps: int
-    headline: str
-    look_every: int
+    steps: int  # to be made in all
+    headline: str  # the loss that the progress bar shows
+    look_every: int  # steps between two looks
+    # sees how the training stands; what it returns goes to the metrics
     look: Callable[[], dict[str, Any]]
-    save: Callable[[], None]
+    save: Callable[[], None]  # writes the network and the checkpoint
 
 
 def complete(

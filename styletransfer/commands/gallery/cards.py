@@ -31,59 +31,37 @@ DECADES = 4
 
 @dataclass(frozen=True)
 class Preview:
-    """A picture, made small.
+    """A picture, made small."""
 
-    Attributes:
-        uri: a JPEG as a data URI, for the page.
-        size: width and height of it in pixels.
-        thumbnail: for the contact sheet.
-    """
-
-    uri: str
-    size: tuple[int, int]
-    thumbnail: Image.Image
+    uri: str  # a JPEG as a data URI, for the page
+    size: tuple[int, int]  # width and height of it in pixels
+    thumbnail: Image.Image  # for the contact sheet
 
 
 @dataclass(frozen=True)
 class Curve:
-    """The losses of a run over its steps.
+    """The losses of a run over its steps."""
 
-    Attributes:
-        lines: name -> corners as SVG has them, "x,y x,y"; the total comes first.
-        scales: x where a finer scale begins.
-        levels: loss -> y of the powers of ten, or of both ends where fewer than two are in sight.
-        last: the number of the last step.
-    """
-
-    lines: dict[str, str]
-    scales: list[float]
+    lines: dict[str, str]  # name -> corners as SVG has them, "x,y x,y"; the total comes first
+    scales: list[float]  # x where a finer scale begins
+    # loss -> y of the powers of ten, or of both ends where fewer than two are in sight
     levels: dict[str, float]
-    last: int
+    last: int  # the number of the last step
 
 
 @dataclass(frozen=True)
 class Card:
-    """One run, ready to be shown.
+    """One run, ready to be shown."""
 
-    Attributes:
-        run: what it has left.
-        preview: its picture, None if there is none to show.
-        missing: why there is none; "" if there is.
-        values: key -> value of what was varied.
-        others: key -> value of what differs along with it.
-        losses: name -> weighted loss at the last step, with "total"; empty if none is known.
-        curve: over its steps, None if there is nothing to draw.
-        command: to copy; "" if none was recorded.
-    """
-
-    run: FoundRun
-    preview: Preview | None
-    missing: str
-    values: dict[str, str]
-    others: dict[str, str]
+    run: FoundRun  # what it has left
+    preview: Preview | None  # its picture, None if there is none to show
+    missing: str  # why there is none; "" if there is
+    values: dict[str, str]  # key -> value of what was varied
+    others: dict[str, str]  # key -> value of what differs along with it
+    # name -> weighted loss at the last step, with "total"; empty if none is known
     losses: dict[str, float]
-    curve: Curve | None
-    command: str
+    curve: Curve | None  # over its steps, None if there is nothing to draw
+    command: str  # to copy; "" if none was recorded
 
     @property
     def label(self) -> str:

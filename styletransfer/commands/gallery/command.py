@@ -25,23 +25,14 @@ MEASURE = ("objective.", "features.", "content", "style", "size", "experiment")
 
 @dataclass(frozen=True)
 class Gallery:
-    """What the page and the sheet show.
+    """What the page and the sheet show."""
 
-    Attributes:
-        title: names the folders.
-        cards: one for each run.
-        sections: where each stands.
-        ranks: what can be sorted by -> the place of each card.
-        unreadable: folders of runs that cannot be shown.
-        comparable: all runs have the same objective and network, so that their losses compare.
-    """
-
-    title: str
-    cards: Sequence[Card]
-    sections: Sequence[Section]
-    ranks: dict[str, list[int]]
-    unreadable: Sequence[Unreadable]
-    comparable: bool
+    title: str  # names the folders
+    cards: Sequence[Card]  # one for each run
+    sections: Sequence[Section]  # where each stands
+    ranks: dict[str, list[int]]  # what can be sorted by -> the place of each card
+    unreadable: Sequence[Unreadable]  # folders of runs that cannot be shown
+    comparable: bool  # all runs have the same objective and network, so that their losses compare
 
     @property
     def summary(self) -> str:

@@ -14,16 +14,11 @@ from styletransfer.settings.schemas import GROUPS, path_keys
 
 @dataclass(frozen=True)
 class Axis:
-    """A key that differs between runs.
+    """A key that differs between runs."""
 
-    Attributes:
-        key: such as "objective.content_weight", or a group such as "experiment".
-        values: one for each run, as shown.
-        order: the values that occur, each once: numbers by size, else as the runs have them.
-    """
-
-    key: str
-    values: tuple[str, ...]
+    key: str  # such as "objective.content_weight", or a group such as "experiment"
+    values: tuple[str, ...]  # one for each run, as shown
+    # the values that occur, each once: numbers by size, else as the runs have them
     order: tuple[str, ...]
 
     def position(self, run: int) -> int:
@@ -33,23 +28,15 @@ class Axis:
 
 @dataclass(frozen=True)
 class Section:
-    """Runs under one heading, by their numbers: a table, or a list.
+    """Runs under one heading, by their numbers: a table, or a list."""
 
-    Attributes:
-        heading: what they have in common, such as "size 512, seed 3"; "" if they are all.
-        row_key: the key that changes from row to row; "" without a table.
-        column_key: the key that changes from column to column.
-        columns: its values.
-        rows: the value, and the run of each column, None where there is none.
-        loose: runs in a list, where there is no table.
-    """
-
-    heading: str
-    row_key: str = ""
-    column_key: str = ""
-    columns: tuple[str, ...] = ()
+    heading: str  # what they have in common, such as "size 512, seed 3"; "" if they are all
+    row_key: str = ""  # the key that changes from row to row; "" without a table
+    column_key: str = ""  # the key that changes from column to column
+    columns: tuple[str, ...] = ()  # its values
+    # the value, and the run of each column, None where there is none
     rows: tuple[tuple[str, tuple[int | None, ...]], ...] = ()
-    loose: tuple[int, ...] = ()
+    loose: tuple[int, ...] = ()  # runs in a list, where there is no table
 
 
 def differing(runs: Sequence[FoundRun]) -> list[Axis]:

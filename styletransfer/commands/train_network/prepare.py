@@ -29,27 +29,16 @@ PREVIEW_SIZE = 512
 
 @dataclass(frozen=True)
 class NetworkTask:
-    """A training, ready to run.
+    """A training, ready to run."""
 
-    Attributes:
-        config: what was asked for.
-        extractor: the network that judges, on its device, in its precision.
-        mode: how losses reach the pastiches' gradients.
-        styles: file -> style image (1, 3, h, w), on the device.
-        hashes: of the style files.
-        photos: to crop from; may be empty.
-        preview: (1, 3, h, w), the picture to be painted now and then.
-        start: the network whose kernels it begins with; None for random ones.
-    """
-
-    config: TrainNetworkConfig
-    extractor: FeatureExtractor
-    mode: LossMode
-    styles: dict[str, Tensor]
-    hashes: list[str]
-    photos: Photos | list[Tensor]
-    preview: Tensor
-    start: NetworkFile | None
+    config: TrainNetworkConfig  # what was asked for
+    extractor: FeatureExtractor  # the network that judges, on its device, in its precision
+    mode: LossMode  # how losses reach the pastiches' gradients
+    styles: dict[str, Tensor]  # file -> style image (1, 3, h, w), on the device
+    hashes: list[str]  # of the style files
+    photos: Photos | list[Tensor]  # to crop from; may be empty
+    preview: Tensor  # (1, 3, h, w), the picture to be painted now and then
+    start: NetworkFile | None  # the network whose kernels it begins with; None for random ones
 
     @property
     def precision(self) -> str:
