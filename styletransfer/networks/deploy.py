@@ -43,21 +43,18 @@ def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> Style
         A network for pictures in the dtype of the norms, whole or `in_strips`.
     """
     made = copy.deepcopy(network).requires_grad_(False).eval()
-    for segment in made.segments:
-        assert isinstance(segment, Segment)
-        for layer in segment.convs:
-            assert isinstance(layer, NormedConv)
-            assert isinstance(layer.conv, nn.Conv2d)
-            layer.conv = (
-                UpsampledConv(layer.conv, dtype) if layer.upsample else Cast(layer.conv, dtype)
-            )
-            layer.upsample = False
-            assert isinstance(layer.norm, ConditionalInstanceNorm)
-            layer.norm = SideBySideNorm(layer.norm)
-        if isinstance(segment.last, nn.Sequential):
-            conv, bound = segment.last
-            assert isinstance(conv, nn.Conv2d)
-            segment.last = nn.Sequential(FourfoldConv(conv, dtype), bound)
+    for layer in [module for module in made.modules() if isinstance(module, NormedConv)]:
+        assert isinstance(layer.conv, nn.Conv2d)
+        assert isinstance(layer.norm, ConditionalInstanceNorm)
+        layer.conv = (UpsampledConv if layer.upsample else Cast)(layer.conv, dtype)
+        layer.norm = SideBySideNorm(layer.norm)
+        layer.upsample = False
+    decoder = made.segments[-1]
+    assert isinstance(decoder, Segment)
+    assert isinstance(decoder.last, nn.Sequential)
+    conv, bound = decoder.last
+    assert isinstance(conv, nn.Conv2d)
+    decoder.last = nn.Sequential(FourfoldConv(conv, dtype), bound)
     return made.to(memory_format=torch.channels_last)
 
 
@@ -131,11 +128,7 @@ class FourfoldConv(nn.Module):
 
 
 class SideBySideNorm(nn.Module):
-    """The norm of a layer, on neighbouring positions side by side.
-
-    Args:
-        norm: the one it is to equal.
-    """
+    """The norm of a layer, on neighbouring positions side by side."""
 
     def __init__(self, norm: ConditionalInstanceNorm) -> None:
         super().__init__()
@@ -145,8 +138,8 @@ class SideBySideNorm(nn.Module):
         """Return what `ConditionalInstanceNorm` does, in the dtype of x."""
         count = neighbours(x)
         factor, offset = (
-            torch.cat([each.to(x.dtype)] * count, 1)
-            for each in self.norm.affine(blend, statistics or measured(x))
+            torch.cat([value.to(x.dtype)] * count, 1)
+            for value in self.norm.affine(blend, statistics or measured(x))
         )
         wide = torch.addcmul(offset, with_channels(x, factor.shape[1]), factor)
         return with_channels(wide, x.shape[1])
@@ -165,8 +158,8 @@ def measured(x: Tensor) -> Statistics:
     count = neighbours(x)
     wide = with_channels(x, count * x.shape[1])
     running = torch.zeros(wide.shape[1], dtype=dtype)  # only says in which dtype to answer
-    found = [torch.batch_norm_update_stats(each[None], running, running, 0.0) for each in wide]
-    means, variances = (torch.stack(each) for each in zip(*found, strict=True))
+    found = [torch.batch_norm_update_stats(one[None], running, running, 0.0) for one in wide]
+    means, variances = map(torch.stack, zip(*found, strict=True))
     if count > 1:
         apart = means.view(len(wide), count, -1)
         means = apart.mean(1)

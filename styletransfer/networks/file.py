@@ -15,7 +15,7 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.features.weights import digest
 from styletransfer.networks.johnson import Architecture, StyleNetwork
-from styletransfer.networks.shipped import shipped
+from styletransfer.resources import resource
 from styletransfer.system.files import atomic
 from styletransfer.system.memory import is_out_of_memory
 
@@ -26,19 +26,32 @@ FORMAT = "style network"
 VERSION = 1
 # More than anybody trains; a file may not make us build what fits no memory.
 WIDEST, DEEPEST, MOST_STYLES = 1024, 64, 1000
+# Of the networks that ship.
+FOLDER = resource("assets") / "networks"
+# A training starts from it, unless told otherwise: it has seen the most styles.
+BASE = "painters"
 
 
 @dataclass(frozen=True)
 class NetworkFile:
-    """What a file holds.
+    """What a file holds."""
 
-    Attributes:
-        network: in float32 on the CPU, frozen.
-        styles: the name of each style.
+    network: StyleNetwork  # in float32 on the CPU, frozen
+    styles: list[str]  # the name of each style
+
+
+def shipped() -> list[str]:
+    """Return the names of the networks that ship."""
+    return sorted(path.stem for path in FOLDER.glob("*.safetensors"))
+
+
+def network_file(name: str) -> Path:
+    """Return the file of the shipped network of this name, or else `name` as the path that it is.
+
+    A file in the way goes first, as in a shell.
     """
-
-    network: StyleNetwork
-    styles: list[str]
+    path = Path(name)
+    return FOLDER / f"{name}.safetensors" if name in shipped() and not path.is_file() else path
 
 
 def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:

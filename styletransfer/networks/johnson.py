@@ -22,15 +22,10 @@ SMALLEST_SIDE = 2 * STRIDE
 
 @dataclass(frozen=True)
 class Architecture:
-    """How wide and how deep a network is.
+    """How wide and how deep a network is."""
 
-    Attributes:
-        widths: channels at full, half and quarter size.
-        blocks: residual blocks.
-    """
-
-    widths: tuple[int, int, int]
-    blocks: int
+    widths: tuple[int, int, int]  # channels at full, half and quarter size
+    blocks: int  # residual blocks
 
 
 # full is the paper's. The narrow ones save most where most time goes: at full size.
@@ -53,28 +48,21 @@ class StyleNetwork(nn.Module):
         super().__init__()
         self.layout, self.styles = layout, styles
         first, second, third = layout.widths
-        encoder = Segment(
-            [
-                NormedConv(3, first, styles, kernel=9),
-                NormedConv(first, second, styles, stride=2),
-                NormedConv(second, third, styles, stride=2),
-            ]
-        )
-        blocks = [
-            Segment(
-                [NormedConv(third, third, styles), NormedConv(third, third, styles, relu=False)],
-                residual=True,
-            )
-            for _ in range(layout.blocks)
+        down = [
+            NormedConv(3, first, styles, kernel=9),
+            NormedConv(first, second, styles, stride=2),
+            NormedConv(second, third, styles, stride=2),
         ]
-        decoder = Segment(
-            [
-                NormedConv(third, second, styles, upsample=True),
-                NormedConv(second, first, styles, upsample=True),
-            ],
-            last=nn.Sequential(reflected_conv(first, 3, kernel=9), nn.Sigmoid()),
-        )
-        self.segments = nn.ModuleList([encoder, *blocks, decoder])
+        blocks = []
+        for _ in range(layout.blocks):
+            last = NormedConv(third, third, styles, relu=False)
+            blocks.append(Segment([NormedConv(third, third, styles), last], residual=True))
+        up = [
+            NormedConv(third, second, styles, upsample=True),
+            NormedConv(second, first, styles, upsample=True),
+        ]
+        colors = nn.Sequential(reflected_conv(first, 3, kernel=9), nn.Sigmoid())
+        self.segments = nn.ModuleList([Segment(down), *blocks, Segment(up, last=colors)])
 
     def forward(self, image: Tensor, blend: Tensor) -> Tensor:
         """Return the pastiches (N, 3, H, W) in (0, 1).

@@ -9,24 +9,14 @@ from torch.nn.functional import interpolate
 
 
 class Statistics(NamedTuple):
-    """What an instance norm subtracts and divides by.
+    """What an instance norm subtracts and divides by."""
 
-    Attributes:
-        mean: (N, C, 1, 1), of each channel of each picture over its positions.
-        variance: (N, C, 1, 1), likewise; not below 0.
-    """
-
-    mean: Tensor
-    variance: Tensor
+    mean: Tensor  # (N, C, 1, 1), of each channel of each picture over its positions
+    variance: Tensor  # (N, C, 1, 1), likewise; not below 0
 
 
 class ConditionalInstanceNorm(nn.Module):
-    """Instance norm with a scale and a shift for each style (Dumoulin et al. 2017, equation 5).
-
-    Args:
-        channels: C.
-        styles: S.
-    """
+    """Instance norm with a scale and a shift for each style (Dumoulin et al. 2017, equation 5)."""
 
     # Of torch's own instance norm; keeps a channel without contrast finite.
     epsilon = 1e-5
@@ -62,8 +52,7 @@ class NormedConv(nn.Module):
     """A convolution of a reflected picture, then an instance norm, then perhaps a ReLU.
 
     Args:
-        in_channels: before it.
-        out_channels: after it.
+        in_channels, out_channels: before and after it.
         styles: S.
         kernel: side of the kernel, odd.
         stride: 2 halves height and width, which are even.
@@ -126,18 +115,17 @@ class Segment(nn.Module):
             blend: (N, S); see the norm.
             statistics: of each norm, where x is a part of the pictures; by default those of x.
         """
-        known: Sequence[Statistics | None] = statistics or [None] * len(self.convs)
         y = x
-        for conv, each in zip(self.convs, known, strict=True):
-            y = conv(y, blend, each)
+        for number, conv in enumerate(self.convs):
+            y = conv(y, blend, statistics[number] if statistics else None)
         if self.residual:
             y = x + y
         return y if self.last is None else self.last(y)
 
     def before_norm(self, x: Tensor, blend: Tensor, statistics: Sequence[Statistics]) -> Tensor:
         """Return what the norm sees that follows those whose statistics are known."""
-        for conv, each in zip(self.convs, statistics, strict=False):
-            x = conv(x, blend, each)
+        for conv, known in zip(self.convs, statistics, strict=False):
+            x = conv(x, blend, known)
         following = self.convs[len(statistics)]
         assert isinstance(following, NormedConv)
         return following.convolved(x)
@@ -147,12 +135,6 @@ def reflected_conv(
     in_channels: int, out_channels: int, kernel: int, stride: int = 1, bias: bool = True
 ) -> nn.Conv2d:
     """Return a convolution that pads with the reflected picture, so that no frame is seen."""
-    return nn.Conv2d(
-        in_channels,
-        out_channels,
-        kernel,
-        stride,
-        padding=kernel // 2,
-        padding_mode="reflect",
-        bias=bias,
-    )
+    around = kernel // 2
+    channels = in_channels, out_channels
+    return nn.Conv2d(*channels, kernel, stride, around, bias=bias, padding_mode="reflect")

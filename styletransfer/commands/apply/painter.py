@@ -11,9 +11,8 @@ from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
 from styletransfer.films.steady import check_steady
 from styletransfer.networks import StyleNetwork, deployed, in_strips
-from styletransfer.networks.file import read
+from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
-from styletransfer.networks.shipped import network_file
 from styletransfer.networks.strips import HALO
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of

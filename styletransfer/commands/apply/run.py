@@ -12,7 +12,7 @@ from styletransfer.commands.apply.files import is_film, paint
 from styletransfer.commands.apply.painter import Painter
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
-from styletransfer.networks.shipped import network_file
+from styletransfer.networks.file import network_file
 from styletransfer.pictures import images
 from styletransfer.pictures.folders import EXTENSIONS
 from styletransfer.system.files import check_folder

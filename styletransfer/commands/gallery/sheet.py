@@ -8,10 +8,8 @@ from pathlib import Path
 import matplotlib
 from PIL import Image, ImageDraw, ImageFont
 
-from styletransfer.commands.gallery.card import Card
-from styletransfer.commands.gallery.layout import Section
-from styletransfer.commands.gallery.page import Gallery
-from styletransfer.commands.gallery.preview import THUMBNAIL
+from styletransfer.commands.gallery.cards import THUMBNAIL, Card
+from styletransfer.commands.gallery.table import Section
 
 # In pixels: between cells, of the column of row headings, and from one line of text to the next.
 GAP, HEADINGS, LINE = 12, 190, 18
@@ -22,37 +20,22 @@ CAPTION = 3
 """Lines of text under a picture, at most."""
 
 
-def draw_sheet(gallery: Gallery) -> Image.Image:
+def draw_sheet(title: str, sections: Sequence[Section], cards: Sequence[Card]) -> Image.Image:
     """Return the sheet, 8-bit sRGB: the page's tables and lists with what was varied and losses."""
-    pictures = [card.preview.thumbnail for card in gallery.cards if card.preview is not None]
+    pictures = [card.preview.thumbnail for card in cards if card.preview is not None]
     width = max((picture.width for picture in pictures), default=THUMBNAIL)
     height = max((picture.height for picture in pictures), default=THUMBNAIL)
     cell = (max(width, THUMBNAIL // 2), height)
-    bands = [_title(gallery.title)]
-    for section in gallery.sections:
+    bands = [_title(title)]
+    for section in sections:
         if section.heading:
             bands.append(_title(section.heading))
-        bands += _table(section, gallery.cards, cell)
-        bands += _list(section.loose, gallery.cards, cell)
-    sheet = Image.new(
-        "RGB",
-        (
-            max(band.width for band in bands) + 2 * GAP,
-            sum(band.height + GAP for band in bands) + GAP,
-        ),
-        PAPER,
-    )
-    top = GAP
-    for band in bands:
-        sheet.paste(band, (GAP, top))
-        top += band.height + GAP
-    return sheet
+        bands += _table(section, cards, cell) if section.rows else _list(section, cards, cell)
+    return _stacked(bands, frame=GAP)
 
 
 def _table(section: Section, cards: Sequence[Card], cell: tuple[int, int]) -> list[Image.Image]:
-    """Return the rows of a table, headings first; none without one."""
-    if not section.rows:
-        return []
+    """Return the rows of a table, headings first."""
     corner = _text(f"{section.row_key} by {section.column_key}", HEADINGS)
     rows = [_row([corner, *(_text(value, cell[0]) for value in section.columns)])]
     for value, numbers in section.rows:
@@ -61,11 +44,11 @@ def _table(section: Section, cards: Sequence[Card], cell: tuple[int, int]) -> li
     return rows
 
 
-def _list(runs: Sequence[int], cards: Sequence[Card], cell: tuple[int, int]) -> list[Image.Image]:
+def _list(section: Section, cards: Sequence[Card], cell: tuple[int, int]) -> list[Image.Image]:
     """Return rows of pictures with what was varied."""
-    across = min(ACROSS, math.ceil(math.sqrt(1.5 * len(runs))))
-    blocks = [_block(cards[number], cards[number].label, cell) for number in runs]
-    return [_row(blocks[first : first + across]) for first in range(0, len(blocks), across or 1)]
+    blocks = [_block(cards[number], cards[number].label, cell) for number in section.loose]
+    across = min(ACROSS, math.ceil(math.sqrt(1.5 * len(blocks)))) or 1
+    return [_row(blocks[first : first + across]) for first in range(0, len(blocks), across)]
 
 
 def _block(card: Card | None, label: str, cell: tuple[int, int]) -> Image.Image:
@@ -88,13 +71,20 @@ def _block(card: Card | None, label: str, cell: tuple[int, int]) -> Image.Image:
 
 def _row(blocks: Sequence[Image.Image]) -> Image.Image:
     """Put blocks side by side."""
-    width = sum(block.width for block in blocks) + GAP * (len(blocks) - 1)
-    row = Image.new("RGB", (width, max(block.height for block in blocks)), PAPER)
-    left = 0
-    for block in blocks:
-        row.paste(block, (left, 0))
-        left += block.width + GAP
-    return row
+    turned = [block.transpose(Image.Transpose.TRANSPOSE) for block in blocks]
+    return _stacked(turned).transpose(Image.Transpose.TRANSPOSE)
+
+
+def _stacked(bands: Sequence[Image.Image], frame: int = 0) -> Image.Image:
+    """Put bands below each other."""
+    width = max(band.width for band in bands) + 2 * frame
+    height = sum(band.height + GAP for band in bands) - GAP + 2 * frame
+    stacked = Image.new("RGB", (width, height), PAPER)
+    top = frame
+    for band in bands:
+        stacked.paste(band, (frame, top))
+        top += band.height + GAP
+    return stacked
 
 
 def _title(text: str) -> Image.Image:

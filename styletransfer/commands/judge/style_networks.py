@@ -11,8 +11,7 @@ from styletransfer.config import JudgeConfig, PairConfig, each
 from styletransfer.errors import UserError
 from styletransfer.job.sources import files_of
 from styletransfer.networks import StyleNetwork, deployed
-from styletransfer.networks.file import read
-from styletransfer.networks.shipped import network_file
+from styletransfer.networks.file import network_file, read
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,41 @@ Interrupted, it goes on where it ended when the same command is given again. The
 Several processes share the work by `torchrun --nproc-per-node=2 scripts/train_network.py ...`.
 """
 
+import hashlib
+import logging
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from styletransfer.commands.train_network.cost import report, seconds_a_step
-from styletransfer.commands.train_network.prepare import prepare
-from styletransfer.commands.train_network.run import train_network
+from styletransfer.commands.train_network.prepare import NetworkTask, prepare
+from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
 from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
+from styletransfer.modes import LOSS_MODES
+from styletransfer.networks import file, training
+from styletransfer.pictures import images
+from styletransfer.pictures.crops import Photos
+from styletransfer.runs.folder import CHECKPOINT, METRICS
+from styletransfer.settings.schemas import flat
+from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.devices import choose_device
+from styletransfer.system.files import check_folder, remove_stale
 from styletransfer.system.launch import place
+from styletransfer.system.lock import locked
+from styletransfer.system.measure import median_seconds
+from styletransfer.system.processes import Processes, joined
+from styletransfer.system.signals import Stop, signals_held, stop_on_signals
+from styletransfer.system.table import table
+
+logger = logging.getLogger(__name__)
+
+NETWORK = "network.safetensors"
+# Timed steps of each loss mode in a dry run, after one to warm up.
+ROUNDS = 3
+# The plainest mode, which the others are compared with.
+PLAINEST = "loss_attribute"
 
 
 def main(config: TrainNetworkConfig, folder: Path) -> None:
@@ -21,9 +48,164 @@ def main(config: TrainNetworkConfig, folder: Path) -> None:
     if config.dry_run:
         if place().count > 1:
             raise UserError("dry_run=true measures one process; start it without torchrun")
-        job = prepare(config)
-        print(report(job, seconds_a_step(job)))
+        task = prepare(config)
+        print(report(task, seconds_a_step(task)))
         return
     made = train_network(config, folder)
     if place().rank == 0:
         print(made)
+
+
+def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
+    """Train a network, or go on where a checkpoint in `folder` ends; return its file.
+
+    `folder` receives `network.safetensors`, `checkpoint.pt`, `metrics.jsonl` and previews. A signal
+    such as Ctrl-C lets the step at hand end and writes them all. Of several processes that torchrun
+    has started only the first uses `folder`, and all end at the same step.
+
+    Raises:
+        UserError: settings out of range or different between processes, styles or pictures that
+            cannot be had, a checkpoint that is damaged or of another recipe, a process that is
+            lost, or a training that left the finite numbers.
+        Stopped: a signal has come to any of the processes; all is written by then.
+    """
+    with stop_on_signals() as stop, joined(choose_device(config.device)) as processes:
+        task = prepare(config)
+        check_shares(task, processes)
+        if processes.rank == 0:
+            lead(task, folder, processes, stop)
+        else:
+            run = NetworkTraining(task, processes.first(lambda: None), processes)
+            with signals_held():
+                training.assist(run, config.steps, lambda: processes.stopped(stop))
+        with signals_held():  # all come here, once the first has saved
+            asked = processes.stopped(stop)
+        if asked is not None:
+            path = folder / CHECKPOINT
+            logger.warning("stopped; run the same command to go on from %s", path)
+            raise asked
+    return folder / NETWORK
+
+
+def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> None:
+    """Train as the first process, or the only one, which alone reads and writes `folder`."""
+    config = task.config
+    checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
+    with ExitStack() as stack:
+
+        def begin() -> dict[str, Any] | None:
+            check_folder(folder / NETWORK)
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(folder))
+            remove_stale(folder)
+            return read_checkpoint(checkpoint)
+
+        state = processes.first(begin)
+        run = NetworkTraining(task, state, processes)
+        if state is not None and run.step:
+            logger.info("going on from step %d of %s", run.step, checkpoint.path)
+            before = state.get("processes", 1)
+            if before != processes.count:
+                told = "processes: %d, before %d; the steps are the same but for rounding"
+                logger.info(told, processes.count, before)
+
+        def save() -> None:
+            file.write(folder / NETWORK, run.result, task.names)
+            checkpoint.try_to_save(run.state_dict())
+
+        course = training.Course(
+            steps=config.steps,
+            headline="total",
+            look_every=config.preview_every,
+            look=lambda: paint_preview(run, folder),
+            save=save,
+        )
+        with signals_held():
+            training.complete(
+                run, course, checkpoint, folder / METRICS, lambda: processes.stopped(stop)
+            )
+
+
+def check_shares(task: NetworkTask, processes: Processes) -> None:
+    """Check that there is work for all processes, and that all were given the same.
+
+    Raises:
+        UserError: there are fewer pictures in a batch than processes; or what differs, and where.
+    """
+    if task.config.batch < processes.count:
+        raise UserError(
+            f"batch={task.config.batch} is too small for {processes.count} processes; each needs a "
+            "picture"
+        )
+    listed = ""
+    if isinstance(task.photos, Photos):
+        names = [path.name for path in task.photos.files]
+        digest = hashlib.sha256("/".join(names).encode(errors="surrogateescape")).hexdigest()
+        listed = f"{len(names)} files, named as {digest[:8]}"
+    processes.check_equal(
+        dict(flat(recipe(task))) | {"pictures": listed, "precision": task.precision}
+    )
+
+
+def paint_preview(run: NetworkTraining, folder: Path) -> dict[str, Any]:
+    """Paint the preview picture into `folder`, and say where for the metrics.
+
+    A disk that is full costs the preview only.
+    """
+    name = f"previews/step_{run.step:05d}.png"
+    try:
+        images.write(folder / name, run.preview())
+    except UserError as error:
+        logger.warning("%s; going on without", error)
+        return {"preview": None}
+    return {"preview": name}
+
+
+def read_checkpoint(checkpoint: Checkpoint) -> dict[str, Any] | None:
+    """Return the state of an earlier training, or None if there was none.
+
+    Raises:
+        UserError: the file is damaged or no checkpoint of a network's training.
+    """
+    if not checkpoint.exists():
+        return None
+    state = checkpoint.load()
+    if "average" not in state:
+        raise UserError(f"{checkpoint.path} is no checkpoint of a style network; move it away")
+    return state
+
+
+def seconds_a_step(task: NetworkTask) -> dict[str, float]:
+    """Return loss mode -> median seconds of a training step in it.
+
+    Each mode trains a network of its own; the modes take turns, so that a machine that drifts slows
+    all of them alike.
+    """
+    steps = {
+        name: NetworkTraining(replace(task, mode=mode)).advance for name, mode in LOSS_MODES.items()
+    }
+    return median_seconds(steps, ROUNDS, task.preview.device)
+
+
+def report(task: NetworkTask, seconds: Mapping[str, float]) -> str:
+    """Return the training in one line, and a table of the loss modes, the chosen one marked.
+
+    Args:
+        task: the training.
+        seconds: of a step, by loss mode.
+    """
+    config = task.config
+    rows = [
+        [
+            name + (" (chosen)" if name == task.mode.name else ""),
+            f"{step:.3g}",
+            f"{step / seconds[PLAINEST]:.2f}",
+            f"{step * config.steps / 60:.1f}",
+        ]
+        for name, step in seconds.items()
+    ]
+    headings = ["loss mode", "s a step", "ratio", f"min for {config.steps} steps"]
+    return (
+        f"{config.network}, {config.batch} x {config.crop} x {config.crop} pixels a step, "
+        f"{', '.join(task.names)}; {task.preview.device}, {task.precision}\n{table(headings, rows)}"
+    )

@@ -13,9 +13,8 @@ from styletransfer.job.load import check_side
 from styletransfer.job.sources import files_of
 from styletransfer.modes import LossMode, get_loss_mode
 from styletransfer.networks import LAYOUTS, file
-from styletransfer.networks.file import NetworkFile
+from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
-from styletransfer.networks.shipped import BASE, network_file
 from styletransfer.networks.training import check_training
 from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.terms import loss_layers
@@ -29,28 +28,22 @@ PREVIEW_SIZE = 512
 
 
 @dataclass(frozen=True)
-class NetworkJob:
-    """A training, ready to run.
+class NetworkTask:
+    """A training, ready to run."""
 
-    Attributes:
-        config: what was asked for.
-        extractor: the network that judges, on its device, in its precision.
-        mode: how losses reach the pastiches' gradients.
-        styles: file -> style image (1, 3, h, w), on the device.
-        hashes: of the style files.
-        photos: to crop from; may be empty.
-        preview: (1, 3, h, w), the picture to be painted now and then.
-        start: the network whose kernels it begins with; None for random ones.
-    """
+    config: TrainNetworkConfig  # what was asked for
+    extractor: FeatureExtractor  # the network that judges, on its device, in its precision
+    mode: LossMode  # how losses reach the pastiches' gradients
+    styles: dict[str, Tensor]  # file -> style image (1, 3, h, w), on the device
+    hashes: list[str]  # of the style files
+    photos: Photos | list[Tensor]  # to crop from; may be empty
+    preview: Tensor  # (1, 3, h, w), the picture to be painted now and then
+    start: NetworkFile | None  # the network whose kernels it begins with; None for random ones
 
-    config: TrainNetworkConfig
-    extractor: FeatureExtractor
-    mode: LossMode
-    styles: dict[str, Tensor]
-    hashes: list[str]
-    photos: Photos | list[Tensor]
-    preview: Tensor
-    start: NetworkFile | None
+    @property
+    def precision(self) -> str:
+        """That of the network that judges, such as "bfloat16"."""
+        return str(self.extractor.dtype).removeprefix("torch.")
 
     @property
     def names(self) -> list[str]:
@@ -58,7 +51,7 @@ class NetworkJob:
         return [Path(name).stem for name in self.styles]
 
 
-def prepare(config: TrainNetworkConfig) -> NetworkJob:
+def prepare(config: TrainNetworkConfig) -> NetworkTask:
     """Load and check everything that `config` names; cheap checks come first.
 
     Raises:
@@ -79,7 +72,7 @@ def prepare(config: TrainNetworkConfig) -> NetworkJob:
     photos: Photos | list[Tensor] = Photos(Path(config.pictures)) if config.pictures else []
     extractor = build_features(config.features, config.seed)
     check_sides(extractor, config, styles)
-    return NetworkJob(
+    return NetworkTask(
         config=config,
         extractor=optimize_for_inference(extractor.ended_at(layers), device, dtype),
         mode=mode,

@@ -23,12 +23,7 @@ GRAIN = 0.015
 
 @dataclass(frozen=True)
 class Views:
-    """Second views of pictures.
-
-    Attributes:
-        images: (N, 3, H, W) in [0, 1].
-        flow: (N, 2, H, W) in pixels, from the first views.
-    """
+    """Second views (N, 3, H, W) of pictures, and the flow (N, 2, H, W) in pixels to them."""
 
     images: Tensor
     flow: Tensor

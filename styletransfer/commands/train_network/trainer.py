@@ -21,7 +21,7 @@ from torch.nn.utils import clip_grad_norm_
 from torch.optim import AdamW
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from styletransfer.commands.train_network.prepare import NetworkJob
+from styletransfer.commands.train_network.prepare import NetworkTask
 from styletransfer.commands.train_network.stability import Views, instability, second_views
 from styletransfer.errors import UserError
 from styletransfer.features.weights import digest
@@ -54,7 +54,7 @@ class NetworkTraining:
     """One training: a network, its average, an optimiser, advanced step by step.
 
     Args:
-        job: what is to be done.
+        task: what is to be done.
         state: of an earlier training with the same recipe, from `state_dict`, to go on from.
         processes: that share the batch, each with a training like this one; one by default.
 
@@ -68,23 +68,23 @@ class NetworkTraining:
 
     def __init__(
         self,
-        job: NetworkJob,
+        task: NetworkTask,
         state: Mapping[str, Any] | None = None,
         processes: Processes | None = None,
     ) -> None:
-        self.job, self.config, self.processes = job, job.config, processes or Processes()
-        if state is not None and state["recipe"] != recipe(job):
+        self.task, self.config, self.processes = task, task.config, processes or Processes()
+        if state is not None and state["recipe"] != recipe(task):
             raise UserError(
                 "the checkpoint belongs to other styles or settings; give the same ones, or "
                 "another folder with hydra.run.dir=FOLDER"
             )
-        self.make = Crops(job.photos, self.config.photo_share, self.config.crop)
-        self.network = StyleNetwork(LAYOUTS[self.config.network], len(job.styles))
-        if job.start is None:
+        self.make = Crops(task.photos, self.config.photo_share, self.config.crop)
+        self.network = StyleNetwork(LAYOUTS[self.config.network], len(task.styles))
+        if task.start is None:
             randomize(self.network, self.config.seed)
         else:
-            adopt(self.network, job.start.network)
-        self.network.to(job.preview).to(memory_format=torch.channels_last)
+            adopt(self.network, task.start.network)
+        self.network.to(task.preview).to(memory_format=torch.channels_last)
         decay = get_ema_multi_avg_fn(self.config.averaging)  # type: ignore[no-untyped-call]
         self.average = AveragedModel(self.network, multi_avg_fn=decay).requires_grad_(False)
         # Held: torch now imports libraries that abort the process if an exception crosses them.
@@ -92,10 +92,10 @@ class NetworkTraining:
             self.optimizer = AdamW(self.network.parameters(), lr=self.config.learning_rate)
         self.schedule = schedule(self.optimizer, self.config.steps)
         self.step = 0
-        blank = job.preview.new_zeros(1, 3, self.config.crop, self.config.crop)
+        blank = task.preview.new_zeros(1, 3, self.config.crop, self.config.crop)
         self.styles = [
-            (style, style_targets_of(job.extractor, self.config.objective, pair(blank, style)))
-            for style in job.styles.values()
+            (style, style_targets_of(task.extractor, self.config.objective, pair(blank, style)))
+            for style in task.styles.values()
         ]
         if state is not None:
             for name in ("network", "average", "optimizer", "schedule"):
@@ -117,7 +117,7 @@ class NetworkTraining:
         share = (part.stop - part.start) / len(images)
         self.optimizer.zero_grad()
         losses = self.differentiate(
-            images[part].to(self.job.preview),
+            images[part].to(self.task.preview),
             numbers[part],
             views and views.part(part),
             share,
@@ -175,8 +175,8 @@ class NetworkTraining:
             one = slice(index, index + 1)
             style, targets = self.styles[number]
             objective = Objective(
-                self.job.extractor,
-                self.job.mode,
+                self.task.extractor,
+                self.task.mode,
                 self.config.objective,
                 pair(images[one], style),
                 targets,
@@ -192,8 +192,8 @@ class NetworkTraining:
     @torch.no_grad()
     def preview(self) -> Tensor:
         """Return the preview picture (1, 3, h, S w), painted in each style, side by side."""
-        styles = torch.eye(len(self.styles)).to(self.job.preview)
-        return torch.cat([self.result(self.job.preview, style[None]) for style in styles], dim=3)
+        styles = torch.eye(len(self.styles)).to(self.task.preview)
+        return torch.cat([self.result(self.task.preview, style[None]) for style in styles], dim=3)
 
     @property
     def result(self) -> StyleNetwork:
@@ -206,15 +206,15 @@ class NetworkTraining:
         """Return all that a resumed training needs."""
         parts = ("network", "average", "optimizer", "schedule")
         return {
-            "recipe": recipe(self.job),
+            "recipe": recipe(self.task),
             "step": self.step,
             "processes": self.processes.count,
             **{name: getattr(self, name).state_dict() for name in parts},
         }
 
 
-def recipe(job: NetworkJob) -> dict[str, Any]:
+def recipe(task: NetworkTask) -> dict[str, Any]:
     """Return all that a step depends on, beside the photographs, as plain values."""
-    kept = {k: v for k, v in asdict(job.config).items() if k not in FREE_SETTINGS}
-    start = job.start and digest(job.start.network.state_dict())
-    return kept | {"styles": job.hashes, "start": start}
+    kept = {k: v for k, v in asdict(task.config).items() if k not in FREE_SETTINGS}
+    start = task.start and digest(task.start.network.state_dict())
+    return kept | {"styles": task.hashes, "start": start}

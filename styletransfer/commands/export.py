@@ -1,4 +1,8 @@
-"""From a style network to one `.onnx` file, which says itself what goes in and what comes out."""
+"""Write a style network as ONNX: `scripts/export.py network=FILE output=net.onnx`.
+
+Any ONNX runtime paints with the file, without this package; docs/networks.md shows how in ten
+lines. It takes the extra `onnx`: pip install -e '.[onnx]'.
+"""
 
 import importlib.util
 import json
@@ -12,9 +16,8 @@ from torch.nn.functional import pad
 
 from styletransfer.config import ExportConfig
 from styletransfer.errors import UserError
-from styletransfer.networks.file import VERSION, NetworkFile, read
+from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE, StyleNetwork
-from styletransfer.networks.shipped import network_file
 from styletransfer.system.files import atomic, check_folder
 from styletransfer.system.signals import raise_waiting, signals_held
 
@@ -52,6 +55,11 @@ class Graph(nn.Module):
         for segment in self.network.segments:
             x = segment(x, blend)
         return x[:, :, :height, :width]
+
+
+def main(config: ExportConfig, folder: Path) -> None:
+    """Export, and say where the file is."""
+    print(export(config))
 
 
 def export(config: ExportConfig) -> Path:

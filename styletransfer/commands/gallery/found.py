@@ -17,7 +17,7 @@ JOB = "train"
 
 
 @dataclass(frozen=True)
-class Run:
+class FoundRun:
     """One run of `train`.
 
     Attributes:
@@ -50,13 +50,13 @@ class Unreadable:
     reason: str
 
 
-def find_runs(folders: list[Path]) -> tuple[list[Run], list[Unreadable]]:
+def find_runs(folders: list[Path]) -> tuple[list[FoundRun], list[Unreadable]]:
     """Return the runs in and below folders, in the order of their names, numbers as numbers.
 
     Raises:
         UserError: one of them is no folder, or there is no run at all.
     """
-    runs: list[Run] = []
+    runs: list[FoundRun] = []
     unreadable: list[Unreadable] = []
     seen = set()
     for folder in folders:
@@ -95,7 +95,7 @@ def _began_training(place: Path) -> bool:
     return recorded(place, HYDRA, "hydra", "job", "name") in (JOB, None)
 
 
-def _read(place: Path, name: str) -> Run:
+def _read(place: Path, name: str) -> FoundRun:
     if not (place / RECORD).exists():
         if (place / ERROR).exists():
             raise UserError((place / ERROR).read_text(encoding="utf-8").strip().splitlines()[-1])
@@ -104,7 +104,7 @@ def _read(place: Path, name: str) -> Run:
     seconds = record.get("seconds")
     choices = recorded(place, HYDRA, "hydra", "runtime", "choices") or {}
     pictures = [place / PASTICHE, Path(record["picture"])]
-    return Run(
+    return FoundRun(
         name=name,
         status=record["status"],
         settings=record["config"],

@@ -1,4 +1,7 @@
-"""What a run has left in its folder, mixed in OKLab: `strength` after the fact."""
+"""Mix a finished pastiche with its content: `scripts/mix.py RUN strength=0.6 output=y.png`.
+
+Nothing is painted again: RUN is the folder of a run of `train`, which keeps both pictures.
+"""
 
 import warnings
 from pathlib import Path
@@ -9,6 +12,11 @@ from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.color import mixed
 from styletransfer.runs.folder import CONTENT, PASTICHE, read_record
+
+
+def main(config: MixConfig, folder: Path) -> None:
+    """Mix, and say where the picture is; `folder`, a place for new runs, stays as it is."""
+    print(mix(config))
 
 
 def mix(config: MixConfig) -> Path:

@@ -1,1 +1,0 @@
-"""`export`: a style network as an ONNX file, which needs none of our code."""

@@ -1,1 +1,0 @@
-"""`mix`: less of a finished pastiche, at once."""
