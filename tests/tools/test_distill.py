@@ -23,6 +23,7 @@ from styletransfer.pictures.crops import Crops
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.lock import locked
 from styletransfer.system.signals import Stopped
+from tools.distill import trainer
 from tools.distill.command import distill
 from tools.distill.config import DistillConfig
 from tools.distill.errors import errors, gram
@@ -39,7 +40,7 @@ TINY = DistillConfig(
     widths=[[4, 2], [4, 2], [4, 2, 2, 2], [4, 2, 2, 2], [4]],
     steps=4,
     batch=3,
-    crop=32,
+    crop=16,
     replay_buffer=3,
     fit_batches=1,
     learning_rate=1e-3,
@@ -47,6 +48,13 @@ TINY = DistillConfig(
     look_every=2,
     checkpoint_every=1e-9,
 )
+
+
+@pytest.fixture(autouse=True)
+def _short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trainer, "HELD_OUT_BATCHES", 1)
+
+
 LAYERS = ["relu1_1", "relu1_2", "relu2_1", "relu2_2"]
 
 
@@ -162,37 +170,22 @@ def test_training_finds_back_from_kernels_half_as_large(monkeypatch: pytest.Monk
     assert after["gram"] < 0.5 * before["gram"]
 
 
-def kernels(run: Distillation) -> dict[str, Tensor]:
-    return {name: run.student.layers[name].weight.detach().clone() for name in run.channels}
-
-
-def test_convolutions_of_the_start_are_frozen_or_trained_as_asked() -> None:
+def test_convolutions_are_frozen_trained_and_taken_over_as_asked() -> None:
+    """One is the start's, four wider or behind wider ones are trained, and those above stay."""
     start = run_of(TINY).student
-    config = replace(TINY, widths=[*TINY.widths[:3], [4, 2, 3, 3], [4]], frozen=9, trained=2)
+    config = replace(TINY, widths=[[4, 3], [4, 3], *TINY.widths[2:]], trained=4)
     run = run_of(config, start)
-    assert list(run.channels) == ["conv4_2", "conv4_3", "conv4_4", "conv5_1"]
-    fitted = run.channels
-    run = run_of(replace(config, trained=None), start)
+    before = {name: run.student.layers[name].weight.detach().clone() for name in run.channels}
     run.advance()
     for name in vgg.conv_names(config.widths):
         kernel, old = run.student.layers[name].weight, start.layers[name].weight
-        same = kernel.shape == old.shape and torch.equal(kernel, old)
-        assert same == (name < "conv4_2")
-        assert same or name in fitted
-
-
-def test_only_as_many_convolutions_are_trained_as_asked_for() -> None:
-    """Those above are taken over and scaled, and then stay as they are."""
-    upper = [[4, 2, 2, 2], *TINY.widths[3:]]
-    start = run_of(TINY).student
-    run = run_of(replace(TINY, widths=[[4, 3], [4, 3], *upper], trained=4), start)
-    before = kernels(run)
-    run.advance()
-    changed = {name for name, old in kernels(run).items() if not torch.equal(old, before[name])}
-    assert changed == {"conv1_2", "conv2_1", "conv2_2", "conv3_1"}
-    for name in ("conv3_2", "conv4_1", "conv5_1"):
-        pair = (before[name].flatten(), start.layers[name].weight.flatten())
-        assert torch.cosine_similarity(*pair, dim=0) > 0.999
+        if name in ("conv1_2", "conv2_1", "conv2_2", "conv3_1"):
+            assert not torch.equal(kernel, before[name])
+        elif name == "conv1_1":
+            assert torch.equal(kernel, old)
+        else:
+            assert torch.equal(kernel, before[name])
+            assert torch.cosine_similarity(kernel.flatten(), old.flatten(), dim=0) > 0.999
 
 
 def test_the_result_is_a_feature_network_and_looks_are_recorded(tmp_path: Path) -> None:
@@ -209,10 +202,14 @@ def metrics_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
+def kill() -> None:
+    raise SystemExit(9)
+
+
 @pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize(
     "end",
-    [lambda: os.kill(os.getpid(), signal.SIGTERM), lambda: (_ for _ in ()).throw(SystemExit(9))],
+    [lambda: os.kill(os.getpid(), signal.SIGTERM), pytest.param(kill, marks=pytest.mark.slow)],
     ids=["stopped", "killed"],
 )
 def test_a_run_that_ended_early_goes_on_with_equal_bits(
@@ -236,15 +233,11 @@ def test_a_run_that_ended_early_goes_on_with_equal_bits(
 
 
 def test_a_checkpoint_of_something_else_is_refused_by_name(tmp_path: Path) -> None:
-    state = {"recipe": run_of(replace(TINY, learning_rate=1e-4)).state_dict()["recipe"]}
-    for state, message in ((state, "another recipe"), ({"run": 1}, "not a checkpoint of a distil")):
+    other = run_of(replace(TINY, learning_rate=1e-4)).state_dict()
+    for state, message in ((other, "another recipe"), ({"run": 1}, "not a checkpoint of a distil")):
         Checkpoint(tmp_path / "checkpoint.pt").save(state)
         with pytest.raises(UserError, match=message):
             distill(TINY, tmp_path)
-    (tmp_path / "damaged").mkdir()
-    (tmp_path / "damaged" / "checkpoint.pt").write_bytes(b"not a checkpoint")
-    with pytest.raises(UserError, match="is not a checkpoint"):
-        distill(TINY, tmp_path / "damaged")
     with locked(tmp_path), pytest.raises(UserError, match="another run is at work"):
         distill(TINY, tmp_path)
 
@@ -252,45 +245,34 @@ def test_a_checkpoint_of_something_else_is_refused_by_name(tmp_path: Path) -> No
 def test_a_training_that_diverges_keeps_the_last_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="left the finite numbers at step 0"):
         distill(replace(TINY, gram_weight=1e300), tmp_path)
-    start = run_of(TINY).weights()
-    written = read(tmp_path / "student.safetensors")
     assert Checkpoint(tmp_path / "checkpoint.pt").load()["step"] == 0
-    kernel = "features.0.weight"
-    assert torch.equal(written[kernel].half(), start[kernel])
-
-
-@pytest.mark.parametrize("value", [1e6, math.nan])
-def test_a_student_that_float16_cannot_hold_is_never_handed_out(value: float) -> None:
-    run = run_of(TINY)
-    run.trained[0].fill_(value)
-    for hand_out in (run.weights, run.state_dict):
-        with pytest.raises(UserError, match="the last checkpoint stands"):
-            hand_out()
+    run, kernel = run_of(TINY), "features.0.weight"
+    written = read(tmp_path / "student.safetensors")
+    assert torch.equal(written[kernel].half(), run.weights()[kernel])
+    for value in (1e6, math.nan):  # neither of which a file can hold in float16
+        run.trained[0].fill_(value)
+        for hand_out in (run.weights, run.state_dict):
+            with pytest.raises(UserError, match="the last checkpoint stands"):
+                hand_out()
 
 
 BAD = [
     ({"steps": 0}, "steps=0 must be 1 or more"),
     ({"crop": 40}, "multiple of 16"),
-    ({"crop": 2**40}, "at most 1048576"),
     ({"on_policy": 1.5}, "on_policy=1.5 must be between 0 and 1"),
     ({"photo_share": math.nan}, "between 0 and 1"),
     ({"on_policy": 1.0}, "on_policy=1.0 leaves no other picture"),
     ({"batch": 9}, "must hold the 4 on-policy pictures"),
-    ({"checkpoint_every": -1.0}, "checkpoint_every=-1.0"),
-    ({"learning_rate": 0.0}, "above 0 and at most 1"),
     ({"learning_rate": 1.1}, "above 0 and at most 1"),
-    ({"seed": -1}, "seed=-1"),
     ({"gram_weight": math.nan}, "gram_weight=nan must be a finite number"),
     ({"inner_weight": -1.0}, "inner_weight=-1.0 must be a finite number"),
     ({"widths": [[4, 4]]}, "2, 2, 4, 4 and 1 to 4"),
-    ({"widths": [*TINY.widths[:4], []]}, "2, 2, 4, 4 and 1 to 4"),
     ({"widths": [*TINY.widths[:4], [0]]}, "1 channel or more each"),
     ({"widths": [*TINY.widths[:4], [5]]}, "conv5_1 5 channels; the teacher has 4 there"),
     ({"teacher": FeaturesConfig(name="vgg16")}, "teacher.name=vgg16 must be vgg19"),
     ({"teacher": replace(RANDOM, pooling="average")}, "teacher.pooling=average"),
     ({"pictures": "no such folder"}, "not a folder"),
     ({"start": "none.safetensors"}, "no weights file"),
-    ({"frozen": 0}, "frozen=0 must be 1 to 11"),
     ({"frozen": 12}, "frozen=12 must be 1 to 11"),
     ({"frozen": 9}, "frozen=9 needs the convolutions; give start=FILE"),
     ({"trained": 0}, "trained=0 must reach, after the 1 frozen ones, the convolution of a"),
