@@ -35,17 +35,13 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.load import load
 from styletransfer.objective.limits import check_size
+from styletransfer.system import measure
 from styletransfer.system.devices import PRECISIONS, choose_device, choose_precision, is_emulated
 from styletransfer.system.files import atomic, check_folder
-from styletransfer.system.measure import (
-    Spread,
-    Work,
-    describe_machine,
-    peak_memory,
-    seconds_by_round,
-)
+from styletransfer.system.measure import Spread, Work
 from styletransfer.system.memory import free_bytes
 from tools import CONFIGS
+from tools.benchmark import rows as ways
 from tools.benchmark.chart import draw
 from tools.benchmark.config import BenchmarkConfig, check, default_config
 from tools.benchmark.quality import measure_quality
@@ -53,15 +49,7 @@ from tools.benchmark.reference import plain_loop
 from tools.benchmark.report import as_json, markdown, rows_table, sentences
 from tools.benchmark.resident import is_measurable, peak_resident
 from tools.benchmark.results import Benchmark, Row, growth
-from tools.benchmark.rows import (
-    Candidate,
-    build_network,
-    candidates,
-    evaluation,
-    in_precision,
-    middle,
-    squares,
-)
+from tools.benchmark.rows import Candidate
 
 logger = logging.getLogger(__name__)
 
@@ -94,12 +82,7 @@ def benchmark(config: BenchmarkConfig, folder: Path, train: Sequence[str] = TRAI
     what a person has to have (see `resident.peak_resident`).
 
     The files are written after each size, the smallest first, and again after time to quality and
-    the default job: who stops early keeps what was measured.
-
-    Args:
-        config: what to measure.
-        folder: of the run.
-        train: the process of the default job.
+    the default job, whose process is `train`: who stops early keeps what was measured.
 
     Raises:
         UserError: bad input, before anything is measured.
@@ -109,13 +92,13 @@ def benchmark(config: BenchmarkConfig, folder: Path, train: Sequence[str] = TRAI
     config, skipped = without_emulated(config, device)
     sizes = sorted(config.sizes)
     load(default_config(config, sizes[0]))
-    network = build_network(config, device)
+    network = ways.build_network(config, device)
     check_size(network, (sizes[0], sizes[0]), f"a picture of sizes={config.sizes}")
     check_folder(folder / "benchmark.json")
     auto, free = choose_precision("auto", device), free_bytes(device)
     plans: dict[int, list[Candidate]] = {}
     for size in sizes:
-        plans[size], left_out = candidates(config, network, size, auto, free)
+        plans[size], left_out = ways.candidates(config, network, size, auto, free)
         skipped += left_out
     rows: list[Row] = []
     with progress(config, plans) as bar:
@@ -170,7 +153,7 @@ def summary(
     config: BenchmarkConfig, device: torch.device, rows: list[Row], skipped: list[str]
 ) -> Benchmark:
     """Return what was measured so far, with what it depends on."""
-    machine = describe_machine(device, torch.float32)
+    machine = measure.describe_machine(device, torch.float32)
     del machine["precision"]  # each row has its own
     weights = config.features.weights
     return Benchmark(
@@ -209,27 +192,28 @@ def measure_size(
 ) -> list[Row]:
     """Measure the chosen candidates, and the plain loop up to `plain_up_to`, at one size."""
     device = next(network.parameters()).device
-    content, style = squares(config, size, device)
-    networks = {each.precision: in_precision(network, each.precision) for each in chosen}
-    ways = {each.name: each for each in chosen}
+    content, style = ways.squares(config, size, device)
+    networks = {each.precision: ways.in_precision(network, each.precision) for each in chosen}
+    named = {each.name: each for each in chosen}
     work: dict[str, Work] = {}
     if size <= config.plain_up_to:
-        ways = {PLAIN: Candidate(PLAIN, "float32"), **ways}
+        named = {PLAIN: Candidate(PLAIN, "float32"), **named}
         loop = plain_loop(config, network, content, style)
-        work[PLAIN] = partial(loop.evaluate, middle(content, style))
+        work[PLAIN] = partial(loop.evaluate, ways.middle(content, style))
     for each in chosen:
-        work[each.name] = evaluation(config, each, networks[each.precision], content, style)
-    seconds = seconds_by_round(work, config.rounds, device, after=lambda: bar.update(size**2))
+        work[each.name] = ways.evaluation(config, each, networks[each.precision], content, style)
+    timed = measure.seconds_by_round(work, config.rounds, device, lambda: bar.update(size**2))
     in_process = size <= config.plain_up_to or device.type != "cpu" or not is_measurable()
     if not in_process:
         work.clear()  # another process needs the memory
     memory: dict[str, int] = {}
-    for name, way in ways.items():
-        memory[name] = (
-            peak_memory(work[name], device) if in_process else peak_resident(config, way, size)
-        )
+    for name, way in named.items():
+        if in_process:
+            memory[name] = measure.peak_memory(work[name], device)
+        else:
+            memory[name] = peak_resident(config, way, size)
         bar.update((UNTIMED - 1) * size**2)
-    plain = seconds.get(PLAIN)
+    plain = timed.get(PLAIN)
     return [
         Row(
             name=name,
@@ -237,13 +221,13 @@ def measure_size(
             precision=way.precision,
             native=not is_emulated(PRECISIONS[way.precision], device),
             tile=way.tile,
-            time_ratio=None if plain is None else _ratios(seconds[name], plain),
+            time_ratio=None if plain is None else _ratios(timed[name], plain),
             memory_ratio=None if plain is None else memory[name] / memory[PLAIN],
-            seconds=Spread.of(seconds[name]),
+            seconds=Spread.of(timed[name]),
             peak_memory_bytes=memory[name],
             memory_kind="tensors" if in_process else "resident",
         )
-        for name, way in ways.items()
+        for name, way in named.items()
     ]
 
 
@@ -254,11 +238,7 @@ def _ratios(seconds: list[float], plain: list[float]) -> Spread:
 def measure_default_job(config: BenchmarkConfig, command: Sequence[str] = TRAIN) -> Spread:
     """Run `styletransfer train` once to warm up, then `rounds` times; return the seconds.
 
-    Start and end of the process are included: this is what a person waits.
-
-    Args:
-        config: `rounds` and `device`.
-        command: the job's process.
+    Start and end of the process, `command`, are included: this is what a person waits.
 
     Raises:
         UserError: the command failed, with its last line.

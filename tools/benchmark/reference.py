@@ -24,12 +24,8 @@ def plain_loop(
 ) -> PlainLoop:
     """Return the plain loop that minimises `scale` times the objective that `config` describes.
 
-    Args:
-        config: network, layers and weights.
-        network: in the precision and on the device of the plain loop.
-        content: (1, 3, H, W), sRGB in [0, 1].
-        style: (1, 3, h, w), sRGB in [0, 1].
-        scale: factor of all weights.
+    The network is in its precision and on its device; content (1, 3, H, W) and style (1, 3, h, w)
+    are sRGB in [0, 1].
     """
     mode = get_loss_mode("loss_attribute")
     weights: dict[str, dict[str, float]] = {"content": {}, "style": {}}
@@ -42,12 +38,8 @@ def plain_loop(
 
 
 def torchvision_state(network: FeatureExtractor, name: str) -> dict[str, Tensor]:
-    """Return the network's tensors by torchvision's names.
-
-    Args:
-        network: which may end early.
-        name: bundled, vgg19 or vgg16; the bundled network is laid out as VGG-19.
-    """
+    """Return the tensors of a network, which may end early, by torchvision's names."""
+    # The bundled network is laid out as VGG-19.
     keys = vgg.state_keys(vgg.WIDTHS["vgg16" if name == "vgg16" else "vgg19"])
     return {
         f"{keys[layer]}.{kind}": tensor

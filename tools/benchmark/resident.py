@@ -30,12 +30,8 @@ def is_measurable() -> bool:
 def peak_resident(config: BenchmarkConfig, candidate: Candidate, size: int) -> int:
     """Return how many bytes one evaluation, its targets included, adds to the resident set.
 
-    Above what the process holds with network and pictures loaded.
-
-    Args:
-        config: of the benchmark; on the CPU.
-        candidate: how to evaluate.
-        size: side of the square picture in pixels.
+    Above what the process holds with network and pictures loaded, on the CPU, for a square picture
+    of `size` pixels.
     """
     # Spawned, not forked: a fork would begin with all that this process has resident.
     with multiprocessing.get_context("spawn").Pool(1) as pool:

@@ -11,32 +11,18 @@ from styletransfer.system.measure import Spread
 
 @dataclass(frozen=True)
 class Row:
-    """Evaluations of one kind at one size.
+    """Evaluations of one kind at one size."""
 
-    Attributes:
-        name: "plain", or loss mode, precision and "tiled".
-        size: side of the square picture in pixels.
-        precision: of the network.
-        native: whether the device has units for that precision.
-        tile: side of a tile in pixels, or None for the whole picture at once.
-        time_ratio: seconds over plain's in the same round; None where plain was not run.
-        memory_ratio: peak memory over plain's, or None.
-        seconds: wall time of one evaluation, forward and backward.
-        peak_memory_bytes: of one evaluation, above what is held before it.
-        memory_kind: "tensors" (see `measure.peak_memory`) or "resident" (see
-            `resident.peak_resident`).
-    """
-
-    name: str
-    size: int
-    precision: str
-    native: bool
-    tile: int | None
-    time_ratio: Spread | None
-    memory_ratio: float | None
-    seconds: Spread
-    peak_memory_bytes: int
-    memory_kind: str
+    name: str  # "plain", or loss mode, precision, regions and "tiled"
+    size: int  # side of the square picture in pixels
+    precision: str  # of the network
+    native: bool  # whether the device has units for that precision
+    tile: int | None  # side of a tile in pixels, or None for the whole picture at once
+    time_ratio: Spread | None  # seconds over plain's in the same round, where plain was run
+    memory_ratio: float | None  # peak memory over plain's
+    seconds: Spread  # wall time of one evaluation, forward and backward
+    peak_memory_bytes: int  # of one evaluation, above what is held before it
+    memory_kind: str  # "tensors" (`measure.peak_memory`) or "resident" (`resident.peak_resident`)
 
 
 @dataclass(frozen=True)
@@ -44,69 +30,38 @@ class Quality:
     """How soon the default job is as good as the plain loop. One run of each.
 
     All objectives are the plain loop's own, in float32, in units of the package's weights.
-
-    Attributes:
-        width: of the picture in pixels.
-        height: of the picture in pixels.
-        ratio: seconds over plain_seconds; None if the job never reached the target.
-        seconds: of the job until the first picture that is at least as good; judging not counted.
-        plain_seconds: of the plain loop until its best evaluation.
-        target: the lowest objective among the plain loop's evaluations.
-        plain_evaluations: made by the plain loop.
-        plain_best_evaluation: the one, from 1, that met the target.
-        plain_final: the objective at the plain loop's last picture; None if not finite.
-        job_evaluations: steps of the job until then, or in all.
-        job_steps: planned for the job.
-        job_total_seconds: of the whole job.
-        job_final: the objective at the job's result.
-        float32_final: the objective at the result of the same job in float32; None where
-            `precision=auto` chose that.
-        job_precision: what `precision=auto` chose.
-        relay_seconds: of a job that the bundled network begins, as `experiment=relay` has it; None
-            where that network is itself the job's.
-        relay_final: the objective at that job's result, or None.
     """
 
-    width: int
+    width: int  # of the picture in pixels
     height: int
-    ratio: float | None
-    seconds: float | None
-    plain_seconds: float
-    target: float
+    ratio: float | None  # seconds over plain_seconds; None if the job never reached the target
+    seconds: float | None  # of the job until the first picture that is as good, without judging
+    plain_seconds: float  # of the plain loop until its best evaluation
+    target: float  # the lowest objective among the plain loop's evaluations
     plain_evaluations: int
-    plain_best_evaluation: int
-    plain_final: float | None
-    job_evaluations: int
-    job_steps: int
+    plain_best_evaluation: int  # the one, from 1, that met the target
+    plain_final: float | None  # the objective at the plain loop's last picture, if it is finite
+    job_evaluations: int  # steps of the job until then, or in all
+    job_steps: int  # planned for the job
     job_total_seconds: float
-    job_final: float
-    float32_final: float | None
-    job_precision: str
-    relay_seconds: float | None = None
-    relay_final: float | None = None
+    job_final: float  # the objective at the job's result
+    float32_final: float | None  # at that of the job in float32, where precision=auto is another
+    job_precision: str  # what precision=auto chose
+    relay_seconds: float | None = None  # of a job that the bundled network begins, if not its own
+    relay_final: float | None = None  # the objective at that job's result
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """All that benchmark.json holds.
-
-    Attributes:
-        settings: what was measured.
-        machine: see `measure.describe_machine`.
-        rows: by size, plain first.
-        growth: row's name -> e in seconds ~ pixels^e, fitted over its sizes.
-        skipped: what was left out, and why.
-        quality: see `Quality`; None unless asked for.
-        default_job: seconds of `styletransfer train`; None unless asked for.
-    """
+    """All that benchmark.json holds."""
 
     settings: dict[str, str | int | list[int]]
-    machine: dict[str, str | int]
-    rows: list[Row]
-    growth: dict[str, float]
-    skipped: list[str]
+    machine: dict[str, str | int]  # see `measure.describe_machine`
+    rows: list[Row]  # by size, plain first
+    growth: dict[str, float]  # row's name -> e in seconds ~ pixels^e, fitted over its sizes
+    skipped: list[str]  # what was left out, and why
     quality: Quality | None = None
-    default_job: Spread | None = None
+    default_job: Spread | None = None  # seconds of `styletransfer train`
 
 
 def growth(rows: Sequence[Row]) -> dict[str, float]:

@@ -32,19 +32,12 @@ LARGEST_TILE = 1024
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to evaluate the objective.
+    """One way to evaluate the objective."""
 
-    Attributes:
-        mode: name of a loss mode.
-        precision: of the network.
-        tile: side in pixels, or None for the whole picture at once.
-        regions: into which the picture is divided.
-    """
-
-    mode: str
-    precision: str
-    tile: int | None = None
-    regions: int = 1
+    mode: str  # name of a loss mode
+    precision: str  # of the network
+    tile: int | None = None  # side in pixels, or None for the whole picture at once
+    regions: int = 1  # into which the picture is divided
 
     @property
     def name(self) -> str:
@@ -132,12 +125,8 @@ def evaluation(
 ) -> Callable[[], Tensor]:
     """Return a call that evaluates once and returns the gradient; it holds nothing else back.
 
-    Args:
-        config: layers and weights.
-        candidate: how.
-        network: in the candidate's precision.
-        content: (1, 3, H, W), sRGB in [0, 1].
-        style: (1, 3, h, w), sRGB in [0, 1].
+    The network is in the candidate's precision; content (1, 3, H, W) and style (1, 3, h, w) are
+    sRGB in [0, 1].
     """
     dtype = torch.float64 if network.dtype == torch.float64 else torch.float32
     content, style = content.to(dtype), style.to(dtype)

@@ -28,27 +28,16 @@ MakePictures = Callable[[int, torch.Generator], Tensor]
 
 @dataclass
 class ReplayBuffer:
-    """Style transfers in progress.
+    """Style transfers in progress: pictures are (P, 3, S, S), in [0, 1]."""
 
-    Attributes:
-        image: (P, 3, S, S) current pictures in [0, 1].
-        content: (P, 3, S, S) content pictures.
-        style: (P, 3, S, S) style pictures.
-        momentum: (P, 3, S, S) Adam's first moment.
-        square: (P, 3, S, S) Adam's second moment.
-        age: (P,) Adam steps made.
-        rate: (P,) learning rates.
-        weight: (P,) content weights.
-    """
-
-    image: Tensor
+    image: Tensor  # current pictures
     content: Tensor
     style: Tensor
-    momentum: Tensor
-    square: Tensor
-    age: Tensor
-    rate: Tensor
-    weight: Tensor
+    momentum: Tensor  # Adam's first moment
+    square: Tensor  # Adam's second moment
+    age: Tensor  # (P,) Adam steps made
+    rate: Tensor  # (P,) learning rates
+    weight: Tensor  # (P,) content weights
 
     @classmethod
     def start(

@@ -44,12 +44,8 @@ def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> J
     """Paint every pair in every way, judge, and write the pictures and figures.
 
     `folder` receives the pictures, `contact_sheet.png` (a row per pair, a column per way) and
-    `judge.json`, which holds what is returned, and the gaps.
-
-    Args:
-        config: pairs, networks and the job.
-        folder: where to write.
-        report: called with one line per finished pair.
+    `judge.json`, which holds what is returned, and the gaps. `report` is called with one line per
+    finished pair.
 
     Raises:
         UserError: bad input, before anything is written; or a run that gave up.
@@ -89,13 +85,7 @@ def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> J
 def judge_pair(
     vgg19: FeatureExtractor, pair: Pair, row: Mapping[str, Pastiche], factors: Mapping[str, float]
 ) -> dict[str, Verdict]:
-    """Return who painted -> VGG-19's verdict on the picture.
-
-    Args:
-        vgg19: the judge, on its device.
-        pair: what the pictures were made of.
-        row: who painted -> the picture, of the content's size.
-        factors: see `Verdict`.
+    """Return who painted -> VGG-19's verdict on the picture, which is as large as the content.
 
     Raises:
         UserError: VGG-19 finds its own pastiche no better than the content image.

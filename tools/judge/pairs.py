@@ -20,26 +20,20 @@ from tools.judge.config import JudgeConfig, PairConfig
 
 @dataclass(frozen=True)
 class Pair:
-    """Two pictures to combine.
+    """Two pictures to combine: content (1, 3, H, W), style (1, 3, h, w), sRGB in [0, 1]."""
 
-    Attributes:
-        name: such as "coffee x oil"; no two pairs share it, nor the file names made of it.
-        config: of the style transfer that combines them.
-        loaded: the two pictures.
-    """
-
-    name: str
+    name: str  # such as "coffee x oil"; no two pairs share it, nor the file names made of it
     config: StyleTransferConfig
     loaded: Loaded
 
     @property
     def content(self) -> Tensor:
-        """(1, 3, H, W), sRGB in [0, 1]."""
+        """The content image."""
         return self.loaded.pictures.content
 
     @property
     def style(self) -> Tensor:
-        """(1, 3, h, w), sRGB in [0, 1]."""
+        """The style image."""
         return self.loaded.pictures.styles[0]
 
     def file(self, rival: str) -> str:

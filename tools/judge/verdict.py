@@ -16,19 +16,12 @@ from tools.judge.probes import PROBES
 
 @dataclass(frozen=True)
 class Verdict:
-    """VGG-19's view of one picture.
+    """VGG-19's view of one picture."""
 
-    Attributes:
-        errors: layer -> target-relative error; see `errors_under`.
-        image: file name of the picture.
-        seconds: that the picture took.
-        factors: layer -> how much it counts in J; 1 where it is not named.
-    """
-
-    errors: dict[str, float]
-    image: str
-    seconds: float = 0.0
-    factors: Mapping[str, float] = field(default_factory=dict)
+    errors: dict[str, float]  # by layer, target-relative; see `errors_under`
+    image: str  # file name of the picture
+    seconds: float = 0.0  # that the picture took
+    factors: Mapping[str, float] = field(default_factory=dict)  # of layers in J; 1 for others
 
     @property
     def total(self) -> float:
@@ -43,12 +36,7 @@ def errors_under(
     """Return layer -> target-relative error of `image` under VGG-19.
 
     That is ||G - A||^2 / ||A||^2 for the style layers, ||F - P||^2 / ||P||^2 for the content layer.
-
-    Args:
-        vgg19: with its trained weights, in float32.
-        image: the pastiche (1, 3, H, W), sRGB in [0, 1].
-        content: the content image, of the same size.
-        style: the style image (1, 3, h, w).
+    Pictures are (1, 3, H, W), sRGB in [0, 1]; the content is as large as the image.
     """
     features = vgg19(image, (*STYLE_LAYERS, CONTENT_LAYER))
     targets = vgg19(style, STYLE_LAYERS)
@@ -69,11 +57,7 @@ def gap_closed(verdicts: Mapping[str, Verdict], rival: str) -> float:
     """Return the share of the way from the content image to VGG-19's own pastiche.
 
     (J(content) - J(rival)) / (J(content) - J(vgg19)): 0 for the unchanged content image, 1 for
-    a network as good as VGG-19.
-
-    Args:
-        verdicts: who painted -> verdict; VGG-19's is below the content image's.
-        rival: one of them.
+    a network as good as VGG-19. Verdicts are by who painted.
     """
     worst = verdicts["content"].total
     return (worst - verdicts[rival].total) / (worst - verdicts["vgg19"].total)
@@ -81,19 +65,12 @@ def gap_closed(verdicts: Mapping[str, Verdict], rival: str) -> float:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdicts on all pairs.
+    """The verdicts on all pairs."""
 
-    Attributes:
-        verdicts: pair -> who painted -> VGG-19's verdict on the picture.
-        probes: pair -> the style, or who painted -> probe -> its value there.
-        tested: who is under test.
-        factors: layer -> how much it counts in J; 1 where it is not named.
-    """
-
-    verdicts: dict[str, dict[str, Verdict]]
-    probes: dict[str, dict[str, dict[str, float]]]
-    tested: str
-    factors: Mapping[str, float]
+    verdicts: dict[str, dict[str, Verdict]]  # pair -> who painted -> verdict on the picture
+    probes: dict[str, dict[str, dict[str, float]]]  # pair -> who painted, or style -> values
+    tested: str  # who is under test
+    factors: Mapping[str, float]  # of layers in J; 1 for others
 
     @property
     def columns(self) -> list[str]:
