@@ -113,11 +113,10 @@ def main() -> None:
     torch.manual_seed(0)
     rows = []
     for pair in pairs(torch.device(arguments.device)):
-        backwards = [backward_of(way, pair.leaves) for way in (pair.baseline, pair.candidate)]
-        forward = ratio(pair.baseline, pair.candidate, arguments.rounds)
-        rows.append(
-            [pair.ratio, pair.what, pair.size, forward, ratio(*backwards, arguments.rounds)]
-        )
+        ways = (pair.baseline, pair.candidate)
+        forward = ratio(*ways, rounds=arguments.rounds)
+        backward = ratio(*(backward_of(way, pair.leaves) for way in ways), rounds=arguments.rounds)
+        rows.append([pair.ratio, pair.what, pair.size, forward, backward])
     print("Time, candidate over baseline: median (quartiles)")
     print(table(["ratio", "what", "size", "forward", "backward"], rows, left=[0, 1, 2]))
     print(f"float32 on {arguments.device}, one thread, torch {torch.__version__}")

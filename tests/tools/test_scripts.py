@@ -1,15 +1,23 @@
 """Scripts of benchmarks/: the published reference, what is exchanged, and the model of it."""
 
+import importlib.util
 import sys
 
 import pytest
 import torch
+from helpers import ROOT
 
 from benchmarks import painting, processes
 from styletransfer.config import FeaturesConfig
 from styletransfer.features import build_features
 from styletransfer.networks import LAYOUTS
 from styletransfer.system.processes import Processes
+
+
+def test_every_script_finds_what_it_needs() -> None:
+    for path in (ROOT / "benchmarks").glob("[a-z]*.py"):
+        if path.stem != "studio" or importlib.util.find_spec("websockets"):
+            importlib.import_module(f"benchmarks.{path.stem}")
 
 
 @torch.no_grad()
