@@ -3,8 +3,8 @@
     python benchmarks/profile_evaluation.py --size 512
 
 Prints, for float32 and, where the processor has units for it, bfloat16, milliseconds of one
-evaluation on the CPU by kind of operator, and what share of the whole they are. Weights and pictures
-are random: time does not depend on them. Run it on a quiet machine.
+evaluation on the CPU by kind of operator, and what share of the whole they are. Weights and
+pictures are random: time does not depend on them. Run it on a quiet machine.
 """
 
 import argparse
