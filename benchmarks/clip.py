@@ -78,13 +78,11 @@ def flow(time: int, size: tuple[int, int]) -> Tensor:
     height, width = size
     x, y = positions(height, width)
     u, v = cut_out(x, y, time, width / height)
-    centre, scale = (
-        background(torch.zeros(()), torch.zeros(()), time - 1),
-        0.72 / ZOOM ** (time - 1),
-    )
-    there = [(a - b) / scale for a, b in zip(background(x, y, time), centre, strict=True)]
+    centre = background(torch.zeros(()), torch.zeros(()), time - 1)
+    scale = 0.72 / ZOOM ** (time - 1)
+    before = [(a - b) / scale for a, b in zip(background(x, y, time), centre, strict=True)]
     inside = u.square() + v.square() < 1
-    moved = (torch.where(inside, x - 2 * SPEED, there[0]), torch.where(inside, y, there[1]))
+    moved = (torch.where(inside, x - 2 * SPEED, before[0]), torch.where(inside, y, before[1]))
     return torch.stack(((moved[0] - x) * width / 2, (moved[1] - y) * height / 2))[None]
 
 

@@ -12,8 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import torch
-from rich.console import Console
-from rich.table import Table
 from torch import Tensor, fft
 
 from styletransfer.cli.hydrated import hydrated
@@ -23,6 +21,7 @@ from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.preconditioner import frequencies
 from styletransfer.optimize.run import complete_run
+from styletransfer.system.table import table
 
 # Of the bands, in cycles per pixel; 0.71 is the finest diagonal wave.
 EDGES = (0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.5, 0.71)
@@ -53,17 +52,18 @@ def measure(config: TrainConfig, folder: Path) -> None:
     image = job.on_device(complete_run(job).image)
     objective = Objective(job.extractor, job.mode, config.objective, job.pictures_at(config.size))
     generator = torch.Generator().manual_seed(config.seed)
-    table = Table("cycles per pixel", "lightness", "colour", title="Mean curvature")
+    rows = []
     for low, high in pairwise(EDGES):
-        found = {"lightness": 0.0, "colour": 0.0}
+        means = {"lightness": 0.0, "colour": 0.0}
         for _ in range(SHIFTS):
             noise = torch.randn(image.shape, generator=generator)
             grey = noise.mean(1, keepdim=True).expand_as(noise)
             for name, shift in (("lightness", grey), ("colour", noise - grey)):
                 wave = band(shift, low, high).to(job.device)
-                found[name] += curvature(objective, image, wave) / SHIFTS
-        table.add_row(f"{low} to {high}", *(f"{mean:.1f}" for mean in found.values()))
-    Console().print(table)
+                means[name] += curvature(objective, image, wave) / SHIFTS
+        rows.append([f"{low} to {high}", *(f"{mean:.1f}" for mean in means.values())])
+    print("Mean curvature")
+    print(table(["cycles per pixel", "lightness", "colour"], rows))
 
 
 if __name__ == "__main__":

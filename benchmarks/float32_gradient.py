@@ -8,6 +8,7 @@ pool whose inputs nearly tie is decided by the last bits, and sends its gradient
 last column shows that of float64 itself, after moving the picture by 1e-7 of its range.
 """
 
+import itertools
 from pathlib import Path
 
 import torch
@@ -20,6 +21,7 @@ from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import fill_transparent, read, resize_picture
+from styletransfer.system.table import table
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 SIZE, MOVE = 192, 1e-7
@@ -41,26 +43,24 @@ def gradient(
 
 def main() -> None:
     """Print relative errors as a Markdown table."""
-    print("| pooling | photograph | painting | Winograd | direct | float64, moved by 1e-7 |")
-    print("|---|---|---|---:|---:|---:|", flush=True)
-    for pooling in ("max", "average"):
-        for photograph in sorted((ASSETS / "content").glob("*.jpg")):
-            for painting in (ASSETS / "style" / "oil.jpg", ASSETS / "style" / "woodcut.jpg"):
-                pictures = [
-                    fill_transparent(resize_picture(read(str(path)), SIZE)).float()
-                    for path in (photograph, painting)
-                ]
-                exact = gradient(pooling, torch.float64, False, pictures)
-                errors = [
-                    float((found - exact).norm() / exact.norm())
-                    for found in (
-                        gradient(pooling, torch.float32, True, pictures),
-                        gradient(pooling, torch.float32, False, pictures),
-                        gradient(pooling, torch.float64, False, pictures, MOVE),
-                    )
-                ]
-                cells = [pooling, photograph.stem, painting.stem, *(f"{e:.1e}" for e in errors)]
-                print(f"| {' | '.join(cells)} |", flush=True)
+    rows = []
+    pairs = [
+        (photograph, ASSETS / "style" / f"{painting}.jpg")
+        for photograph in sorted((ASSETS / "content").glob("*.jpg"))
+        for painting in ("oil", "woodcut")
+    ]
+    for pooling, paths in itertools.product(("max", "average"), pairs):
+        pictures = [fill_transparent(resize_picture(read(path), SIZE)).float() for path in paths]
+        exact = gradient(pooling, torch.float64, False, pictures)
+        others = (
+            gradient(pooling, torch.float32, True, pictures),
+            gradient(pooling, torch.float32, False, pictures),
+            gradient(pooling, torch.float64, False, pictures, MOVE),
+        )
+        errors = (float((other - exact).norm() / exact.norm()) for other in others)
+        rows.append([pooling, *(path.stem for path in paths), *(f"{e:.1e}" for e in errors)])
+    headings = ["pooling", "photograph", "painting", "Winograd", "direct", "float64, moved by 1e-7"]
+    print(table(headings, rows, left=[0, 1, 2]))
 
 
 if __name__ == "__main__":

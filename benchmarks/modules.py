@@ -8,14 +8,11 @@ rounds, with its interquartile range. Run it on a quiet machine.
 """
 
 import argparse
-import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import torch
-from rich.console import Console
-from rich.table import Table
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.benchmark import Timer
@@ -23,6 +20,8 @@ from torch.utils.benchmark import Timer
 from styletransfer.functions import gram_matrix, moments_tap
 from styletransfer.lessons import Linear, ReLU, linear, relu
 from styletransfer.losses import GRAM
+from styletransfer.system.measure import Spread
+from styletransfer.system.table import table
 
 MODULE = "module / function"
 OURS = "ours / autograd's"
@@ -91,19 +90,16 @@ def backward_of(
     return lambda: torch.autograd.grad(outputs, leaves, directions, retain_graph=True)
 
 
-def ratio(
-    baseline: Callable[[], object], candidate: Callable[[], object], rounds: int
-) -> list[float]:
-    """Time the two in turn; return the quartiles of candidate over baseline."""
+def ratio(baseline: Callable[[], object], candidate: Callable[[], object], rounds: int) -> str:
+    """Time the two in turn; return the median and the quartiles of candidate over baseline."""
     timers = [Timer("call()", globals={"call": call}) for call in (baseline, candidate)]
     # Enough calls for about 10 ms a measurement, after a warm-up.
-    once = timers[0].timeit(20).mean
-    calls = max(1, int(0.01 / once))
+    calls = max(1, int(0.01 / timers[0].timeit(20).mean))
     ratios = []
     for _ in range(rounds):
         before, after = (timer.timeit(calls).mean for timer in timers)
         ratios.append(after / before)
-    return statistics.quantiles(ratios, n=4)
+    return str(Spread.of(ratios))
 
 
 def main() -> None:
@@ -114,24 +110,16 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.rounds < 2:
         parser.error(f"--rounds must be at least 2 to show a spread, not {arguments.rounds}")
-    if arguments.device == "cuda" and not torch.cuda.is_available():
-        parser.error("--device cuda: torch finds no CUDA device here")
     torch.manual_seed(0)
-    table = Table(title="Time, candidate over baseline: median (quartiles)")
-    for heading in ("ratio", "what", "size", "forward", "backward"):
-        table.add_column(heading)
+    rows = []
     for pair in pairs(torch.device(arguments.device)):
-        forward = ratio(pair.baseline, pair.candidate, arguments.rounds)
-        backward = ratio(
-            backward_of(pair.baseline, pair.leaves),
-            backward_of(pair.candidate, pair.leaves),
-            arguments.rounds,
-        )
-        cells = [f"{q[1]:.2f} ({q[0]:.2f} to {q[2]:.2f})" for q in (forward, backward)]
-        table.add_row(pair.ratio, pair.what, pair.size, *cells)
-    console = Console()
-    console.print(table)
-    console.print(f"float32 on {arguments.device}, one thread, torch {torch.__version__}")
+        ways = (pair.baseline, pair.candidate)
+        forward = ratio(*ways, rounds=arguments.rounds)
+        backward = ratio(*(backward_of(way, pair.leaves) for way in ways), rounds=arguments.rounds)
+        rows.append([pair.ratio, pair.what, pair.size, forward, backward])
+    print("Time, candidate over baseline: median (quartiles)")
+    print(table(["ratio", "what", "size", "forward", "backward"], rows, left=[0, 1, 2]))
+    print(f"float32 on {arguments.device}, one thread, torch {torch.__version__}")
 
 
 if __name__ == "__main__":

@@ -19,13 +19,12 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from styletransfer.commands.benchmark.results import Spread
 from styletransfer.networks import LAYOUTS, StyleNetwork, deployed, file
 from styletransfer.networks.johnson import randomize
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, has_native_bfloat16
 from styletransfer.system.heap import keep_freed_memory
-from styletransfer.system.measure import Work, describe_machine, seconds_by_round
+from styletransfer.system.measure import Spread, Work, describe_machine, seconds_by_round
 from styletransfer.system.memory import readable
 from styletransfer.system.table import table
 

@@ -22,7 +22,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from styletransfer.commands.benchmark.results import Spread
 from styletransfer.config import FeaturesConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.memory import relative_work
@@ -33,7 +32,7 @@ from styletransfer.objective.terms import Losses, loss_layers
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize.descent import Descent
 from styletransfer.system.heap import keep_freed_memory
-from styletransfer.system.measure import describe_machine
+from styletransfer.system.measure import Spread, describe_machine
 from styletransfer.system.processes import Processes, joined
 from styletransfer.system.table import table
 

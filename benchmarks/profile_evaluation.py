@@ -2,9 +2,9 @@
 
     python benchmarks/profile_evaluation.py --size 512
 
-Prints, for float32 and bfloat16, milliseconds of one evaluation on the CPU by kind of operator, and
-what share of the whole they are. Weights and pictures are random: time does not depend on them. Run
-it on a quiet machine.
+Prints, for float32 and, where the processor has units for it, bfloat16, milliseconds of one
+evaluation on the CPU by kind of operator, and what share of the whole they are. Weights and
+pictures are random: time does not depend on them. Run it on a quiet machine.
 """
 
 import argparse
@@ -12,8 +12,6 @@ import statistics
 from collections import Counter
 
 import torch
-from rich.console import Console
-from rich.table import Table
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
@@ -22,7 +20,9 @@ from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
+from styletransfer.system.devices import is_emulated
 from styletransfer.system.heap import keep_freed_memory
+from styletransfer.system.table import table
 
 # Parts of operators' names, as the profiler has them, by what they are here for.
 KINDS = {
@@ -44,15 +44,15 @@ def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, fl
     mode = get_loss_mode("autograd_function")
     objective = Objective(network, mode, ObjectiveConfig(), pair(content, style))
     objective.evaluate(image.requires_grad_())
-    found: list[Counter[str]] = []
+    profiles: list[Counter[str]] = []
     for _ in range(rounds):
         with profile(activities=[ProfilerActivity.CPU]) as recorded:
             objective.evaluate(image)
         times: Counter[str] = Counter()
         for event in recorded.events():
             times[kind_of(event)] += event.self_cpu_time_total / 1000
-        found.append(times)
-    return {kind: statistics.median(times[kind] for times in found) for kind in [*KINDS, OTHER]}
+        profiles.append(times)
+    return {kind: statistics.median(times[kind] for times in profiles) for kind in [*KINDS, OTHER]}
 
 
 def kind_of(event: FunctionEvent) -> str:
@@ -77,20 +77,17 @@ def main() -> None:
         parser.error(f"--rounds must be at least 1, not {arguments.rounds}")
     keep_freed_memory()
     torch.manual_seed(0)
-    table = Table(title=f"One evaluation at {arguments.size} x {arguments.size}")
-    table.add_column("operators")
-    columns = []
+    headings, columns = ["operators"], []
     for precision in (torch.float32, torch.bfloat16):
-        name = str(precision).removeprefix("torch.")
-        table.add_column(f"{name}, ms", justify="right")
-        table.add_column("share", justify="right")
-        columns.append(milliseconds(precision, arguments.size, arguments.rounds))
-    for kind in [*KINDS, OTHER]:
-        cells = []
-        for times in columns:
-            cells += [f"{times[kind]:.0f}", f"{times[kind] / sum(times.values()):.2f}"]
-        table.add_row(kind, *cells)
-    Console().print(table)
+        if is_emulated(precision, torch.device("cpu")):
+            print("left out: bfloat16, which this processor only emulates")
+            continue
+        times = milliseconds(precision, arguments.size, arguments.rounds)
+        headings += [f"{str(precision).removeprefix('torch.')}, ms", "share"]
+        columns.append([f"{times[kind]:.0f}" for kind in times])
+        columns.append([f"{times[kind] / sum(times.values()):.2f}" for kind in times])
+    print(f"One evaluation at {arguments.size} x {arguments.size}")
+    print(table(headings, list(zip([*KINDS, OTHER], *columns, strict=True))))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from websockets.sync.client import ClientConnection, connect
 from styletransfer.config import TrainConfig
 from styletransfer.optimize.results import Iterate
 from styletransfer.runs.paint import paint
-from styletransfer.runs.recorded_run import Work
+from styletransfer.runs.recorded_run import RecordedRun
 
 
 class Page:
@@ -37,11 +37,11 @@ class Page:
     """
 
     def __init__(self, address: str) -> None:
-        found = re.fullmatch(r"http://([\d.]+:\d+)(/\?token=.*)", address)
-        assert found is not None
-        self.host = found[1]
+        parts = re.fullmatch(r"http://([\d.]+:\d+)(/\?token=.*)", address)
+        assert parts is not None
+        self.host = parts[1]
         self.headers = {"Origin": f"http://{self.host}"}
-        self.headers["Cookie"] = self._ask("GET", found[2]).headers["set-cookie"].partition(";")[0]
+        self.headers["Cookie"] = self._ask("GET", parts[2]).headers["set-cookie"].partition(";")[0]
 
     def post(self, path: str, **body: Any) -> dict[str, Any]:
         """Send what a button sends."""
@@ -144,11 +144,11 @@ class Watch:
         self.times: dict[int, float] = {}
         self.ended = 0.0
 
-    def step(self, work: Work, iterate: Iterate) -> None:
+    def step(self, run: RecordedRun, iterate: Iterate) -> None:
         """Note when a step was made."""
         self.times[iterate.step] = time.perf_counter()
 
-    def end(self, work: Work) -> bool:
+    def end(self, run: RecordedRun) -> bool:
         """Note when all was written."""
         self.ended = time.perf_counter()
         return False
@@ -170,25 +170,25 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="pictures of each kind")
     parser.add_argument("--loading", type=float, default=20, help="seconds until it rests")
     parser.add_argument("--rest", type=float, default=10, help="seconds of rest")
-    given = parser.parse_args()
-    settings = {"size": given.size, "steps": given.steps}
+    asked = parser.parse_args()
+    settings = {"size": asked.size, "steps": asked.steps}
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as (page, studio):
-        time.sleep(given.loading)
+        time.sleep(asked.loading)
         before = used(studio)
-        time.sleep(given.rest)
-        idle = (used(studio) - before) / given.rest
-        quick = [moved(page, settings) for _ in range(given.rounds)]
+        time.sleep(asked.rest)
+        idle = (used(studio) - before) / asked.rest
+        quick = [moved(page, settings) for _ in range(asked.rounds)]
         both = []
-        for _ in range(given.rounds):
+        for _ in range(asked.rounds):
             step, seconds = by_page(page, settings)
-            both.append((seconds, alone(given.size, given.steps, step)))
-    first, steered = (statistics.median(each) for each in zip(*quick, strict=True))
+            both.append((seconds, alone(asked.size, asked.steps, step)))
+    first, steered = (statistics.median(seconds) for seconds in zip(*quick, strict=True))
     ratio = statistics.median(painted / plain for painted, plain in both)
-    print(f"{given.size} pixels, median of {given.rounds}, {torch.get_num_threads()} threads\n")
+    print(f"{asked.size} pixels, median of {asked.rounds}, {torch.get_num_threads()} threads\n")
     print("| | |\n|---|---:|")
     print(f"| from pressing paint to the first preview | {first:.2f} s |")
     print(f"| from moving a slider to a preview of it, finest scale | {steered:.2f} s |")
-    print(f"| time of a run with a page over that without, {given.steps} steps | {ratio:.3f} |")
+    print(f"| time of a run with a page over that without, {asked.steps} steps | {ratio:.3f} |")
     print(f"| processor time at rest, share of a core | {100 * idle:.2f} % |")
     pairs = ", ".join(f"{painted:.1f} / {plain:.1f}" for painted, plain in both)
     print(f"\nSeconds with and without a page, in turn: {pairs}")

@@ -1,8 +1,11 @@
 """Measure time and memory against the plain loop: `python scripts/benchmark.py`."""
 
-from styletransfer.cli import script
+import sys
+from pathlib import Path
 
-main = script("benchmark")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools import start
 
 if __name__ == "__main__":
-    main()
+    start("benchmark")

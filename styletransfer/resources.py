@@ -6,7 +6,7 @@ PACKAGE = Path(__file__).resolve().parent
 
 
 def resource(name: str) -> Path:
-    """Return the path of `configs`, `assets` or `benchmarks/plain.py`.
+    """Return the path of `configs` or `assets`.
 
     An installed package holds them inside; in a checkout they lie beside the package.
     """

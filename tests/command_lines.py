@@ -14,19 +14,12 @@ from styletransfer.settings.schemas import SCHEMAS, keys
 LAYERS = ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1,relu2_1]"]
 PICTURES = ["content=content.png", "style=style.png"]
 RUN = ["experiment=tiny", *PICTURES, "steps=2", "scales=1"]
-WIDTHS = "[[4,4],[4,4],[4,4,4,4],[4,4,4,4],[4]]"
-TRAINING = ["steps=2", "batch=2", "crop=32", "replay_buffer=2", "fit_batches=1", "device=cpu"]
 CROPS = ["pictures=null", "steps=2", "batch=1", "crop=16", "style_size=40", "device=cpu"]
-RANDOM = ["bundled.name=vgg19", "bundled.weights=random", "vgg19.weights=random"]
-PAIRS = "pairs=[{content: content.png, style: style.png}]"
 # Command -> words that make it a matter of a moment.
 TINY = {
     "train": RUN,
     "compare": [*RUN, "rounds=1", "points=2"],
     "explain": RUN,
-    "judge": [PAIRS, *RANDOM, "size=40", "steps=6", "precision=float32", "device=cpu"],
-    "distill": ["teacher.weights=random", f"widths={WIDTHS}", *TRAINING],
-    "benchmark": [*PICTURES, *LAYERS, "sizes=[32]", "rounds=1", "precisions=[float32]"],
     "gradcheck": [],
     "mix": ["run", "strength=0.5"],
     "train_network": ["style=style.png", "preview=content.png", "network=tiny", *LAYERS, *CROPS],
@@ -39,8 +32,8 @@ TINY = {
     "train_tiny": ["--steps", "3"],
     "": [],
 }
-# How often each is taken, of 29: what reads most kinds of keys, most.
-OFTEN = {"train": 9, "compare": 3, "explain": 2, "judge": 3, "distill": 3, "benchmark": 3}
+# How often each is taken, of 26: what reads most kinds of keys, most.
+OFTEN = {"train": 9, "compare": 3, "explain": 2}
 # Kind of word -> the words. "x*300" stands for 300 of them.
 POOLS: dict[str, list[str]] = {
     kind: [

@@ -40,13 +40,6 @@ train experiment=tiny content=../0.png style=../1.png steps=40 \
 train experiment=tiny content=../0.png style=../1.png optimizer=adam output=new/out.tif
 compare experiment=tiny content=../0.png style=../1.png rounds=1 output=overview.png
 explain experiment=tiny content=../0.png style=../1.png
-judge pairs=[{content:../0.png,style:../1.png}] size=40 steps=6 bundled.name=vgg19 \
-    bundled.weights=random vgg19.weights=random
-distill teacher.weights=random widths=[[4,4],[4,4],[4,4,4,4],[4,4,4,4],[4]] crop=32 batch=3 \
-    replay_buffer=3 fit_batches=1 steps=12 look_every=3 checkpoint_every=1e-9
-benchmark content=../0.png style=../1.png sizes=[32] rounds=1 precisions=[float32] quality=true \
-    quality_size=32 quality_steps=5 steps=4 objective.content_layers=[relu2_1] \
-    objective.style_layers=[relu1_1,relu2_1]
 gradcheck
 train_tiny --steps 2000
 """.strip().splitlines()

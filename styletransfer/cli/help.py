@@ -5,7 +5,7 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -16,7 +16,14 @@ from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose
 from styletransfer.settings.meanings import meanings
-from styletransfer.settings.schemas import SCHEMAS, UNUSED, choices, positional_key
+from styletransfer.settings.schemas import (
+    CONFIGS,
+    UNUSED,
+    choices,
+    folder_of,
+    positional_key,
+    schema_of,
+)
 
 # In characters: of a line, and of a key with its value that a meaning stands beside.
 WIDTH, LONGEST = 100, 36
@@ -32,18 +39,24 @@ be explained, and changes nothing.
 """
 
 
-def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None = None) -> str:
+def help_text(
+    name: str,
+    arguments: Sequence[str] = (),
+    config_dir: str | None = None,
+    function: Callable[..., Any] | None = None,
+) -> str:
     """Return the keys of a command, or of one of its groups, with values and meanings.
 
     Args:
         name: of the command.
         arguments: KEY=VALUE, which change the values shown, and perhaps the name of a group.
         config_dir: a folder with more files, as `--config-dir` names it.
+        function: of a command that is not in the package; says what it is for.
 
     Raises:
         UserError: arguments that cannot be composed, or a group that does not exist.
     """
-    schema, unused = SCHEMAS[name], UNUSED.get(name, ())
+    schema, unused = schema_of(name), UNUSED.get(name, ())
     overrides = [argument for argument in arguments if "=" in argument or argument[:1] == "~"]
     asked = [argument for argument in arguments if argument not in overrides]
     config = compose(name, overrides, config_dir=config_dir, with_hydra=True)
@@ -60,15 +73,17 @@ def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None =
     for group in groups | chosen:
         if group in chosen:
             meaning = _meaning(groups[group]) if group in groups else "A preset of many keys"
-            names = ", ".join(choices(group, config_dir))
+            names = ", ".join(choices(group, config_dir, folder_of(name)))
             rows.append((group, chosen[group] or "", f"{meaning}: {names}"))
     foot = (IGNORED if unused else "") + _foot(list(groups))
-    return f"{_usage(name)}\n{summary(name)}\n\n{_table(rows)}\n\n{foot}"
-
-
-def _usage(name: str) -> str:
-    positional = positional_key(SCHEMAS[name])
-    return " ".join(["styletransfer", name, *([positional.upper()] if positional else []), KEYS])
+    if function is None or folder_of(name) == CONFIGS:
+        program, about = f"styletransfer {name}", summary(name)
+    else:
+        program = f"python -m {function.__module__.rpartition('.')[0]}"
+        about = (inspect.getdoc(function) or "").partition("\n")[0]
+    positional = positional_key(schema)
+    usage = " ".join([program, *([positional.upper()] if positional else []), KEYS])
+    return f"{usage}\n{about}\n\n{_table(rows)}\n\n{foot}"
 
 
 def _foot(groups: Sequence[str]) -> str:

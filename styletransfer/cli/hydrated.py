@@ -28,7 +28,14 @@ from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.messages import explain
 from styletransfer.settings.resolvers import absent, register_resolvers
-from styletransfer.settings.schemas import CONFIGS, SCHEMAS, register_schema
+from styletransfer.settings.schemas import (
+    CONFIGS,
+    add_command,
+    folder_of,
+    register_schema,
+    schema_of,
+    search_path,
+)
 from styletransfer.system.launch import place
 from styletransfer.system.signals import interruptible
 
@@ -38,11 +45,15 @@ NOWHERE = Path(os.devnull)
 
 
 def hydrated(
-    config_name: str, function: Command | None = None
+    config_name: str,
+    function: Command | None = None,
+    *,
+    schema: type[Any] | None = None,
+    folder: Path = CONFIGS,
 ) -> Callable[[Sequence[str] | None], None]:
     """Make a main from a function of its settings and its run folder.
 
-    The settings are `configs/<config_name>.yaml`, composed, as an instance of its schema. The
+    The settings are `<folder>/<config_name>.yaml`, composed, as an instance of its schema. The
     function may return an exit status.
 
     Bad input ends in one line on standard error and exit status 1, Hydra's own errors included.
@@ -51,11 +62,15 @@ def hydrated(
     Args:
         config_name: of a file under configs/.
         function: by default the `main` of the command of that name, imported when it is needed.
+        schema: of the settings of a command that is not in the package.
+        folder: where its file is.
     """
+    if schema is not None:
+        add_command(config_name, schema, folder)
 
     def main(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
-            arguments = parse(sys.argv[1:] if argv is None else argv, SCHEMAS[config_name])
+            arguments = parse(sys.argv[1:] if argv is None else argv, schema_of(config_name))
             if arguments.multirun and place().count > 1:
                 raise UserError("torchrun starts the processes of one job; leave --multirun out")
             if place().rank:
@@ -63,7 +78,7 @@ def hydrated(
             elif arguments.version:
                 print(f"styletransfer {__version__}")
             elif arguments.help:
-                print(help_text(config_name, arguments.overrides, arguments.config_dir))
+                print(help_text(config_name, arguments.overrides, arguments.config_dir, function))
             else:
                 _run(config_name, function, arguments)
 
@@ -87,9 +102,10 @@ def _run(config_name: str, function: Command | None, arguments: Arguments) -> No
     job.__module__ = f"styletransfer.commands.{config_name}"
     register_schema(config_name)
     register_resolvers(None if arguments.looks else claimed)
-    run = hydra.main(version_base="1.3", config_path=str(CONFIGS), config_name=config_name)(job)
+    files = str(folder_of(config_name))
+    run = hydra.main(version_base="1.3", config_path=files, config_name=config_name)(job)
     wanted = os.environ.get("HYDRA_FULL_ERROR") == "1"
-    with _process([sys.argv[0], *arguments.flags, *arguments.overrides]):
+    with _process([sys.argv[0], *arguments.flags, *search_path(config_name), *arguments.overrides]):
         try:
             if sweep:
                 run_sweep(config_name, jobs, arguments.overrides, arguments.config_dir)

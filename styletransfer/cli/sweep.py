@@ -25,7 +25,7 @@ from styletransfer.errors import UserError
 from styletransfer.runs.folder import ERROR
 from styletransfer.settings.compose import settings_of
 from styletransfer.settings.paths import quoted
-from styletransfer.settings.schemas import CONFIGS
+from styletransfer.settings.schemas import folder_of, search_path
 from styletransfer.system.lifeline import Lifeline, lifeline
 from styletransfer.system.signals import interruptible
 
@@ -50,7 +50,9 @@ def run_sweep(
         UserError: not all did, or none was begun.
         Stopped: a signal came; the jobs have ended.
     """
-    with initialize_config_dir(str(CONFIGS), job_name=config_name, version_base="1.3"):
+    with initialize_config_dir(
+        str(folder_of(config_name)), job_name=config_name, version_base="1.3"
+    ):
         config, context = _composed(config_name, overrides, config_dir)
         if config.hydra.sweeper._target_.rpartition(".")[2] != BasicSweeper.__name__:
             raise UserError("only Hydra's own sweeper is used here; leave hydra/sweeper= out")
@@ -84,11 +86,9 @@ def _composed(
     config_name: str, overrides: Sequence[str], config_dir: str | None
 ) -> tuple[DictConfig, HydraContext]:
     """Return the config of the sweep, and what composes those of its jobs."""
-    searched = []
-    if config_dir is not None:
-        searched = [f"hydra.searchpath=[{quoted(f'file://{os.path.abspath(config_dir)}')}]"]
-        if not os.path.isdir(config_dir):
-            raise UserError(f"Additional config directory {config_dir!r} not found")
+    if config_dir is not None and not os.path.isdir(config_dir):
+        raise UserError(f"Additional config directory {config_dir!r} not found")
+    searched = search_path(config_name, config_dir)
     hydra = GlobalHydra.instance().hydra
     assert hydra is not None
     config = hydra.compose_config(

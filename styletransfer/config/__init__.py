@@ -15,13 +15,7 @@ from styletransfer.config.groups import (
     OptimizerConfig,
 )
 from styletransfer.config.keys import ASSETS, NUMBERS, PATHS, each, path
-from styletransfer.config.measures import BenchmarkConfig, JudgeConfig, PairConfig
-from styletransfer.config.networks import (
-    ApplyConfig,
-    DistillConfig,
-    ExportConfig,
-    TrainNetworkConfig,
-)
+from styletransfer.config.networks import ApplyConfig, ExportConfig, TrainNetworkConfig
 from styletransfer.config.pictures import (
     ChangeConfig,
     CompareConfig,
@@ -40,21 +34,17 @@ __all__ = [
     "STYLE_LAYERS",
     "STYLE_LAYER_FACTORS",
     "ApplyConfig",
-    "BenchmarkConfig",
     "ChangeConfig",
     "CompareConfig",
-    "DistillConfig",
     "ExportConfig",
     "FeaturesConfig",
     "FilmConfig",
     "FlickerConfig",
     "GalleryConfig",
-    "JudgeConfig",
     "LossModeConfig",
     "MixConfig",
     "ObjectiveConfig",
     "OptimizerConfig",
-    "PairConfig",
     "StudioConfig",
     "StyleTransferConfig",
     "TrainConfig",

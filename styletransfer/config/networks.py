@@ -1,4 +1,4 @@
-"""Networks in training and at work: `distill`, `train_network`, `apply` and `export`."""
+"""Networks in training and at work: `train_network`, `apply` and `export`."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,76 +7,6 @@ from omegaconf import MISSING
 
 from styletransfer.config.groups import FeaturesConfig, LossModeConfig, ObjectiveConfig
 from styletransfer.config.keys import ASSETS, PATHS, path
-
-
-@dataclass
-class DistillConfig:
-    """`scripts/distill.py`: all that a distillation's result depends on, beside its pictures."""
-
-    teacher: FeaturesConfig = field(
-        default_factory=lambda: FeaturesConfig(name="vgg19", padding="zeros")
-    )
-    """The network to imitate."""
-    pictures: str | None = path(None)
-    """A folder of real pictures to crop from, beside the procedural ones."""
-    widths: list[list[int]] = field(
-        default_factory=lambda: [
-            [64, 32],
-            [128, 64],
-            [256, 128, 128, 128],
-            [512, 192, 192, 192],
-            [512],
-        ]
-    )
-    """Channels of the student's convolutions, by block. Default: as wide as VGG-19 at each layer of
-    a style loss, so that its Gram matrices are approximated entry by entry, and narrow between."""
-    start: str | None = path(None)
-    """A student's file, whose convolutions are taken over where they fit: as wide as planned, and
-    so is what they see. Null to fit them all."""
-    frozen: int = 1
-    """How many convolutions, from the first, are taken from `start` and not trained; 1 to 11."""
-    trained: int | None = None
-    """How many convolutions after these are trained; null for all. The rest are what `start` or the
-    layer-by-layer fit makes them."""
-    steps: int = 800
-    """Training steps in all; the learning rate falls to zero over them."""
-    batch: int = 16
-    """Pictures of each update."""
-    batches: int = 1
-    """Batches that are made in each step before the student is updated."""
-    passes: int = 1
-    """How often a step goes over its batches, shuffled. The teacher and the frozen convolutions see
-    each picture once only, so that a second pass is cheap where many are frozen."""
-    crop: int = 128
-    """Side of a training picture in pixels; a multiple of 16."""
-    on_policy: float = 0.4
-    """Share of a batch that optimisation under the student itself has produced; below 1."""
-    replay_buffer: int = 48
-    """Pictures under such optimisation."""
-    photo_share: float = 0.4
-    """Share of the other pictures that is cropped from real ones, where there are any."""
-    learning_rate: float = 1.2e-4
-    """Adam's, at its peak; at most 1. 4e-4 undid in 100 steps what the layer-by-layer fit had
-    reached."""
-    gram_weight: float = 0.5
-    """Weight of the relative error of Gram matrices beside that of activations."""
-    inner_weight: float = 0.2
-    """Weight of the activations between the layers of style transfer."""
-    content_gradient_weight: float = 0.0
-    """Weight of the relative error of the content loss's gradient at the last frozen layer, on the
-    student's own pictures; that layer has to come before relu4_2 and be as wide as VGG-19's. The
-    activations of relu4_2 then count among the inner ones: of all channels of the teacher's content
-    layer the gradient tells more than the few that the student could copy."""
-    fit_batches: int = 24
-    """Batches for the layer-by-layer fit that training starts from."""
-    seed: int = 0
-    """Of everything random."""
-    device: str = "auto"
-    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
-    look_every: int = 100
-    """Steps between two looks at the held-out pictures."""
-    checkpoint_every: float = 60.0
-    """Save a checkpoint at most every so many seconds; 0 saves none but the last."""
 
 
 @dataclass

@@ -12,7 +12,6 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ChainedScheduler, CosineAnnealingLR, LinearLR, LRScheduler
 from tqdm.auto import tqdm
 
-from styletransfer.config import DistillConfig, TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import keep_lines, to_json
@@ -101,20 +100,19 @@ def assist(run: Training, steps: int, asked: Callable[[], Stopped | None]) -> No
         run.advance()
 
 
-def check_training(config: DistillConfig | TrainNetworkConfig) -> None:
+def check_training(*, learning_rate: float, seed: int, checkpoint_every: float) -> None:
     """Check the numbers that every training has.
 
     Raises:
         UserError: naming the key, its value and what it may be.
     """
-    if not 0 <= config.checkpoint_every < float("inf"):
-        raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
-    if not 0 <= config.seed < 2**63:
-        raise UserError(f"seed={config.seed} must be 0 or more and below 2^63")
-    if not 0 < config.learning_rate <= HIGHEST_LEARNING_RATE:
+    if not 0 <= checkpoint_every < float("inf"):
+        raise UserError(f"checkpoint_every={checkpoint_every} must be 0 seconds or more")
+    if not 0 <= seed < 2**63:
+        raise UserError(f"seed={seed} must be 0 or more and below 2^63")
+    if not 0 < learning_rate <= HIGHEST_LEARNING_RATE:
         raise UserError(
-            f"learning_rate={config.learning_rate} must be above 0 and at most "
-            f"{HIGHEST_LEARNING_RATE:g}"
+            f"learning_rate={learning_rate} must be above 0 and at most {HIGHEST_LEARNING_RATE:g}"
         )
 
 

@@ -1,6 +1,5 @@
 """Composing a config outside a command, and turning one into typed settings."""
 
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,14 @@ from styletransfer.errors import UserError
 from styletransfer.settings.check import check
 from styletransfer.settings.messages import explain
 from styletransfer.settings.resolvers import register_resolvers
-from styletransfer.settings.schemas import CONFIGS, SCHEMAS, keys, register_schema, unknown_key
+from styletransfer.settings.schemas import (
+    folder_of,
+    keys,
+    register_schema,
+    schema_of,
+    search_path,
+    unknown_key,
+)
 
 # Hydra's state is the process's, not a thread's.
 _ONE_AT_A_TIME = threading.Lock()
@@ -44,12 +50,12 @@ def compose(
     Raises:
         UserError: an unknown key, a value of the wrong type, or a file that cannot be read.
     """
-    searched = [f"hydra.searchpath=[file://{os.path.abspath(config_dir)}]"] if config_dir else []
+    searched = search_path(name, config_dir)
     with _own_hydra():
         register_schema(name)
         register_resolvers()
         try:
-            with hydra.initialize_config_dir(str(CONFIGS), version_base="1.3"):
+            with hydra.initialize_config_dir(str(folder_of(name)), version_base="1.3"):
                 return hydra.compose(name, [*searched, *overrides], return_hydra_config=with_hydra)
         except Exception as error:  # broken files under config_dir raise nearly anything
             raise UserError(explain(error, name)) from error
@@ -67,7 +73,7 @@ def settings_of(config: DictConfig, name: str) -> Any:
             or is too large.
     """
     for key in _added_keys(config):
-        raise UserError(unknown_key(key, (known for known, _ in keys(SCHEMAS[name]))))
+        raise UserError(unknown_key(key, (known for known, _ in keys(schema_of(name)))))
     try:
         settings = OmegaConf.to_object(config)
     except OmegaConfBaseException as error:

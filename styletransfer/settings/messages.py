@@ -8,7 +8,7 @@ from omegaconf.errors import (
     OmegaConfBaseException,
 )
 
-from styletransfer.settings.schemas import SCHEMAS, keys, unknown_key
+from styletransfer.settings.schemas import keys, schema_of, unknown_key
 
 # Launchers of sweeps, and the extra of ours that brings each.
 LAUNCHERS = {
@@ -51,7 +51,7 @@ def _of_a_key(error: Exception, config_name: str) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
     key = getattr(cause, "full_key", None)
     if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
-        return unknown_key(key, (name for name, _ in keys(SCHEMAS[config_name])))
+        return unknown_key(key, (name for name, _ in keys(schema_of(config_name))))
     if key and isinstance(cause, MissingMandatoryValue):
         return f"{key} is missing; give {key}=VALUE"
     reason = _reason(cause)

@@ -1,6 +1,7 @@
 """The schema of each config file, what Hydra has to know of it, and the keys it holds."""
 
 import difflib
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
@@ -10,14 +11,11 @@ from hydra.core.config_store import ConfigStore
 
 from styletransfer.config import (
     ApplyConfig,
-    BenchmarkConfig,
     CompareConfig,
-    DistillConfig,
     ExportConfig,
     FilmConfig,
     FlickerConfig,
     GalleryConfig,
-    JudgeConfig,
     MixConfig,
     StudioConfig,
     TrainConfig,
@@ -25,6 +23,7 @@ from styletransfer.config import (
 )
 from styletransfer.errors import UserError
 from styletransfer.resources import resource
+from styletransfer.settings.paths import quoted
 
 CONFIGS = resource("configs")
 # Of which one file each is chosen, by its name.
@@ -34,9 +33,6 @@ GROUPS = ("experiment", "features", "loss_mode", "optimizer")
 SCHEMAS: dict[str, type[Any]] = {
     "train": TrainConfig,
     "compare": CompareConfig,
-    "benchmark": BenchmarkConfig,
-    "distill": DistillConfig,
-    "judge": JudgeConfig,
     "mix": MixConfig,
     "explain": TrainConfig,
     "train_network": TrainNetworkConfig,
@@ -56,14 +52,48 @@ UNUSED: dict[str, tuple[str, ...]] = {
         *("changes", "snapshot_every", "checkpoint_every", "resume", "dry_run"),
     )
 }
+# Commands that the package does not have -> schema, and the folder of their file.
+_OUTSIDE: dict[str, tuple[type[Any], Path]] = {}
+
+
+def add_command(name: str, schema: type[Any], folder: Path) -> None:
+    """Make a command from outside the package known, whose file is `folder`/<name>.yaml.
+
+    Beside what is in its folder the file may build on the package's groups.
+    """
+    _OUTSIDE[name] = schema, folder
+
+
+def schema_of(name: str) -> type[Any]:
+    """Return the schema of a command."""
+    return _OUTSIDE[name][0] if name in _OUTSIDE else SCHEMAS[name]
+
+
+def folder_of(name: str) -> Path:
+    """Return the folder of a command's file."""
+    return _OUTSIDE[name][1] if name in _OUTSIDE else CONFIGS
+
+
+def search_path(name: str, config_dir: str | None = None) -> list[str]:
+    """Return the override, if one is needed, that says where else a command's files are.
+
+    Args:
+        name: of the command.
+        config_dir: a folder with a person's own files, or None.
+    """
+    folders = [config_dir] if config_dir else []
+    if name in _OUTSIDE:
+        folders.append(str(CONFIGS))
+    searched = ",".join(quoted(f"file://{os.path.abspath(folder)}") for folder in folders)
+    return [f"hydra.searchpath=[{searched}]"] if folders else []
 
 
 def register_schema(name: str) -> None:
-    """Make the schema of `configs/<name>.yaml` known to Hydra."""
+    """Make the schema of a command's file known to Hydra."""
     store = ConfigStore.instance()
-    for other, schema in SCHEMAS.items():
+    for other, schema in ({**SCHEMAS, name: schema_of(name)}).items():
         # A file may build on another of its schema. Hydra takes a moment to convert each one.
-        if schema is SCHEMAS[name]:
+        if schema is schema_of(name):
             store.store(name=f"{other}_schema", node=schema)
 
 
@@ -109,9 +139,9 @@ def mapping_keys(schema: type[Any]) -> list[str]:
     return [key for key, field in keys(schema) if get_origin(field.type) is dict]
 
 
-def choices(group: str, config_dir: str | None = None) -> list[str]:
-    """Return the names that a group offers: its files under configs/, and in a person's folder."""
-    folders = [CONFIGS / group, *([Path(config_dir) / group] if config_dir else [])]
+def choices(group: str, *more: str | Path | None) -> list[str]:
+    """Return the names that a group offers: its files under configs/, and in more folders."""
+    folders = [CONFIGS / group, *(Path(folder) / group for folder in more if folder)]
     return sorted({file.stem for folder in folders for file in folder.glob("*.yaml")})
 
 

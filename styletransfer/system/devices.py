@@ -1,11 +1,15 @@
 """Which device computes, and in which precision."""
 
+import os
+
 import torch
 
 from styletransfer.errors import UserError
 from styletransfer.system.launch import place
 from styletransfer.system.memory import is_out_of_memory
 
+# Limits that oneDNN takes from the environment, and under which it has no bfloat16 units.
+WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
 PRECISIONS = {"bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
 
 
@@ -97,8 +101,15 @@ def has_native_bfloat16(device: torch.device) -> bool:
     return bool(cpu_bfloat16_units())
 
 
+def is_emulated(precision: torch.dtype, device: torch.device) -> bool:
+    """Tell whether `device` has no units for a precision, and computes in another one."""
+    return precision == torch.bfloat16 and not has_native_bfloat16(device)
+
+
 def cpu_bfloat16_units() -> list[str]:
     """Return the processor's units for bfloat16: AVX512-BF16, AMX, both or none."""
+    if os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() in WITHOUT_BFLOAT16:
+        return []
     units = {"avx512_bf16": "AVX512-BF16", "amx_bf16": "AMX"}
     there = torch.cpu.get_capabilities()
     return [name for key, name in units.items() if there.get(key)]

@@ -5,7 +5,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,27 @@ from styletransfer.system.devices import cpu_bfloat16_units
 Work = Callable[[], object]
 
 
+@dataclass(frozen=True)
+class Spread:
+    """The median and the quartiles of what was measured round by round."""
+
+    median: float
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """Return the spread of at least one value."""
+        if len(values) == 1:
+            return cls(values[0], values[0], values[0])
+        lower, median, upper = statistics.quantiles(values, n=4, method="inclusive")
+        return cls(median, lower, upper)
+
+    def __str__(self) -> str:
+        """Return such as "0.31 (0.30 to 0.33)"."""
+        return f"{self.median:.3g} ({self.lower:.3g} to {self.upper:.3g})"
+
+
 def median_seconds(work: Mapping[str, Work], rounds: int, device: torch.device) -> dict[str, float]:
     """Return name -> median wall time of one call, in seconds; see `seconds_by_round`."""
     seconds = seconds_by_round(work, rounds, device)
@@ -25,7 +46,10 @@ def median_seconds(work: Mapping[str, Work], rounds: int, device: torch.device) 
 
 
 def seconds_by_round(
-    work: Mapping[str, Work], rounds: int, device: torch.device
+    work: Mapping[str, Work],
+    rounds: int,
+    device: torch.device,
+    after: Callable[[], object] = lambda: None,
 ) -> dict[str, list[float]]:
     """Return name -> wall time of one call in seconds, round by round.
 
@@ -36,10 +60,12 @@ def seconds_by_round(
         work: what to time.
         rounds: timed calls of each, at least 1.
         device: where the work runs; its queue is drained before and after each call.
+        after: is called after each call, off the clock.
     """
     names = list(work)
     for call in work.values():
         call()
+        after()
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for first in range(rounds):
         shift = first % len(names)
@@ -47,6 +73,7 @@ def seconds_by_round(
             began = now(device)
             work[name]()
             seconds[name].append(now(device) - began)
+            after()
     return seconds
 
 

@@ -85,7 +85,7 @@ def test_every_script_is_an_alias():
     ("name", "message"),
     [
         ("trian", "error: unknown command 'trian'; did you mean train?"),
-        ("xyzzy", "error: unknown command 'xyzzy'; there are apply, benchmark,"),
+        ("xyzzy", "error: unknown command 'xyzzy'; there are apply, compare,"),
         ("size=3", "error: 'size=3' is no command; name one first: styletransfer train size=3"),
     ],
 )
@@ -411,10 +411,6 @@ def test_every_run_has_a_folder_of_its_own(desk, capsys, monkeypatch):
         ["compare", "points=1"],
         ["explain", "device=tpu"],
         ["explain", "resume=nowhere"],
-        ["judge", "pairs=[]"],
-        ["benchmark", "rounds=0"],
-        ["distill", "widths=[]"],
-        ["distill", "widths=[]", "-m", "seed=1,2"],
     ],
     ids=" ".join,
 )

@@ -118,7 +118,11 @@ def check(config: TrainNetworkConfig) -> None:
         raise UserError(
             f"crop={config.crop} must be a multiple of {STRIDE} from {SMALLEST_SIDE} up"
         )
-    check_training(config)
+    check_training(
+        learning_rate=config.learning_rate,
+        seed=config.seed,
+        checkpoint_every=config.checkpoint_every,
+    )
     if not 0 <= config.photo_share <= 1:
         raise UserError(f"photo_share={config.photo_share} must be between 0 and 1")
     if not 0 <= config.stability <= 1e6:

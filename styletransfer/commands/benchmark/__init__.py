@@ -1,1 +1,0 @@
-"""`benchmark`: time and memory against the plain loop."""

@@ -1,1 +1,0 @@
-"""`distill`: a small network that sees what a large one sees."""

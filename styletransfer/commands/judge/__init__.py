@@ -1,1 +1,0 @@
-"""`judge`: how good a feature network is, or a style network, by VGG-19."""

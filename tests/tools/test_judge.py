@@ -1,0 +1,271 @@
+"""The judge of feature networks and of style networks: its figures, its files, its bad input."""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import pstdev
+from typing import Any
+
+import pytest
+import torch
+from helpers import composed, picture, relative_error, style_network
+from torch import Tensor
+
+from styletransfer.config import FeaturesConfig, ObjectiveConfig, TrainConfig
+from styletransfer.errors import UserError
+from styletransfer.features import build_features
+from styletransfer.functions import gram_matrix
+from styletransfer.modes import LOSS_MODES, Term
+from styletransfer.networks import Architecture, file
+from styletransfer.pictures import images
+from tools.judge import rivals
+from tools.judge.command import contact_sheet, judge, run
+from tools.judge.config import JudgeConfig, PairConfig
+from tools.judge.pairs import pair_names
+from tools.judge.probes import PROBES, probe
+from tools.judge.rivals import pairs_of
+from tools.judge.verdict import Verdict, errors_under, gap_closed
+
+pytestmark = pytest.mark.usefixtures("tiny_vgg")
+# Who paints where a feature network is judged, and where style networks are.
+OF_FEATURES = ("content", "random", "bundled", "vgg19")
+OF_NETWORKS = ("content", "network", "bundled", "vgg19")
+RANDOM = FeaturesConfig(name="vgg19", weights="random", padding="zeros")
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeConfig:
+    """The judgement of a feature network by one pair."""
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("photos/a.png", "photos/b.png")):
+        images.write(tmp_path / name, picture(seed, 32, 40))
+    for seed, name in enumerate(("oil", "wash", "other")):
+        images.write(tmp_path / "styles" / f"{name}.png", 0.2 * picture(seed + 3, 32, 40))
+    return JudgeConfig(
+        pairs=[PairConfig("photos/a.png", "styles/oil.png")],
+        bundled=replace(RANDOM, padding="replicate"),
+        vgg19=RANDOM,
+        size=40,
+        steps=4,
+        device="cpu",
+        precision="float32",
+    )
+
+
+@pytest.fixture
+def of_networks(config: JudgeConfig) -> JudgeConfig:
+    """The judgement of a network that knows two of three styles, on two contents."""
+    write("net", ["wash", "oil"])
+    sources = {"networks": "net.safetensors", "contents": "photos", "styles": "styles"}
+    return replace(config, pairs=[], **sources)
+
+
+def write(name: str, styles: list[str]) -> str:
+    """Write a network whose styles differ."""
+    path = f"{name}.safetensors"
+    file.write(Path(path), style_network(Architecture((3, 4, 5), 1), len(styles)), styles)
+    return path
+
+
+# Figures.
+
+
+def test_errors_are_relative_to_the_target() -> None:
+    vgg19 = build_features(RANDOM).double()
+    image, content, style = (picture(seed, 32, 32) for seed in range(3))
+
+    def feature(image: Tensor, layer: str) -> Tensor:
+        return vgg19(image, [layer])[layer]
+
+    errors = errors_under(vgg19, image, content, style)
+    for layer in ("relu1_1", "relu5_1"):
+        ours, theirs = (gram_matrix(feature(x, layer)) for x in (image, style))
+        assert errors[layer] == pytest.approx(relative_error(ours, theirs) ** 2)
+    ours, theirs = (feature(x, "relu4_2") for x in (image, content))
+    assert errors["content relu4_2"] == pytest.approx(relative_error(ours, theirs) ** 2)
+    assert len(errors) == 6
+    assert set(errors_under(vgg19, image, image, image).values()) == {0.0}
+
+
+def test_the_gap_runs_from_the_content_to_vgg19() -> None:
+    row = {
+        name: Verdict({"relu1_1": error, "relu5_1": 10.0}, "", factors={"relu5_1": 0.1})
+        for name, error in zip(OF_FEATURES, (3.0, 2.5, 1.5, 1.0), strict=True)
+    }
+    assert row["content"].total == 4.0
+    assert [gap_closed(row, name) for name in OF_FEATURES] == [0.0, 0.25, 0.75, 1.0]
+
+
+def test_names_of_pairs_differ_as_file_names_do() -> None:
+    names = [("a", "b"), ("A", "b"), ("a x", "b"), ("a_x", "b"), ("a", "b 2")]
+    pairs = [PairConfig(f"{i}/{a}.jpg", f"{i}/{b}.jpg") for i, (a, b) in enumerate(names)]
+    assert pair_names(pairs) == ["a x b", "A x b 2", "a x x b", "a_x x b 2", "a x b 2 2"]
+
+
+def test_a_contact_sheet_has_a_row_per_pair() -> None:
+    rows = [[torch.zeros(1, 3, 8, 4), torch.zeros(1, 3, 4, 8)]] * 3
+    sheet = contact_sheet(rows, 16)
+    assert sheet.shape == (1, 3, 48, 32)
+    assert (sheet == 0).sum() == 3 * 3 * 2 * 12 * 6  # 12 of 16 pixels, and half as many across
+
+
+# Runs.
+
+
+def test_every_pair_is_painted_judged_and_shown(
+    config: JudgeConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(config, Path("run"))
+    printed = capsys.readouterr().out
+    written = json.loads(Path("run/judge.json").read_text())
+    pair = written["pairs"]["a x oil"]
+    assert list(pair) == [*OF_FEATURES, "style"]
+    for name in OF_FEATURES:
+        assert pair[name]["J"] == pytest.approx(sum(pair[name]["errors"].values()))
+        image = images.read(Path("run") / pair[name]["image"]).rgb
+        assert pair[name]["probes"] == pytest.approx(probe(image), abs=3e-3)
+    style = probe(images.read("styles/oil.png").rgb)
+    assert pair["style"]["probes"] == style
+    assert written["gap_closed"]["vgg19"] == {"mean": 1.0, "smallest": 1.0}
+    assert images.read("run/contact_sheet.png").size == (20, 80)
+    assert f"a x oil: gap closed {pair['bundled']['gap_closed']:.3f}\n" in printed
+    assert "| content relu4_2 |  0.0000 |" in printed
+    assert "| a x oil |   0.000 |" in printed
+    for name in PROBES:
+        row = next(line for line in printed.splitlines() if line.startswith(f"| {name}"))
+        shown = [float(cell) for cell in row.split("|")[2:-1]]
+        columns = [style, *(pair[column]["probes"] for column in OF_FEATURES)]
+        assert shown == pytest.approx([probes[name] for probes in columns], abs=1e-4)
+
+
+def test_each_content_is_judged_in_each_style_that_a_network_knows(
+    of_networks: JudgeConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(of_networks, Path("run"))
+    printed = capsys.readouterr().out
+    written = json.loads(Path("run/judge.json").read_text())
+    assert list(written["pairs"]) == ["a x oil", "a x wash", "b x oil", "b x wash"]
+    assert written["factors"] == {"relu5_1": 0.1}
+    network = file.read(Path("net.safetensors")).network
+    for name, row in written["pairs"].items():
+        assert list(row) == [*OF_NETWORKS, "style"]
+        content = images.read(Path("photos") / f"{name[0]}.png").rgb
+        blend = torch.tensor([[0.0, 1.0] if name.endswith("oil") else [1.0, 0.0]])
+        shown = images.read(Path("run") / row["network"]["image"]).rgb
+        assert (shown - network(content, blend)).abs().max() < 0.6 / 255
+        for column in OF_NETWORKS:
+            errors = row[column]["errors"]
+            expected = sum(errors.values()) - 0.9 * errors["relu5_1"]
+            assert row[column]["J"] == pytest.approx(expected)
+            assert (row[column]["seconds"] > 0) == (column != "content")
+    assert f"| mean     |   0.000 | {written['gap_closed']['network']['mean']:7.3f} |" in printed
+    assert re.search(r"\| +\| +network \| +bundled \| +vgg19 \|", printed)
+    assert images.read("run/contact_sheet.png").size == (4 * 20, 4 * 20)
+
+
+def test_the_seed_is_of_the_random_network_and_padding_of_all_that_paint(
+    config: JudgeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[tuple[str, str, int]] = []
+
+    def noted(features: FeaturesConfig, seed: int = 0) -> Any:
+        built.append((features.weights, features.padding, seed))
+        return build_features(replace(features, weights="random"))
+
+    monkeypatch.setattr(rivals, "build_features", noted)
+    known = replace(RANDOM, weights="known")
+    config = replace(config, seed=5, vgg19=known, bundled=replace(known, padding="replicate"))
+    assert list(rivals.rivals(config, {}, CPU, torch.float32)) == ["random", "bundled", "vgg19"]
+    assert built == [("random", "zeros", 5), *[("known", "replicate", 5)] * 2]
+
+
+@pytest.mark.parametrize("factor", [None, math.nan], ids=["Ctrl-C", "gave up"])
+def test_a_run_that_does_not_end_is_not_judged(
+    factor: float | None, config: JudgeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mode = LOSS_MODES["autograd_function"]
+
+    def differentiate(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:
+        if factor is None:
+            raise KeyboardInterrupt
+        return [factor * loss for loss in mode.differentiate(terms, prior)]
+
+    changed = replace(mode, differentiate=differentiate)
+    monkeypatch.setitem(LOSS_MODES, "autograd_function", changed)
+    with pytest.raises((KeyboardInterrupt, UserError), match=None if factor is None else "a x"):
+        judge(config, Path("run"), print)
+    assert not Path("run").exists()
+
+
+# Bad input.
+
+OF_A_FEATURE_NETWORK: list[tuple[dict[str, Any], str]] = [
+    ({"pairs": []}, "pairs is empty"),
+    ({"objective": ObjectiveConfig(style_layers=[])}, "no style loss, so no gap"),
+    ({"objective": ObjectiveConfig(style_layers=["relu9_1"])}, "relu9_1"),
+    ({"objective": ObjectiveConfig(content_weight=1e9)}, "no better"),
+    ({"size": 15}, "too small for relu5_1"),
+    ({"steps": 0}, "steps=0"),
+    ({"pairs": [PairConfig("photos/a.png", "photos/a.png")]}, "a x a: content and style are one"),
+    ({"pairs": [PairConfig("photos/a.png", "nowhere.jpg")]}, "nowhere.jpg"),
+    ({"pairs": [PairConfig("thin.png", "photos/a.png")]}, "thin.png comes down to 40 x 8 pixels"),
+]
+OF_STYLE_NETWORKS: list[tuple[dict[str, Any], str]] = [
+    ({"networks": None}, "networks names no file; name one"),
+    ({"networks": "photos/a.png"}, "photos/a.png is no style network"),
+    ({"networks": ["net.safetensors", "net.safetensors"]}, "the second that knows the style"),
+    ({"pairs": [PairConfig("a", "b")]}, "not on pairs; judged=networks"),
+    ({"styles": "styles/oil.png"}, "styles holds no picture called wash"),
+]
+
+
+def test_bad_input_is_one_line_and_leaves_nothing(
+    config: JudgeConfig, of_networks: JudgeConfig
+) -> None:
+    images.write(Path("thin.png"), picture(0, 8, 40))
+    cases = [(config, *case) for case in OF_A_FEATURE_NETWORK]
+    cases += [(of_networks, *case) for case in OF_STYLE_NETWORKS]
+    for good, settings, message in cases:
+        with pytest.raises(UserError, match=re.escape(message)) as caught:
+            judge(replace(good, **settings), Path("run"), print)
+        assert "\n" not in str(caught.value)
+        assert not Path("run").exists()
+
+
+def test_the_presets_judge_bundled_pictures_as_they_say() -> None:
+    features, networks = composed("judge"), composed("judge", "judged=networks")
+    assert len(features.pairs) == 8
+    files = [path for pair in features.pairs for path in (pair.content, pair.style)]
+    assert all(Path(path).is_file() for path in files)
+    assert features.objective.style_layer_weights == [1.0] * 5
+    assert (networks.pairs, networks.objective) == ([], TrainConfig().objective)
+    pairs = pairs_of(networks, dict.fromkeys(["oil", "mosaic"]))  # type: ignore[arg-type]
+    assert len(pairs) == 8
+
+
+def test_probes_by_hand() -> None:
+    """Each sees its own damage, and is blind to others'."""
+    flat = torch.full((1, 3, 48, 64), 0.5, dtype=torch.float64)
+    rows, columns = torch.arange(48)[:, None], torch.arange(64)
+    checkered = probe(flat + 0.1 * (1 - 2 * ((rows + columns) % 2)))
+    assert checkered["grain"] == pytest.approx(0.1, rel=0.05)  # but at the border
+    assert checkered["local contrast"] < 0.01
+    ramp = probe(flat + columns / 100 - 0.32)
+    assert ramp["local contrast"] == pytest.approx(0.01 * ((16**2 - 1) / 12) ** 0.5, rel=0.05)
+    assert ramp["grain"] < 0.002
+    for channel, share in enumerate((0.2126, 0.7152, 0.0722)):  # BT.709's luma
+        frame = torch.zeros(1, 3, 32, 48)
+        frame[:, channel] = 1
+        frame[..., 2:-2, 2:-2] = 0
+        assert probe(frame)["border lightness"] == pytest.approx(share)
+    orange = torch.tensor([0.9, 0.5, 0.1])[:, None, None].expand(1, 3, 32, 48)
+    none = {"grain": 0, "local contrast": 0, "saturation": 0.8, "border lightness": 0}
+    assert probe(orange) == pytest.approx(none, abs=1e-6)
+    halves = torch.tensor([0.0, 1.0]).repeat_interleave(2).expand(1, 3, 1, 4)  # below a window
+    narrow = probe(halves)
+    assert narrow["local contrast"] == pytest.approx(pstdev([1 / 16, 5 / 16, 11 / 16, 15 / 16]))
+    assert narrow["border lightness"] == 0  # there is no centre

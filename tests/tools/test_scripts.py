@@ -1,0 +1,63 @@
+"""Scripts of benchmarks/: the published reference, what is exchanged, and the model of it."""
+
+import importlib.util
+import sys
+
+import pytest
+import torch
+from helpers import ROOT
+
+from benchmarks import painting, processes
+from styletransfer.config import FeaturesConfig
+from styletransfer.features import build_features
+from styletransfer.networks import LAYOUTS
+from styletransfer.system.processes import Processes
+
+
+def test_every_script_finds_what_it_needs() -> None:
+    for path in (ROOT / "benchmarks").glob("[a-z]*.py"):
+        if path.stem != "studio" or importlib.util.find_spec("websockets"):
+            importlib.import_module(f"benchmarks.{path.stem}")
+
+
+@torch.no_grad()
+def test_the_reference_has_the_published_layers() -> None:
+    """1 679 235 weights: three convolutions, five residual blocks, three convolutions, norms."""
+    network = painting.reference()
+    assert sum(each.numel() for each in network.parameters()) == 1_679_235
+    assert network(255 * torch.rand(1, 3, 16, 24)).shape == (1, 3, 16, 24)
+
+
+def test_every_layout_has_a_row(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["painting", "--width", "32", "--height", "24", "--rounds", "1"]
+    monkeypatch.setattr(sys, "argv", words)
+    painting.main()
+    printed = capsys.readouterr().out
+    for name in (painting.REFERENCE, *(f"{name}, float32" for name in LAYOUTS)):
+        assert f"| {name} " in printed
+    assert "32 x 24 pixels, median (quartiles) of 1; cpu" in printed
+
+
+def test_the_model_of_processes_is_the_formula_it_names() -> None:
+    model = processes.Model(evaluation=10.0, optimizer=1.0, bandwidth=100.0)
+    # A ring of 4 sends 1.5 times 200 bytes, in 3 seconds.
+    assert model.efficiency(4, 0.3, 200.0) == pytest.approx(11 / (4 * (3 + 1 + 3)))
+    assert model.efficiency(1, 1.0, 200.0) == 1.0
+
+
+def test_pictures_are_counted_apart() -> None:
+    counted = processes.Counted(Processes())
+    counted.add([torch.zeros(2, 2), torch.zeros(3)])
+    counted.add([torch.zeros(1, 3, 4, 5)])
+    counted.largest([1, 2])
+    assert (counted.pictures, counted.others) == (240, 28 + 16)
+
+
+def test_the_share_of_a_process_holds_its_halo() -> None:
+    network = build_features(FeaturesConfig(name="vgg19", weights="random"), seed=0)
+    shares = [processes.share_of(network, 2048, 512, count) for count in (1, 2, 4)]
+    assert shares[0] == 1
+    assert 0.5 < shares[1] < 0.55
+    assert 0.25 < shares[2] < 0.33

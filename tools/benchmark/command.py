@@ -1,0 +1,257 @@
+"""Measure time and memory against the plain loop: `python scripts/benchmark.py`.
+
+Rows: the plain loop (benchmarks/plain.py), loss modes in every precision that the device has units
+for, whole and tiled. By default it takes at most ten minutes on a slow laptop. More, by keys:
+
+    sizes=[128,256,512]      sides of the square pictures; above plain_up_to= only the fastest rows
+    rounds=5                 timed evaluations of each row, taken in turn
+    modes=[fake_backward]    fewer or other loss modes
+    precisions=[bfloat16]    fewer or other precisions; emulated=true for those without units, too
+    tile=0                   side of a tile; 0 for half the picture, up to 1024
+    features.weights=PATH    real weights in place of random ones; timing hardly depends on them
+    quality=true             also: how soon is the default job as good as the plain loop?
+    default_job=true         also: how long does `styletransfer train` take, start included?
+
+The table is printed; benchmark.json, benchmark.md and benchmark.png land in the run folder. Run it
+on a quiet machine, and copy results that are meant to be kept into benchmarks/results/.
+"""
+
+import logging
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import torch
+from tqdm import tqdm
+
+from styletransfer.cli.hydrated import hydrated
+from styletransfer.errors import UserError
+from styletransfer.features import FeatureExtractor
+from styletransfer.job.load import load
+from styletransfer.objective.limits import check_size
+from styletransfer.system import measure
+from styletransfer.system.devices import PRECISIONS, choose_device, choose_precision, is_emulated
+from styletransfer.system.files import atomic, check_folder
+from styletransfer.system.measure import Spread, Work
+from styletransfer.system.memory import free_bytes
+from tools import CONFIGS
+from tools.benchmark import rows as ways
+from tools.benchmark.chart import draw
+from tools.benchmark.config import BenchmarkConfig, check, default_config
+from tools.benchmark.quality import measure_quality
+from tools.benchmark.reference import plain_loop
+from tools.benchmark.report import as_json, markdown, rows_table, sentences
+from tools.benchmark.resident import is_measurable, peak_resident
+from tools.benchmark.results import Benchmark, Row, growth
+from tools.benchmark.rows import Candidate
+
+logger = logging.getLogger(__name__)
+
+PLAIN = "plain"
+TRAIN = (sys.executable, "-m", "styletransfer", "train")
+# Calls of each row beside those that are timed: one to warm up, and two to measure memory.
+UNTIMED = 3
+
+
+def run(config: BenchmarkConfig, folder: Path) -> None:
+    """Measure time and memory against the plain loop."""
+    results = benchmark(config, folder)
+    print(rows_table(results))
+    print("time and memory are ratios to plain's; times are medians (quartiles)")
+    for sentence in sentences(results):
+        print(sentence)
+    for name in ("benchmark.json", "benchmark.md", "benchmark.png"):
+        print(folder / name)
+
+
+main = hydrated("benchmark", run, schema=BenchmarkConfig, folder=CONFIGS)
+
+
+def benchmark(config: BenchmarkConfig, folder: Path, train: Sequence[str] = TRAIN) -> Benchmark:
+    """Measure, and write benchmark.json, benchmark.md and benchmark.png to `folder`.
+
+    Each row is called once to warm up; then every round calls all rows of a size in turn, so that
+    a machine that drifts slows all of them alike. Peak memory counts torch's tensors; above
+    `plain_up_to`, on Linux and on the CPU, the resident memory of a process of its own, which is
+    what a person has to have (see `resident.peak_resident`).
+
+    The files are written after each size, the smallest first, and again after time to quality and
+    the default job, whose process is `train`: who stops early keeps what was measured.
+
+    Raises:
+        UserError: bad input, before anything is measured.
+    """
+    check(config)
+    device = choose_device(config.device)
+    config, skipped = without_emulated(config, device)
+    sizes = sorted(config.sizes)
+    load(default_config(config, sizes[0]))
+    network = ways.build_network(config, device)
+    check_size(network, (sizes[0], sizes[0]), f"a picture of sizes={config.sizes}")
+    check_folder(folder / "benchmark.json")
+    auto, free = choose_precision("auto", device), free_bytes(device)
+    plans: dict[int, list[Candidate]] = {}
+    for size in sizes:
+        plans[size], left_out = ways.candidates(config, network, size, auto, free)
+        skipped += left_out
+    rows: list[Row] = []
+    with progress(config, plans) as bar:
+        for size, chosen in plans.items():
+            bar.set_description(f"{size} x {size} pixels")
+            rows += measure_size(config, network, chosen, size, bar)
+            results = summary(config, device, rows, skipped)
+            write(results, folder)
+    if config.quality:
+        if config.features.weights == "random":
+            logger.warning("quality=true on random weights says little; name features.weights=")
+        results = replace(results, quality=measure_quality(config))
+        write(results, folder)
+    if config.default_job:
+        results = replace(results, default_job=measure_default_job(config, train))
+        write(results, folder)
+    return results
+
+
+def without_emulated(
+    config: BenchmarkConfig, device: torch.device
+) -> tuple[BenchmarkConfig, list[str]]:
+    """Return the config without precisions that the device has no units for, and what went.
+
+    Raises:
+        UserError: none is left.
+    """
+    emulated = [name for name in config.precisions if is_emulated(PRECISIONS[name], device)]
+    if config.emulated or not emulated:
+        return config, []
+    native = [name for name in config.precisions if name not in emulated]
+    reason = f"{', '.join(emulated)}, which this device only emulates"
+    if not native:
+        raise UserError(f"nothing to measure but {reason}; add emulated=true")
+    return replace(config, precisions=native), [f"{reason} (emulated=true measures it, too)"]
+
+
+def progress(config: BenchmarkConfig, plans: dict[int, list[Candidate]]) -> "tqdm[NoReturn]":
+    """Return the bar of all evaluations, counted in their pixels, as which their time grows."""
+    calls = config.rounds + UNTIMED
+    rows = {size: len(chosen) + (size <= config.plain_up_to) for size, chosen in plans.items()}
+    return tqdm(
+        total=sum(calls * count * size**2 for size, count in rows.items()),
+        smoothing=0,
+        bar_format="{desc}{percentage:3.0f}%|{bar}| {elapsed}, {remaining} left",
+        dynamic_ncols=True,
+        disable=sys.stderr is None,
+    )
+
+
+def summary(
+    config: BenchmarkConfig, device: torch.device, rows: list[Row], skipped: list[str]
+) -> Benchmark:
+    """Return what was measured so far, with what it depends on."""
+    machine = measure.describe_machine(device, torch.float32)
+    del machine["precision"]  # each row has its own
+    weights = config.features.weights
+    return Benchmark(
+        settings={
+            "features": config.features.name,
+            # A path is nobody else's business.
+            "weights": weights if weights in ("pretrained", "random") else "given",
+            "padding": config.features.padding,
+            "content_layers": ", ".join(config.objective.content_layers),
+            "style_layers": ", ".join(config.objective.style_layers),
+            "sizes": sorted(config.sizes),
+            "rounds": config.rounds,
+        },
+        machine=machine,
+        rows=list(rows),
+        growth=growth(rows),
+        skipped=skipped,
+    )
+
+
+def write(results: Benchmark, folder: Path) -> None:
+    """Write benchmark.json, benchmark.md and benchmark.png."""
+    for file, text in (("benchmark.md", markdown(results)), ("benchmark.json", as_json(results))):
+        with atomic(folder / file) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    with atomic(folder / "benchmark.png") as temporary:
+        draw(results, temporary)
+
+
+def measure_size(
+    config: BenchmarkConfig,
+    network: FeatureExtractor,
+    chosen: list[Candidate],
+    size: int,
+    bar: "tqdm[NoReturn]",
+) -> list[Row]:
+    """Measure the chosen candidates, and the plain loop up to `plain_up_to`, at one size."""
+    device = next(network.parameters()).device
+    content, style = ways.squares(config, size, device)
+    networks = {each.precision: ways.in_precision(network, each.precision) for each in chosen}
+    named = {each.name: each for each in chosen}
+    work: dict[str, Work] = {}
+    if size <= config.plain_up_to:
+        named = {PLAIN: Candidate(PLAIN, "float32"), **named}
+        loop = plain_loop(config, network, content, style)
+        work[PLAIN] = partial(loop.evaluate, ways.middle(content, style))
+    for each in chosen:
+        work[each.name] = ways.evaluation(config, each, networks[each.precision], content, style)
+    timed = measure.seconds_by_round(work, config.rounds, device, lambda: bar.update(size**2))
+    in_process = size <= config.plain_up_to or device.type != "cpu" or not is_measurable()
+    if not in_process:
+        work.clear()  # another process needs the memory
+    memory: dict[str, int] = {}
+    for name, way in named.items():
+        if in_process:
+            memory[name] = measure.peak_memory(work[name], device)
+        else:
+            memory[name] = peak_resident(config, way, size)
+        bar.update((UNTIMED - 1) * size**2)
+    plain = timed.get(PLAIN)
+    return [
+        Row(
+            name=name,
+            size=size,
+            precision=way.precision,
+            native=not is_emulated(PRECISIONS[way.precision], device),
+            tile=way.tile,
+            time_ratio=None if plain is None else _ratios(timed[name], plain),
+            memory_ratio=None if plain is None else memory[name] / memory[PLAIN],
+            seconds=Spread.of(timed[name]),
+            peak_memory_bytes=memory[name],
+            memory_kind="tensors" if in_process else "resident",
+        )
+        for name, way in named.items()
+    ]
+
+
+def _ratios(seconds: list[float], plain: list[float]) -> Spread:
+    return Spread.of([mine / base for mine, base in zip(seconds, plain, strict=True)])
+
+
+def measure_default_job(config: BenchmarkConfig, command: Sequence[str] = TRAIN) -> Spread:
+    """Run `styletransfer train` once to warm up, then `rounds` times; return the seconds.
+
+    Start and end of the process, `command`, are included: this is what a person waits.
+
+    Raises:
+        UserError: the command failed, with its last line.
+    """
+    seconds = []
+    for _ in tqdm(range(1 + config.rounds), desc="default job", disable=sys.stderr is None):
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = [f"device={config.device}", f"hydra.run.dir={folder}/run"]
+            began = time.perf_counter()
+            done = subprocess.run(
+                [*command, *arguments], capture_output=True, text=True, check=False
+            )
+            seconds.append(time.perf_counter() - began)
+        if done.returncode != 0:
+            raise UserError(f"the default job failed: {(done.stderr.splitlines() or [''])[-1]}")
+    return Spread.of(seconds[1:])

@@ -1,0 +1,114 @@
+"""What is measured against the plain loop, and whether it can be."""
+
+from dataclasses import dataclass, field
+
+from styletransfer.config import (
+    ASSETS,
+    FeaturesConfig,
+    ObjectiveConfig,
+    OptimizerConfig,
+    StyleTransferConfig,
+    path,
+)
+from styletransfer.errors import UserError
+from styletransfer.job.schedule import check_run
+from styletransfer.modes import LOSS_MODES
+from styletransfer.pictures.limits import LONGEST_SIDE
+from styletransfer.system.devices import PRECISIONS
+
+
+@dataclass
+class BenchmarkConfig:
+    """What is measured against the plain loop of benchmarks/plain.py."""
+
+    content: str = path(str(ASSETS / "content" / "coffee.jpg"))
+    """Path of the content image."""
+    style: str = path(str(ASSETS / "style" / "oil.jpg"))
+    """Path of the style image."""
+    sizes: list[int] = field(default_factory=lambda: [512])
+    """Sides of the square pictures in pixels."""
+    rounds: int = 3
+    """Timed evaluations of each row, after one to warm up."""
+    modes: list[str] = field(default_factory=lambda: ["loss_attribute", "autograd_function"])
+    """Loss modes; fake_backward is the third, and the slowest."""
+    precisions: list[str] = field(default_factory=lambda: ["float32", "bfloat16"])
+    """Of the network; the plain loop always works in float32."""
+    emulated: bool = False
+    """Also measure precisions that the device has no units for, which may take very long."""
+    plain_up_to: int = 512
+    """Largest side in pixels at which the plain loop and the slower rows are run. Above it there
+    is only autograd_function in the precision that precision=auto means."""
+    tile: int = 0
+    """Side of a tile in pixels; 0 for half the picture's side, at most 1024."""
+    regions: list[int] = field(default_factory=list)
+    """Also measure autograd_function with the picture divided into so many regions, of two styles
+    in turn, such as [2,4]."""
+    quality: bool = False
+    """Also measure how soon the default job is as good as the plain loop."""
+    quality_size: int = 512
+    """Longer side in pixels of the pictures for that."""
+    quality_steps: int = 300
+    """Evaluations of the plain loop for that. Default: the tutorials'."""
+    steps: int = 100
+    """Steps of the default job for that."""
+    default_job: bool = False
+    """Also time `styletransfer train` as it is, process start included, `rounds` times."""
+    device: str = "auto"
+    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
+    seed: int = 0
+    """Of random weights."""
+    features: FeaturesConfig = field(
+        default_factory=lambda: FeaturesConfig(name="vgg19", weights="random", padding="zeros")
+    )
+    """Max pooling and ImageNet's preprocessing, which is what the plain loop has."""
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+
+
+def check(config: BenchmarkConfig) -> None:
+    """Check the numbers and names.
+
+    Raises:
+        UserError: naming the key, its value and what it may be.
+    """
+    for key, low in (("rounds", 1), ("tile", 0), ("plain_up_to", 0), ("quality_steps", 1)):
+        if getattr(config, key) < low:
+            raise UserError(f"{key}={getattr(config, key)} must be {low} or more")
+    for key in ("sizes", "modes", "precisions"):
+        names = getattr(config, key)
+        if not names or len(set(names)) < len(names):
+            raise UserError(f"{key}={names} must name one or more, each once")
+    if not all(2 <= count <= 64 for count in config.regions):
+        raise UserError(f"regions={config.regions} must be 2 to 64 each")
+    if not all(1 <= size <= LONGEST_SIDE for size in config.sizes):
+        raise UserError(f"sizes={config.sizes} must be 1 to {LONGEST_SIDE} pixels each")
+    for kind, names, known in (
+        ("loss mode", config.modes, LOSS_MODES),
+        ("precision", config.precisions, PRECISIONS),
+    ):
+        for name in names:
+            if name not in known:
+                raise UserError(f"unknown {kind} {name!r}; choose {', '.join(known)}")
+    for key, value, only in (
+        ("features.pooling", config.features.pooling, "max"),
+        ("features.preprocessing", config.features.preprocessing, "imagenet"),
+        ("objective.tv_weight", config.objective.tv_weight, 0),
+    ):
+        if value != only:
+            raise UserError(f"{key}={value} is not what the plain loop does; leave it at {only}")
+    check_run(default_config(config, config.quality_size))
+
+
+def default_config(config: BenchmarkConfig, size: int) -> StyleTransferConfig:
+    """Return the default job of this size, with the benchmark's pictures, network and weights."""
+    return StyleTransferConfig(
+        content=config.content,
+        style=config.style,
+        size=size,
+        steps=config.steps,
+        device=config.device,
+        seed=config.seed,
+        features=config.features,
+        optimizer=config.optimizer,
+        objective=config.objective,
+    )

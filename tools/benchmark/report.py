@@ -1,0 +1,113 @@
+"""A benchmark as JSON, as Markdown and as sentences."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from styletransfer.system.table import table
+from tools.benchmark.results import Benchmark, Quality, cost_of_regions, tiles_per_pixel
+
+
+def as_json(benchmark: Benchmark) -> str:
+    """Return benchmark.json."""
+    return json.dumps(asdict(benchmark), indent=2, allow_nan=False) + "\n"
+
+
+def markdown(benchmark: Benchmark) -> str:
+    """Return benchmark.md: the table, then one sentence on each finding, from the numbers."""
+    settings, machine = benchmark.settings, benchmark.machine
+    header = (
+        f"{settings['features']}, {settings['weights']} weights. Time and memory are ratios to the "
+        f"plain loop's in the same run; each time is the median of {settings['rounds']} rounds "
+        "that take the rows in turn, with its quartiles. An evaluation is one forward and backward "
+        "of the whole objective."
+    )
+    where = (
+        f"Measured on {machine['device']} ({machine['processor']}, {machine['instructions']}, "
+        f"cores: {machine['cores']}, threads: {machine['threads']}) with torch {machine['torch']}. "
+        "Memory is the peak above what is held before; of rows marked * the process's resident "
+        "memory, targets included, and of the others torch's tensors."
+    )
+    findings = "\n".join(f"- {sentence}" for sentence in sentences(benchmark))
+    parts = ["# Benchmark", header, rows_table(benchmark), "![](benchmark.png)", findings, where]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def rows_table(benchmark: Benchmark) -> str:
+    """Return a Markdown table, ratios to plain first, padded to be read as plain text."""
+    headings = ["size", "row", "time", "memory", "s per evaluation", "peak MiB"]
+    cells = [
+        [
+            str(row.size),
+            row.name
+            + ("" if row.tile is None else f" {row.tile}")
+            + ("" if row.native else " (emulated)"),
+            "" if row.time_ratio is None else str(row.time_ratio),
+            "" if row.memory_ratio is None else f"{row.memory_ratio:.2f}",
+            str(row.seconds),
+            f"{row.peak_memory_bytes / 2**20:.1f}" + ("*" if row.memory_kind == "resident" else ""),
+        ]
+        for row in benchmark.rows
+    ]
+    return table(headings, cells, left=[1])
+
+
+def sentences(benchmark: Benchmark) -> list[str]:
+    """Return one sentence per finding beside the table; what it says follows from the numbers."""
+    lines: list[str] = []
+    if benchmark.growth:
+        exponents = ", ".join(f"{name} {e:.2f}" for name, e in benchmark.growth.items())
+        lines.append(f"Time grows as pixels to the power of: {exponents}.")
+    for name, (small, large, ratio) in tiles_per_pixel(benchmark.rows).items():
+        lines.append(
+            f"{name} at {large} pixels takes {ratio:.2f} times the time per pixel of the whole "
+            f"picture at {small}."
+        )
+    for name, size, time, memory in cost_of_regions(benchmark.rows):
+        lines.append(
+            f"{name} at {size} pixels takes {time:.2f} times the time and {memory:.2f} times the "
+            "memory of the undivided picture."
+        )
+    if any(not row.native for row in benchmark.rows):
+        lines.append("Rows called emulated use a precision that this device has no units for.")
+    if benchmark.quality is not None:
+        lines += _of_quality(benchmark.quality, benchmark.settings)
+    if benchmark.default_job is not None:
+        lines.append(
+            "`styletransfer train`, with the bundled pictures and network, takes "
+            f"{benchmark.default_job} s, start of the process included."
+        )
+    return lines + [f"Left out: {what}." for what in benchmark.skipped]
+
+
+def _of_quality(quality: Quality, settings: Mapping[str, str | int | list[int]]) -> list[str]:
+    """Return what was found of the default job's quality."""
+    plain = (
+        f"the plain loop's best objective of {quality.plain_evaluations} evaluations at "
+        f"{quality.width} x {quality.height} pixels ({settings['weights']} weights)"
+    )
+    ended = f"{quality.job_final / quality.target:.3f} times that"
+    if quality.ratio is None:
+        lines = [
+            f"The default job ({quality.job_precision}, {quality.job_steps} steps) did not reach "
+            f"{plain}: it ended at {ended}, in "
+            f"{quality.job_total_seconds / quality.plain_seconds:.3f} times the time."
+        ]
+    else:
+        lines = [
+            f"The default job ({quality.job_precision}) reached {plain} in {quality.ratio:.3f} "
+            f"times its time (1/{1 / quality.ratio:.1f}), after {quality.job_evaluations} "
+            f"evaluations of its own, and ended at {ended} objective."
+        ]
+    if quality.float32_final is not None:
+        lines.append(
+            f"Its objective at the end is {quality.job_final / quality.float32_final:.3f} times "
+            "that of the same job in float32."
+        )
+    if quality.relay_seconds is not None and quality.relay_final is not None:
+        lines.append(
+            "Begun by the bundled network (`experiment=relay`) it ended at "
+            f"{quality.relay_final / quality.target:.3f} times the plain loop's best objective, in "
+            f"{quality.relay_seconds / quality.plain_seconds:.3f} times the time."
+        )
+    return lines

@@ -1,0 +1,115 @@
+"""The results of a benchmark, and what follows from its rows."""
+
+import math
+import re
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from styletransfer.system.measure import Spread
+
+
+@dataclass(frozen=True)
+class Row:
+    """Evaluations of one kind at one size."""
+
+    name: str  # "plain", or loss mode, precision, regions and "tiled"
+    size: int  # side of the square picture in pixels
+    precision: str  # of the network
+    native: bool  # whether the device has units for that precision
+    tile: int | None  # side of a tile in pixels, or None for the whole picture at once
+    time_ratio: Spread | None  # seconds over plain's in the same round, where plain was run
+    memory_ratio: float | None  # peak memory over plain's
+    seconds: Spread  # wall time of one evaluation, forward and backward
+    peak_memory_bytes: int  # of one evaluation, above what is held before it
+    memory_kind: str  # "tensors" (`measure.peak_memory`) or "resident" (`resident.peak_resident`)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How soon the default job is as good as the plain loop. One run of each.
+
+    All objectives are the plain loop's own, in float32, in units of the package's weights.
+    """
+
+    width: int  # of the picture in pixels
+    height: int
+    ratio: float | None  # seconds over plain_seconds; None if the job never reached the target
+    seconds: float | None  # of the job until the first picture that is as good, without judging
+    plain_seconds: float  # of the plain loop until its best evaluation
+    target: float  # the lowest objective among the plain loop's evaluations
+    plain_evaluations: int
+    plain_best_evaluation: int  # the one, from 1, that met the target
+    plain_final: float | None  # the objective at the plain loop's last picture, if it is finite
+    job_evaluations: int  # steps of the job until then, or in all
+    job_steps: int  # planned for the job
+    job_total_seconds: float
+    job_final: float  # the objective at the job's result
+    float32_final: float | None  # at that of the job in float32, where precision=auto is another
+    job_precision: str  # what precision=auto chose
+    relay_seconds: float | None = None  # of a job that the bundled network begins, if not its own
+    relay_final: float | None = None  # the objective at that job's result
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """All that benchmark.json holds."""
+
+    settings: dict[str, str | int | list[int]]
+    machine: dict[str, str | int]  # see `measure.describe_machine`
+    rows: list[Row]  # by size, plain first
+    growth: dict[str, float]  # row's name -> e in seconds ~ pixels^e, fitted over its sizes
+    skipped: list[str]  # what was left out, and why
+    quality: Quality | None = None
+    default_job: Spread | None = None  # seconds of `styletransfer train`
+
+
+def growth(rows: Sequence[Row]) -> dict[str, float]:
+    """Return name -> slope of log seconds over log pixels, for rows of two sizes or more."""
+    points: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        point = (2 * math.log(row.size), math.log(row.seconds.median))
+        points.setdefault(row.name, []).append(point)
+    return {
+        name: statistics.linear_regression(*zip(*measured, strict=True)).slope
+        for name, measured in points.items()
+        if len(measured) > 1
+    }
+
+
+def tiles_per_pixel(rows: Sequence[Row]) -> dict[str, tuple[int, int, float]]:
+    """Compare the largest tiled row with a smaller whole one of the same kind.
+
+    That one is at 512 pixels, or as near to it as there is.
+
+    Returns:
+        tiled row's name -> the two sizes in pixels, and time per pixel, tiled over whole.
+    """
+    ratios: dict[str, tuple[int, int, float]] = {}
+    for row in rows:
+        name = row.name.removesuffix(" tiled")
+        if row.tile is None or row.size != max(r.size for r in rows if r.name == row.name):
+            continue
+        whole = [r for r in rows if r.name == name and r.size < row.size]
+        if whole:
+            base = min(whole, key=lambda r: abs(r.size - 512))
+            ratio = (row.seconds.median / row.size**2) / (base.seconds.median / base.size**2)
+            ratios[row.name] = (base.size, row.size, ratio)
+    return ratios
+
+
+def cost_of_regions(rows: Sequence[Row]) -> list[tuple[str, int, float, float]]:
+    """Return the rows of divided pictures, each with its cost over that of the undivided picture.
+
+    Returns:
+        The row's name and its size in pixels, the time and the peak memory of an evaluation, both
+        over those of the same row without regions.
+    """
+    undivided = {(row.name, row.size): row for row in rows}
+    costs = []
+    for row in rows:
+        base = undivided.get((re.sub(r" \d+ regions", "", row.name), row.size))
+        if base is not None and base is not row:
+            time = row.seconds.median / base.seconds.median
+            costs.append((row.name, row.size, time, row.peak_memory_bytes / base.peak_memory_bytes))
+    return costs

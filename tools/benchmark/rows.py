@@ -1,0 +1,174 @@
+"""Which evaluations are measured at a size, and how each is made."""
+
+import copy
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
+from styletransfer.job.layout import USABLE
+from styletransfer.job.load import load
+from styletransfer.job.memory import estimate
+from styletransfer.modes import get_loss_mode
+from styletransfer.objective.gradient import gradient_at
+from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
+from styletransfer.objective.limits import smallest_tile
+from styletransfer.objective.terms import loss_layers
+from styletransfer.objective.tiled import TiledObjective
+from styletransfer.objective.whole import Objective
+from styletransfer.pictures.images import resize
+from styletransfer.system.devices import PRECISIONS
+from styletransfer.system.memory import readable
+from tools.benchmark.config import BenchmarkConfig, default_config
+
+# The only mode that can work in tiles, and the only one measured above `plain_up_to`.
+CLOSED_FORM = "autograd_function"
+# The largest tile that is chosen by itself, in pixels.
+LARGEST_TILE = 1024
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to evaluate the objective."""
+
+    mode: str  # name of a loss mode
+    precision: str  # of the network
+    tile: int | None = None  # side in pixels, or None for the whole picture at once
+    regions: int = 1  # into which the picture is divided
+
+    @property
+    def name(self) -> str:
+        """Such as "autograd_function bfloat16 2 regions tiled"."""
+        divided = "" if self.regions == 1 else f" {self.regions} regions"
+        return f"{self.mode} {self.precision}{divided}" + ("" if self.tile is None else " tiled")
+
+
+def candidates(
+    config: BenchmarkConfig, network: FeatureExtractor, size: int, auto: torch.dtype, free: float
+) -> tuple[list[Candidate], list[str]]:
+    """Return what is measured at a side of `size` pixels beside the plain loop, and what is not.
+
+    Up to `plain_up_to` that is every loss mode in every precision. Above it only the closed form,
+    in the precision that precision=auto means (`auto`), if it is among those asked for; and the
+    whole picture at once only where it should fit the bytes of memory that are free.
+    """
+    chosen: list[Candidate] = []
+    skipped: list[str] = []
+    precisions, modes = config.precisions, config.modes
+    small = size <= config.plain_up_to
+    if not small:
+        precisions = [name for name in precisions if PRECISIONS[name] == auto] or precisions
+        modes = [CLOSED_FORM]
+        skipped.append(f"plain and slower rows at {size}, above plain_up_to={config.plain_up_to}")
+    tile = tile_at(config, network, size)
+    for precision in precisions:
+        for mode in modes:
+            whole = Candidate(mode, precision)
+            needed = 0.0 if small else _memory(config, network, whole, size)
+            if needed <= USABLE * free:
+                chosen.append(whole)
+            else:
+                skipped.append(f"{whole.name} at {size}, which would need {readable(needed)}")
+        if CLOSED_FORM in modes and tile < size:
+            chosen.append(Candidate(CLOSED_FORM, precision, tile))
+        elif CLOSED_FORM in modes:
+            skipped.append(f"{CLOSED_FORM} {precision} tiled at {size}, a single tile")
+    closed = [candidate for candidate in chosen if candidate.mode == CLOSED_FORM]
+    divided = [replace(way, regions=count) for way in closed for count in config.regions]
+    return [*chosen, *divided], skipped
+
+
+def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> int:
+    """Return the side of a tile in pixels: `config.tile`, or half the picture's up to a bound."""
+    if config.tile:
+        return config.tile
+    stride = smallest_tile(network, config.objective)
+    return max(stride, min(size // 2, LARGEST_TILE) // stride * stride)
+
+
+def build_network(config: BenchmarkConfig, device: torch.device) -> FeatureExtractor:
+    """Return the network in float32 up to its deepest layer.
+
+    Raises:
+        UserError: see `build_features` and `layer_weights`.
+    """
+    layers = loss_layers(config.objective)
+    network = build_features(config.features, config.seed).ended_at(layers).to(device)
+    return network.to(memory_format=torch.channels_last)
+
+
+def in_precision(network: FeatureExtractor, precision: str) -> FeatureExtractor:
+    """Return a copy of `network`, ready to be evaluated."""
+    device = next(network.layers.parameters()).device
+    return optimize_for_inference(copy.deepcopy(network), device, PRECISIONS[precision])
+
+
+def squares(config: BenchmarkConfig, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return the middle of both pictures, (1, 3, size, size) each, float32.
+
+    Raises:
+        UserError: see `load`.
+    """
+    content, style = load(default_config(config, size)).pictures.tensors
+    return _square(content, size).to(device), _square(style, size).to(device)
+
+
+def evaluation(
+    config: BenchmarkConfig,
+    candidate: Candidate,
+    network: FeatureExtractor,
+    content: Tensor,
+    style: Tensor,
+) -> Callable[[], Tensor]:
+    """Return a call that evaluates once and returns the gradient; it holds nothing else back.
+
+    The network is in the candidate's precision; content (1, 3, H, W) and style (1, 3, h, w) are
+    sRGB in [0, 1].
+    """
+    dtype = torch.float64 if network.dtype == torch.float64 else torch.float32
+    content, style = content.to(dtype), style.to(dtype)
+    pictures = pair(content, style)
+    if candidate.regions > 1:
+        pictures = striped(content, style, candidate.regions)
+    settings = (network, get_loss_mode(candidate.mode), config.objective, pictures)
+    image = middle(content, style)
+    if candidate.tile is None:
+        return functools.partial(gradient_at, Objective(*settings), image)
+    return functools.partial(gradient_at, TiledObjective(*settings, candidate.tile), image)
+
+
+def striped(content: Tensor, style: Tensor, count: int) -> Inputs:
+    """Return pictures of `count` regions side by side, to which two styles belong in turn."""
+    width = content.shape[3]
+    regions = []
+    for number in range(count):
+        weights = torch.zeros_like(content[:, :1])
+        weights[..., width * number // count : width * (number + 1) // count] = 1
+        regions.append(Region(str(number + 1), weights, (StylePart(number % 2),)))
+    return Inputs(content, (style, style.flip(2)), tuple(regions))
+
+
+def middle(content: Tensor, style: Tensor) -> Tensor:
+    """Return the mean of two squares: a picture at which no loss is 0."""
+    return (content + style) / 2
+
+
+def _square(image: Tensor, size: int) -> Tensor:
+    height, width = image.shape[2:]
+    side = min(height, width)
+    top, left = (height - side) // 2, (width - side) // 2
+    return resize(image[..., top : top + side, left : left + side], (size, size))
+
+
+def _memory(
+    config: BenchmarkConfig, network: FeatureExtractor, candidate: Candidate, size: int
+) -> float:
+    """Return the estimated bytes of one evaluation, its targets included."""
+    run, square = default_config(config, size), (size, size)
+    # The estimate goes by the parameters' dtype; on "meta" a cast copies nothing.
+    cast = copy.deepcopy(network).to("meta").to(PRECISIONS[candidate.precision])
+    mode = get_loss_mode(candidate.mode)
+    return estimate(cast, mode, run, square, [square], candidate.tile, history=0).total

@@ -1,0 +1,1 @@
+"""A small network that sees what a large one sees."""

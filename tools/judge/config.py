@@ -1,0 +1,52 @@
+"""What VGG-19 is to judge."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from omegaconf import MISSING
+
+from styletransfer.config import PATHS, FeaturesConfig, ObjectiveConfig, OptimizerConfig, path
+
+
+@dataclass
+class PairConfig:
+    """Two pictures to combine."""
+
+    content: str = path(MISSING)
+    """Path of the content image."""
+    style: str = path(MISSING)
+    """Path of the style image."""
+
+
+@dataclass
+class JudgeConfig:
+    """The networks, and the job on which VGG-19 judges them."""
+
+    pairs: list[PairConfig] = field(default_factory=list)
+    """Pictures, none of which the student was trained on."""
+    networks: Any = field(default=None, metadata=PATHS)
+    """Style networks to judge instead, with judged=networks: files, or names of those that ship."""
+    contents: Any = field(default=None, metadata=PATHS)
+    """Content images for style networks: a picture, several, or a folder; best none that they were
+    trained on."""
+    styles: Any = field(default=None, metadata=PATHS)
+    """The style images that style networks were trained on, found by their names: a picture,
+    several, or a folder."""
+    bundled: FeaturesConfig = field(default_factory=FeaturesConfig)
+    """The network under test; bundled.weights=PATH names another student."""
+    vgg19: FeaturesConfig = field(
+        default_factory=lambda: FeaturesConfig(name="vgg19", padding="zeros")
+    )
+    """The judge."""
+    size: int = 256
+    """Longer side of the pastiches in pixels."""
+    steps: int = 100
+    """Optimiser steps in all, for every network."""
+    device: str = "auto"
+    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
+    precision: str = "auto"
+    """Of the networks that stylise; the judge works in float32."""
+    seed: int = 0
+    """Of the random network."""
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)

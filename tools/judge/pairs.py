@@ -1,0 +1,110 @@
+"""The pairs of pictures that a judgement rests on, loaded and checked before anything runs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from styletransfer.config import StyleTransferConfig
+from styletransfer.errors import UserError
+from styletransfer.features import FeatureExtractor
+from styletransfer.job.load import Loaded, load
+from styletransfer.job.prepare import check_layers
+from styletransfer.job.schedule import check_run
+from styletransfer.objective.limits import check_size
+from styletransfer.objective.terms import layer_weights
+from tools.judge.config import JudgeConfig, PairConfig
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two pictures to combine: content (1, 3, H, W), style (1, 3, h, w), sRGB in [0, 1]."""
+
+    name: str  # such as "coffee x oil"; no two pairs share it, nor the file names made of it
+    config: StyleTransferConfig
+    loaded: Loaded
+
+    @property
+    def content(self) -> Tensor:
+        """The content image."""
+        return self.loaded.pictures.content
+
+    @property
+    def style(self) -> Tensor:
+        """The style image."""
+        return self.loaded.pictures.styles[0]
+
+    def file(self, rival: str) -> str:
+        """Return the name of the picture that a rival made."""
+        return _file_stem(self.name) + f"_{rival}.png"
+
+
+def load_pairs(config: JudgeConfig, asked: Sequence[PairConfig]) -> list[Pair]:
+    """Load every pair that is asked for.
+
+    Raises:
+        UserError: no pair, settings out of range, no style loss, a picture that cannot be read, or
+            a content picture that is the style picture.
+    """
+    if not asked:
+        raise UserError("pairs is empty; name at least one content and style picture")
+    _, style_weights = layer_weights(config.objective)
+    if not style_weights:
+        raise UserError(
+            "there is no style loss, so no gap to close; name objective.style_layers and give "
+            "objective.style_weight more than 0"
+        )
+    pairs: list[Pair] = []
+    for name, pair in zip(pair_names(asked), asked, strict=True):
+        run = StyleTransferConfig(
+            content=pair.content,
+            style=pair.style,
+            size=config.size,
+            steps=config.steps,
+            device=config.device,
+            precision=config.precision,
+            seed=config.seed,
+            objective=config.objective,
+            optimizer=config.optimizer,
+        )
+        check_run(run)
+        loaded = load(run)
+        content, style = loaded.pictures.tensors
+        if content.shape == style.shape and torch.equal(content, style):
+            raise UserError(f"{name}: content and style are one picture; name two")
+        pairs.append(Pair(name, run, loaded))
+    return pairs
+
+
+def check_pairs(pairs: Iterable[Pair], vgg19: FeatureExtractor, judged: Sequence[str]) -> None:
+    """Check that the pictures are large enough for their losses, and for the layers judged by.
+
+    Raises:
+        UserError: a picture is too small, or the objective names an unknown layer.
+    """
+    ended = vgg19.ended_at(judged)
+    for pair in pairs:
+        check_layers(vgg19, pair.config, pair.loaded)
+        for image, path in zip(pair.loaded.pictures.tensors, pair.loaded.names, strict=True):
+            check_size(ended, (image.shape[2], image.shape[3]), Path(path).name)
+
+
+def pair_names(pairs: Iterable[PairConfig]) -> list[str]:
+    """Return one name per pair, such as "coffee x oil"; a number tells equal ones apart."""
+    names: list[str] = []
+    taken: set[str] = set()
+    for pair in pairs:
+        name = plain = f"{Path(pair.content).stem} x {Path(pair.style).stem}"
+        number = 1
+        while _file_stem(name).casefold() in taken:  # some file systems know no capitals
+            number += 1
+            name = f"{plain} {number}"
+        taken.add(_file_stem(name).casefold())
+        names.append(name)
+    return names
+
+
+def _file_stem(name: str) -> str:
+    return name.replace(" ", "_")

@@ -1,0 +1,156 @@
+"""Who paints the pictures that are judged: the optimiser under a feature network, or one pass."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn.functional import one_hot
+
+from styletransfer.config import FeaturesConfig, each
+from styletransfer.errors import UserError
+from styletransfer.features import build_features, optimize_for_inference
+from styletransfer.job.job import Job
+from styletransfer.job.sources import files_of
+from styletransfer.modes import get_loss_mode
+from styletransfer.networks import StyleNetwork, deployed
+from styletransfer.networks.file import read
+from styletransfer.networks.file import network_file
+from styletransfer.objective.terms import loss_layers
+from styletransfer.optimize.run import complete_run
+from styletransfer.system.measure import median_seconds, now
+from tools.judge.config import JudgeConfig, PairConfig
+from tools.judge.pairs import Pair
+
+# Timed passes of a network, after one to warm up.
+PASSES = 3
+
+
+@dataclass(frozen=True)
+class Pastiche:
+    """A picture (1, 3, H, W), on the CPU, and the seconds that it took, all being loaded."""
+
+    image: Tensor
+    seconds: float
+
+
+@dataclass(frozen=True)
+class KnownStyle:
+    """One style of a network: the network, ready to paint, and its blend (1, S), on the device."""
+
+    network: StyleNetwork
+    blend: Tensor
+
+
+Rival = Callable[[Pair], Pastiche]
+
+
+def read_networks(
+    config: JudgeConfig, device: torch.device, dtype: torch.dtype
+) -> dict[str, KnownStyle]:
+    """Return style's name -> the network that knows it; nothing where none is to be judged.
+
+    They paint as `apply` has them do it, their convolutions in `dtype`.
+
+    Raises:
+        UserError: a network cannot be read, two know one style, or there are pairs as well.
+    """
+    files = each(config.networks)
+    if not any((files, each(config.contents), each(config.styles))):
+        return {}
+    if not files:
+        raise UserError("networks names no file; name one that train_network has written")
+    if config.pairs:
+        raise UserError("networks are judged on contents and styles, not on pairs; judged=networks")
+    known: dict[str, KnownStyle] = {}
+    for file in files:
+        saved = read(network_file(file))
+        network = deployed(saved.network, dtype).to(device)
+        for number, name in enumerate(saved.styles):
+            if name in known:
+                raise UserError(f"networks: {file} is the second that knows the style {name}")
+            blend = one_hot(torch.tensor([number], device=device), len(saved.styles))
+            known[name] = KnownStyle(network, blend.float())
+    return known
+
+
+def pairs_of(config: JudgeConfig, known: dict[str, KnownStyle]) -> list[PairConfig]:
+    """Return each content with each style that a network knows.
+
+    Raises:
+        UserError: there is no content, or no picture of a style.
+    """
+    contents = files_of("contents", config.contents)
+    styles = [file for file in files_of("styles", config.styles) if Path(file).stem in known]
+    for name in known.keys() - {Path(file).stem for file in styles}:
+        raise UserError(
+            f"styles holds no picture called {name}, which a network was trained on; add it"
+        )
+    return [PairConfig(content, style) for content in contents for style in styles]
+
+
+def rivals(
+    config: JudgeConfig, known: dict[str, KnownStyle], device: torch.device, dtype: torch.dtype
+) -> dict[str, Rival]:
+    """Return name -> who paints; the one under test, and VGG-19, are among them.
+
+    Without style networks it is the optimiser under a random VGG-19, under the bundled network,
+    which is under test, and under VGG-19. With them it is these, and then the optimiser under the
+    bundled network and under VGG-19.
+
+    Raises:
+        UserError: see `build_features`, and an unknown layer.
+    """
+    vgg19 = replace(config.vgg19, padding=config.bundled.padding)
+    features = {"bundled": config.bundled, "vgg19": vgg19}
+    if not known:
+        features = {"random": replace(config.vgg19, weights="random"), **features}
+    by_optimizer = {
+        name: _optimizer_under(name, network, config, device, dtype)
+        for name, network in features.items()
+    }
+    return {"network": _one_pass(known, device), **by_optimizer} if known else by_optimizer
+
+
+def _optimizer_under(
+    name: str,
+    features: FeaturesConfig,
+    config: JudgeConfig,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> Rival:
+    """Return the optimiser under a feature network of this name.
+
+    What is returned raises a UserError where a run gives up, and KeyboardInterrupt at Ctrl-C: an
+    unfinished picture is not judged.
+    """
+    network = build_features(features, config.seed).ended_at(loss_layers(config.objective))
+    network = optimize_for_inference(network, device, dtype)
+
+    def paint(pair: Pair) -> Pastiche:
+        mode = get_loss_mode(pair.config.loss_mode.name)
+        began = now(device)
+        outcome = complete_run(Job(pair.config, network, mode, pair.loaded.pictures))
+        seconds = now(device) - began
+        return Pastiche(outcome.finished(f"{pair.name} under {name}").image, seconds)
+
+    return paint
+
+
+def _one_pass(known: dict[str, KnownStyle], device: torch.device) -> Rival:
+    """Return the style networks, of which the one that knows a pair's style paints it."""
+
+    @torch.no_grad()
+    def paint(pair: Pair) -> Pastiche:
+        style = known[Path(pair.config.style).stem]
+        content = pair.content.to(device).contiguous(memory_format=torch.channels_last)
+
+        def work() -> Tensor:
+            pastiche: Tensor = style.network(content, style.blend)
+            return pastiche
+
+        seconds = median_seconds({"pass": work}, PASSES, device)["pass"]
+        return Pastiche(work().cpu(), seconds)
+
+    return paint

@@ -1,0 +1,138 @@
+"""What VGG-19 says of a picture, and how near that comes to VGG-19's own pastiche."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import mean
+
+import torch
+from torch import Tensor
+
+from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS
+from styletransfer.features import FeatureExtractor
+from styletransfer.functions import gram_matrix
+from styletransfer.system.table import table
+from tools.judge.probes import PROBES
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """VGG-19's view of one picture."""
+
+    errors: dict[str, float]  # by layer, target-relative; see `errors_under`
+    image: str  # file name of the picture
+    seconds: float = 0.0  # that the picture took
+    factors: Mapping[str, float] = field(default_factory=dict)  # of layers in J; 1 for others
+
+    @property
+    def total(self) -> float:
+        """J: the sum of all errors, as much as each counts."""
+        return sum(self.factors.get(layer, 1.0) * error for layer, error in self.errors.items())
+
+
+@torch.no_grad()
+def errors_under(
+    vgg19: FeatureExtractor, image: Tensor, content: Tensor, style: Tensor
+) -> dict[str, float]:
+    """Return layer -> target-relative error of `image` under VGG-19.
+
+    That is ||G - A||^2 / ||A||^2 for the style layers, ||F - P||^2 / ||P||^2 for the content layer.
+    Pictures are (1, 3, H, W), sRGB in [0, 1]; the content is as large as the image.
+    """
+    features = vgg19(image, (*STYLE_LAYERS, CONTENT_LAYER))
+    targets = vgg19(style, STYLE_LAYERS)
+    errors = {
+        layer: _relative(gram_matrix(features[layer]), gram_matrix(targets[layer]))
+        for layer in STYLE_LAYERS
+    }
+    wanted = vgg19(content, [CONTENT_LAYER])[CONTENT_LAYER]
+    errors[f"content {CONTENT_LAYER}"] = _relative(features[CONTENT_LAYER], wanted)
+    return errors
+
+
+def _relative(value: Tensor, target: Tensor) -> float:
+    return ((value - target).square().sum() / target.square().sum()).item()
+
+
+def gap_closed(verdicts: Mapping[str, Verdict], rival: str) -> float:
+    """Return the share of the way from the content image to VGG-19's own pastiche.
+
+    (J(content) - J(rival)) / (J(content) - J(vgg19)): 0 for the unchanged content image, 1 for
+    a network as good as VGG-19. Verdicts are by who painted.
+    """
+    worst = verdicts["content"].total
+    return (worst - verdicts[rival].total) / (worst - verdicts["vgg19"].total)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdicts on all pairs."""
+
+    verdicts: dict[str, dict[str, Verdict]]  # pair -> who painted -> verdict on the picture
+    probes: dict[str, dict[str, dict[str, float]]]  # pair -> who painted, or style -> values
+    tested: str  # who is under test
+    factors: Mapping[str, float]  # of layers in J; 1 for others
+
+    @property
+    def columns(self) -> list[str]:
+        """Who painted; the unchanged content picture first, VGG-19 last."""
+        return list(next(iter(self.verdicts.values())))
+
+
+def as_json(judgement: Judgement) -> dict[str, object]:
+    """Return the verdicts with J and the gap closed, and the mean and smallest gap over pairs."""
+    verdicts = judgement.verdicts
+    gaps = {
+        rival: [gap_closed(row, rival) for row in verdicts.values()] for rival in judgement.columns
+    }
+    return {
+        "factors": dict(judgement.factors),
+        "gap_closed": {
+            rival: {"mean": mean(values), "smallest": min(values)} for rival, values in gaps.items()
+        },
+        "pairs": {
+            pair: {
+                rival: {
+                    "J": verdict.total,
+                    "gap_closed": gap_closed(row, rival),
+                    "errors": verdict.errors,
+                    "seconds": verdict.seconds,
+                    "probes": judgement.probes[pair][rival],
+                    "image": verdict.image,
+                }
+                for rival, verdict in row.items()
+            }
+            | {"style": {"probes": judgement.probes[pair]["style"]}}
+            for pair, row in verdicts.items()
+        },
+    }
+
+
+def tables(judgement: Judgement) -> dict[str, str]:
+    """Return heading -> Markdown table, a column for each who painted, means over the pairs."""
+    columns, verdicts = judgement.columns, list(judgement.verdicts.values())
+    counted = ", ".join(f"{layer} counts {by:g}" for layer, by in judgement.factors.items())
+    errors = [
+        [layer, *(f"{mean(row[name].errors[layer] for row in verdicts):.4f}" for name in columns)]
+        for layer in verdicts[0]["content"].errors
+    ]
+    gaps = {
+        pair: [gap_closed(row, name) for name in columns]
+        for pair, row in judgement.verdicts.items()
+    }
+    gaps["mean"] = [mean(column) for column in zip(*gaps.values(), strict=True)]
+    painted = columns[1:]  # nobody painted the content picture
+    seconds = [f"{mean(row[name].seconds for row in verdicts):.3g}" for name in painted]
+    probed, probes = ["style", *columns], list(judgement.probes.values())
+    seen = [
+        [probe, *(f"{mean(row[picture][probe] for row in probes):.4f}" for picture in probed)]
+        for probe in PROBES
+    ]
+    return {
+        "error under VGG-19, mean over pairs": table(["layer", *columns], errors),
+        "gap closed" + (counted and f"; {counted}"): table(
+            ["pair", *columns],
+            [[pair, *(f"{gap:.3f}" for gap in row)] for pair, row in gaps.items()],
+        ),
+        "seconds, mean over pairs": table(["", *painted], [["seconds", *seconds]]),
+        "probes, mean over pairs": table(["probe", *probed], seen),
+    }
