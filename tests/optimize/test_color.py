@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers import MODES, picture, run_settings, tiny_network
+from styletransfer.pictures.palette import recolored
 
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
@@ -16,7 +17,6 @@ from styletransfer.optimize.run import Run, complete_run
 from styletransfer.pictures import images
 from styletransfer.pictures.color import to_oklab, with_chroma_of
 from styletransfer.pictures.images import Picture, resize
-from styletransfer.pictures.palette import recolored
 from styletransfer.runs.watchers import StepPictures
 
 CONTENT = 0.3 + 0.4 * picture(1)

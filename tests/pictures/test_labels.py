@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageDraw
+from styletransfer.pictures.color_names import color_name, parse_color
+from styletransfer.pictures.flat_colors import local_ranges, painted_colors, snap
 
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
-from styletransfer.pictures.color_names import color_name, parse_color
-from styletransfer.pictures.flat_colors import local_ranges, painted_colors, snap
 from styletransfer.pictures.labels import MOST, read_labels
 
 RED, BLUE, GREEN, WHITE = (255, 0, 0), (0, 0, 255), (0, 128, 0), (255, 255, 255)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from styletransfer.pictures.masks import masks_in, read_mask, read_masks
 
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
-from styletransfer.pictures.masks import masks_in, read_mask, read_masks
 
 
 def saved(path, grey):

@@ -3,11 +3,11 @@
 import pytest
 import torch
 from helpers import picture
+from styletransfer.pictures.palette import recolored
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.color import to_oklab
 from styletransfer.pictures.images import Picture
-from styletransfer.pictures.palette import recolored
 
 
 def muted(seed: int, stretch: float = 0.3, **size: int) -> Picture:

@@ -7,10 +7,10 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from styletransfer.pictures.masks import read_masks
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.labels import read_labels
-from styletransfer.pictures.masks import read_masks
 from styletransfer.pictures.pairing import assign, pair_regions, read_regions
 from styletransfer.pictures.regions import check_aspect
 

@@ -7,11 +7,11 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from styletransfer.pictures.masks import read_masks
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.labels import read_labels
-from styletransfer.pictures.masks import read_masks
 from styletransfer.pictures.rotate import inner_size, rotated, rotated_regions
 
 ANGLES = st.floats(-720, 720)

@@ -32,7 +32,7 @@ from styletransfer.features import FeatureExtractor
 from styletransfer.job.load import load
 from styletransfer.job.schedule import check_run
 from styletransfer.objective.limits import check_size
-from styletransfer.pictures.limits import LONGEST_SIDE
+from styletransfer.pictures.images import LONGEST_SIDE
 from styletransfer.system.devices import (
     PRECISIONS,
     choose_device,

@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from styletransfer.pictures import images
-from styletransfer.pictures.small import small_picture
+from styletransfer.pictures.convert import small_picture
 
 # Longer sides in pixels: of a page's previews, the fewer the larger, and of the sheet's pictures.
 LARGEST, SMALLEST, THUMBNAIL = 960, 320, 256
