@@ -44,6 +44,7 @@ _CHANNELS = {
     PHOTOMETRIC.RGB: 3,
     PHOTOMETRIC.SEPARATED: 4,
 }
+_SAMPLES = ((8, np.uint8), (16, np.uint16))
 _MAX_SAMPLES = 8  # four inks, alpha and some that are passed over; more are no picture
 _MAX_BYTES_PER_PIXEL = 8  # 16 bits of RGB and alpha
 _JPEG = {COMPRESSION.OJPEG, COMPRESSION.JPEG}
@@ -170,23 +171,21 @@ def _with_channels(samples: NDArray[Any]) -> NDArray[Any]:
 
 
 def _is_for_pillow(path: Path, page: Any, max_pixels: int) -> bool:
-    """Tell from the tags whether Pillow reads a `tifffile.TiffPage`, or else `_load_page` may.
+    """Tell from the tags whether Pillow reads a `tifffile.TiffPage`, or else `_load_page` does.
 
     Raises:
         UserError: the page is too large, contradicts itself, or neither reads it.
     """
     check_size(path, page.imagewidth, page.imagelength, max_pixels)
-    if (page.imagedepth, page.tiledepth) != (1, 1):
-        raise UserError(f"{path} is a volume of {page.imagedepth} slices; save one of them")
-    samples, colours = page.samplesperpixel, _CHANNELS.get(page.photometric, 1)
-    if not colours + len(page.extrasamples) <= samples <= _MAX_SAMPLES:
-        model = _name(page.photometric) + (" and alpha" if page.extrasamples else "")
-        raise UserError(
-            f"{path} has {samples} samples per pixel, too {'few' if samples < 8 else 'many'} for "
-            f"{model}; save it as RGB, grey or CMYK"
-        )
-    if page.photometric == PHOTOMETRIC.SEPARATED and page.tags.valueof(_INK_SET) == _NOT_CMYK:
-        raise UserError(f"{path} has inks other than CMYK; save it as RGB, grey or CMYK")
+    model, channels = page.photometric, _CHANNELS.get(page.photometric, 1)
+    depth, samples = max(page.imagedepth, page.tiledepth), page.samplesperpixel
+    if depth != 1:
+        raise _unread(path, f"{depth} slices")
+    if not channels + len(page.extrasamples) <= samples <= _MAX_SAMPLES:
+        alpha = " and alpha" if page.extrasamples else ""
+        raise _unread(path, f"{samples} samples per pixel for {_name(model)}{alpha}")
+    if model == PHOTOMETRIC.SEPARATED and page.tags.valueof(_INK_SET) == _NOT_CMYK:
+        raise _unread(path, "inks other than CMYK")
     if page.compression in _JPEG:
         _check_segments(page)
         for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
@@ -196,49 +195,36 @@ def _is_for_pillow(path: Path, page: Any, max_pixels: int) -> bool:
         with suppress(UnidentifiedImageError), path.open("rb") as file:
             Image.open(file, formats=["TIFF"]).close()
             return True
+    if (page.bitspersample, page.dtype) not in _SAMPLES or model not in _CHANNELS:
+        raise _unread(path, f"{page.bitspersample}-bit {page.dtype} {_name(model)} samples")
+    if page.compression not in _FOR_BOTH:
+        raise _unread(path, f"{_name(page.compression)} compression")
     return False
 
 
 def _load_page(path: Path, page: Any, max_pixels: int) -> Stored:
-    """Decode 8 or 16 bits per sample, in layouts that Pillow does not know.
+    """Decode a page in a layout that Pillow does not know.
 
     Raises:
-        UserError: samples or a compression that are not read, or tiles larger than the picture.
+        UserError: tiles far larger than the picture.
     """
-    if (
-        page.dtype not in (np.uint8, np.uint16)
-        or page.bitspersample not in (8, 16)
-        or page.photometric not in _CHANNELS
-    ):
-        raise UserError(
-            f"{path} has {page.bitspersample}-bit {page.dtype} {_name(page.photometric)} samples; "
-            "save it with 8 or 16 bits per sample as RGB, grey or CMYK"
-        )
-    if page.compression not in _FOR_BOTH:
-        raise UserError(
-            f"{path} is compressed as {_name(page.compression)}, which is not read; "
-            "save it without compression, or with LZW or Deflate"
-        )
     length, width = page.imagelength, page.imagewidth
     if page.is_tiled:
         length = math.ceil(length / page.tilelength) * page.tilelength
         width = math.ceil(width / page.tilewidth) * page.tilewidth
     size = width * length * page.samplesperpixel * page.dtype.itemsize
     if size > (limit := max_pixels * _MAX_BYTES_PER_PIXEL):
-        raise UserError(
-            f"{path} has {size:,} bytes of samples, more than the limit of {limit:,}; "
-            "shrink it first, or save it as RGB"
-        )
+        raise _unread(path, f"{size:,} bytes of samples, more than the limit of {limit:,}")
     _check_segments(page)
     samples = page.asarray(squeeze=False)[:, 0]  # (planes, H, W, samples): one of the two is 1
     samples = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
-    colours = _CHANNELS[page.photometric]
+    channels = _CHANNELS[page.photometric]
     extra = page.extrasamples[0] if page.extrasamples else EXTRASAMPLE.UNSPECIFIED
     has_alpha = extra != EXTRASAMPLE.UNSPECIFIED
     orientation = page.tags.valueof(_ORIENTATION, default=1)
     return Stored(
-        samples[..., :colours],
-        samples[..., colours : colours + 1] if has_alpha else None,
+        samples[..., :channels],
+        samples[..., channels : channels + 1] if has_alpha else None,
         premultiplied=extra == EXTRASAMPLE.ASSOCALPHA,
         inverted=page.photometric == PHOTOMETRIC.MINISWHITE,
         profile=page.iccprofile,
@@ -253,6 +239,13 @@ def _check_segments(page: Any) -> None:
     inside = all(0 < offset <= offset + size <= end for offset, size in segments)
     if len(segments) != math.prod(page.chunked) or not inside:
         raise ValueError("strips or tiles are missing")
+
+
+def _unread(path: Path, reason: str) -> UserError:
+    return UserError(
+        f"{path} has {reason}, which is not read; save it as RGB, grey or CMYK with 8 or 16 bits "
+        "per sample, without compression or with LZW or Deflate"
+    )
 
 
 def _name(value: Any) -> str:
