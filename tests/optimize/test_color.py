@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers import MODES, picture, run_settings, tiny_network
-from styletransfer.pictures.palette import recolored
 
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
@@ -15,7 +14,7 @@ from styletransfer.modes import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run, complete_run
 from styletransfer.pictures import images
-from styletransfer.pictures.color import to_oklab, with_chroma_of
+from styletransfer.pictures.color import recolored, to_oklab, with_chroma_of
 from styletransfer.pictures.images import Picture, resize
 from styletransfer.runs.watchers import StepPictures
 
