@@ -233,12 +233,11 @@ def _load_page(path: Path, page: Any, max_pixels: int) -> Stored:
 
 
 def _check_segments(page: Any) -> None:
-    """Refuse a page whose file ends before its strips or tiles do."""
+    """Refuse a page whose tags put strips or tiles, of whatever size, beyond the file's end."""
     end = page.parent.filehandle.size
-    segments = list(zip(page.dataoffsets, page.databytecounts, strict=True))
-    inside = all(0 < offset <= offset + size <= end for offset, size in segments)
-    if len(segments) != math.prod(page.chunked) or not inside:
-        raise ValueError("strips or tiles are missing")
+    for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
+        if not 0 < offset <= offset + size <= end:
+            raise ValueError("strips or tiles are missing")
 
 
 def _unread(path: Path, reason: str) -> UserError:

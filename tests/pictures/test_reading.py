@@ -401,6 +401,8 @@ def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path):
         (tiff(shallow, compression="webp"), "WEBP compression"),
         (retagged(tiled, TileWidth=2**15, TileLength=2**15), "more than the limit of 8,388,608"),
         (retagged(tiff(deep, rowsperstrip=4), count=2, StripOffsets=8), "damaged or truncated"),
+        (retagged(tiff(deep, compression="zlib"), StripByteCounts=2**32 - 1), "damaged or trunc"),
+        (retagged(jpeg_in_tiff(9), StripByteCounts=2**32 - 1), "damaged or truncated"),
         (jpeg_in_tiff(3000), "3,000 JPEG scans"),
         (jpeg(3000), "3,000 JPEG scans, more than the limit of 100"),
     ]
