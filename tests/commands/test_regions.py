@@ -57,7 +57,6 @@ TWO = ("style=[a.png,b.png]", "content_regions=labels.png", "region_styles={red:
 MASKS = ("style=[a.png,b.png]", "content_regions=[left.png,right.png]")
 WAYS = {
     "labels of both": ("content_regions=labels.png", "style_regions=labels.png"),
-    "typed one by one": (*TWO[:2], "region_styles.red=1", "region_styles.blue=2"),
     "masks by name": (*MASKS, "region_styles={left:2,right:1}"),
     "labels of several": (
         *TWO[:2],
@@ -83,7 +82,7 @@ def test_each_region_follows_its_own_style(call):
 
     Adam moves each pixel by its own gradient alone.
     """
-    settings = (*TWO, "optimizer=adam", "scales=1")
+    settings = (*TWO, "optimizer=adam", "scales=1", "steps=4")
     assert call(*settings, "output=one.png")[0] == 0
     Image.new("RGB", (32, 24), "lime").save("b.png")
     assert call(*settings, "output=two.png")[0] == 0
@@ -92,7 +91,7 @@ def test_each_region_follows_its_own_style(call):
 
 
 def test_protected_pixels_are_the_content_to_the_byte(call):
-    assert call("protect=left.png", "output=out.png")[0] == 0
+    assert call("protect=left.png", "steps=2", "output=out.png")[0] == 0
     made, content = pixels("out.png"), pixels("content.png")
     assert np.array_equal(made[:, :16], content[:, :16])
     assert not np.array_equal(made[:, 16:], content[:, 16:])
@@ -106,13 +105,6 @@ def test_a_region_is_painted_from_half_a_level_of_what_is_not_protected(call):
         status, printed = call(*TWO, "protect=protection.png", "dry_run=true")
         assert status == 0
         assert ("protect covers the region red" in printed.err + printed.out) != painted
-
-
-def test_a_dry_run_writes_nothing(call):
-    before = sorted(Path().rglob("*.png"))
-    status, printed = call(*TWO, "protect=left.png", "dry_run=true")
-    assert (status, "in all about" in printed.out) == (0, True)
-    assert sorted(Path().rglob("*.png")) == before
 
 
 def test_a_run_with_regions_goes_on_to_equal_bytes_and_not_with_another_mask(call, monkeypatch):
@@ -150,9 +142,7 @@ def test_no_mask_is_overwritten(call):
     ("mapping", "message"),
     [
         ("region_styles={blue:[1],red:2}", "region_styles.blue=[1] must be a whole number"),
-        ("region_styles={blue:1,red:x}", "region_styles.red: Value 'x'"),
         ("region_styles={blue:1}", "leaves out red (50 %) of labels.png; say all"),
-        ("region_styles={}", "say which takes which, such as 'region_styles={"),
     ],
 )
 def test_bad_mappings_end_in_one_line(mapping, message, call):
@@ -185,7 +175,8 @@ def test_compare_and_explain_take_regions(tmp_path):
 
 
 def test_python_says_the_same_with_arrays(call):
-    assert call(*TWO, "output=out.png")[0] == 0
+    one_by_one = (*TWO[:2], "region_styles.red=1", "region_styles.blue=2")
+    assert call(*one_by_one, "output=out.png")[0] == 0
     numbers = (pixels("labels.png")[..., 2] > 0).astype(np.int64)
     made = stylize(
         "content.png",

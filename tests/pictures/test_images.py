@@ -27,6 +27,7 @@ from styletransfer.pictures.images import (
     scaled_size,
     write,
 )
+from styletransfer.system.files import atomic
 
 
 def samples(channels=3, bits=8, height=9, width=13):
@@ -166,7 +167,28 @@ def test_a_full_disk_leaves_the_old_picture_and_nothing_else(tmp_path, monkeypat
     assert torch.equal(read(path).rgb, torch.zeros(1, 3, 2, 2))
 
 
-def test_a_tiff_is_written_strip_by_strip(tmp_path, monkeypatch):
+def test_files_appear_complete_through_links_and_with_the_usual_rights(tmp_path):
+    target, link, plain = tmp_path / "target.txt", tmp_path / "link.txt", tmp_path / "plain.txt"
+    link.symlink_to(target)
+    plain.touch()
+    with atomic(link) as temporary:
+        temporary.write_text("new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert target.stat().st_mode == plain.stat().st_mode
+
+    def fail(error):
+        with atomic(tmp_path / "a.json") as temporary:
+            temporary.write_text("half")
+            raise error
+
+    for error in (KeyboardInterrupt, ValueError):
+        with pytest.raises(error):
+            fail(error)
+    assert sorted(tmp_path.iterdir()) == [link, plain, target]
+
+
+def test_a_tiff_is_written_strip_by_strip(tmp_path):
     """So that a large picture is in memory once: each strip is compressed on its own."""
     write(tmp_path / "a.tif", samples(height=150))
     with tifffile.TiffFile(tmp_path / "a.tif") as file:
@@ -262,23 +284,18 @@ def test_filling_never_brings_in_hidden_colours():
 def test_filling_keeps_opaque_pixels_and_continues_their_surroundings():
     rgb, alpha = torch.rand(1, 3, 32, 32) * 0.2, torch.ones(1, 1, 32, 32)
     rgb[..., 16:] += 0.8
-    alpha[..., 12:20, 4:8], alpha[..., 12:20, 24:28], alpha[..., 0, 0] = 0, 0, 0.5
+    alpha[..., 12:20, 4:8], alpha[..., 12:20, 24:28] = 0, 0
+    rgb[..., 2, 20], alpha[..., 2, 20] = 0, 0.5
     filled = fill_transparent(Picture(rgb, alpha))
     opaque = alpha.expand_as(rgb) == 1
     assert torch.equal(filled[opaque], rgb[opaque])
     assert filled[..., 14:18, 5:7].max() < 0.3
     assert filled[..., 14:18, 25:27].min() > 0.7
+    assert ((filled[..., 2, 20] > 0.35) & (filled[..., 2, 20] < 0.55)).all()  # half laid over it
     assert fill_transparent(Picture(rgb)) is rgb
 
 
-def test_half_transparent_pixels_are_laid_over_the_fill():
-    rgb, alpha = torch.ones(1, 3, 8, 8), torch.ones(1, 1, 8, 8)
-    rgb[..., 4, 4], alpha[..., 4, 4] = 0, 0.5
-    mixed = fill_transparent(Picture(rgb, alpha))[..., 4, 4]
-    assert ((mixed > 0.4) & (mixed < 0.6)).all()
-
-
-def test_a_fully_transparent_picture_is_named(tmp_path):
+def test_a_fully_transparent_picture_is_named():
     ghost = Picture(torch.rand(1, 3, 4, 4), torch.zeros(1, 1, 4, 4), "ghost.png")
     for function in (fill_transparent, crop_transparent):
         with pytest.raises(UserError, match=r"ghost\.png is fully transparent"):

@@ -147,19 +147,13 @@ def test_an_array_of_numbers_is_taken_as_it_is():
         assert regions.uncovered == pytest.approx(1 / 6)
     both = read_regions(np.array([[True, False], [True, True]]), "labels")
     assert (both.names, both.shares) == (("0", "1"), [0.25, 0.75])
-
-
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [
+    for array, message in (
         (np.arange(13)[None], "labels has 13 regions; number at least 1 and at most 12"),
         (np.full((3, 3), -1), "labels has 0 regions"),
         (np.zeros((0, 3), int), "labels is empty"),
-    ],
-)
-def test_numbers_that_are_no_labels_are_refused(array, message):
-    with pytest.raises(UserError, match=message):
-        read_regions(array, "labels")
+    ):
+        with pytest.raises(UserError, match=message):
+            read_regions(array, "labels")
 
 
 # Masks
