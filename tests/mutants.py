@@ -14,7 +14,6 @@ import resource
 import struct
 import sys
 import tempfile
-import time
 import warnings
 import zlib
 from pathlib import Path
@@ -31,28 +30,10 @@ MAX_PIXELS = 2**20
 SECONDS = 20
 MEGABYTES = 256
 """What the largest picture allowed may add to the process, several times over."""
-
 STANDARD_ERROR = os.dup(2)
-
-EXTREMES = (
-    0,
-    1,
-    2,
-    3,
-    7,
-    8,
-    15,
-    16,
-    127,
-    128,
-    255,
-    256,
-    1000,
-    2**15,
-    2**16 - 1,
-    2**31 - 1,
-    2**32 - 1,
-)
+EXTREMES = (0, 1, 2, 3, 7, 8, 15, 16, 127, 255, 256, 1000, *(2**n - 1 for n in (16, 31, 32)))
+# Of TIFF: ImageDepth, samples, extra samples, profile, inks, tiles, palette, ...
+TAGS = (32997, 32998, 277, 338, 34675, 332, 322, 320, 339, 266, 317, 274)
 
 
 def originals() -> dict[str, bytes]:
@@ -76,46 +57,38 @@ def originals() -> dict[str, bytes]:
     exif = Image.Exif()
     exif[0x0112] = 6
     frames = [Image.new("RGB", (20, 16), colour) for colour in ("red", "blue")]
-    deflate = {"compression": "zlib", "predictor": True}
-    files = {
+    tiles = {"tile": (16, 16), "extrasamples": ["assocalpha"]}
+    return {
         "jpeg": pillow("RGB", format="JPEG", icc_profile=profile, exif=exif),
         "jpeg progressive": pillow("RGB", format="JPEG", progressive=True),
         "jpeg cmyk": pillow("CMYK", format="JPEG"),
         "png": pillow("RGBA", format="PNG", icc_profile=profile, exif=exif),
         "png palette": pillow("P", format="PNG", transparency=3),
-        "png grey": pillow("L", format="PNG"),
-        "png 16": imagecodecs.png_encode(noise(3, 16)),
-        "png 16 alpha": imagecodecs.png_encode(noise(4, 16)),
-        "webp": pillow("RGB", format="WEBP", exif=exif),
-        "webp alpha": pillow("RGBA", format="WEBP", lossless=True, icc_profile=profile),
+        "png 16": imagecodecs.png_encode(noise(4, 16)),
+        "webp": pillow("RGBA", format="WEBP", lossless=True, icc_profile=profile, exif=exif),
         "webp animated": pillow("RGB", format="WEBP", save_all=True, append_images=frames),
         "gif": pillow("P", format="GIF", save_all=True, append_images=frames),
         "bmp": pillow("RGB", format="BMP"),
         "bmp palette": pillow("P", format="BMP"),
-        "tiff grey": pillow("L", format="TIFF"),
         "tiff palette": pillow("P", format="TIFF"),
         "tiff fax": pillow("1", format="TIFF", compression="group4"),
         "tiff jpeg": pillow("YCbCr", format="TIFF", compression="jpeg"),
         "tiff cmyk": pillow("CMYK", format="TIFF", compression="tiff_lzw"),
         "tiff 16": tiff(noise(3, 16), iccprofile=profile),
         "tiff 16 lzw": tiff(noise(3, 16), compression="lzw", byteorder=">"),
-        "tiff 16 tiles": tiff(noise(4, 16), tile=(16, 16), extrasamples=["assocalpha"], **deflate),
-        "tiff 16 planes": tiff(
-            noise(3, 16).transpose(2, 0, 1), planarconfig="separate", compression="zstd"
-        ),
+        "tiff 16 tiles": tiff(noise(4, 16), compression="zlib", predictor=True, **tiles),
+        "tiff 16 planes": tiff(noise(3, 16).transpose(2, 0, 1), planarconfig="separate"),
         "tiff 16 cmyk": tiff(noise(4, 16), photometric="separated", compression="packbits"),
-        "tiff big": tiff(noise(3), bigtiff=True, **deflate),
+        "tiff big": tiff(noise(3), bigtiff=True, compression="zlib"),
         "tiff float": tiff(noise(3).astype(np.float32)),
+        "tiff zstd": tiff(noise(3, 16), compression="zstd"),
     }
-    for compression in ("jpeg2000", "png", "lzma", "lerc", "jpegxr", "jpegxl"):
-        files[f"tiff 16 {compression}"] = tiff(noise(3, 16), compression=compression)
-    return files | {"tiff webp": tiff(noise(3), compression="webp")}
 
 
 def mutant(data: bytes, other: bytes, chance: random.Random) -> bytes:
     """Break a file in one to three of many ways."""
     for _ in range(chance.choice((1, 1, 2, 3))):
-        ways = [_flip, _overwrite, _truncate, _move, _repeat]
+        ways = [_flip, _overwrite, _truncate, _move]
         ways += [_chunk] * 4 if data.startswith(b"\x89PNG") else []
         ways += [_tag] * 6 if data[:4] in (b"II*\0", b"MM\0*") else []
         data = chance.choice(ways)(data, chance) or data
@@ -141,16 +114,11 @@ def _truncate(data: bytes, chance: random.Random) -> bytes:
 
 
 def _move(data: bytes, chance: random.Random) -> bytes:
-    """Take a piece out, and put it, or nothing, elsewhere."""
+    """Take a piece out, and put it, many of it, or nothing, elsewhere."""
     start, length = _place(data, chance), chance.choice((1, 4, 12, 50))
     piece, rest = data[start : start + length], data[:start] + data[start + length :]
     place = chance.randrange(len(rest) + 1)
-    return rest[:place] + (piece if chance.random() < 0.5 else b"") + rest[place:]
-
-
-def _repeat(data: bytes, chance: random.Random) -> bytes:
-    start, length = _place(data, chance), chance.choice((4, 12, 100))
-    return data[:start] + data[start : start + length] * chance.choice((2, 50)) + data[start:]
+    return rest[:place] + piece * chance.choice((0, 1, 50)) + rest[place:]
 
 
 def _chunk(data: bytes, chance: random.Random) -> bytes:
@@ -187,11 +155,7 @@ def _tag(data: bytes, chance: random.Random) -> bytes:
     if entry + 12 > len(data):
         return data
     offset, kind = chance.choice(((0, "H"), (2, "H"), (4, "I"), (8, "I"), (8, "H"), (8, "H")))
-    value = chance.choice(EXTREMES)
-    if offset == 0:  # ImageDepth, samples, extra samples, profile, inks, tiles, palette, ...
-        value = chance.choice((32997, 32998, 277, 338, 34675, 332, 322, 320, 339, 266, 317, 274))
-    elif offset == 2:
-        value = chance.randrange(20)
+    value = chance.choice({0: TAGS, 2: range(20)}.get(offset, EXTREMES))
     mutated = bytearray(data)
     struct.pack_into(order + kind, mutated, entry + offset, value % 256 ** struct.calcsize(kind))
     return bytes(mutated)
@@ -206,7 +170,7 @@ def _place(data: bytes, chance: random.Random) -> int:
 
 def outcome(path: Path) -> str:
     """Read a file: "read" or "refused"; whatever else it does is a fault and raised."""
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # Decoders in C cannot be interrupted, and while they work, standard error leads nowhere.
     faulthandler.dump_traceback_later(SECONDS, exit=True, file=STANDARD_ERROR)
     try:
@@ -224,7 +188,6 @@ def outcome(path: Path) -> str:
     assert "\n" not in message, f"more than a line: {message}"
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     assert grown < MEGABYTES, f"took {grown:.0f} MB"
-    assert time.monotonic() - start < SECONDS, "took too long"
     return result
 
 

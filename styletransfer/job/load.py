@@ -19,9 +19,9 @@ from styletransfer.job.sources import (
 )
 from styletransfer.objective.inputs import Inputs
 from styletransfer.pictures import images
+from styletransfer.pictures.color import recolored
 from styletransfer.pictures.images import Picture
-from styletransfer.pictures.masks import read_mask
-from styletransfer.pictures.palette import recolored
+from styletransfer.pictures.labels import read_mask
 from styletransfer.pictures.regions import Regions, check_aspect
 from styletransfer.pictures.rotate import rotated, rotated_regions
 from styletransfer.system.storage import offloaded

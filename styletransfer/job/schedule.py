@@ -8,8 +8,7 @@ from torch import Tensor
 from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.objective.inputs import Inputs
-from styletransfer.pictures.images import resize, scaled_size
-from styletransfer.pictures.limits import LONGEST_SIDE
+from styletransfer.pictures.images import LONGEST_SIDE, resize, scaled_size
 
 # Whose colours a pastiche may have.
 COLORS = ("style", "content_palette", "content_luminance")

@@ -9,7 +9,7 @@ from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.folders import files_at, in_folder
 from styletransfer.pictures.images import Picture
-from styletransfer.pictures.pairing import read_regions
+from styletransfer.pictures.labels import read_regions
 from styletransfer.pictures.regions import Regions
 
 # Keys that name pictures; init may be a word as well.

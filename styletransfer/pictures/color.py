@@ -1,4 +1,4 @@
-"""Colours as they are seen: sRGB <-> linear light <-> OKLab, and two pictures mixed there.
+"""Colours as they are seen: sRGB <-> linear light <-> OKLab; two pictures mixed, palettes matched.
 
 In OKLab lightness L and the colour (a, b) are apart, and equal steps look about equally large:
 Björn Ottosson, "A perceptual color space for image processing", 2020,
@@ -6,9 +6,13 @@ https://bottosson.github.io/posts/oklab. Functions of colours take and return (3
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor
+
+from styletransfer.errors import UserError
+from styletransfer.pictures.images import Picture
 
 # Linear sRGB to the responses of the eye's cones, and their cube roots to L, a, b: Ottosson 2020,
 # in the digits of his C++ code. The inverses are computed, so that going there and back is exact.
@@ -36,6 +40,10 @@ _ROUNDING = 1e-5
 _HALVINGS = 12
 # Pixels that are converted at once: few, so that what lies between costs little memory.
 _STRIP = 2**18
+# Added to every variance, so that a picture without colours, or of a single one, has a map too:
+# Gatys et al. 2016, "Preserving Color in Neural Artistic Style Transfer", arXiv:1606.05897, in the
+# authors' code. In OKLab it stands for a deviation of 0.003, which nobody sees.
+_LEAST_VARIANCE = 1e-5
 
 
 def to_linear(srgb: Tensor) -> Tensor:
@@ -68,16 +76,13 @@ def from_oklab(lab: Tensor) -> Tensor:
 
 
 def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> Tensor:
-    """Mix two pictures in OKLab.
+    """Mix two pictures in OKLab: the very picture where both shares are 0 or both are 1.
 
     Args:
         content: (1, 3, H, W), sRGB in [0, 1].
         pastiche: likewise, of the same size, type and device.
         lightness: share of the pastiche's L, 0 to 1; the rest is the content's.
         color: share of the pastiche's a and b, 0 to 1.
-
-    Returns:
-        (1, 3, H, W), sRGB in [0, 1]: the very picture where both shares are 0 or both are 1.
     """
     if lightness == color and color in (0.0, 1.0):
         return pastiche if color == 1.0 else content
@@ -87,36 +92,61 @@ def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> 
         shares = start.new_tensor([lightness, color, color])[:, None]
         return from_oklab(torch.lerp(start, end, shares))
 
-    return by_strips(mix, content, pastiche)
+    return _by_strips(mix, content, pastiche)
 
 
 def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor:
-    """Return the pastiche's lightness in the content's colours, their a and b in OKLab.
+    """Return the pastiche's lightness in the content's a and b, as `mixed` does.
 
-    Args:
-        pastiche: (1, 3, H, W), sRGB in [0, 1].
-        content: likewise, of the same size, type and device.
-        strength: 0 (the pastiche) to 1.
+    `strength` is 0 (the pastiche) to 1.
     """
     return mixed(content, pastiche, 1.0, 1.0 - strength)
 
 
-def by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
-    """Return `function` of images (1, 3, H, W), called with strips of them, see `strips`."""
+def recolored(style: Picture, content: Picture, strength: float) -> Picture:
+    """Return the style in the content's palette: the smallest change that matches mean and
+    covariance, which is the Monge map between two normal distributions.
+
+    With means m and covariances C of the visible colours in OKLab, weighted by alpha,
+
+        x' = A (x - m_style) + m_content
+        A = C_s^(-1/2) (C_s^(1/2) C_c C_s^(1/2))^(1/2) C_s^(-1/2)
+
+    (Gatys et al. 2016, arXiv:1606.05897; Olkin and Pukelsheim 1982). In linear light the same map
+    floods shadows with colour: seen on twelve pairs, where it was better in none. The style's alpha
+    stays; `strength` is 0 (the style) to 1.
+
+    Raises:
+        UserError: one of them is fully transparent.
+    """
+    if strength == 0.0:
+        return style
+    style_mean, style_covariance = _moments(style)
+    content_mean, content_covariance = _moments(content)
+    change = torch.lerp(
+        torch.eye(3, dtype=torch.float64), _monge(style_covariance, content_covariance), strength
+    )
+    mean = torch.lerp(style_mean, content_mean, strength)
+
+    def move(srgb: Tensor) -> Tensor:
+        lab = change @ (to_oklab(srgb).double() - style_mean) + mean
+        return from_oklab(lab.to(srgb))
+
+    return replace(style, rgb=_by_strips(move, style.rgb))
+
+
+def _by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
+    """Return `function` of images (1, 3, H, W), called with strips of them."""
     result = torch.empty_like(images[-1], memory_format=torch.contiguous_format)
     flat, done = result.view(3, -1), 0
-    for parts in zip(*map(strips, images), strict=True):
+    for parts in zip(*map(_strips, images), strict=True):
         flat[:, done : done + parts[-1].shape[1]] = function(*parts)
         done += parts[-1].shape[1]
     return result
 
 
-def strips(image: Tensor) -> Iterator[Tensor]:
-    """Yield (1, C, H, W) in pieces (C, N), in float32 at least.
-
-    float16 would show in a cube root. The pieces share the memory of a contiguous image in float32
-    or float64.
-    """
+def _strips(image: Tensor) -> Iterator[Tensor]:
+    """Yield (1, C, H, W) in pieces (C, N), in float32 at least: float16 shows in a cube root."""
     for strip in torch.split(image.reshape(image.shape[1], -1), _STRIP, dim=1):
         yield strip if strip.dtype == torch.float64 else strip.float()
 
@@ -146,3 +176,32 @@ def _with_less_chroma(lab: Tensor) -> Tensor:
 def _times(matrix: Tensor, colors: Tensor) -> Tensor:
     """Multiply (3, 3) by (3, N) term by term: a GPU's matrix product may round to TF32."""
     return (matrix.to(colors)[:, :, None] * colors).sum(dim=1)
+
+
+def _moments(picture: Picture) -> tuple[Tensor, Tensor]:
+    """Return mean (3, 1) and covariance (3, 3) of the visible colours in OKLab, in float64."""
+    opacity = torch.ones_like(picture.rgb[:, :1]) if picture.alpha is None else picture.alpha
+    total = first = second = torch.zeros((), dtype=torch.float64)
+    for srgb, seen in zip(_strips(picture.rgb), _strips(opacity), strict=True):
+        lab, weight = to_oklab(srgb.double()), seen.double()
+        total = total + weight.sum()
+        first = first + (weight * lab).sum(dim=1, keepdim=True)
+        second = second + (weight * lab) @ lab.T
+    if total == 0:
+        raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
+    mean = first / total
+    return mean, second / total - mean @ mean.T
+
+
+def _monge(start: Tensor, end: Tensor) -> Tensor:
+    """Return the symmetric A with A start A = end, both (3, 3) with `_LEAST_VARIANCE` added."""
+    least = _LEAST_VARIANCE * torch.eye(3, dtype=torch.float64)
+    root, inverse = _power(start + least, 0.5), _power(start + least, -0.5)
+    return inverse @ _power(root @ (end + least) @ root, 0.5) @ inverse
+
+
+def _power(matrix: Tensor, exponent: float) -> Tensor:
+    """Return a power of a symmetric positive definite matrix."""
+    values, vectors = torch.linalg.eigh(matrix)
+    power: Tensor = (vectors * values.pow(exponent)) @ vectors.T
+    return power

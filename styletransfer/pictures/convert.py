@@ -11,20 +11,20 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import decode_image
-from styletransfer.pictures.images import Picture, read
+from styletransfer.pictures.images import Picture, read, resize_picture
 from styletransfer.settings.paths import expanded
 
 Source = str | os.PathLike[str] | Image.Image | NDArray[Any] | Tensor
 
 
 def as_picture(source: Source, name: str) -> Picture:
-    """Return a picture given in any of these forms; messages call it `name`.
+    """Return a picture given in any of these forms; messages call it `name`, such as "content".
 
     Args:
         source: the path of a picture file; a Pillow image; a NumPy array (H, W), (H, W, 3) or
             (H, W, 4), uint8 in 0 to 255 or floating in [0, 1]; or a floating tensor (3, H, W) or
             (1, 3, H, W) in [0, 1]. Colours are sRGB, alpha is not premultiplied.
-        name: such as "content".
+        name: of the picture.
 
     Raises:
         UserError: another type, layout or range, or a file that cannot be read.
@@ -45,13 +45,6 @@ def as_picture(source: Source, name: str) -> Picture:
     )
 
 
-def plane_as_array(source: Source) -> Source:
-    """Return a tensor (H, W) as a NumPy array, and anything else as it is."""
-    if isinstance(source, Tensor) and source.ndim == 2:
-        return source.detach().cpu().numpy()
-    return source
-
-
 def to_array(rgb: Tensor, alpha: Tensor | None = None) -> NDArray[np.float32]:
     """Return (1, 3, H, W), and (1, 1, H, W) if there is an alpha, as (H, W, 3 or 4) in [0, 1]."""
     layers = rgb if alpha is None else torch.cat([rgb, alpha.to(rgb)], dim=1)
@@ -64,6 +57,14 @@ def to_image(rgb: Tensor, alpha: Tensor | None = None) -> Image.Image:
     return Image.fromarray(np.round(to_array(rgb, alpha) * 255.0).astype(np.uint8))
 
 
+def small_picture(picture: Picture, side: int) -> Image.Image:
+    """Return a picture at most `side` pixels long, RGB, on white where it is transparent."""
+    if max(picture.size) > side:
+        picture = resize_picture(picture, side)
+    alpha = 1.0 if picture.alpha is None else picture.alpha
+    return to_image((1.0 + alpha * (picture.rgb - 1.0)).clamp(0.0, 1.0))
+
+
 def _from_array(array: NDArray[Any], name: str) -> Picture:
     samples = array[..., None] if array.ndim == 2 else array
     if samples.ndim != 3 or samples.shape[2] not in (1, 3, 4):
@@ -74,11 +75,11 @@ def _from_array(array: NDArray[Any], name: str) -> Picture:
         samples = samples / np.float32(255.0)
     elif not np.issubdtype(array.dtype, np.floating):
         raise UserError(f"{name} is an array of {array.dtype}; give uint8, or floats in [0, 1]")
-    samples = samples.astype(np.float32)  # a copy: torch warns of arrays that are not writable
-    _check_range(torch.from_numpy(np.ascontiguousarray(samples)), name)
-    alpha = samples[..., 3:] if samples.shape[2] == 4 else None
-    rgb = np.repeat(samples, 3, axis=2) if samples.shape[2] == 1 else samples[..., :3]
-    return Picture(_layers(rgb), None if alpha is None else _layers(alpha), name)
+    # A copy, since torch warns of arrays that are not writable.
+    layers = torch.from_numpy(np.array(samples.transpose(2, 0, 1), np.float32, order="C"))[None]
+    _check_range(layers, name)
+    alpha = layers[:, 3:].contiguous() if layers.shape[1] == 4 else None
+    return Picture(layers[:, :3].expand(1, 3, -1, -1).contiguous(), alpha, name)
 
 
 def _from_tensor(tensor: Tensor, name: str) -> Picture:
@@ -107,8 +108,3 @@ def _check_range(samples: Tensor, name: str) -> None:
         raise UserError(
             f"{name} holds values from {low:.9g} to {high:.9g}; floats must be in [0, 1]"
         )
-
-
-def _layers(samples: NDArray[Any]) -> Tensor:
-    """Return (H, W, C) as (1, C, H, W) in float32, sharing no memory."""
-    return torch.from_numpy(np.array(samples.transpose(2, 0, 1), dtype=np.float32, order="C"))[None]

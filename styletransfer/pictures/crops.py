@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections import OrderedDict
+from functools import lru_cache
 from pathlib import Path
 
 import torch
@@ -19,14 +19,11 @@ PHOTO_SIZE, KEPT = 1536, 16
 
 
 class Photos:
-    """The pictures (3, H, W) in [0, 1] of a folder, in the order of their names.
+    """The pictures (3, H, W) in [0, 1] of a folder, at most PHOTO_SIZE large, in order of names.
 
     Each is read when it is asked for, and the last few are kept, so that a folder may be larger
     than memory. In the place of a file that cannot be read stands the next one that can; such files
     are logged and counted.
-
-    Args:
-        folder: a folder of picture files.
 
     Raises:
         UserError: there is no such folder, or no readable picture in it.
@@ -38,39 +35,32 @@ class Photos:
         self.folder = folder
         self.files = sorted(path for path in folder.iterdir() if path.is_file())
         self.broken: set[Path] = set()
-        self._recent: OrderedDict[Path, Tensor] = OrderedDict()
+        self._recent = lru_cache(KEPT)(self._read)
         self[0]  # there is one
 
     def __len__(self) -> int:
         return len(self.files)
 
     def __getitem__(self, index: int) -> Tensor:
-        """Return a picture, at most PHOTO_SIZE large."""
         for path in (*self.files[index:], *self.files[:index]):
-            if path not in self.broken and (photo := self._read(path)) is not None:
-                return photo
+            if path in self.broken:
+                continue
+            try:
+                return self._recent(path)
+            except UserError as error:
+                self.broken.add(path)
+                skipped = len(self.broken)
+                logger.warning("skipped %d unreadable files so far: %s", skipped, error)
         raise UserError(
             f"no readable picture in {self.folder}; name another folder, or leave it out"
         )
 
-    def _read(self, path: Path) -> Tensor | None:
-        """Return a picture, or None for one that cannot be read."""
-        if path in self._recent:
-            self._recent.move_to_end(path)
-            return self._recent[path]
-        try:
-            picture = images.read(path)
-            if max(picture.size) > PHOTO_SIZE:
-                picture = images.resize_picture(picture, PHOTO_SIZE)
-            photo = images.fill_transparent(picture)[0]
-        except UserError as error:
-            self.broken.add(path)
-            logger.warning("skipped %d unreadable files so far: %s", len(self.broken), error)
-            return None
-        self._recent[path] = photo
-        if len(self._recent) > KEPT:
-            self._recent.popitem(last=False)
-        return photo
+    @staticmethod
+    def _read(path: Path) -> Tensor:
+        picture = images.read(path)
+        if max(picture.size) > PHOTO_SIZE:
+            picture = images.resize_picture(picture, PHOTO_SIZE)
+        return images.fill_transparent(picture)[0]
 
 
 class Crops:

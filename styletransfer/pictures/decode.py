@@ -1,14 +1,13 @@
 """Picture files to sRGB samples: depth, colour model, profile and orientation all end here.
 
-Pillow decodes everything that has 8 bits per sample. It would silently drop the lower byte of
-deeper files, so 16-bit PNG is decoded by imagecodecs and 16-bit TIFF by tifffile (tiff.py).
+Pillow decodes what has up to 8 bits per sample. It would silently drop the lower byte of deeper
+files, so 16-bit PNG is decoded by imagecodecs and 16-bit TIFF by tifffile.
 """
 
 import errno
-import struct
-import zlib
+import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,12 @@ import imagecodecs
 import numpy as np
 import tifffile
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
+from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
 
 from styletransfer.errors import UserError
-from styletransfer.pictures import tiff
-from styletransfer.pictures.limits import check_scans, check_size
+from styletransfer.pictures.guard import check_scans, check_size, quiet_decoders
 from styletransfer.pictures.profiles import Floats, Samples, Stored, to_srgb
-from styletransfer.pictures.quiet import quiet_decoders
 
 _SIGNATURES = {
     b"\xff\xd8\xff": "JPEG",
@@ -39,39 +37,39 @@ _SIGNATURES = {
 _MODELS = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
 )
-_EXIF_ORIENTATION = 0x0112
-
-
-# What decoders raise when they are fed with broken bytes; those of imagecodecs are RuntimeErrors,
-# that of tifffile is a ValueError.
-_DAMAGE = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    struct.error,
-    zlib.error,
-)
+# Of TIFF: colour models with their samples per pixel, and what may be stored of one.
+_CHANNELS = {
+    PHOTOMETRIC.MINISWHITE: 1,
+    PHOTOMETRIC.MINISBLACK: 1,
+    PHOTOMETRIC.RGB: 3,
+    PHOTOMETRIC.SEPARATED: 4,
+}
+_SAMPLES = ((8, np.uint8), (16, np.uint16))
+_MAX_SAMPLES = 8  # four inks, alpha and some that are passed over; more are no picture
+_MAX_BYTES_PER_PIXEL = 8  # 16 bits of RGB and alpha
+_JPEG = {COMPRESSION.OJPEG, COMPRESSION.JPEG}
+_FOR_PILLOW = _JPEG | {COMPRESSION.CCITTRLE, COMPRESSION.CCITTFAX3, COMPRESSION.CCITTFAX4}
+# These decoders return as many bytes as the tags call for.
+_FOR_BOTH = {
+    COMPRESSION.NONE,
+    COMPRESSION.LZW,
+    COMPRESSION.ADOBE_DEFLATE,
+    COMPRESSION.DEFLATE,
+    COMPRESSION.PACKBITS,
+}
+_ORIENTATION, _INK_SET, _NOT_CMYK = 274, 332, 2
 
 
 def decode(path: Path, max_pixels: int) -> tuple[Floats, Floats | None]:
-    """Decode a picture file, upright and in sRGB.
-
-    Args:
-        path: a JPEG, PNG, WebP, TIFF, BMP or GIF file; of several frames or pages, the first.
-        max_pixels: the largest width * height that is decoded.
+    """Decode a JPEG, PNG, WebP, TIFF, BMP or GIF file, upright and in sRGB.
 
     Returns:
-        RGB (3, H, W) and alpha (1, H, W) in [0, 1]; alpha is None where the file holds none.
+        RGB (3, H, W) and alpha (1, H, W) in [0, 1], of the first frame or page; alpha is None where
+        the file holds none.
 
     Raises:
-        UserError: if the file cannot be read, is no such picture, is damaged or is too large.
+        UserError: if the file cannot be read, is no such picture, is damaged or has more than
+            `max_pixels` pixels.
     """
     file_format = _file_format(path)
     with _one_line(str(path), f"{file_format} file"):
@@ -97,7 +95,9 @@ def _one_line(name: str, kind: str) -> Iterator[None]:
     """Turn what goes wrong in decoding and conversion into one line."""
     try:
         yield
-    except _DAMAGE as error:
+    except (UserError, MemoryError):
+        raise
+    except Exception as error:  # decoders raise nearly anything when fed with broken bytes
         # A damaged offset leads to EINVAL; anything else is the file system's own trouble.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise UserError(f"{name} cannot be read: {error.strerror}; check the path") from error
@@ -115,10 +115,9 @@ def _file_format(path: Path) -> str:
             head = file.read(16)
     except FileNotFoundError:
         raise UserError(f"{path} does not exist; check the path") from None
-    except ValueError as error:  # a null character
-        raise UserError(f"{path} cannot be read: {error}; check the path") from error
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}; check the path") from error
+    except (OSError, ValueError) as error:  # ValueError: a null character
+        reason = getattr(error, "strerror", error)
+        raise UserError(f"{path} cannot be read: {reason}; check the path") from error
     if not head:
         raise UserError(f"{path} is empty (0 bytes); get an intact copy")
     for signature, name in _SIGNATURES.items():
@@ -131,15 +130,16 @@ def _load(path: Path, file_format: str, max_pixels: int) -> Stored:
     if file_format == "TIFF":
         with tifffile.TiffFile(path) as container:
             page = container.pages[0]
-            if not tiff.is_for_pillow(path, page, max_pixels):
-                return tiff.load(page)
+            if not _is_for_pillow(path, page, max_pixels):
+                return _load_page(path, page, max_pixels)
     elif file_format == "JPEG":
         check_scans(path, path.read_bytes())
     # Not by its path: Pillow would map an uncompressed TIFF into memory, and scrambles turned ones.
     with path.open("rb") as file, Image.open(file, formats=[file_format]) as image:
         check_size(path, *image.size, max_pixels)
         deep = None
-        if file_format == "PNG" and _is_deep_png(path):
+        file.seek(24)  # the bit depth in IHDR, which is always a PNG's first chunk
+        if file_format == "PNG" and file.read(1) == b"\x10":
             deep = _with_channels(imagecodecs.png_decode(path.read_bytes()))
         return _load_image(image, str(path), deep)
 
@@ -157,25 +157,96 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
         image.load()
         has_alpha = image.has_transparency_data
         model = _MODELS[image.mode] + ("A" if has_alpha else "")
-        shown = image if image.mode == model else image.convert(model)
-        samples = _with_channels(np.asarray(shown))
-    # Asked after load(): there Pillow turns a TIFF upright itself and drops the tag.
-    orientation = _orientation(image)
+        samples = _with_channels(np.asarray(image if image.mode == model else image.convert(model)))
+    try:  # after load(), where Pillow turns a TIFF upright itself and drops the tag
+        orientation = int(image.getexif().get(_ORIENTATION, 1))
+    except Exception:  # corrupt metadata must not cost the picture
+        orientation = 1
     colour, alpha = (samples[..., :-1], samples[..., -1:]) if has_alpha else (samples, None)
     return Stored(colour, alpha, profile=profile, orientation=orientation)
 
 
-def _is_deep_png(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(25)[24] == 16  # the bit depth in IHDR, which is always the first chunk
-
-
-def _orientation(image: Image.Image) -> int:
-    try:
-        return int(image.getexif().get(_EXIF_ORIENTATION, 1))
-    except Exception:  # corrupt metadata must not cost the picture
-        return 1
-
-
 def _with_channels(samples: NDArray[Any]) -> NDArray[Any]:
     return samples[..., None] if samples.ndim == 2 else samples
+
+
+def _is_for_pillow(path: Path, page: Any, max_pixels: int) -> bool:
+    """Tell from the tags whether Pillow reads a `tifffile.TiffPage`, or else `_load_page` does.
+
+    Raises:
+        UserError: the page is too large, contradicts itself, or neither reads it.
+    """
+    check_size(path, page.imagewidth, page.imagelength, max_pixels)
+    model, channels = page.photometric, _CHANNELS.get(page.photometric, 1)
+    depth, samples = max(page.imagedepth, page.tiledepth), page.samplesperpixel
+    if depth != 1:
+        raise _unread(path, f"{depth} slices")
+    if not channels + len(page.extrasamples) <= samples <= _MAX_SAMPLES:
+        alpha = " and alpha" if page.extrasamples else ""
+        raise _unread(path, f"{samples} samples per pixel for {_name(model)}{alpha}")
+    if model == PHOTOMETRIC.SEPARATED and page.tags.valueof(_INK_SET) == _NOT_CMYK:
+        raise _unread(path, "inks other than CMYK")
+    if page.compression in _JPEG:
+        _check_segments(page)
+        for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
+            page.parent.filehandle.seek(offset)
+            check_scans(path, page.parent.filehandle.read(size))
+    if page.bitspersample in (1, 2, 4, 8) and page.compression in _FOR_PILLOW | _FOR_BOTH:
+        with suppress(UnidentifiedImageError), path.open("rb") as file:
+            Image.open(file, formats=["TIFF"]).close()
+            return True
+    if (page.bitspersample, page.dtype) not in _SAMPLES or model not in _CHANNELS:
+        raise _unread(path, f"{page.bitspersample}-bit {page.dtype} {_name(model)} samples")
+    if page.compression not in _FOR_BOTH:
+        raise _unread(path, f"{_name(page.compression)} compression")
+    return False
+
+
+def _load_page(path: Path, page: Any, max_pixels: int) -> Stored:
+    """Decode a page in a layout that Pillow does not know.
+
+    Raises:
+        UserError: tiles far larger than the picture.
+    """
+    length, width = page.imagelength, page.imagewidth
+    if page.is_tiled:
+        length = math.ceil(length / page.tilelength) * page.tilelength
+        width = math.ceil(width / page.tilewidth) * page.tilewidth
+    size = width * length * page.samplesperpixel * page.dtype.itemsize
+    if size > (limit := max_pixels * _MAX_BYTES_PER_PIXEL):
+        raise _unread(path, f"{size:,} bytes of samples, more than the limit of {limit:,}")
+    _check_segments(page)
+    samples = page.asarray(squeeze=False)[:, 0]  # (planes, H, W, samples): one of the two is 1
+    samples = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
+    channels = _CHANNELS[page.photometric]
+    extra = page.extrasamples[0] if page.extrasamples else EXTRASAMPLE.UNSPECIFIED
+    has_alpha = extra != EXTRASAMPLE.UNSPECIFIED
+    orientation = page.tags.valueof(_ORIENTATION, default=1)
+    return Stored(
+        samples[..., :channels],
+        samples[..., channels : channels + 1] if has_alpha else None,
+        premultiplied=extra == EXTRASAMPLE.ASSOCALPHA,
+        inverted=page.photometric == PHOTOMETRIC.MINISWHITE,
+        profile=page.iccprofile,
+        orientation=orientation if isinstance(orientation, int) else 1,
+    )
+
+
+def _check_segments(page: Any) -> None:
+    """Refuse a page whose tags put strips or tiles, of whatever size, beyond the file's end."""
+    end = page.parent.filehandle.size
+    for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
+        if not 0 < offset <= offset + size <= end:
+            raise ValueError("strips or tiles are missing")
+
+
+def _unread(path: Path, reason: str) -> UserError:
+    return UserError(
+        f"{path} has {reason}, which is not read; save it as RGB, grey or CMYK with 8 or 16 bits "
+        "per sample, without compression or with LZW or Deflate"
+    )
+
+
+def _name(value: Any) -> str:
+    """Name a tag's value as the specification does, or say its number."""
+    return str(getattr(value, "name", value))

@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +20,9 @@ MAX_PIXELS = 2**27
 
 Reading one takes 2.2 GB (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha) for a moment.
 """
+
+LONGEST_SIDE = 2**20
+"""Of any picture that is made, in pixels: no memory holds it, and no size in torch overflows."""
 
 BIT_DEPTHS = {
     ".png": (8, 16),
@@ -88,15 +92,15 @@ def write(
             infinity, or the file cannot be written.
     """
     extension, depth = _file_kind(path, bit_depth)
-    given = [rgb] if alpha is None else [rgb, alpha]
+    layers = [rgb] if alpha is None else [rgb, alpha]
     # By their extremes, which take no memory: isfinite() makes a copy of the picture.
-    if not all(math.isfinite(extreme) for layer in given for extreme in layer.detach().aminmax()):
+    if not all(math.isfinite(extreme) for layer in layers for extreme in layer.detach().aminmax()):
         raise UserError(f"cannot write {path}: the picture holds NaN or infinity")
     if extension in (".tif", ".tiff"):
         with atomic(path) as temporary:
-            write_tiff(temporary, given, depth)
+            write_tiff(temporary, layers, depth)
         return
-    samples = samples_of(given, depth, on_white=extension in (".jpg", ".jpeg"))
+    samples = samples_of(layers, depth, on_white=extension in (".jpg", ".jpeg"))
     try:
         encoded = encode(samples, extension)
     except (OSError, ValueError) as error:
@@ -132,16 +136,21 @@ def resize(image: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 def resize_picture(picture: Picture, longer_side: int) -> Picture:
-    """Resample a picture to a longer side in pixels.
+    """Resample a picture to a longer side in pixels, as `resampled` does."""
+    size = scaled_size(picture.size, longer_side)
+    return picture if size == picture.size else resampled(picture, lambda x: resize(x, size))
+
+
+def resampled(picture: Picture, resample: Callable[[Tensor], Tensor]) -> Picture:
+    """Resample colours and alpha by a linear function of (1, C, H, W) in [0, 1].
 
     Colours are weighted by alpha, so that those hidden under transparent pixels do not bleed into
     visible ones; fully transparent pixels become black.
     """
-    size = scaled_size(picture.size, longer_side)
-    if picture.alpha is None or size == picture.size:
-        return replace(picture, rgb=resize(picture.rgb, size))
-    alpha = resize(picture.alpha, size)
-    premultiplied = resize(picture.rgb * picture.alpha, size)
+    if picture.alpha is None:
+        return replace(picture, rgb=resample(picture.rgb))
+    alpha = resample(picture.alpha)
+    premultiplied = resample(picture.rgb * picture.alpha)
     visible = alpha.clamp_min(1e-3)  # below a quarter of an 8-bit step the colour does not matter
     return replace(picture, rgb=(premultiplied / visible).clamp(0.0, 1.0), alpha=alpha)
 
@@ -154,19 +163,15 @@ def visible_box(picture: Picture) -> tuple[slice, slice]:
     """
     if picture.alpha is None:
         return slice(0, picture.size[0]), slice(0, picture.size[1])
-    seen = picture.alpha[0, 0] > 0
-    if not seen.any():
+    visible = picture.alpha[0, 0] > 0
+    if not visible.any():
         raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
-    rows, columns = (seen.any(dim=side).nonzero().flatten().tolist() for side in (1, 0))
+    rows, columns = (visible.any(dim=side).nonzero().flatten().tolist() for side in (1, 0))
     return slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
 
 
 def crop_transparent(picture: Picture) -> Picture:
-    """Cut off the fully transparent margins.
-
-    Raises:
-        UserError: if no pixel is visible.
-    """
+    """Cut off the fully transparent margins; a UserError if no pixel is visible."""
     if picture.alpha is None:
         return picture
     box = (..., *visible_box(picture))
@@ -189,8 +194,7 @@ def fill_transparent(picture: Picture) -> Tensor:
     """
     if picture.alpha is None:
         return picture.rgb
-    if not (picture.alpha > 0).any():
-        raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
+    visible_box(picture)  # there is a visible pixel
     return _spread(picture.rgb * picture.alpha, picture.alpha).clamp(0.0, 1.0)
 
 

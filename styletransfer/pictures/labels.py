@@ -1,64 +1,123 @@
-"""Label pictures: regions painted in flat colours, or numbered in an array."""
+"""Regions as people give them: label pictures in flat colours, numbers in arrays, grey masks."""
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import max_pool2d
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.color_names import Color, color_name, hexadecimal
-from styletransfer.pictures.convert import Source, as_picture, plane_as_array
-from styletransfer.pictures.flat_colors import explained, local_ranges, painted_colors, snap
-from styletransfer.pictures.regions import Regions
+from styletransfer.pictures.convert import Source, as_picture
+from styletransfer.pictures.folders import in_folder
+from styletransfer.pictures.regions import SAME, Color, Regions, color_names, distance
+from styletransfer.settings.paths import expanded
 
 MOST = 12
 """The most regions of a label picture."""
 
+# The least share of a picture that has a painted colour, where not all of its colours are painted.
+_LEAST = 1e-4
+# Of the pixels of drawn labels (resized, JPEG of quality 20 to 90) at least 0.7 are within 8 levels
+# of a painted colour, of photographs and paintings at most 0.4.
+_NEAR, _MOST_NEAR = 8, 0.6
+# Squares of 8 x 8 pixels that are all far from the painted colours are no edge between regions but
+# a region that is nowhere flat; a few may lie where wide edges meet.
+_SQUARE, _SQUARES = 8, 0.002
+# The largest difference between a grey pixel's channels: more is a colour, and not JPEG's doing.
+_GREY = 32 / 255
 
-def read_labels(source: Source, name: str) -> Regions:
-    """Return the regions of a label picture.
 
-    A region is all that is painted in one flat colour. Antialiased edges and the fringes of JPEG
-    take the nearest of the colours beside them, as do specks and lines of less than 3 pixels in a
-    picture with such edges. Pixels that are more than half transparent are in no region.
+def read_regions(source: Source | Sequence[Source], name: str) -> Regions:
+    """Return the regions of a label picture, or of masks if it is a list or a folder of them.
+
+    A region of a label picture is all that is painted in one flat colour. Other colours, as on
+    antialiased edges, take the nearest painted one. Pixels that are more than half transparent are
+    in no region. Where masks sum to more than 1, they are divided by their sum.
 
     Args:
-        source: a picture of at most 12 flat colours; or an array or tensor (H, W) of bool or
-            integers, one number per region, negative ones for no region.
+        source: a picture of at most 12 flat colours; an array or tensor (H, W) of bool or integers,
+            one number per region, negative ones for no region; a folder of masks; a sequence of
+            what `read_mask` takes; or (H, W) floats in [0, 1], which are one mask. A mask is called
+            like its file without extension, or by its number from 1.
+        name: the key that it was given by; messages call it so where it is no path.
+
+    Raises:
+        UserError: none of these: more colours or no flat ones, nothing visible, no mask, masks of
+            several sizes or one name, or what `read_mask` refuses.
+    """
+    if isinstance(source, Sequence) and not isinstance(source, str):
+        return _from_masks(source, name)
+    if isinstance(source, str | os.PathLike) and os.path.isdir(folder := expanded(source)):
+        masks = in_folder(folder)
+        if not masks:
+            raise UserError(f"no picture in {folder}; put one grey mask per region there")
+        return _from_masks(masks, folder)
+    source = _plane_as_array(source)
+    if isinstance(source, np.ndarray) and source.ndim == 2 and source.dtype.kind == "f":
+        return _from_masks([source], name)
+    if isinstance(source, np.ndarray) and source.ndim == 2 and source.dtype.kind in "bui":
+        return _from_numbers(source, name)
+    return _from_colors(source, name)
+
+
+def read_mask(source: Source, name: str) -> Tensor:
+    """Return a mask (1, 1, H, W) in [0, 1]: its grey values, times opacity if it has alpha.
+
+    Args:
+        source: a grey picture, or an array or tensor (H, W) of bool, uint8 or floats in [0, 1].
         name: what messages call it, if it is no path.
 
     Raises:
-        UserError: more colours, or no flat ones; a picture that cannot be read; nothing visible.
+        UserError: a colour picture, a mask that is black everywhere, or one that cannot be read.
     """
-    source = plane_as_array(source)
-    if isinstance(source, np.ndarray) and source.ndim == 2 and source.dtype.kind in "bui":
-        return _from_numbers(source, name)
+    source = _plane_as_array(source)
+    if isinstance(source, np.ndarray) and source.dtype == np.bool_:
+        source = source.astype(np.float32)
     picture = as_picture(source, name)
-    rgb = (picture.rgb[0].permute(1, 2, 0) * 255.0).round().to(torch.uint8).numpy()
-    visible = np.ones(rgb.shape[:2], np.bool_)
+    if (picture.rgb.amax(1) - picture.rgb.amin(1)).max() > _GREY:
+        raise UserError(
+            f"{picture.name} is a colour picture; a mask is grey, white where its region is "
+            "(a label picture in flat colours is given alone, not in a list or folder)"
+        )
+    mask = picture.rgb.mean(1, keepdim=True)
     if picture.alpha is not None:
-        visible = (picture.alpha[0, 0] >= 0.5).numpy()
-    if not visible.any():
-        raise UserError(f"{picture.name} is transparent everywhere; paint each region in a colour")
-    ranges = local_ranges(rgb)
-    colors, tolerance = painted_colors(rgb, ranges, visible)
-    if not 0 < len(colors) <= MOST:
-        raise _no_labels(picture.name, f"shows {len(colors)} flat colours")
-    labels, far = snap(rgb, ranges, visible, colors, tolerance)
-    snapped = int(far.sum())
-    if not explained(far, visible):
-        raise _no_labels(picture.name, f"has {snapped:,} pixels between its flat colours")
-    layers = _one_hot(labels, len(colors))
-    return Regions(_names(colors), layers, tuple(colors), snapped, picture.name)
+        mask = mask * picture.alpha
+    if mask.max() < 0.5 / 255.0:
+        raise UserError(f"{picture.name} is an empty mask; paint white where its region is")
+    return mask
 
 
-def _no_labels(name: str, problem: str) -> UserError:
-    return UserError(
-        f"{name} {problem}; is it a photograph? Paint each region in one of at most {MOST} flat "
-        "colours and save it as PNG"
-    )
+def _plane_as_array(source: Source) -> Source:
+    """Return a tensor (H, W) as a NumPy array, and anything else as it is."""
+    if isinstance(source, Tensor) and source.ndim == 2:
+        return source.detach().cpu().numpy()
+    return source
+
+
+def _from_masks(sources: Sequence[Source], name: str) -> Regions:
+    if not sources:
+        raise UserError(f"{name} lists no mask; give one grey picture per region")
+    masks: list[Tensor] = []
+    names: list[str] = []
+    for number, source in enumerate(sources, start=1):
+        called = Path(source).stem if isinstance(source, str | os.PathLike) else str(number)
+        masks.append(read_mask(source, f"{name}, mask {number}"))
+        if masks[-1].shape != masks[0].shape:
+            first, other = (f"{x.shape[3]} x {x.shape[2]}" for x in (masks[0], masks[-1]))
+            raise UserError(
+                f"{name}: mask {names[0]} has {first} pixels and {called} {other}; masks of one "
+                "picture have one size"
+            )
+        if called in names:
+            raise UserError(f"{name}: two masks are called {called}; rename one")
+        names.append(called)
+    layers = torch.cat(masks)
+    return Regions(tuple(names), layers / layers.sum(0).clamp_min(1.0), source=name)
 
 
 def _from_numbers(array: NDArray[Any], name: str) -> Regions:
@@ -75,14 +134,56 @@ def _from_numbers(array: NDArray[Any], name: str) -> Regions:
     return Regions(names, torch.from_numpy(layers), source=name)
 
 
-def _names(colors: list[Color]) -> tuple[str, ...]:
-    """Name colours; those that would share a name are written as numbers."""
-    names = [color_name(color) for color in colors]
-    return tuple(
-        hexadecimal(color) if names.count(name) > 1 else name
-        for color, name in zip(colors, names, strict=True)
+def _from_colors(source: Source, name: str) -> Regions:
+    picture = as_picture(source, name)
+    rgb = (picture.rgb[0] * 255.0).round().to(torch.int16)
+    visible = torch.ones(picture.size, dtype=torch.bool)
+    if picture.alpha is not None:
+        visible = picture.alpha[0, 0] >= 0.5
+    if not visible.any():
+        raise UserError(f"{picture.name} is transparent everywhere; paint each region in a colour")
+    colors = _painted_colors(rgb, visible)
+    if not 0 < len(colors) <= MOST:
+        raise _no_labels(picture.name, f"shows {len(colors)} flat colours")
+    difference = torch.full(picture.size, 256, dtype=torch.int16)
+    labels = torch.zeros(picture.size, dtype=torch.uint8)
+    for number, color in enumerate(colors):
+        other = (rgb - rgb.new_tensor(color)[:, None, None]).abs().amax(0)
+        labels[other < difference] = number
+        difference = torch.minimum(difference, other)
+    far = visible & (difference > SAME)
+    near = float((difference[visible] <= _NEAR).float().mean())
+    squares = -max_pool2d(-far[None].float(), min(_SQUARE, *picture.size))
+    if near < _MOST_NEAR or squares.mean() > _SQUARES:
+        problem = f"has {int((1.0 - near) * visible.sum()):,} pixels between its flat colours"
+        raise _no_labels(picture.name, problem)
+    layers = torch.stack([(visible & (labels == n))[None] for n in range(len(colors))])
+    return Regions(color_names(colors), layers, tuple(colors), int(far.sum()), picture.name)
+
+
+def _painted_colors(rgb: Tensor, visible: Tensor) -> list[Color]:
+    """Return the colours that fill a square of 3 x 3 pixels somewhere, the most frequent first.
+
+    If all do that occur, they are told apart exactly; else those within `SAME` are one, since JPEG
+    moves them.
+    """
+    codes = rgb[0] * 65536.0 + rgb[1] * 256.0 + rgb[2]  # whole numbers that float32 holds exactly
+    flat = max_pool2d(codes[None], 3, 1, 1)[0] == -max_pool2d(-codes[None], 3, 1, 1)[0]
+    values, counts = torch.unique(codes[visible], return_counts=True)
+    painted = torch.isin(values, codes[visible & flat])
+    clean = bool(painted.all())
+    order = [n for n in counts.argsort(stable=True).flip(0).tolist() if painted[n]]
+    colors: list[Color] = []
+    for code, count in ((int(values[n]), int(counts[n])) for n in order):
+        color = (code >> 16, code >> 8 & 255, code & 255)
+        new = all(distance(color, other) > SAME for other in colors)
+        if clean or (new and count >= _LEAST * int(visible.sum())):
+            colors.append(color)
+    return colors
+
+
+def _no_labels(name: str, problem: str) -> UserError:
+    return UserError(
+        f"{name} {problem}; is it a photograph? Paint each region in one of at most {MOST} flat "
+        "colours and save it as PNG"
     )
-
-
-def _one_hot(labels: NDArray[np.uint8], count: int) -> Tensor:
-    return torch.stack([torch.from_numpy(labels == number)[None] for number in range(count)])

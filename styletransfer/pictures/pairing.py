@@ -1,39 +1,9 @@
 """Which region takes its style from where."""
 
-import os
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from styletransfer.errors import UserError
-from styletransfer.pictures.color_names import distance
-from styletransfer.pictures.convert import Source, plane_as_array
-from styletransfer.pictures.flat_colors import SAME
-from styletransfer.pictures.labels import read_labels
-from styletransfer.pictures.masks import masks_in, read_masks
-from styletransfer.pictures.regions import Regions, nearest
-from styletransfer.settings.paths import expanded
-
-
-def read_regions(source: Source | Sequence[Source], name: str) -> Regions:
-    """Return the regions of a label picture, or of masks if it is a list or a folder of them.
-
-    Args:
-        source: a picture or an array as `read_labels` takes it; a folder of masks; a sequence of
-            what `read_mask` takes; or (H, W) floats in [0, 1], which are one mask.
-        name: the key that it was given by; messages call it so where it is no path.
-
-    Raises:
-        UserError: see `read_labels` and `read_masks`.
-    """
-    if isinstance(source, Sequence) and not isinstance(source, str):
-        return read_masks(source, name)
-    if isinstance(source, str | os.PathLike) and os.path.isdir(folder := expanded(source)):
-        return read_masks(masks_in(folder), folder)
-    source = plane_as_array(source)
-    if isinstance(source, np.ndarray) and source.ndim == 2 and source.dtype.kind == "f":
-        return read_masks([source], name)
-    return read_labels(source, name)
+from styletransfer.pictures.regions import SAME, Regions, distance, nearest
 
 
 def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
@@ -49,11 +19,11 @@ def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int |
     regions = range(len(content.names))
     pairs = [[_partner(content, region, style) for region in regions] for style in styles]
     for region in regions:
-        if all(found[region] is None for found in pairs):
+        if all(partners[region] is None for partners in pairs):
             raise _unpaired(content, region, styles)
-    for style, found in zip(styles, pairs, strict=True):
+    for style, partners in zip(styles, pairs, strict=True):
         for region in range(len(style.names)):
-            if region not in found:
+            if region not in partners:
                 raise _unpaired(style, region, [content])
     return pairs
 
@@ -72,8 +42,21 @@ def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> l
         UserError: a region that is unknown, missing or given twice, a style that does not exist,
             or no mapping where one is needed.
     """
+    count = len(regions.names)
+    if not region_styles and styles == 1:
+        return [0] * count
+    if not region_styles and regions.soft and count == styles:
+        return list(range(count))
+    # As it is typed: in quotes, since shells take braces apart. Hydra knows no # in keys, and would
+    # take 1e1000 for a number.
+    keys = [name.replace("#", "0x") for name in regions.names]
+    pairs = ",".join(f"{key}:{1 + region % styles}" for region, key in enumerate(keys))
+    example = f"'region_styles={{{pairs}}}'"
     if not region_styles:
-        return _default_styles(regions, styles)
+        raise UserError(
+            f"{regions.source} has the regions {regions.listed()}, and there are {styles} styles; "
+            f"say which takes which, such as {example}"
+        )
     chosen: dict[int, int] = {}
     for text, style in region_styles.items():
         region = regions.find(text)
@@ -85,35 +68,13 @@ def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> l
                 f"{styles} in the order of style="
             )
         chosen[region] = style - 1
-    for region in range(len(regions.names)):
+    for region in range(count):
         if region not in chosen:
             raise UserError(
                 f"region_styles leaves out {regions.described(region)} of {regions.source}; "
-                f"say all, such as {_example(regions, styles)}"
+                f"say all, such as {example}"
             )
-    return [chosen[region] for region in range(len(regions.names))]
-
-
-def _default_styles(regions: Regions, styles: int) -> list[int]:
-    count = len(regions.names)
-    if styles == 1:
-        return [0] * count
-    if regions.soft and count == styles:
-        return list(range(count))
-    raise UserError(
-        f"{regions.source} has the regions {regions.listed()}, and there are {styles} styles; "
-        f"say which takes which, such as {_example(regions, styles)}"
-    )
-
-
-def _example(regions: Regions, styles: int) -> str:
-    """Return an argument as it is typed: in quotes, since shells take braces apart.
-
-    Hydra knows no # in keys, and would take 1e1000 for a number.
-    """
-    keys = [name.replace("#", "0x") for name in regions.names]
-    pairs = ",".join(f"{key}:{1 + region % styles}" for region, key in enumerate(keys))
-    return f"'region_styles={{{pairs}}}'"
+    return [chosen[region] for region in range(count)]
 
 
 def _partner(content: Regions, region: int, style: Regions) -> int | None:
@@ -130,17 +91,17 @@ def _partner(content: Regions, region: int, style: Regions) -> int | None:
             )
         return region
     if content.colors and style.colors:
-        found = nearest(content.colors[region], style.colors)
-        back = nearest(style.colors[found], content.colors)
-        near = distance(content.colors[region], style.colors[found]) <= SAME
-        return found if near and back == region else None
+        partner = nearest(content.colors[region], style.colors)
+        back = nearest(style.colors[partner], content.colors)
+        near = distance(content.colors[region], style.colors[partner]) <= SAME
+        return partner if near and back == region else None
     name = content.names[region]
     return style.names.index(name) if name in style.names else None
 
 
 def _unpaired(regions: Regions, region: int, others: Sequence[Regions]) -> UserError:
-    theirs = " and ".join(f"{other.source} has only {other.listed()}" for other in others)
+    lacking = " and ".join(f"{other.source} has only {other.listed()}" for other in others)
     return UserError(
-        f"{regions.source} has the region {regions.described(region)}, and {theirs}; "
+        f"{regions.source} has the region {regions.described(region)}, and {lacking}; "
         "give both the same regions"
     )

@@ -1,18 +1,25 @@
-"""The regions of a picture: sets of its pixels, with weights."""
+"""The regions of a picture: sets of its pixels, with weights, and the colours that name them."""
 
+import re
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Self
 
 import torch
+from PIL import ImageColor
 from torch import Tensor
 from torch.nn.functional import interpolate
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.color_names import Color, distance, parse_color
 
-# How far, in levels of 255, a colour that is named may be from the one that is painted.
-_MEANT = 64
+Color = tuple[int, int, int]
+"""sRGB, 0 to 255 each."""
+
+SAME = 32
+"""How far, in levels of 255, colours of two pictures, or of a JPEG, may be apart and be one."""
+
+# How far a colour may be from the one it is called by, and from the painted one it stands for.
+_NAMED, _MEANT = 16, 64
 
 
 @dataclass(frozen=True)
@@ -68,19 +75,14 @@ class Regions:
         Raises:
             UserError: nothing is left of a region.
         """
-        parts = [
+        rows, columns = (
             slice(side.start * own // whole, -(-side.stop * own // whole))
             for side, own, whole in zip(box, self.size, size, strict=True)
-        ]
-        layers = self.layers[..., parts[0], parts[1]]
-        return self.changed(layers, "the transparent margins are cut off")
+        )
+        return self.changed(self.layers[..., rows, columns], "the transparent margins are cut off")
 
     def changed(self, layers: Tensor, how: str) -> Self:
-        """Return the regions with other layers.
-
-        Args:
-            layers: (R, 1, h, w).
-            how: what was done to them, for the message.
+        """Return the regions with other layers (R, 1, h, w); messages say `how` they were made.
 
         Raises:
             UserError: nothing is left of a region.
@@ -108,9 +110,9 @@ class Regions:
             return named.index(text.strip().lower())
         color = parse_color(text)
         if color is not None and self.colors:
-            found = nearest(color, self.colors)
-            if distance(color, self.colors[found]) <= _MEANT:
-                return found
+            region = nearest(color, self.colors)
+            if distance(color, self.colors[region]) <= _MEANT:
+                return region
         raise UserError(f"{self.source} has no region {text!r}; it has {self.listed()}")
 
     def listed(self) -> str:
@@ -124,22 +126,14 @@ class Regions:
         return f"{self.names[region]} ({share:{'.0f' if share >= 10.0 else '.2g'}} %)"
 
 
-def nearest(color: Color, colors: tuple[Color, ...]) -> int:
-    """Return the place in `colors` of the one that is nearest."""
-    return min(range(len(colors)), key=lambda place: distance(color, colors[place]))
-
-
 def check_aspect(size: tuple[int, int], picture: tuple[int, int], name: str) -> None:
-    """Refuse a mask or label picture of another aspect ratio than its picture.
+    """Refuse a mask or label picture of another aspect ratio than its picture, both (H, W).
 
-    Args:
-        size: its height and width.
-        picture: height and width of the picture that it belongs to. Where the larger of the two is
-            scaled to the other's longer side, sides may differ by a pixel or 0.5 %.
-        name: what messages call it.
+    Where the larger of the two is scaled to the other's longer side, sides may differ by a pixel or
+    0.5 %.
 
     Raises:
-        UserError: the ratios differ.
+        UserError: the ratios differ; it calls the mask `name`.
     """
     smaller, larger = sorted((size, picture), key=max)
     scale = max(smaller) / max(larger)
@@ -149,3 +143,52 @@ def check_aspect(size: tuple[int, int], picture: tuple[int, int], name: str) -> 
                 f"{name} has {size[1]} x {size[0]} pixels and its picture {picture[1]} x "
                 f"{picture[0]}: another aspect ratio; crop or extend it like the picture"
             )
+
+
+def distance(first: Color, second: Color) -> int:
+    """Return the largest difference of a channel, in levels of 255."""
+    return max(abs(a - b) for a, b in zip(first, second, strict=True))
+
+
+def nearest(color: Color, colors: tuple[Color, ...]) -> int:
+    """Return the place in `colors` of the one that is nearest."""
+    return min(range(len(colors)), key=lambda place: distance(color, colors[place]))
+
+
+def color_names(colors: list[Color]) -> tuple[str, ...]:
+    """Return CSS names of colours within 16 levels, or "#rrggbb" where there is none of its own."""
+    names = []
+    for color in colors:
+        name, css = min(_css_colors().items(), key=lambda item: distance(item[1], color))
+        names.append(name if distance(css, color) <= _NAMED else "")
+    return tuple(
+        name if name and names.count(name) == 1 else "#{:02x}{:02x}{:02x}".format(*color)
+        for color, name in zip(colors, names, strict=True)
+    )
+
+
+def parse_color(text: str) -> Color | None:
+    """Return what a person means by a colour, or None.
+
+    Args:
+        text: a CSS name or function ("red", "rgb(255, 0, 0)", "hsl(0, 100%, 50%)"), six hexadecimal
+            digits behind "#", "0x" or nothing, or three numbers ("255, 0, 0", with or without
+            brackets).
+    """
+    text = text.strip().lower()
+    if re.fullmatch(r"(#|0x)?[0-9a-f]{6}", text):
+        text = "#" + text[-6:]
+    elif re.fullmatch(r"[(\[]?\s*\d+(\s*,\s*\d+){2}\s*[)\]]?", text):
+        text = f"rgb({text.strip('()[] ')})"
+    try:
+        red, green, blue = ImageColor.getrgb(text)[:3]
+    except ValueError:
+        return None
+    return (red, green, blue) if max(red, green, blue) <= 255 else None
+
+
+@cache
+def _css_colors() -> dict[str, Color]:
+    """Return CSS names with their colours; of two names for one, as aqua and cyan, the later."""
+    names = {ImageColor.getrgb(name): name for name in sorted(ImageColor.colormap)}
+    return {name: (color[0], color[1], color[2]) for color, name in names.items()}

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import grid_sample
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.images import Picture
+from styletransfer.pictures.images import Picture, resampled
 from styletransfer.pictures.regions import Regions
 
 # Pixels a side that are left at least: less is nothing to take a style from.
@@ -20,20 +20,15 @@ _ROUNDING = 1e-6
 def rotated(picture: Picture, degrees: float) -> Picture:
     """Turn a picture counterclockwise, and cut it to the largest upright rectangle inside.
 
-    Multiples of 90 degrees only move pixels. Others resample (bicubic), with colours weighted by
-    alpha, so that those hidden under transparent pixels do not bleed into visible ones.
+    Multiples of 90 degrees only move pixels. Others resample (bicubic), as `resampled` does.
 
     Raises:
         UserError: fewer than 8 pixels a side are left, or `degrees` is not finite.
     """
     turn = _Turn(picture.size, degrees, picture.name)
-    if picture.alpha is None or turn.exact:
-        alpha = None if picture.alpha is None else turn(picture.alpha)
-        return replace(picture, rgb=turn(picture.rgb), alpha=alpha)
-    alpha = turn(picture.alpha)
-    premultiplied = turn(picture.rgb * picture.alpha)
-    visible = alpha.clamp_min(1e-3)  # below a quarter of an 8-bit step the colour does not matter
-    return replace(picture, rgb=(premultiplied / visible).clamp(0.0, 1.0), alpha=alpha)
+    if turn.exact and picture.alpha is not None:
+        return replace(picture, rgb=turn(picture.rgb), alpha=turn(picture.alpha))
+    return resampled(picture, turn)
 
 
 def rotated_regions(regions: Regions, degrees: float) -> Regions:

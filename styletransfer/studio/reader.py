@@ -101,7 +101,7 @@ def _opened(file: _File) -> tuple[tuple[int, int], Image.Image]:
         UserError: it cannot be read.
     """
     from styletransfer.pictures import images
-    from styletransfer.pictures.small import small_picture
+    from styletransfer.pictures.convert import small_picture
 
     picture = images.read(file.path)
     height, width = picture.size

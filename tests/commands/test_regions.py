@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from helpers import MODES, composed, picture
 from PIL import Image
 
@@ -17,8 +18,6 @@ from styletransfer.runs.watchers import Metrics
 
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
 
-RED, BLUE = (255, 0, 0), (0, 0, 255)
-
 
 @pytest.fixture(autouse=True)
 def desk(tmp_path, monkeypatch):
@@ -26,25 +25,28 @@ def desk(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for seed, name in enumerate(("content", "a", "b")):
         images.write(f"{name}.png", picture(seed, 24, 32))
-    labels = np.full((24, 32, 3), BLUE, np.uint8)
-    labels[:, :16] = RED
-    Image.fromarray(labels).save("labels.png")
-    mask = np.zeros((24, 32), np.uint8)
-    mask[:, :16] = 255
-    Image.fromarray(mask).save("left.png")
-    Image.fromarray(255 - mask).save("right.png")
+    left = np.zeros((24, 32), np.uint8)
+    left[:, :16] = 255
+    Image.fromarray(np.dstack([left, 0 * left, 255 - left])).save("labels.png")
+    Image.fromarray(left).save("left.png")
+    Image.fromarray(255 - left).save("right.png")
 
 
-def call(monkeypatch, capsys, *more, command="train"):
-    """Run a script in this process; return its exit status and what it printed."""
-    given = ("experiment=tiny", "content=content.png", "style=a.png", *more)
-    monkeypatch.setattr(sys, "argv", [f"{command}.py", *given])
-    status = 0
-    try:
-        cli.script(command)()
-    except SystemExit as exit:
-        status = exit.code or 0
-    return status, capsys.readouterr()
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Run `train` in this process; return its exit status and what it printed."""
+
+    def run(*more):
+        arguments = ("experiment=tiny", "content=content.png", "style=a.png", *more)
+        monkeypatch.setattr(sys, "argv", ["train.py", *arguments])
+        status = 0
+        try:
+            cli.script("train")()
+        except SystemExit as exit:
+            status = exit.code or 0
+        return status, capsys.readouterr()
+
+    return run
 
 
 def pixels(path):
@@ -52,19 +54,12 @@ def pixels(path):
 
 
 TWO = ("style=[a.png,b.png]", "content_regions=labels.png", "region_styles={red:1,blue:2}")
+MASKS = ("style=[a.png,b.png]", "content_regions=[left.png,right.png]")
 WAYS = {
     "labels of both": ("content_regions=labels.png", "style_regions=labels.png"),
-    "a style for each": TWO,
-    "typed one by one": (*TWO[:2], "region_styles.red=1", "region_styles.blue=2"),
-    "masks": ("style=[a.png,b.png]", "content_regions=[left.png,right.png]"),
-    "masks by name": (
-        "style=[a.png,b.png]",
-        "content_regions=[left.png,right.png]",
-        "region_styles={left:2,right:1}",
-    ),
+    "masks by name": (*MASKS, "region_styles={left:2,right:1}"),
     "labels of several": (
-        "style=[a.png,b.png]",
-        "content_regions=labels.png",
+        *TWO[:2],
         "style_regions=[labels.png,labels.png]",
         "style_weights=[1,2]",
         "style_scale=[1,0.5]",
@@ -75,117 +70,113 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_to_say_regions_paints_a_picture(way, monkeypatch, capsys):
-    status, printed = call(monkeypatch, capsys, *WAYS[way], "output=out.png")
+def test_every_way_to_say_regions_paints_a_picture(way, call):
+    status, printed = call(*WAYS[way], "steps=2", "output=out.png")
     assert (status, Path("out.png").exists()) == (0, True)
     names = set(re.findall(r"style/(\w+)/relu1_1", printed.out))
     assert names == ({"left", "right"} if "masks" in way else {"red", "blue"})
 
 
-def test_each_region_follows_its_own_style(monkeypatch, capsys):
+def test_each_region_follows_its_own_style(call):
     """Where the style of the blue half changes, the red half does not, away from the border.
 
     Adam moves each pixel by its own gradient alone.
     """
-    given = (*TWO, "optimizer=adam", "scales=1")
-    assert call(monkeypatch, capsys, *given, "output=one.png")[0] == 0
+    settings = (*TWO, "optimizer=adam", "scales=1", "steps=4")
+    assert call(*settings, "output=one.png")[0] == 0
     Image.new("RGB", (32, 24), "lime").save("b.png")
-    assert call(monkeypatch, capsys, *given, "output=two.png")[0] == 0
+    assert call(*settings, "output=two.png")[0] == 0
     change = np.abs(pixels("one.png").astype(int) - pixels("two.png")).mean((0, 2))
     assert change[:4].max() < 0.2 * change[20:].min()
 
 
-def test_protected_pixels_are_the_content_to_the_byte(monkeypatch, capsys):
-    status, _ = call(monkeypatch, capsys, "protect=left.png", "output=out.png")
+def test_protected_pixels_are_the_content_to_the_byte(call):
+    assert call("protect=left.png", "steps=2", "output=out.png")[0] == 0
     made, content = pixels("out.png"), pixels("content.png")
-    assert status == 0
     assert np.array_equal(made[:, :16], content[:, :16])
     assert not np.array_equal(made[:, 16:], content[:, 16:])
 
 
-def test_a_dry_run_writes_nothing(monkeypatch, capsys):
-    before = sorted(Path().rglob("*.png"))
-    status, printed = call(monkeypatch, capsys, *TWO, "protect=left.png", "dry_run=true")
-    assert (status, "in all about" in printed.out) == (0, True)
-    assert sorted(Path().rglob("*.png")) == before
+def test_a_region_is_painted_from_half_a_level_of_what_is_not_protected(call):
+    for level, painted in ((0.6, True), (0.4, False)):
+        protection = torch.zeros(1, 3, 24, 32)
+        protection[..., :16] = 1.0 - level / 255
+        images.write("protection.png", protection, bit_depth=16)
+        status, printed = call(*TWO, "protect=protection.png", "dry_run=true")
+        assert status == 0
+        assert ("protect covers the region red" in printed.err + printed.out) != painted
 
 
-def test_a_run_with_regions_goes_on_to_equal_bytes_and_not_with_another_mask(monkeypatch, capsys):
-    masks = ("style=[a.png,b.png]", "content_regions=[left.png,right.png]", "protect=left.png")
-    assert call(monkeypatch, capsys, *masks, "hydra.run.dir=whole")[0] == 0
+def test_a_run_with_regions_goes_on_to_equal_bytes_and_not_with_another_mask(call, monkeypatch):
+    assert call(*MASKS, "protect=left.png", "hydra.run.dir=whole")[0] == 0
+    real = Metrics.__call__
+
+    def pressed(self, iterate):
+        real(self, iterate)
+        if iterate.step == 4:
+            raise KeyboardInterrupt
+
     with monkeypatch.context() as patch:
-        real = Metrics.__call__
-
-        def pressed(self, iterate):
-            real(self, iterate)
-            if iterate.step == 4:
-                raise KeyboardInterrupt
-
         patch.setattr(Metrics, "__call__", pressed)
-        call(patch, capsys, *masks, "hydra.run.dir=run")
-    kept = Path("right.png").read_bytes()
+        call(*MASKS, "protect=left.png", "hydra.run.dir=run")
+    resumed = (*MASKS, "protect=left.png", "hydra.run.dir=run", "resume=auto")
+    mask = Path("right.png").read_bytes()
     Image.new("L", (32, 24), 200).save("right.png")
-    status, printed = call(monkeypatch, capsys, *masks, "hydra.run.dir=run", "resume=auto")
+    status, printed = call(*resumed)
     assert (status, "right.png" in printed.err) == (1, True)
-    Path("right.png").write_bytes(kept)
-    assert call(monkeypatch, capsys, *masks, "hydra.run.dir=run", "resume=auto")[0] == 0
+    Path("right.png").write_bytes(mask)
+    assert call(*resumed)[0] == 0
     assert Path("run/pastiche.png").read_bytes() == Path("whole/pastiche.png").read_bytes()
 
 
-@pytest.mark.parametrize("key", ["content_regions", "protect"])
-def test_no_mask_is_overwritten(key, monkeypatch, capsys):
+def test_no_mask_is_overwritten(call):
     before = Path("left.png").read_bytes()
-    value = "[left.png,right.png]" if key == "content_regions" else "left.png"
-    status, printed = call(monkeypatch, capsys, f"{key}={value}", "output=left.png")
-    assert status == 1
-    assert f"output=left.png would overwrite the {key} picture" in printed.err
+    for key, value in (("content_regions", "[left.png,right.png]"), ("protect", "left.png")):
+        status, printed = call(f"{key}={value}", "output=left.png")
+        assert status == 1
+        assert f"output=left.png would overwrite the {key} picture" in printed.err
     assert Path("left.png").read_bytes() == before
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("mapping", "message"),
     [
-        (("region_styles={blue:[1],red:2}",), "region_styles.blue=[1] must be a whole number"),
-        (("region_styles={blue:1,red:x}",), "region_styles.red: Value 'x'"),
-        (("region_styles={blue:1}",), "leaves out red (50 %) of labels.png; say all"),
-        (("region_styles={blue:1,sky:2}",), "labels.png has no region 'sky'; it has"),
-        ((), "say which takes which, such as 'region_styles={"),
+        ("region_styles={blue:[1],red:2}", "region_styles.blue=[1] must be a whole number"),
+        ("region_styles={blue:1}", "leaves out red (50 %) of labels.png; say all"),
     ],
 )
-def test_bad_mappings_end_in_one_line(given, message, monkeypatch, capsys):
-    status, printed = call(monkeypatch, capsys, *TWO[:2], *given)
+def test_bad_mappings_end_in_one_line(mapping, message, call):
+    status, printed = call(*TWO[:2], mapping)
     lines = [line for line in printed.err.splitlines() if "INFO" not in line]
-    assert status == 1
-    assert len(lines) == 1
+    assert (status, len(lines)) == (1, 1)
     assert message in lines[0]
     assert not list(Path().rglob("pastiche.png"))
 
 
-def test_a_sweep_over_styles_and_lists_of_them(monkeypatch, capsys):
+def test_a_sweep_over_styles_and_lists_of_them(call):
     arguments = ("--multirun", "style=[a.png,b.png],[b.png],a.png", "hydra.sweep.dir=sweep")
-    status, _ = call(monkeypatch, capsys, *arguments, "steps=2")
-    assert status == 0
+    assert call(*arguments, "steps=2")[0] == 0
     made = [path.read_bytes() for path in sorted(Path("sweep").glob("*/pastiche.png"))]
     assert len(set(made)) == 3
 
 
 def test_compare_and_explain_take_regions(tmp_path):
-    given = ["experiment=tiny", "content=content.png", "steps=2", *TWO[:2]]
-    given += ["++region_styles={red:1,blue:2}", "protect=left.png", "style=[a.png,b.png]"]
+    settings = ["experiment=tiny", "content=content.png", "steps=2", *TWO[:2]]
+    settings += ["++region_styles={red:1,blue:2}", "protect=left.png", "style=[a.png,b.png]"]
     # Half of each region is protected, but for a corner of the red one.
     mask = np.zeros((24, 32), np.uint8)
     mask[:, 8:24] = 255
     Image.fromarray(mask).save("left.png")
-    compare(composed("compare", *given, "points=2", "rounds=1"), tmp_path / "compare")
-    assert {f"{mode}.png" for mode in MODES} <= {
-        path.name for path in (tmp_path / "compare").iterdir()
-    }
-    page = explain(composed("explain", *given), tmp_path / "explain").page.read_text()
+    compare(composed("compare", *settings, "points=2", "rounds=1"), tmp_path / "compare")
+    made = {path.name for path in (tmp_path / "compare").iterdir()}
+    assert {f"{mode}.png" for mode in MODES} <= made
+    page = explain(composed("explain", *settings), tmp_path / "explain").page.read_text()
     assert "red" in page
 
 
-def test_python_says_the_same_with_arrays(monkeypatch, capsys):
-    assert call(monkeypatch, capsys, *TWO, "output=out.png")[0] == 0
+def test_python_says_the_same_with_arrays(call):
+    one_by_one = (*TWO[:2], "region_styles.red=1", "region_styles.blue=2")
+    assert call(*one_by_one, "output=out.png")[0] == 0
     numbers = (pixels("labels.png")[..., 2] > 0).astype(np.int64)
     made = stylize(
         "content.png",

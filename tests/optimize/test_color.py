@@ -14,9 +14,8 @@ from styletransfer.modes import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run, complete_run
 from styletransfer.pictures import images
-from styletransfer.pictures.color import to_oklab, with_chroma_of
+from styletransfer.pictures.color import recolored, to_oklab, with_chroma_of
 from styletransfer.pictures.images import Picture, resize
-from styletransfer.pictures.palette import recolored
 from styletransfer.runs.watchers import StepPictures
 
 CONTENT = 0.3 + 0.4 * picture(1)

@@ -1,32 +1,35 @@
-"""OKLab, the gamut, and two pictures mixed."""
+"""OKLab, the gamut, two pictures mixed, and a style in the content's palette."""
 
 import numpy as np
 import pytest
 import torch
 from helpers import picture
 
+from styletransfer.errors import UserError
 from styletransfer.pictures.color import (
     from_oklab,
     mixed,
+    recolored,
     to_linear,
     to_oklab,
     to_srgb,
     with_chroma_of,
 )
+from styletransfer.pictures.images import Picture
 
 
-def every_17th() -> torch.Tensor:
-    """Return 16^3 colours (3, 4096), 8-bit sRGB in float32, among them white and black."""
+def every_17th():
+    """16^3 colours (3, 4096), 8-bit sRGB in float32, among them white and black."""
     steps = torch.arange(0, 256, 17, dtype=torch.float32) / 255
     return torch.cartesian_prod(steps, steps, steps).T.contiguous()
 
 
-def lab_of(image: torch.Tensor) -> torch.Tensor:
+def lab_of(image):
     return to_oklab(image[0].flatten(1).double())
 
 
-def unclipped(lab: torch.Tensor) -> np.ndarray:
-    """Return linear sRGB (3, N), by Ottosson's formulas and NumPy alone."""
+def unclipped(lab):
+    """Linear sRGB (3, N), by Ottosson's formulas and NumPy alone."""
     m1 = [
         [0.4122214708, 0.5363325363, 0.0514459929],
         [0.2119034982, 0.6806995451, 0.1073969566],
@@ -40,56 +43,38 @@ def unclipped(lab: torch.Tensor) -> np.ndarray:
     return np.linalg.solve(m1, np.linalg.solve(m2, lab.double().numpy()) ** 3)
 
 
-# Conversions.
+# Conversions
 
 
-@pytest.mark.parametrize(
-    ("srgb", "lab"),
-    [  # CSS Color Module Level 4 gives these for its named colours.
-        ((1.0, 1.0, 1.0), (1.0, 0.0, 0.0)),
-        ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
-        ((1.0, 0.0, 0.0), (0.62796, 0.22486, 0.12585)),
-        ((0.0, 1.0, 0.0), (0.86644, -0.23389, 0.17950)),
-        ((0.0, 0.0, 1.0), (0.45201, -0.03246, -0.31153)),
-    ],
-)
-def test_known_colors(srgb, lab):
-    found = to_oklab(torch.tensor(srgb, dtype=torch.float64)[:, None])
-    assert torch.allclose(found[:, 0], torch.tensor(lab, dtype=torch.float64), atol=2e-5)
+def test_known_colors():
+    """CSS Color Module Level 4 gives these for its named colours."""
+    known = {
+        (1.0, 1.0, 1.0): (1.0, 0.0, 0.0),
+        (0.0, 0.0, 0.0): (0.0, 0.0, 0.0),
+        (1.0, 0.0, 0.0): (0.62796, 0.22486, 0.12585),
+        (0.0, 1.0, 0.0): (0.86644, -0.23389, 0.17950),
+        (0.0, 0.0, 1.0): (0.45201, -0.03246, -0.31153),
+    }
+    lab = to_oklab(torch.tensor(list(known), dtype=torch.float64).T)
+    assert (lab.T - torch.tensor(list(known.values()))).abs().max() < 2e-5
+    greys = torch.tensor([0.0, 0.04045, 0.5, 1.0], dtype=torch.float64)
+    expected = [0.0, 0.04045 / 12.92, (0.555 / 1.055) ** 2.4, 1.0]
+    assert to_linear(greys).tolist() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(torch.float64, 1e-8), (torch.float32, 3e-5)])
 def test_there_and_back(dtype, error):
     colors = every_17th().to(dtype)
     assert (to_srgb(to_linear(colors)) - colors).abs().max() < error
-    assert (from_oklab(to_oklab(colors)) - colors).abs().max() < error
-    assert to_oklab(colors).dtype == from_oklab(colors).dtype == dtype
-
-
-def test_the_formulas_are_ottossons():
-    colors = every_17th().double()
-    error = torch.from_numpy(unclipped(to_oklab(colors))) - to_linear(colors)
-    assert error.abs().max() < 1e-12
-
-
-def test_a_little_less_than_black_is_odd():
-    """A resampled picture may hold it, and a power of it would be NaN."""
-    dark = 0.04 * picture()[0].flatten(1)
+    back = from_oklab(to_oklab(colors))
+    assert (back - colors).abs().max() < error
+    assert torch.equal((back * 255).round(), (colors * 255).round())
+    assert to_oklab(colors).dtype == back.dtype == dtype
+    difference = torch.from_numpy(unclipped(to_oklab(colors.double()))) - to_linear(colors.double())
+    assert difference.abs().max() < 1e-12
+    # A resampled picture may hold a little less than black, whose power would be NaN.
+    dark = (0.04 * picture()[0].flatten(1)).to(dtype)
     assert torch.allclose(to_oklab(-dark), -to_oklab(dark))
-
-
-def test_every_8_bit_color_returns_to_itself():
-    colors = every_17th()
-    assert torch.equal((from_oklab(to_oklab(colors)) * 255).round(), (colors * 255).round())
-
-
-def test_linear_light():
-    greys = torch.tensor([0.0, 0.04045, 0.5, 1.0], dtype=torch.float64)
-    expected = [0.0, 0.04045 / 12.92, (0.555 / 1.055) ** 2.4, 1.0]
-    assert to_linear(greys).tolist() == pytest.approx(expected, rel=1e-12)
-
-
-# The gamut.
 
 
 def test_what_srgb_cannot_show_keeps_lightness_and_hue():
@@ -97,90 +82,147 @@ def test_what_srgb_cannot_show_keeps_lightness_and_hue():
     lab = torch.rand(3, 500, generator=generator, dtype=torch.float64) - 0.5
     lab[0] = 0.55 + 0.9 * lab[0]  # below 0.1, sRGB is black to within rounding
     shown = from_oklab(lab)
-    assert shown.min() >= 0
-    assert shown.max() <= 1
+    assert 0 <= shown.min() <= shown.max() <= 1
     found = to_oklab(shown)
     linear = unclipped(lab)
     outside = torch.from_numpy(((linear < 0) | (linear > 1)).any(axis=0))
     assert 100 < outside.sum() < 500
-    assert torch.allclose(found[:, ~outside], lab[:, ~outside], atol=1e-6)
-    assert torch.allclose(found[0], lab[0], atol=2e-3)
+    assert (found - lab)[:, ~outside].abs().max() < 1e-6
+    assert (found - lab)[0].abs().max() < 2e-3
     # The hue: a and b point where they did, and are shorter.
     share = found[1:].norm(dim=0) / lab[1:].norm(dim=0)
-    assert torch.allclose(found[1:], share * lab[1:], atol=5e-3)
+    assert (found[1:] - share * lab[1:]).abs().max() < 5e-3
     assert (share[outside] < 1).all()
     # As long as can be: half a hundredth more chroma could not be shown.
-    more = torch.cat([lab[:1], lab[1:] * (share + 0.01)])[:, outside]
-    linear = unclipped(more)
+    linear = unclipped(torch.cat([lab[:1], lab[1:] * (share + 0.01)])[:, outside])
     assert ((linear < 0) | (linear > 1)).any(axis=0).all()
-
-
-def test_lightness_beyond_white_and_black():
     beyond = torch.tensor([[1.2, -0.2], [0.1, 0.1], [0.0, 0.0]], dtype=torch.float64)
-    shown = from_oklab(beyond)
-    assert torch.allclose(shown[:, 0], torch.ones(3, dtype=torch.float64), atol=1e-4)
-    assert torch.allclose(shown[:, 1], torch.zeros(3, dtype=torch.float64), atol=1e-3)
+    assert (from_oklab(beyond) - torch.tensor([[1.0, 0.0]] * 3)).abs().max() < 1e-3
 
 
-# The content's chroma, the pastiche's lightness.
+# Mixtures
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_contents_chroma_is_kept_wherever_it_is_in_gamut(dtype):
     content, pastiche = (0.2 + 0.6 * picture(seed, 40, 50).to(dtype) for seed in (1, 2))
-    kept = with_chroma_of(pastiche, content, 1.0)
-    assert (kept.dtype, kept.shape) == (dtype, pastiche.shape)
+    recoloured = with_chroma_of(pastiche, content, 1.0)
+    assert (recoloured.dtype, recoloured.shape) == (dtype, pastiche.shape)
     wanted = torch.cat([lab_of(pastiche)[:1], lab_of(content)[1:]])
     linear = unclipped(wanted)
     inside = torch.from_numpy(((linear >= 0) & (linear <= 1)).all(axis=0))
     assert 0.3 < inside.double().mean() < 0.99
-    error = (lab_of(kept) - wanted).abs()
+    error = (lab_of(recoloured) - wanted).abs()
     assert error[1:, inside].max() < 1 / 255
     assert error[0].max() < 1 / 255
 
 
-def test_strength_of_the_contents_chroma():
+def test_mixtures_and_their_ends():
     content, pastiche = (0.4 + 0.2 * picture(seed) for seed in (1, 2))
-    assert torch.equal(with_chroma_of(pastiche, content, 0.0), pastiche)
-    half = lab_of(with_chroma_of(pastiche, content, 0.5))
-    ends = torch.stack([lab_of(pastiche), lab_of(content)])
-    assert torch.allclose(half[1:], ends.mean(dim=0)[1:], atol=1e-6)
-    assert torch.allclose(half[0], ends[0, 0], atol=1e-6)
-
-
-# Mixtures.
-
-
-@pytest.mark.parametrize(("lightness", "color"), [(0.3, 0.3), (1.0, 0.25), (0.0, 1.0)])
-def test_mixture(lightness, color):
-    content, pastiche = (0.4 + 0.2 * picture(seed) for seed in (1, 2))
-    found = lab_of(mixed(content, pastiche, lightness, color))
     start, end = lab_of(content), lab_of(pastiche)
-    assert torch.allclose(found[0], start[0] + lightness * (end - start)[0], atol=1e-6)
-    assert torch.allclose(found[1:], start[1:] + color * (end - start)[1:], atol=1e-6)
-
-
-def test_the_ends_are_the_pictures_themselves():
-    content, pastiche = picture(1), picture(2)
+    shares = ((0.3, 0.3), (1, 0.25), (0, 1))
+    mixtures = {share: mixed(content, pastiche, *share) for share in shares}
+    mixtures[1, 0.6] = with_chroma_of(pastiche, content, 0.4)
+    for (lightness, color), mixture in mixtures.items():
+        error = lab_of(mixture) - torch.lerp(
+            start, end, start.new_tensor([[lightness], *[[color]] * 2])
+        )
+        assert error.abs().max() < 1e-6
     assert mixed(content, pastiche, 0.0, 0.0) is content
     assert mixed(content, pastiche, 1.0, 1.0) is pastiche
+    assert with_chroma_of(pastiche, content, 0.0) is pastiche
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_half_precision(dtype, device):
     content, pastiche = (picture(seed).to(device, dtype) for seed in (1, 2))
-    found = mixed(content, pastiche, 0.5, 0.5)
-    assert (found.dtype, found.device.type) == (dtype, torch.device(device).type)
+    mixture = mixed(content, pastiche, 0.5, 0.5)
+    assert (mixture.dtype, mixture.device.type) == (dtype, torch.device(device).type)
     exact = mixed(content.double(), pastiche.double(), 0.5, 0.5)
-    assert (found.double() - exact).abs().max() < 0.01
+    assert (mixture.double() - exact).abs().max() < 0.01
 
 
-def test_pictures_larger_than_a_strip_and_laid_out_otherwise():
-    content, pastiche = (picture(seed, 600, 700) for seed in (1, 2))
+def test_pictures_larger_than_a_strip_and_laid_out_otherwise(monkeypatch):
+    content, pastiche = (0.4 + 0.2 * picture(seed, 30, 41).double() for seed in (1, 2))
     whole = mixed(content, pastiche, 0.2, 0.7)
-    top = mixed(content[:, :, :300], pastiche[:, :, :300], 0.2, 0.7)
-    assert torch.equal(whole[:, :, :300], top)
-    turned = mixed(content.mT, pastiche.mT, 0.2, 0.7)
-    assert torch.equal(turned.mT, whole)
-    last = [each.contiguous(memory_format=torch.channels_last) for each in (content, pastiche)]
-    assert torch.equal(mixed(*last, 0.2, 0.7), whole)
+    monkeypatch.setattr("styletransfer.pictures.color._STRIP", 700)
+    last = [image.contiguous(memory_format=torch.channels_last) for image in (content, pastiche)]
+    for layout in ((content, pastiche), last):
+        assert (mixed(*layout, 0.2, 0.7) - whole).abs().max() < 1e-12
+    assert (mixed(content.mT, pastiche.mT, 0.2, 0.7).mT - whole).abs().max() < 1e-12
+    style = Picture(pastiche)
+    strips = recolored(style, Picture(content), 1.0).rgb
+    monkeypatch.undo()
+    assert (recolored(style, Picture(content), 1.0).rgb - strips).abs().max() < 1e-9
+
+
+# Palettes
+
+
+def muted(seed, stretch=0.3, **size):
+    """Noise in colours that no map leads out of the gamut."""
+    noise = picture(seed, **size).double()
+    mixture = torch.tensor([[1.0, 0.2, 0.1], [0.0, 0.8, 0.3], [0.4, 0.1, 0.5]]).double()
+    return Picture(0.3 + stretch * torch.einsum("ij,njhw->nihw", mixture, noise) / 1.5)
+
+
+def moments(image):
+    """Mean and covariance in OKLab."""
+    lab = lab_of(image.rgb)
+    return lab.mean(dim=1), torch.cov(lab, correction=0)
+
+
+def test_mean_and_covariance_are_the_contents_by_the_monge_map():
+    style, content = muted(1), muted(2, stretch=0.4, height=30, width=17)
+    found = recolored(style, content, 1.0)
+    for found_moment, moment in zip(moments(found), moments(content), strict=True):
+        assert (found_moment - moment).abs().max() < 1e-5
+    # Of all maps that match both, only the Monge map is symmetric and positive.
+    before, after = (lab_of(image.rgb) for image in (style, found))
+    centred = [lab - lab.mean(dim=1, keepdim=True) for lab in (before, after)]
+    matrix = torch.linalg.lstsq(centred[0].T, centred[1].T).solution
+    assert (matrix - matrix.T).abs().max() < 1e-4
+    assert (torch.linalg.eigvalsh(matrix) > 0).all()
+    # Strengths lie on the line between.
+    assert recolored(style, content, 0.0) is style
+    assert (lab_of(recolored(style, content, 0.5).rgb) - (before + after) / 2).abs().max() < 1e-6
+    assert (recolored(style, style, 1.0).rgb - style.rgb).abs().max() < 1e-6
+    exact = recolored(Picture(style.rgb.float()), content, 1.0).rgb
+    assert exact.dtype == torch.float32
+    assert (exact.double() - found.rgb).abs().max() < 1e-5
+
+
+def test_pictures_of_one_color_and_in_grey():
+    content, grey = muted(2), Picture(muted(1).rgb[:, :1].expand(1, 3, -1, -1))
+    teal = Picture(torch.tensor([0.2, 0.5, 0.5]).double()[None, :, None, None].expand(1, 3, 9, 8))
+    mean, _ = moments(content)
+    flat = lab_of(recolored(teal, content, 1.0).rgb)
+    assert (flat - mean[:, None]).abs().max() < 1e-6
+    towards_teal = lab_of(recolored(content, teal, 1.0).rgb)
+    assert (towards_teal - lab_of(teal.rgb)[:, :1]).norm(dim=0).max() < 0.02
+    found = moments(recolored(grey, content, 1.0))
+    assert (found[0] - mean).abs().max() < 1e-4
+    assert torch.linalg.matrix_rank(found[1], atol=1e-8) == 1  # all on one line, as greys are
+
+
+def test_only_visible_pixels_count():
+    style, content = muted(1), muted(2, stretch=0.4)
+    alpha = torch.ones_like(content.rgb[:, :1])
+    alpha[..., :5] = 0.0
+    hidden = content.rgb.clone()
+    hidden[..., :5] = 1.0
+    masked = recolored(style, Picture(hidden, alpha), 1.0)
+    cropped = recolored(style, Picture(content.rgb[..., 5:]), 1.0)
+    assert (masked.rgb - cropped.rgb).abs().max() < 1e-12
+    found = recolored(Picture(style.rgb, alpha), content, 1.0)
+    assert found.alpha is alpha
+    visible = moments(Picture(found.rgb[..., 5:]))[0]
+    assert (visible - moments(content)[0]).abs().max() < 1e-6
+    invisible = Picture(picture(1), torch.zeros(1, 1, 16, 20), "ghost.png")
+    with pytest.raises(UserError, match=r"^ghost\.png is fully transparent"):
+        recolored(muted(1), invisible, 1.0)
+
+
+def test_recolored_pictures_stay_within_srgb():
+    found = recolored(Picture(0.2 * picture(2)), Picture(picture(1).round()), 1.0).rgb
+    assert 0 <= found.min() <= found.max() <= 1  # and none is NaN

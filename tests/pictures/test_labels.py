@@ -1,4 +1,4 @@
-"""Label pictures: which colours are painted, what is between them, and what is no label picture."""
+"""Regions as people give them: painted labels, numbers, masks; and what is none of these."""
 
 import io
 from pathlib import Path
@@ -6,28 +6,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from PIL import Image, ImageDraw
 
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
-from styletransfer.pictures.color_names import color_name, parse_color
-from styletransfer.pictures.flat_colors import local_ranges, painted_colors, snap
-from styletransfer.pictures.labels import MOST, read_labels
+from styletransfer.pictures.labels import read_mask, read_regions
 
 RED, BLUE, GREEN, WHITE = (255, 0, 0), (0, 0, 255), (0, 128, 0), (255, 255, 255)
 COLORS = [WHITE, RED, BLUE, GREEN]
 
 
-def drawn(colors=COLORS, width=192, height=128, scale=1):
+def drawn(colors=COLORS, scale=1):
     """A background with a disc in each of the other colours, drawn `scale` times as large."""
-    image = Image.new("RGB", (width * scale, height * scale), colors[0])
+    image = Image.new("RGB", (192 * scale, 128 * scale), colors[0])
     draw = ImageDraw.Draw(image)
-    step = width * scale / len(colors)
+    step = 192 * scale / len(colors)
     for place, color in enumerate(colors[1:], start=1):
-        x, y, r = place * step, height * scale * (0.3 + 0.4 * (place % 2)), 0.6 * step
+        x, y, r = place * step, 128 * scale * (0.3 + 0.4 * (place % 2)), 0.6 * step
         draw.ellipse((x - r, y - r, x + r, y + r), fill=color)
     return image
 
@@ -38,299 +33,213 @@ def compressed(image, quality):
     return Image.open(buffer)
 
 
-def number_of(regions, color):
-    return regions.find(f"rgb{color}")
-
-
 def disagreement(regions, truth, colors=COLORS):
     """The share of pixels that are in another region than `truth` paints them in."""
     pixels = np.asarray(truth)
     wrong = np.zeros(pixels.shape[:2], bool)
     for color in colors:
-        labels = regions.layers[number_of(regions, color), 0].numpy()
+        labels = regions.layers[regions.find(f"rgb{color}"), 0].numpy()
         wrong |= labels != (pixels == np.array(color)).all(2)
     return wrong.mean()
 
 
-def test_a_clean_picture_is_taken_pixel_by_pixel():
-    image = drawn()
-    regions = read_labels(image, "labels")
-    assert set(regions.names) == {"white", "red", "blue", "green"}
-    assert disagreement(regions, image) == 0.0
-    assert regions.snapped == 0
-    assert regions.uncovered == 0.0
-    assert regions.size == (128, 192)
-    assert regions.shares[number_of(regions, RED)] == pytest.approx(
-        (np.asarray(image) == RED).all(2).mean()
-    )
+def stripes(colors, width=4):
+    return np.tile(np.repeat(np.array(colors, np.uint8), width, axis=0), (12, 1, 1))
 
 
-def test_a_file_is_named_in_messages_and_gives_the_same_as_its_pixels(tmp_path):
-    path = tmp_path / "labels.png"
-    drawn().save(path)
-    regions = read_labels(str(path), "content_regions")
-    assert regions.source == str(path)
-    assert torch.equal(regions.layers, read_labels(np.asarray(drawn()), "x").layers)
+# Label pictures
 
 
-def test_palette_and_opaque_pictures_are_the_same():
-    for same in (drawn().quantize(4), drawn().convert("RGBA")):
-        assert disagreement(read_labels(same, "labels"), drawn()) == 0.0
-
-
-def test_sixteen_bits_are_read(tmp_path):
-    rgb = torch.tensor(np.asarray(drawn())).permute(2, 0, 1)[None] / 255.0
-    images.write(tmp_path / "deep.png", rgb, bit_depth=16)
-    assert disagreement(read_labels(tmp_path / "deep.png", "labels"), drawn()) == 0.0
-
-
-def test_an_exif_orientation_is_applied(tmp_path):
+def test_a_clean_picture_is_taken_pixel_by_pixel(tmp_path):
+    image, path = drawn(), tmp_path / "labels.png"
+    image.save(path)
+    regions = read_regions(str(path), "content_regions")
+    assert regions.names == ("white", "red", "green", "blue")  # the largest first
+    assert (regions.source, regions.size, regions.soft) == (str(path), (128, 192), False)
+    assert (regions.snapped, regions.uncovered) == (0, 0.0)
+    assert regions.shares == regions.layers.double().mean((1, 2, 3)).tolist()
+    deep = torch.tensor(np.asarray(image)).permute(2, 0, 1)[None] / 255.0
+    images.write(tmp_path / "deep.png", deep, bit_depth=16)
+    for same in (image, path, image.quantize(4), image.convert("RGBA"), tmp_path / "deep.png"):
+        assert disagreement(read_regions(same, "labels"), image) == 0.0
     exif = Image.Exif()
     exif[0x0112] = 6
-    drawn().save(tmp_path / "turned.png", exif=exif)
-    turned = read_labels(tmp_path / "turned.png", "labels")
-    upright = drawn().transpose(Image.Transpose.ROTATE_270)
-    assert turned.size == (192, 128)
-    assert disagreement(turned, upright) == 0.0
+    image.save(path, exif=exif)
+    upright = image.transpose(Image.Transpose.ROTATE_270)
+    assert disagreement(read_regions(path, "labels"), upright) == 0.0
 
 
-# What is between the colours
+def test_colours_a_level_apart_are_told_apart_in_a_clean_picture():
+    greys = [(level, level, level) for level in range(13)]
+    regions = read_regions(stripes(greys[:12]), "labels")
+    assert regions.shares == pytest.approx([1 / 12] * 12)
+    with pytest.raises(UserError, match=r"^labels shows 13 flat colours; is it a photograph"):
+        read_regions(stripes(greys), "labels")
 
 
-@pytest.mark.parametrize("quality", [50, 75, 95])
-def test_the_fringes_of_jpeg_take_the_colours_beside_them(quality):
-    regions = read_labels(compressed(drawn(scale=4).resize((192, 128)), quality), "labels")
-    assert set(regions.names) == {"white", "red", "blue", "green"}
-    assert disagreement(regions, drawn()) < 0.02
-    assert 0 < regions.snapped < 0.1 * 192 * 128
+def test_other_colours_take_the_nearest_and_those_far_from_it_are_counted():
+    pixels = stripes([WHITE, RED], 15)
+    pixels[:, 15] = (255, 120, 120)  # nearer to red
+    pixels[2, 2], pixels[3, 2], pixels[4, 2] = (255, 223, 255), (223, 223, 223), (222, 255, 255)
+    regions = read_regions(pixels, "labels")
+    assert regions.names == ("white", "red")
+    assert regions.layers[1, 0].sum() == 12 * 15
+    assert regions.layers[0, 0, 2:5, 2].all()
+    assert regions.snapped == 12 + 1  # beyond 32 levels
 
 
-@pytest.mark.parametrize("factor", [0.5, 3, 8])
-def test_resized_labels_keep_their_colours(factor):
-    size = int(192 * factor), int(128 * factor)
-    regions = read_labels(drawn().resize(size, Image.Resampling.BICUBIC), "labels")
-    assert set(regions.names) == {"white", "red", "blue", "green"}
-    exact = drawn().resize(size, Image.Resampling.NEAREST)
-    assert disagreement(regions, exact) < 0.03
-    assert regions.snapped > 0
-
-
-def test_pixels_that_are_no_painted_colour_are_counted():
-    pixels = np.full((20, 30, 3), 255, np.uint8)
-    pixels[:, 15:] = RED
-    pixels[:, 15] = (255, 128, 128)
-    regions = read_labels(pixels, "labels")
-    assert len(regions.names) == 2
-    assert regions.snapped == 20
-
-
-def test_antialiasing_between_black_and_white_makes_no_grey_where_none_is_beside():
-    """Half black and half white is the very grey that is painted elsewhere."""
-    black, white, grey = (0, 0, 0), (255, 255, 255), (128, 128, 128)
-    pixels = np.zeros((60, 60, 3), np.uint8)
-    pixels[:30, 30:] = white
-    pixels[:30, 30] = (127, 127, 127)
-    pixels[5, 30] = (1, 1, 1)  # a picture that is not clean
-    pixels[50:, :20] = grey
-    regions = read_labels(pixels, "labels")
-    assert set(regions.names) == {"black", "white", "grey"}
-    assert not regions.layers[number_of(regions, grey), 0, :40].any()
-    assert regions.layers[number_of(regions, white), 0, :30, 31:].all()
-    assert regions.layers[number_of(regions, black), 0, 30:50].all()
-
-
-def test_a_speck_between_flat_colours_takes_the_nearest():
-    pixels = np.asarray(drawn()).copy()
-    pixels[0, 0] = (250, 230, 230)
-    regions = read_labels(pixels, "labels")
-    assert len(regions.names) == 4
-    assert regions.layers[number_of(regions, WHITE), 0, 0, 0]
-
-
-def test_a_small_region_of_a_jpeg_is_found():
-    """Of 32 pixels a side, off the grid of blocks: nearly all have an edge in their block."""
-    pixels = np.full((160, 200, 3), 255, np.uint8)
-    pixels[56:88, 72:104] = (210, 30, 120)
-    regions = read_labels(compressed(Image.fromarray(pixels), 50), "labels")
-    assert len(regions.names) == 2
-    assert min(regions.shares) == pytest.approx(32 * 32 / (160 * 200), rel=0.1)
-
-
-def test_greys_one_level_apart_are_told_apart_in_a_clean_picture():
-    levels = np.repeat(np.arange(5, dtype=np.uint8), 4)
-    image = Image.fromarray(np.tile(levels, (12, 1)))
-    regions = read_labels(image, "labels")
-    assert len(regions.names) == 5
-    assert regions.shares == pytest.approx([0.2] * 5)
-
-
-@pytest.mark.parametrize("quality", [50, 90])
-def test_grey_labels_survive_jpeg(quality):
-    colors = [(v, v, v) for v in (0, 85, 170, 255)]
-    regions = read_labels(compressed(drawn(colors), quality), "labels")
-    assert disagreement(regions, drawn(colors), colors) < 0.02
+def test_edges_of_resized_labels_and_of_jpeg_take_the_nearest_colour():
+    for quality in (50, 75, 95):
+        regions = read_regions(compressed(drawn(scale=4).resize((192, 128)), quality), "labels")
+        assert set(regions.names) == {"white", "red", "blue", "green"}
+        assert disagreement(regions, drawn()) < 0.03
+        assert 0 < regions.snapped < 0.1 * 192 * 128
+    for size in ((96, 64), (576, 384)):
+        regions = read_regions(drawn().resize(size, Image.Resampling.BICUBIC), "labels")
+        assert set(regions.names) == {"white", "red", "blue", "green"}
+        assert disagreement(regions, drawn().resize(size, Image.Resampling.NEAREST)) < 0.03
+    greys = [(v, v, v) for v in (0, 85, 170, 255)]
+    regions = read_regions(compressed(drawn(greys), 50), "labels")
+    assert disagreement(regions, drawn(greys), greys) < 0.02
 
 
 def test_transparent_pixels_are_in_no_region():
     pixels = np.zeros((12, 20, 4), np.uint8)
     pixels[:, :10] = (*RED, 255)
-    pixels[:6, 10:15] = (*BLUE, 255)
-    pixels[6:, 10:15] = (*GREEN, 20)
-    regions = read_labels(pixels, "labels")
+    pixels[:6, 10:15] = (*BLUE, 128)
+    pixels[6:, 10:15] = (*GREEN, 127)
+    regions = read_regions(pixels, "labels")
     assert set(regions.names) == {"red", "blue"}
     assert regions.uncovered == pytest.approx(1 - 0.5 - 0.125)
+    with pytest.raises(UserError, match="transparent everywhere; paint"):
+        read_regions(np.zeros((9, 9, 4), np.uint8), "labels")
 
 
-# What is no label picture
-
-
-def test_twelve_colours_are_taken_and_thirteen_asked_about():
-    stripes = np.repeat(np.arange(13) * 19, 4).astype(np.uint8)
-    pixels = np.tile(stripes[None, :, None], (12, 1, 3))
-    assert len(read_labels(pixels[:, :48], "labels").names) == MOST
-    with pytest.raises(UserError, match=r"^labels shows 13 flat colours; is it a photograph"):
-        read_labels(pixels, "labels")
-
-
-def test_thirteen_greys_one_level_apart_are_not_merged():
-    pixels = np.tile(np.repeat(np.arange(13, dtype=np.uint8), 4)[None, :, None], (12, 1, 3))
-    with pytest.raises(UserError, match="13 flat colours"):
-        read_labels(pixels, "labels")
-
-
-@pytest.mark.parametrize("grey", [False, True])
 @pytest.mark.parametrize("name", ["coffee", "rocket", "astronaut", "chelsea"])
-def test_photographs_are_asked_about(name, grey):
-    path = Path(__file__).parents[2] / "assets" / "content" / f"{name}.jpg"
-    image = Image.open(path)
+def test_photographs_are_asked_about(name):
+    image = Image.open(Path(__file__).parents[2] / "assets" / "content" / f"{name}.jpg")
     image.thumbnail((320, 320))
-    with pytest.raises(UserError, match="is it a photograph"):
-        read_labels(image.convert("L") if grey else image, "labels")
+    for photo in (image, image.convert("L")):
+        with pytest.raises(UserError, match="is it a photograph"):
+            read_regions(photo, "labels")
 
 
-def test_smooth_shades_and_noise_are_asked_about():
+def test_shades_noise_and_regions_that_are_nowhere_flat_are_asked_about():
     shade = np.tile(np.linspace(0, 1, 200, dtype=np.float32)[None, :, None], (100, 1, 3))
     noise = np.random.default_rng(0).random((50, 50, 3), np.float32)
-    for pixels in (shade, noise):
-        with pytest.raises(UserError, match="is it a photograph"):
-            read_labels(pixels, "labels")
-
-
-def test_a_region_without_a_flat_pixel_is_not_passed_over():
-    """Dithering leaves the green disc without one: it is no region, and must not become white."""
-    with pytest.raises(UserError, match="pixels between its flat colours; is it a photograph"):
-        read_labels(drawn().convert("P"), "labels")
-
-
-def test_a_transparent_picture_is_refused():
-    with pytest.raises(UserError, match="transparent everywhere; paint"):
-        read_labels(np.zeros((9, 9, 4), np.uint8), "labels")
+    dithered = drawn().convert("P")  # leaves the green disc without a flat pixel
+    for source in (shade, noise, dithered):
+        with pytest.raises(
+            UserError, match=r"flat colours; is it a photograph\? .* save it as PNG"
+        ):
+            read_regions(source, "labels")
 
 
 # Numbers
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.int16])
-def test_an_array_of_numbers_is_taken_as_it_is(dtype):
-    numbers = np.array([[0, 0, 7], [2, 7, 7]], dtype)
-    for source in (numbers, torch.from_numpy(numbers)):
-        regions = read_labels(source, "labels")
-        assert regions.names == ("0", "2", "7")
+def test_an_array_of_numbers_is_taken_as_it_is():
+    numbers = np.array([[0, 0, 7], [2, -1, 7]])
+    for source in (numbers, torch.from_numpy(numbers), numbers.astype(np.int16)):
+        regions = read_regions(source, "labels")
+        assert (regions.names, regions.soft) == (("0", "2", "7"), False)
         assert torch.equal(regions.layers[2, 0], torch.from_numpy(numbers == 7))
-        assert not regions.soft
-
-
-def test_a_boolean_array_has_two_regions():
-    regions = read_labels(np.array([[True, False], [True, True]]), "labels")
-    assert regions.names == ("0", "1")
-    assert regions.shares == [0.25, 0.75]
-
-
-def test_negative_numbers_are_in_no_region():
-    regions = read_labels(np.array([[-1, 3], [3, 4]]), "labels")
-    assert regions.names == ("3", "4")
-    assert regions.uncovered == 0.25
-
-
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [
+        assert regions.uncovered == pytest.approx(1 / 6)
+    both = read_regions(np.array([[True, False], [True, True]]), "labels")
+    assert (both.names, both.shares) == (("0", "1"), [0.25, 0.75])
+    for array, message in (
         (np.arange(13)[None], "labels has 13 regions; number at least 1 and at most 12"),
         (np.full((3, 3), -1), "labels has 0 regions"),
         (np.zeros((0, 3), int), "labels is empty"),
-    ],
-)
-def test_numbers_that_are_no_labels_are_refused(array, message):
-    with pytest.raises(UserError, match=message):
-        read_labels(array, "labels")
+    ):
+        with pytest.raises(UserError, match=message):
+            read_regions(array, "labels")
 
 
-# Names of colours
+# Masks
 
 
-@pytest.mark.parametrize(
-    ("text", "color"),
-    [
-        ("red", RED),
-        ("Red ", RED),
-        ("#ff0000", RED),
-        ("ff0000", RED),
-        ("0xFF0000", RED),
-        ("(255,0,0)", RED),
-        ("[255, 0, 0]", RED),
-        ("255,0,0", RED),
-        ("rgb(255, 0, 0)", RED),
-        ("123456", (0x12, 0x34, 0x56)),
-        ("sky", None),
-        ("", None),
-        ("(256,0,0)", None),
-        ("1", None),
-    ],
-)
-def test_colours_are_understood_as_people_write_them(text, color):
-    assert parse_color(text) == color
+def saved(path, grey):
+    """Write floats (H, W) in [0, 1] as a grey picture; return its path."""
+    images.write(path, torch.as_tensor(grey, dtype=torch.float32).expand(1, 3, *grey.shape))
+    return path
 
 
-@pytest.mark.parametrize(
-    ("color", "name"),
-    [
-        (RED, "red"),
-        ((254, 0, 2), "red"),
-        ((0, 255, 255), "cyan"),
-        ((128, 128, 128), "grey"),
-        ((60, 60, 200), "#3c3cc8"),
-    ],
-)
-def test_colours_are_named_where_a_name_is_near(color, name):
-    assert color_name(color) == name
+def ramp(height=10, width=16):
+    return np.tile(np.linspace(0, 1, width, dtype=np.float32), (height, 1))
 
 
-@given(st.tuples(*[st.integers(0, 255)] * 3))
-def test_a_name_leads_back_to_its_colour(color):
-    found = parse_color(color_name(color))
-    assert found is not None
-    assert max(abs(a - b) for a, b in zip(found, color, strict=True)) <= 16
+def test_soft_edges_of_masks_are_kept_whatever_they_are_given_as(tmp_path):
+    levels = np.round(ramp() * 255).astype(np.uint8)
+    images_of_it = [Image.fromarray(levels), levels, saved(tmp_path / "a.png", ramp())]
+    for source in (ramp(), torch.from_numpy(ramp()), *images_of_it):
+        mask = read_mask(source, "protect")
+        assert mask.shape == (1, 1, 10, 16)
+        assert (mask[0, 0] - torch.from_numpy(ramp())).abs().max() <= 0.5 / 255 + 1e-6
+    assert read_mask(ramp() > 0.5, "protect").unique().tolist() == [0.0, 1.0]
+    pixels = np.full((4, 6, 4), 255, np.uint8)
+    pixels[:, 3:, 3] = 51
+    assert read_mask(pixels, "protect")[0, 0, 0].tolist() == pytest.approx([1.0] * 3 + [0.2] * 3)
+    jpeg = compressed(Image.fromarray(np.tile(levels, (6, 4))).convert("RGB"), 50)
+    assert read_mask(jpeg, "protect").max() > 0.9
 
 
-def test_colours_that_would_share_a_name_are_written_as_numbers():
-    pixels = np.zeros((9, 18, 3), np.uint8)
-    pixels[:, 9:] = (0, 0, 6)
-    assert set(read_labels(pixels, "labels").names) == {"#000000", "#000006"}
+def test_masks_share_what_they_overlap_and_are_called_like_their_files(tmp_path):
+    first, second = np.array([[1.0, 1.0, 0.25, 0.0]]), np.array([[0.0, 1.0, 0.5, 0.0]])
+    regions = read_regions([saved(tmp_path / "sky.png", first), second], "regions")
+    layers = regions.layers[:, 0, 0].tolist()
+    assert layers[0] == pytest.approx([1.0, 0.5, 0.25, 0.0], abs=0.5 / 255)
+    assert layers[1] == pytest.approx([0.0, 0.5, 0.5, 0.0])
+    assert (regions.names, regions.soft) == (("sky", "2"), True)
+    assert regions.uncovered == pytest.approx(1.25 / 4, abs=0.5 / 255)
 
 
-# Any picture
+def test_masks_that_do_not_fit_are_refused_by_name(tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "empty").mkdir()
+    a, b = saved(tmp_path / "a.png", ramp()), saved(tmp_path / "b.png", ramp(5, 8))
+    black = saved(tmp_path / "black.png", np.zeros((10, 16)))
+    refusals = [
+        ([a, b], "^regions: mask a has 16 x 10 pixels and b 8 x 5; masks of one"),
+        ([a, saved(tmp_path / "other" / "a.png", ramp())], "two masks are called a; rename one"),
+        ([], "^regions lists no mask"),
+        (tmp_path / "empty", "no picture in .*; put one grey mask per region there"),
+        ([a, black], r"black\.png is an empty mask; paint white"),
+    ]
+    for masks, message in refusals:
+        with pytest.raises(UserError, match=message):
+            read_regions(masks, "regions")
+    with pytest.raises(UserError, match=r"^protect is a colour picture; a mask is grey"):
+        read_mask(stripes([(133, 100, 100)]), "protect")
+    assert read_mask(stripes([(131, 100, 100)]), "protect").mean() > 0.4
 
 
-@given(arrays(np.uint8, (7, 9, 3), elements=st.sampled_from([0, 1, 100, 255])), st.data())
-@settings(max_examples=50)
-def test_every_visible_pixel_gets_one_colour(pixels, data):
-    visible = data.draw(arrays(np.bool_, (7, 9)))
-    visible[0, 0] = True
-    ranges = local_ranges(pixels)
-    colors, tolerance = painted_colors(pixels, ranges, visible)
-    assert len(set(colors)) == len(colors)
-    if 0 < len(colors) <= 255:
-        labels, far = snap(pixels, ranges, visible, colors, tolerance)
-        assert ((labels < len(colors)) == visible).all()
-        assert set(labels[visible].tolist()) == set(range(len(colors)))
-        assert visible[far].all()
+def test_a_mask_is_empty_below_half_a_level():
+    assert read_mask(np.full((4, 6), 0.51 / 255), "protect").max() > 0
+    for grey in (0.49 / 255, 0.0):
+        with pytest.raises(UserError, match=r"^protect is an empty mask"):
+            read_mask(np.full((4, 6), grey), "protect")
+
+
+# Which of these it is
+
+
+def test_a_picture_is_labels_and_a_list_or_a_folder_is_masks(tmp_path):
+    halves = np.zeros((8, 12), np.float32)
+    halves[:, :6] = 1.0
+    for name in ("right", "left"):
+        saved(tmp_path / f"{name}.png", halves)
+    (tmp_path / "notes.txt").write_text("sky first")
+    folder = read_regions(tmp_path, "content_regions")
+    assert (folder.soft, folder.names) == (True, ("left", "right"))
+    assert folder.source == str(tmp_path)
+    several = read_regions(
+        [tmp_path / "left.png", Image.fromarray(np.uint8(255 * halves))], "content_regions"
+    )
+    assert (several.soft, several.source) == (True, "content_regions")
+    numbers = np.array([[0, 1]])
+    assert not read_regions(numbers, "regions").soft
+    assert not read_regions(torch.from_numpy(numbers), "regions").soft
+    assert read_regions(halves, "regions").soft
+    assert read_regions(torch.from_numpy(halves), "regions").soft
+    assert not read_regions(torch.ones(3, 9, 9), "regions").soft

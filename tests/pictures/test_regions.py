@@ -4,15 +4,11 @@ import numpy as np
 import pytest
 import torch
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.labels import read_labels
-from styletransfer.pictures.masks import read_masks
-from styletransfer.pictures.pairing import assign, pair_regions, read_regions
-from styletransfer.pictures.regions import check_aspect
+from styletransfer.pictures.labels import read_regions
+from styletransfer.pictures.pairing import assign, pair_regions
+from styletransfer.pictures.regions import check_aspect, color_names, parse_color
 
 RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 128, 0)
 
@@ -20,7 +16,7 @@ RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 128, 0)
 def stripes(*colors, name="labels"):
     """Upright stripes of equal widths."""
     row = np.repeat(np.array(colors, np.uint8), 6, axis=0)
-    return read_labels(np.tile(row, (9, 1, 1)), name)
+    return read_regions(np.tile(row, (9, 1, 1)), name)
 
 
 def halves(height=8, width=12):
@@ -29,50 +25,37 @@ def halves(height=8, width=12):
     return mask
 
 
+def two_masks(name="masks"):
+    return read_regions([halves(), 1 - halves()], name)
+
+
 # Weights
 
 
-def test_weights_at_the_same_size_are_the_layer_itself():
+def test_weights_are_averages_over_the_area_of_a_pixel():
     regions = stripes(RED, BLUE)
     weights = regions.weights(regions.find("red"), (9, 12))
     assert weights.dtype == torch.float32
-    assert weights.shape == (1, 1, 9, 12)
     assert weights[0, 0, 0].tolist() == [1.0] * 6 + [0.0] * 6
-
-
-def test_weights_are_averages_over_the_area_of_a_pixel():
-    """Every fourth row is in the region: at a quarter of the height each pixel is a quarter."""
+    # Every fourth row is in the region: at a quarter of the height each pixel is a quarter.
     numbers = np.tile(np.array([[0], [1], [1], [1]]), (10, 8))
-    weights = read_labels(numbers, "labels").weights(0, (10, 4))
-    torch.testing.assert_close(
-        weights[..., 2:-2, :], torch.full((1, 1, 6, 4), 0.25), atol=0.02, rtol=0
-    )
+    weights = read_regions(numbers, "labels").weights(0, (10, 4))
+    assert (weights[..., 2:-2, :] - 0.25).abs().max() < 0.02
 
 
-@given(
-    st.integers(1, 40),
-    st.integers(1, 40),
-    st.integers(0, 2**32 - 1),
-    st.booleans(),
-)
-@settings(max_examples=40)
-def test_weights_of_all_regions_sum_to_one_at_every_size(height, width, seed, soft):
-    rng = np.random.default_rng(seed)
-    regions = read_labels(rng.integers(0, 3, (13, 17)), "labels")
-    if soft:
-        first = rng.random((13, 17), np.float32)
-        regions = read_masks([first, 1 - first], "masks")
-    every = [regions.weights(number, (height, width)) for number in range(len(regions.names))]
-    torch.testing.assert_close(sum(every), torch.ones(1, 1, height, width), atol=1e-5, rtol=0)
-    assert all(0.0 <= weights.min() <= weights.max() <= 1.0 for weights in every)
-
-
-def test_where_no_region_is_no_weight_comes_up():
-    regions = read_masks([halves() * 0.5], "masks")
-    assert regions.uncovered == 0.75
-    weights = regions.weights(0, (4, 6))
-    assert weights[..., 4:].max() == 0.0
-    assert weights.max() == 0.5
+@pytest.mark.parametrize("size", [(1, 1), (5, 40), (13, 3), (33, 29)])
+def test_weights_of_all_regions_sum_to_one_at_every_size(size):
+    rng = np.random.default_rng(0)
+    first = rng.random((13, 17), np.float32)
+    for source in (rng.integers(0, 3, (13, 17)), [first, 1 - first]):
+        regions = read_regions(source, "regions")
+        weights = torch.cat([regions.weights(n, size) for n in range(len(regions.names))])
+        assert weights.shape[1:] == (1, *size)
+        assert (weights.sum(0) - 1.0).abs().max() < 1e-5
+        assert 0.0 <= weights.min() <= weights.max() <= 1.0
+    half = read_regions([halves() * 0.5], "masks").weights(0, (4, 6))
+    assert half[..., 4:].max() == 0.0
+    assert half.max() == 0.5
 
 
 def test_a_cut_keeps_what_lies_in_the_box():
@@ -80,73 +63,70 @@ def test_a_cut_keeps_what_lies_in_the_box():
     numbers = np.zeros((10, 20), int)
     numbers[2:6, 5:] = 1
     numbers[4, 7] = 2
-    cut = read_labels(numbers, "labels").cut((slice(4, 11), slice(9, 29)), (20, 40))
+    cut = read_regions(numbers, "labels").cut((slice(4, 11), slice(9, 29)), (20, 40))
     assert cut.size == (4, 11)
     assert torch.equal(cut.layers[0, 0], torch.from_numpy(numbers[2:6, 4:15] == 0))
     assert torch.equal(cut.layers[2, 0], torch.from_numpy(numbers[2:6, 4:15] == 2))
-
-
-def test_a_region_outside_the_box_is_named():
-    regions = stripes(RED, BLUE)
     with pytest.raises(UserError, match="labels: nothing is left of the region red once"):
-        regions.cut((slice(0, 9), slice(8, 12)), (9, 12))
+        stripes(RED, BLUE).cut((slice(0, 9), slice(8, 12)), (9, 12))
+
+
+def test_masks_have_the_aspect_ratio_of_their_picture():
+    for size, picture in [
+        ((341, 512), (341, 512)),
+        ((667, 1000), (341, 512)),
+        ((1000, 667), (50, 33)),
+        ((600, 400), (602, 400)),
+        ((1000, 996), (1000, 1000)),
+        ((50, 49), (50, 50)),
+    ]:
+        check_aspect(size, picture, "labels.png")
+    for size, picture in [
+        ((512, 512), (341, 512)),
+        ((512, 341), (341, 512)),
+        ((1000, 994), (1000, 1000)),
+        ((50, 48), (50, 50)),
+    ]:
+        height, width = size
+        with pytest.raises(
+            UserError, match=f"^labels.png has {width} x {height} pixels .* another"
+        ):
+            check_aspect(size, picture, "labels.png")
 
 
 # Names
 
 
-@pytest.mark.parametrize(
-    "text", ["red", "RED", " #ff0000", "ff0000", "0xfa0508", "(255,0,0)", "(200, 20, 20)"]
-)
-def test_a_region_is_found_by_its_name_or_a_colour_near_to_it(text):
+def test_colours_are_understood_as_people_write_them():
+    for text in ("Red ", "#ff0000", "0xFF0000", "[255, 0, 0]", "255,0,0", "hsl(0, 100%, 50%)"):
+        assert parse_color(text) == RED, text
+    assert parse_color("123456") == (0x12, 0x34, 0x56)
+    for text in ("sky", "", "(256,0,0)", "1"):
+        assert parse_color(text) is None, text
+
+
+def test_colours_are_named_where_a_name_is_near_and_their_own():
+    colors = [(239, 0, 16), (0, 255, 255), (60, 60, 200), (128, 128, 128), (238, 0, 0)]
+    assert color_names(colors) == ("red", "cyan", "#3c3cc8", "grey", "#ee0000")
+    assert color_names([(0, 0, 0), (0, 0, 6)]) == ("#000000", "#000006")
+    generator = np.random.default_rng(0)
+    for color in map(tuple, generator.integers(0, 256, (200, 3)).tolist()):
+        (name,) = color_names([color])
+        assert max(abs(a - b) for a, b in zip(parse_color(name), color, strict=True)) <= 16
+
+
+def test_a_region_is_found_by_its_name_or_a_colour_near_to_it():
     regions = stripes(BLUE, RED, GREEN)
-    assert regions.names[regions.find(text)] == "red"
-
-
-@pytest.mark.parametrize("text", ["sky", "yellow", "", "1"])
-def test_an_unknown_region_is_refused_with_those_there_are(text):
-    with pytest.raises(
-        UserError, match=r"^labels has no region .*; it has (red|blue) \(50 %\) and"
-    ):
-        stripes(RED, BLUE).find(text)
-
-
-def test_numbers_and_masks_are_found_by_name_only():
-    numbers = read_labels(np.array([[0, 3], [3, 3]]), "labels")
-    assert numbers.find("3") == 1
-    masks = read_masks([halves(), 1 - halves()], "masks")
+    for text in ("red", "RED", " #ff0000", "0xfa0508", "(200, 20, 20)", "(191, 64, 64)"):
+        assert regions.names[regions.find(text)] == "red"
+    masks = two_masks()
     assert masks.find("2") == 1
+    assert read_regions(np.array([[0, 3], [3, 3]]), "labels").find("3") == 1
+    for text in ("sky", "yellow", "", "1", "(190, 0, 0)"):  # 65 levels from red
+        with pytest.raises(UserError, match=r"^labels has no region .*; it has (red|blue) \(50 %"):
+            stripes(RED, BLUE).find(text)
     with pytest.raises(UserError, match="no region 'red'"):
         masks.find("red")
-
-
-# Aspect ratio
-
-
-@pytest.mark.parametrize(
-    ("size", "picture"),
-    [
-        ((341, 512), (341, 512)),
-        ((667, 1000), (341, 512)),
-        ((33, 50), (667, 1000)),
-        ((1000, 667), (50, 33)),
-        ((600, 400), (602, 400)),
-    ],
-)
-def test_rounded_sizes_have_the_same_aspect_ratio(size, picture):
-    check_aspect(size, picture, "labels.png")
-
-
-@pytest.mark.parametrize(
-    ("size", "picture"),
-    [((512, 512), (341, 512)), ((512, 341), (341, 512)), ((330, 512), (341, 512))],
-)
-def test_another_aspect_ratio_is_refused_with_both_sizes(size, picture):
-    message = (
-        f"^labels.png has {size[1]} x {size[0]} pixels .* {picture[1]} x {picture[0]}: another"
-    )
-    with pytest.raises(UserError, match=message):
-        check_aspect(size, picture, "labels.png")
 
 
 # Pairs of content and style
@@ -154,46 +134,50 @@ def test_another_aspect_ratio_is_refused_with_both_sizes(size, picture):
 
 def test_regions_of_one_colour_pair_whatever_their_order_and_jpeg():
     content = stripes(RED, BLUE, GREEN)
-    style = stripes((2, 126, 3), (253, 4, 1), (0, 2, 250), name="style")
+    style = stripes((2, 126, 3), (223, 4, 1), (0, 2, 250), name="style")  # 32 levels from red
     (pairs,) = pair_regions(content, [style])
-    assert [style.names[place] for place in pairs] == list(content.names)
+    by_color = {content.colors[n]: style.colors[place] for n, place in enumerate(pairs)}
+    assert by_color == {RED: (223, 4, 1), BLUE: (0, 2, 250), GREEN: (2, 126, 3)}
+    with pytest.raises(UserError, match=r"has the region red .* and style has only #de0000"):
+        pair_regions(stripes(RED), [stripes((222, 0, 0), name="style")])
 
 
-def test_numbers_pair_with_the_same_numbers():
-    content = read_labels(np.array([[0, 4], [7, 7]]), "content")
-    style = read_labels(np.array([[7, 7, 4, 0]]), "style")
+def test_numbers_pair_with_their_like_and_masks_by_their_order():
+    content = read_regions(np.array([[0, 4], [7, 7]]), "content")
+    style = read_regions(np.array([[7, 7, 4, 0]]), "style")
     assert pair_regions(content, [style]) == [[0, 1, 2]]
+    masks = two_masks()
+    assert pair_regions(masks, [masks]) == [[0, 1]]
 
 
-@pytest.mark.parametrize("lacking", ["content", "style"])
-def test_a_region_in_one_picture_only_is_refused_with_its_share(lacking):
-    both, more = stripes(RED, BLUE), stripes(RED, BLUE, GREEN, name="more")
-    message = r"^more has the region green \(33 %\), and labels has only .*50 %\); give both"
-    with pytest.raises(UserError, match=message):
-        pair_regions(both, [more]) if lacking == "content" else pair_regions(more, [both])
-
-
-def test_one_style_region_is_not_given_to_two():
-    content = stripes((100, 0, 0), (130, 0, 0))  # a clean picture: two colours, 30 levels apart
-    with pytest.raises(UserError, match=r"has the region maroon .* only #640000 \(100 %\)"):
-        pair_regions(content, [stripes((100, 0, 0), name="style")])
-
-
-def test_colours_and_numbers_do_not_pair():
-    with pytest.raises(UserError, match="give both the same regions"):
-        pair_regions(stripes(RED, BLUE), [read_labels(np.array([[0, 1]]), "style")])
+def test_what_does_not_pair_is_refused():
+    two, more, masks = stripes(RED, BLUE), stripes(RED, BLUE, GREEN, name="more"), two_masks()
+    lacking = r"^more has the region green \(33 %\), and labels has only .*50 %\); give both"
+    near = stripes((100, 0, 0), (130, 0, 0))  # a clean picture: two colours, 30 levels apart
+    refusals = [
+        (two, more, lacking),
+        (more, two, lacking),
+        (near, stripes((100, 0, 0)), r"has the region maroon .* only #640000 \(100 %\)"),
+        (two, read_regions(np.array([[0, 1]]), "style"), "give both the same regions"),
+        (masks, read_regions([halves()], "one"), "^masks has 2 masks and one has 1; they pair by"),
+        (masks, two, "^masks and labels are masks and labels; give both as"),
+    ]
+    for content, style, message in refusals:
+        with pytest.raises(UserError, match=message):
+            pair_regions(content, [style])
 
 
 def test_of_several_styles_each_may_hold_some_of_the_regions():
     content = stripes(RED, BLUE, GREEN)
     styles = [stripes(RED, name="a"), stripes(GREEN, RED, name="b"), stripes(BLUE, name="c")]
-    pairs = pair_regions(content, styles)
     found = [
-        [None if place is None else style.names[place] for place in places]
-        for style, places in zip(styles, pairs, strict=True)
+        {
+            content.names[region]: None if place is None else style.names[place]
+            for region, place in enumerate(places)
+        }
+        for style, places in zip(styles, pair_regions(content, styles), strict=True)
     ]
-    by_name = [dict(zip(content.names, names, strict=True)) for names in found]
-    assert by_name == [
+    assert found == [
         {"red": "red", "blue": None, "green": None},
         {"red": "red", "blue": None, "green": "green"},
         {"red": None, "blue": "blue", "green": None},
@@ -202,58 +186,30 @@ def test_of_several_styles_each_may_hold_some_of_the_regions():
         pair_regions(content, styles[:2])
 
 
-def test_masks_pair_by_their_order():
-    masks = read_masks([halves(), 1 - halves()], "masks")
-    assert pair_regions(masks, [masks]) == [[0, 1]]
-    with pytest.raises(
-        UserError, match=r"^masks has 2 masks and one has 1; they pair by their ord"
-    ):
-        pair_regions(masks, [read_masks([halves()], "one")])
-
-
-def test_masks_do_not_pair_with_labels():
-    masks = read_masks([halves(), 1 - halves()], "masks")
-    with pytest.raises(UserError, match=r"^masks and labels are masks and labels; give both as"):
-        pair_regions(masks, [stripes(RED, BLUE)])
-
-
 # Styles of regions
 
 
-def test_a_mapping_gives_each_region_its_style():
-    regions = stripes(RED, BLUE, GREEN)
+def test_regions_get_their_styles_by_a_mapping_or_their_order():
+    regions, masks = stripes(RED, BLUE, GREEN), two_masks()
     chosen = assign(regions, {"#0000ff": 2, "red": 1, "green": 2}, 2)
-    assert dict(zip(regions.names, chosen, strict=True)) == {
-        "red": 0,
-        "blue": 1,
-        "green": 1,
-    }
-
-
-def test_masks_are_mapped_by_name():
-    masks = read_masks([halves(), 1 - halves()], "masks")
+    assert dict(zip(regions.names, chosen, strict=True)) == {"red": 0, "blue": 1, "green": 1}
     assert assign(masks, {"2": 1, "1": 3}, 3) == [2, 0]
-
-
-def test_without_a_mapping_one_style_goes_everywhere_and_masks_take_theirs():
-    masks = read_masks([halves(), 1 - halves()], "masks")
-    assert assign(stripes(RED, BLUE), {}, 1) == [0, 0]
+    assert assign(regions, {}, 1) == [0, 0, 0]
     assert assign(masks, {}, 2) == [0, 1]
+    with pytest.raises(UserError, match=r"the regions 1 \(50 %\) and 2 \(50 %\), and there are 3"):
+        assign(masks, {}, 3)
 
 
-@pytest.mark.parametrize(
-    ("mapping", "message"),
-    [
+def test_a_mapping_that_does_not_fit_is_refused():
+    for mapping, message in (
         ({"red": 1, "yellow": 2}, "^labels has no region 'yellow'; it has"),
         ({"red": 1}, r"^region_styles leaves out blue \(50 %\) of labels; say all, such as"),
         ({"red": 1, "blue": 3}, "^region_styles gives blue the style 3; styles are .* 1 to 2"),
         ({"red": 0, "blue": 1}, "^region_styles gives red the style 0"),
         ({"red": 1, "ff0000": 2, "blue": 1}, "^region_styles names red twice"),
-    ],
-)
-def test_a_mapping_that_does_not_fit_is_refused(mapping, message):
-    with pytest.raises(UserError, match=message):
-        assign(stripes(RED, BLUE), mapping, 2)
+    ):
+        with pytest.raises(UserError, match=message):
+            assign(stripes(RED, BLUE), mapping, 2)
 
 
 def test_a_missing_mapping_is_asked_for_with_the_very_argument():
@@ -265,36 +221,3 @@ def test_a_missing_mapping_is_asked_for_with_the_very_argument():
     argument = str(caught.value).split("'")[1]
     mapping = OverridesParser.create().parse_override(argument).value()
     assert sorted(assign(regions, mapping, 2)) == [0, 0, 1]
-
-
-def test_masks_that_do_not_match_the_styles_need_a_mapping():
-    masks = read_masks([halves(), 1 - halves()], "masks")
-    with pytest.raises(UserError, match=r"the regions 1 \(50 %\) and 2 \(50 %\), and there are 3"):
-        assign(masks, {}, 3)
-
-
-# What a person gives
-
-
-def test_a_picture_is_labels_and_a_list_or_a_folder_is_masks(tmp_path):
-    red_and_blue = np.tile(np.repeat(np.array([RED, BLUE], np.uint8), 6, axis=0), (9, 1, 1))
-    grey = Image.fromarray(np.uint8(255 * halves()))
-    Image.fromarray(red_and_blue).save(tmp_path / "labels.png")
-    (tmp_path / "masks").mkdir()
-    grey.save(tmp_path / "masks" / "left.png")
-    labels = read_regions(str(tmp_path / "labels.png"), "content_regions")
-    assert (labels.soft, labels.source) == (False, str(tmp_path / "labels.png"))
-    folder = read_regions(tmp_path / "masks", "content_regions")
-    assert (folder.soft, folder.names) == (True, ("left",))
-    assert folder.source == str(tmp_path / "masks")
-    several = read_regions([tmp_path / "masks" / "left.png", grey], "content_regions")
-    assert (several.soft, several.names) == (True, ("left", "2"))
-    assert several.source == "content_regions"
-
-
-def test_arrays_are_labels_if_they_count_and_a_mask_if_they_weigh():
-    assert not read_regions(red := np.array([[0, 1]]), "regions").soft
-    assert not read_regions(torch.from_numpy(red), "regions").soft
-    assert read_regions(halves(), "regions").soft
-    assert read_regions(torch.from_numpy(halves()), "regions").soft
-    assert not read_regions(torch.ones(3, 9, 9), "regions").soft

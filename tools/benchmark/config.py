@@ -13,7 +13,7 @@ from styletransfer.config import (
 from styletransfer.errors import UserError
 from styletransfer.job.schedule import check_run
 from styletransfer.modes import LOSS_MODES
-from styletransfer.pictures.limits import LONGEST_SIDE
+from styletransfer.pictures.images import LONGEST_SIDE
 from styletransfer.system.devices import PRECISIONS
 
 

@@ -7,7 +7,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.features.vgg import WIDTHS, Widths, channels_of, conv_names, conv_widths
 from styletransfer.networks.training import check_training
-from styletransfer.pictures.limits import LONGEST_SIDE
+from styletransfer.pictures.images import LONGEST_SIDE
 
 # Of VGG-19's fifth block the losses see the first convolution only.
 LEAST_CONVS = (2, 2, 4, 4, 1)

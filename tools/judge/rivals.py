@@ -15,8 +15,7 @@ from styletransfer.job.job import Job
 from styletransfer.job.sources import files_of
 from styletransfer.modes import get_loss_mode
 from styletransfer.networks import StyleNetwork, deployed
-from styletransfer.networks.file import read
-from styletransfer.networks.file import network_file
+from styletransfer.networks.file import network_file, read
 from styletransfer.objective.terms import loss_layers
 from styletransfer.optimize.run import complete_run
 from styletransfer.system.measure import median_seconds, now

@@ -14,7 +14,7 @@ from styletransfer.commands.gallery.found import FoundRun
 from styletransfer.commands.gallery.table import Axis
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
-from styletransfer.pictures.small import small_picture
+from styletransfer.pictures.convert import small_picture
 from styletransfer.runs.metrics import Step
 from styletransfer.settings.command_line import command
 

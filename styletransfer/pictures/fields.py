@@ -1,4 +1,7 @@
-"""Palettes, and the grey fields that they colour: noise, waves, motifs, marble."""
+"""Random palettes, and the grey fields that they colour: noise, waves, motifs, marble.
+
+A *field* is a (size, size) float32 tensor in [0, 1]; a CPU generator `g` makes every choice.
+"""
 
 import math
 from collections.abc import Callable
@@ -7,9 +10,28 @@ import torch
 import torch.nn.functional as F
 from torch import Generator, Tensor
 
-from styletransfer.pictures.procedural.random_choice import chance, grid, pick, uniform
+TAU = 2.0 * math.pi
 
-_TAU = 2.0 * math.pi
+
+def uniform(g: Generator, low: float, high: float) -> float:
+    """Return a number between `low` and `high`."""
+    return low + (high - low) * float(torch.rand((), generator=g))
+
+
+def chance(g: Generator, probability: float) -> bool:
+    """Return True with the given probability."""
+    return uniform(g, 0.0, 1.0) < probability
+
+
+def pick(g: Generator, count: int) -> int:
+    """Return one of 0 to count - 1."""
+    return int(torch.randint(count, (), generator=g))
+
+
+def grid(size: int) -> tuple[Tensor, Tensor]:
+    """Return x (1, size) and y (size, 1), from -1 to 1."""
+    line = torch.linspace(-1.0, 1.0, size)
+    return line[None, :], line[:, None]
 
 
 def random_palette(g: Generator) -> Tensor:
@@ -78,7 +100,7 @@ def random_mask(size: int, g: Generator) -> Tensor:
 def _surface(size: int, g: Generator) -> tuple[Tensor, Tensor]:
     """Return (size, size) pattern coordinates: turned, seen in perspective, or warped."""
     x, y = grid(size)
-    angle = uniform(g, 0.0, _TAU)
+    angle = uniform(g, 0.0, TAU)
     u = x * math.cos(angle) + y * math.sin(angle)
     v = y * math.cos(angle) - x * math.sin(angle)
     kind = uniform(g, 0.0, 1.0)
@@ -104,9 +126,9 @@ def _waves(size: int, g: Generator) -> Tensor:
             a, b = uniform(g, -1.0, 1.0), uniform(g, -1.0, 1.0)
             path = ((u - a).square() + (v - b).square()).sqrt()
         else:
-            angle = uniform(g, 0.0, _TAU)
+            angle = uniform(g, 0.0, TAU)
             path = u * math.cos(angle) + v * math.sin(angle)
-        total += torch.sin(pitch * path + uniform(g, 0.0, _TAU))
+        total += torch.sin(pitch * path + uniform(g, 0.0, TAU))
     return (total * math.exp2(uniform(g, 0.0, 4.0))).sigmoid()
 
 

@@ -1,0 +1,87 @@
+"""Guards around decoders: what a picture may cost, told from its headers, and quiet."""
+
+import logging
+import os
+import re
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from PIL import Image
+
+from styletransfer.errors import UserError
+
+MAX_SCANS = 100
+"""The most scans of a progressive JPEG: each is a pass over the picture, and ten are usual."""
+
+# A JPEG marker; 0 behind 255 is a sample, and restarts (D0 to D7) belong to their scan.
+_MARKER = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
+_START_OF_IMAGE, _END_OF_IMAGE, _START_OF_SCAN = 0xD8, 0xD9, 0xDA
+
+_LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
+# What is held back here belongs to the process, not to a thread.
+_ONE_AT_A_TIME = threading.RLock()
+
+
+def check_size(path: Path, width: int, height: int, max_pixels: int) -> None:
+    """Refuse a picture without pixels, or with more than `max_pixels`, by a UserError."""
+    if width < 1 or height < 1:
+        raise UserError(f"{path} has {width} x {height} pixels; get an intact copy")
+    if width * height > max_pixels:
+        raise UserError(
+            f"{path} has {width} x {height} = {width * height:,} pixels, "
+            f"more than the limit of {max_pixels:,}; shrink it first"
+        )
+
+
+def check_scans(path: Path, jpeg: bytes) -> None:
+    """Refuse a JPEG of more than `MAX_SCANS` scans by a UserError."""
+    scans = position = 0
+    while (match := _MARKER.search(jpeg, position)) and match[1][0] != _END_OF_IMAGE:
+        marker, position = match[1][0], match.end()
+        if marker in (_START_OF_IMAGE, 0x01):  # without a length
+            continue
+        scans += marker == _START_OF_SCAN
+        position += int.from_bytes(jpeg[position : position + 2], "big")
+    if scans > MAX_SCANS:
+        raise UserError(
+            f"{path} has {scans:,} JPEG scans, more than the limit of {MAX_SCANS}; "
+            "save it anew as a baseline JPEG"
+        )
+
+
+@contextmanager
+def quiet_decoders() -> Iterator[None]:
+    """Hold back remarks on odd metadata and damage, and Pillow's size limit: ours says more."""
+    with _ONE_AT_A_TIME, _no_standard_error(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+        disabled = [log.disabled for log in _LOGS]
+        for log in _LOGS:
+            log.disabled = True
+        try:
+            yield
+        finally:
+            Image.MAX_IMAGE_PIXELS = limit
+            for log, before in zip(_LOGS, disabled, strict=True):
+                log.disabled = before
+
+
+@contextmanager
+def _no_standard_error() -> Iterator[None]:
+    """Lead the process's standard error, where libtiff writes past Python, to nowhere."""
+    try:
+        before = os.dup(2)
+    except OSError:  # it is closed
+        yield
+        return
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)

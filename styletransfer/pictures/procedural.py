@@ -1,0 +1,317 @@
+"""Endless procedural pictures, for training networks without any data set.
+
+A picture is a few layers from random families (occluding shapes, brush strokes, waves, noise,
+cells, landscapes, tiles, line drawings) in a random palette, finished with light, focus and grain.
+A *canvas* is (3, size, size) sRGB; a CPU generator `g` makes every choice.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from styletransfer.pictures.fields import (
+    FIELDS,
+    TAU,
+    chance,
+    grid,
+    noise_field,
+    painted,
+    pick,
+    random_mask,
+    random_palette,
+    uniform,
+)
+
+
+def picture(size: int, generator: Generator) -> Tensor:
+    """Return one (3, size, size) float32 sRGB picture in [0, 1], drawn from a CPU generator."""
+    palette = random_palette(generator)
+    canvas = _base_canvas(size, generator, palette)
+    if chance(generator, 0.3):
+        other = palette if chance(generator, 0.5) else random_palette(generator)
+        canvas = torch.lerp(
+            canvas, _base_canvas(size, generator, other), random_mask(size, generator)
+        )
+    if chance(generator, 0.3):
+        canvas = _leaves(canvas, generator, palette, int(uniform(generator, 2, 25)))
+    if chance(generator, 0.22):
+        canvas = _brushed(canvas, generator)
+    if chance(generator, 0.25):
+        canvas = _drawn(canvas, generator, palette)
+    return _finished(canvas, generator)
+
+
+def _base_canvas(size: int, g: Generator, palette: Tensor) -> Tensor:
+    """Return a canvas of one family."""
+    kind = uniform(g, 0.0, 1.0)
+    if kind < 0.26:
+        field = FIELDS[pick(g, len(FIELDS))](size, g)
+        return painted(field, g, palette)
+    if kind < 0.32:
+        return _spectrum(size, g, palette)
+    if kind < 0.42:
+        return _cells(size, g, palette)
+    if kind < 0.57:
+        return _landscape(size, g, palette)
+    if kind < 0.65 and size >= 32:
+        return _tiles(size, g, palette)
+    canvas = _light(size, g, palette)
+    if kind < 0.7:
+        return _drawn(canvas, g, palette)
+    return _leaves(canvas, g, palette, int(uniform(g, 15, 70)))
+
+
+def _spectrum(size: int, g: Generator, palette: Tensor) -> Tensor:
+    """Return coloured noise whose channels agree more or less, as in photographs."""
+    noise = noise_field(size, g, uniform(g, 0.5, 2.2), 4)
+    chroma = uniform(g, 0.0, 0.6)
+    tint = palette[0, :, None, None]
+    return (tint + uniform(g, 0.08, 0.3) * (noise[:1] + chroma * noise[1:])).clamp(0.0, 1.0)
+
+
+def _light(size: int, g: Generator, palette: Tensor) -> Tensor:
+    """Return a smooth gradient, straight or round."""
+    x, y = grid(size)
+    a, b = uniform(g, -1.0, 1.0), uniform(g, -1.0, 1.0)
+    if chance(g, 0.5):
+        field = 0.5 + 0.5 * (a * x + b * y)
+    else:
+        field = ((x - a).square() + (y - b).square()).sqrt() * uniform(g, 0.3, 0.8)
+    start = pick(g, len(palette) - 1)
+    first, last = palette[start : start + 2, :, None, None]
+    return torch.lerp(first, last, field.clamp(0.0, 1.0)[None])
+
+
+def _cells(size: int, g: Generator, palette: Tensor) -> Tensor:
+    """Return Voronoi cells, flat or shaded, with borders from none to wide."""
+    count = int(math.exp2(uniform(g, 2.5, 6.3)))
+    x, y = grid(size)
+    warp = noise_field(size, g, 2.0, 2) * uniform(g, 0.0, 0.06)
+    sites = torch.rand(count, 2, generator=g) * 2.4 - 1.2
+    stretch = uniform(g, 0.5, 1.5)
+    dx = (x + warp[0]) - sites[:, 0, None, None]
+    dy = ((y + warp[1]) - sites[:, 1, None, None]) * stretch
+    distance = dx.square_().add_(dy.square_())
+    nearest, owner = distance.min(dim=0)
+    second = distance.scatter_(0, owner[None], 9.0).amin(dim=0)
+    first, second = nearest.sqrt(), second.sqrt()
+    tones = palette[torch.randint(len(palette), (count,), generator=g)]
+    tones = tones * (0.7 + 0.5 * torch.rand(count, 1, generator=g))
+    canvas = tones.T[:, owner]
+    if chance(g, 0.5):
+        canvas = canvas * (1.3 - uniform(g, 0.5, 1.2) * first * math.sqrt(count))
+    if chance(g, 0.6):
+        border = ((second - first) / uniform(g, 0.01, 0.08)).clamp(0.0, 1.0)
+        ink = 0.05 if chance(g, 0.6) else 0.95
+        canvas = ink + (canvas - ink) * border
+    return canvas.clamp(0.0, 1.0)
+
+
+def _landscape(size: int, g: Generator, palette: Tensor) -> Tensor:
+    """Return ridges in front of one another under a sky, hazier with distance."""
+    canvas = _light(size, g, palette)
+    _, y = grid(size)
+    count = 1 + pick(g, 5)
+    haze = uniform(g, 0.0, 0.8)
+    relief = noise_field(size, g, uniform(g, 1.0, 2.0))[0]
+    ground = noise_field(size, g, uniform(g, 0.7, 1.8))[0] * uniform(g, 0.0, 0.2)
+    for ridge in range(count):
+        level = -0.5 + 1.4 * (ridge + uniform(g, 0.0, 0.7)) / count
+        line = level + relief[pick(g, size)] * uniform(g, 0.02, 0.2)
+        if chance(g, 0.3):  # roofs and walls instead of hills
+            step = max(2, size // (4 + pick(g, 12)))
+            line = line[::step].repeat_interleave(step)[:size]
+        colour = palette[pick(g, len(palette))] * uniform(g, 0.4, 1.0)
+        colour = torch.lerp(colour, palette[0], haze * (1.0 - (ridge + 1) / count))
+        near = ((y - line) * size / 2).clamp(0.0, 1.0)
+        canvas = torch.lerp(canvas, colour[:, None, None] + ground, near[None])
+    return canvas.clamp(0.0, 1.0)
+
+
+def _tiles(size: int, g: Generator, palette: Tensor) -> Tensor:
+    """Return a small picture repeated as wallpaper, plain or mirrored."""
+    side = max(8, size // (2 + pick(g, 4)))
+    tile = _leaves(_light(side, g, palette), g, palette, 4 + pick(g, 12))
+    if chance(g, 0.6):
+        tile = torch.cat((tile, tile.flip(2)), dim=2)
+        tile = torch.cat((tile, tile.flip(1)), dim=1)
+    copies = -(-size // tile.shape[1])
+    return tile.repeat(1, copies, copies)[:, :size, :size]
+
+
+def _outline(kind: int, u: Tensor, v: Tensor, g: Generator) -> Tensor:
+    """Return how far out (u, v) lies in a shape: 0 at its centre, 1 on its edge."""
+    if kind == 0:
+        return torch.maximum(u.abs(), v.abs())
+    if kind == 1:
+        sides = 3 + pick(g, 4)
+        turn = torch.arange(sides)[:, None, None] * (TAU / sides)
+        return (u * turn.cos() + v * turn.sin()).amax(dim=0) * 1.3
+    radius = (u * u + v * v).sqrt()
+    if kind > 3:
+        return radius
+    angle = torch.atan2(v, u)
+    bump = torch.sin(angle * (2 + pick(g, 6)) + uniform(g, 0.0, TAU)) * uniform(g, 0.05, 0.35)
+    return radius / (0.8 + bump + 0.1 * torch.sin(angle * 2))
+
+
+def _filled(q: Tensor, u: Tensor, texture: Tensor, g: Generator, palette: Tensor) -> Tensor:
+    """Return a (3, h, w) fill for a shape: gradient, rings or texture, then shade and edge."""
+    ends = palette[torch.randint(len(palette), (2,), generator=g)]
+    style = uniform(g, 0.0, 1.0)
+    if style < 0.3:
+        field = torch.full_like(q, uniform(g, 0.0, 0.3))
+    elif style < 0.5:
+        field = (0.5 + 0.5 * u).clamp(0.0, 1.0)
+    elif style < 0.62:  # eyes, wheels, flowers
+        field = (6.0 * torch.cos(q * uniform(g, 4.0, 20.0))).sigmoid()
+    else:
+        field = texture
+    colour = torch.lerp(ends[0, :, None, None], ends[1, :, None, None], field[None])
+    finish = uniform(g, 0.0, 1.0)
+    if finish < 0.3:  # round like a ball
+        colour = colour * (1.15 - uniform(g, 0.3, 0.9) * q.square() - 0.25 * u)
+    elif finish < 0.45:  # glossy
+        colour = colour + (-((u - 0.3).square() + (q - 0.4).square()) * 25.0).exp()
+    elif finish < 0.65:  # outlined
+        colour = colour * ((1.0 - q) * 12.0).clamp(0.0, 1.0)
+    return colour
+
+
+def _leaves(canvas: Tensor, g: Generator, palette: Tensor, count: int) -> Tensor:
+    """Return the canvas under shapes that hide one another, their sizes by a power law."""
+    size = canvas.shape[1]
+    canvas = canvas.clone()
+    textures = [FIELDS[pick(g, len(FIELDS))](size, g) for _ in range(2)]
+    only = pick(g, 6) if chance(g, 0.35) else None
+    soft_scene = uniform(g, 0.0, 0.5)
+    smallest = uniform(g, 0.02, 0.12)
+    draws = torch.rand(count, 7, generator=g).tolist()
+    for a, b, reach, turn, squeeze, blur, kind in draws:
+        # Inverse of the distribution of a density r^-3, cut to the picture.
+        radius = max(1.0, size * min(0.45, smallest / math.sqrt(max(reach, 1e-3))))
+        cx, cy, aspect = a * size, b * size, 0.3 + 0.7 * squeeze
+        left, right = int(max(0, cx - radius * 1.5)), int(min(size, cx + radius * 1.5 + 1))
+        top, bottom = int(max(0, cy - radius * 1.5)), int(min(size, cy + radius * 1.5 + 1))
+        x = (torch.arange(left, right) - cx)[None, :] / radius
+        y = (torch.arange(top, bottom) - cy)[:, None] / radius
+        cos, sin = math.cos(turn * TAU), math.sin(turn * TAU)
+        u, v = x * cos + y * sin, (y * cos - x * sin) / aspect
+        q = _outline(int(kind * 6) if only is None else only, u, v, g)
+        box = (slice(top, bottom), slice(left, right))
+        fill = _filled(q, u, textures[pick(g, 2)][box], g, palette)
+        edge = radius * aspect / (1.0 + (radius * blur if blur < soft_scene else 0.0))
+        cover = ((1.0 - q) * edge + 0.5).clamp(0.0, 1.0)
+        canvas[:, *box].lerp_(fill, cover[None])
+    return canvas.clamp_(0.0, 1.0)
+
+
+def _brushed(canvas: Tensor, g: Generator) -> Tensor:
+    """Repaint a canvas in short bristly strokes along a flow field."""
+    size = canvas.shape[1]
+    patch = max(6, int(size * uniform(g, 0.1, 0.22)))
+    count = min(400, int(5.0 * (size / patch) ** 2))
+    top, left = torch.randint(size, (2, count), generator=g)
+    angle = noise_field(size, g, 2.5)[0][top, left] * uniform(g, 0.5, 3.0) + uniform(g, 0.0, TAU)
+    x, y = grid(patch)
+    cos, sin = angle.cos()[:, None, None], angle.sin()[:, None, None]
+    u, v = x * cos + y * sin, (y * cos - x * sin) * uniform(g, 2.0, 5.0)
+    grain = torch.sin(v * uniform(g, 4.0, 12.0) + 9.0 * angle[:, None, None])
+    cover = (4.0 * (1.0 - v.abs()).minimum(1.0 - u.abs() + 0.15 * grain)).clamp(0.0, 1.0)
+    colours = canvas[:, top, left].T + uniform(g, 0.0, 0.12) * torch.randn(count, 1, generator=g)
+    strokes = colours[:, :, None, None] + uniform(g, 0.0, 0.12) * grain[:, None]
+    half = patch // 2
+    padded = F.pad(canvas[None], (half, patch, half, patch), mode="replicate")[0]
+    boxes = zip(top.tolist(), left.tolist(), strokes, cover[:, None], strict=True)
+    for row, column, stroke, alpha in boxes:
+        padded[:, row : row + patch, column : column + patch].lerp_(stroke, alpha)
+    return padded[:, half : half + size, half : half + size].clamp(0.0, 1.0)
+
+
+def _curls(g: Generator) -> Tensor:
+    """Return (points, 2) on a few wandering curves, in [-1, 1] more or less."""
+    count, steps = 1 + pick(g, 14), 400
+    turning = torch.randn(count, 8, generator=g) * uniform(g, 1.0, 6.0)
+    heading = F.interpolate(turning[None], size=steps, mode="linear")[0]
+    heading = heading + torch.rand(count, 1, generator=g) * TAU
+    moves = torch.stack((heading.cos(), heading.sin()), dim=-1) * uniform(g, 0.002, 0.008)
+    return (moves.cumsum(dim=1) + torch.rand(count, 1, 2, generator=g) * 2 - 1).flatten(0, 1)
+
+
+def _branches(g: Generator) -> Tensor:
+    """Return (points, 2) on a branching tree."""
+    tips = torch.tensor([[uniform(g, -0.6, 0.6), 1.0]])
+    heading = torch.tensor([-math.pi / 2])
+    length, spread, points = uniform(g, 0.4, 0.7), uniform(g, 0.2, 0.8), []
+    along = torch.linspace(0.0, 1.0, 60)[None, :, None]
+    for _ in range(6):
+        step = torch.stack((heading.cos(), heading.sin()), dim=-1) * length
+        points.append((tips[:, None] + along * step[:, None]).flatten(0, 1))
+        tips = (tips + step).repeat(2, 1)
+        heading = torch.cat((heading - spread, heading + spread))
+        heading = heading + 0.3 * torch.randn(len(heading), generator=g)
+        length *= 0.75
+    return torch.cat(points)
+
+
+def _script(g: Generator) -> Tensor:
+    """Return (points, 2) on rows of small strokes, like writing."""
+    rows, signs, strokes = 2 + pick(g, 7), 6 + pick(g, 10), 3
+    row, sign = torch.arange(rows)[:, None, None], torch.arange(signs)[None, :, None]
+    corner = torch.rand(rows, signs, strokes + 1, 2, generator=g).mul_(3.0).round_().div_(3.0)
+    x = (sign + 0.7 * corner[..., 0]) / signs * 1.8 - 0.9
+    y = (row + 0.6 * corner[..., 1]) / rows * 1.8 - 0.9
+    ends = torch.stack((x, y), dim=-1)
+    along = torch.linspace(0.0, 1.0, 24)[:, None]
+    return torch.lerp(ends[:, :, :-1, None], ends[:, :, 1:, None], along).reshape(-1, 2)
+
+
+def _drawn(canvas: Tensor, g: Generator, palette: Tensor) -> Tensor:
+    """Return the canvas with lines on it: curves, a tree or writing, thin to thick."""
+    size = canvas.shape[1]
+    points = (_curls, _branches, _script)[pick(g, 3)](g)
+    place = ((points + 1.0) * size).long()  # twice the resolution, for smooth edges
+    inside = ((place >= 0) & (place < 2 * size)).all(dim=1)
+    place = place[inside]
+    ink = torch.zeros(1, 2 * size, 2 * size)
+    ink[0, place[:, 1], place[:, 0]] = 1.0
+    width = 1 + 2 * pick(g, 1 + pick(g, 2 + size // 32))
+    ink = F.avg_pool2d(F.max_pool2d(ink, width, 1, width // 2), 2)
+    colour = palette[pick(g, len(palette))] * (0.2 if chance(g, 0.5) else 1.0)
+    return torch.lerp(canvas, colour[:, None, None], ink)
+
+
+def _blurred(canvas: Tensor, width: int) -> Tensor:
+    """Return the canvas under two box blurs of odd width."""
+    for _ in range(2):
+        canvas = F.avg_pool2d(canvas, width, 1, width // 2, count_include_pad=False)
+    return canvas
+
+
+def _finished(canvas: Tensor, g: Generator) -> Tensor:
+    """Apply light and shadow, focus, saturation, contrast, exposure and grain."""
+    size = canvas.shape[1]
+    if chance(g, 0.45):  # a power keeps black black and white white
+        light = noise_field(size, g, uniform(g, 1.8, 3.0))[0] * uniform(g, 0.1, 0.5)
+        canvas = (canvas + 0.02).pow(light.exp())
+    if chance(g, 0.2):
+        x, y = grid(size)
+        canvas = canvas * (1.0 - uniform(g, 0.1, 0.45) * (x * x + y * y))
+    if chance(g, 0.3):
+        focus = random_mask(size, g) if chance(g, 0.7) else torch.zeros(size, size)
+        width = 3 + 2 * pick(g, 1 + size // 40)
+        canvas = torch.lerp(_blurred(canvas, width), canvas, focus)
+    if chance(g, 0.5):
+        canvas = torch.lerp(canvas.mean(dim=0, keepdim=True), canvas, uniform(g, 0.1, 1.0))
+    cast = 0.06 * torch.randn(3, 1, 1, generator=g) * chance(g, 0.5)
+    middle, spread = canvas.mean(), float(canvas.std())
+    exposure = uniform(g, -0.12, 0.12) + 0.35 * (0.48 - middle)
+    # Photographs are rarely as faint as two close palette colours: bring those halfway to 0.2.
+    contrast = uniform(g, 0.6, 1.5) * math.sqrt(max(1.0, min(16.0, 0.2 / max(spread, 1e-6))))
+    canvas = (canvas - middle) * contrast + middle + exposure + cast
+    if chance(g, 0.3):
+        grain = torch.randn(3 if chance(g, 0.5) else 1, size, size, generator=g)
+        canvas = canvas + uniform(g, 0.005, 0.07) * grain
+    return canvas.clamp(0.0, 1.0)

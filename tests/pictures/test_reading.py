@@ -1,0 +1,422 @@
+"""Reading what others wrote: formats, depths, profiles, orientations, and what is no picture."""
+
+import io
+import os
+import re
+import struct
+import zlib
+
+import imagecodecs
+import numpy as np
+import pytest
+import tifffile
+import torch
+from PIL import Image
+
+from styletransfer.errors import UserError
+from styletransfer.pictures.images import read, write
+
+LINEAR = imagecodecs.cms_profile(
+    "rgb",
+    gamma=1.0,
+    whitepoint=[0.3127, 0.3290],
+    primaries=[0.64, 0.33, 0.30, 0.60, 0.15, 0.06],
+)
+
+
+def noise(channels, bits=8, height=9, width=13):
+    rng = np.random.default_rng(0)
+    return rng.integers(0, 2**bits, (height, width, channels)).astype(f"uint{bits}")
+
+
+def tensor(samples):
+    """(H, W, C) integer samples as (1, C, H, W) in [0, 1]."""
+    unit = samples.astype(np.float32) / np.iinfo(samples.dtype).max
+    return torch.from_numpy(unit.transpose(2, 0, 1).copy())[None]
+
+
+def save(path, samples, mode=None, **options):
+    """Write 8-bit samples with Pillow."""
+    image = Image.fromarray(samples.squeeze())
+    (image.convert(mode) if mode else image).save(path, **options)
+    return path
+
+
+def with_chunk(png, name, data):
+    """Insert a chunk behind the header of a PNG file."""
+    chunk = name + data
+    framed = struct.pack(">I", len(data)) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return png[:33] + framed + png[33:]
+
+
+def srgb_from_linear(x):
+    return np.where(x <= 0.0031308, 12.92 * x, 1.055 * np.maximum(x, 1e-9) ** (1 / 2.4) - 0.055)
+
+
+def refused(path, message, **limits):
+    """Reading names the file and the reason, in one line."""
+    with pytest.raises(UserError, match=message) as caught:
+        read(path, **limits)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+# Formats
+
+
+@pytest.mark.parametrize("extension", [".png", ".gif", ".bmp", ".tif"])
+def test_eight_bit_modes_read_as_pillow_shows_them(tmp_path, extension):
+    for mode in ("1", "L", "P", "RGB"):
+        path = save(tmp_path / f"{mode}{extension}", noise(3), mode)
+        with Image.open(path) as image:
+            shown = np.asarray(image.convert("RGB"))
+        picture = read(path)
+        assert picture.alpha is None
+        assert torch.equal(picture.rgb, tensor(shown))
+
+
+def test_the_first_bytes_decide_and_the_first_frame_is_read(tmp_path):
+    path = save(tmp_path / "a.jpg", noise(3), format="PNG")
+    assert torch.equal(read(path).rgb, tensor(noise(3)))
+    frames = [Image.new("RGB", (4, 3), colour) for colour in ("#ff0000", "#00ff00")]
+    for extension in (".gif", ".tif", ".webp", ".png"):
+        path = tmp_path / f"a{extension}"
+        options = {"lossless": True} if extension == ".webp" else {}
+        frames[0].save(path, save_all=True, append_images=frames[1:], **options)
+        assert read(path).rgb[0, :, 1, 1].tolist() == [1.0, 0.0, 0.0]
+
+
+def test_palette_transparency_becomes_alpha(tmp_path):
+    image = Image.fromarray(np.array([[0, 1, 2]], dtype=np.uint8), "L").convert("P")
+    image.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255])
+    image.save(tmp_path / "a.png", transparency=bytes([0, 51, 255]))
+    image.save(tmp_path / "a.gif", transparency=1)
+    picture = read(tmp_path / "a.png")
+    assert torch.equal(picture.rgb[0, :, 0], torch.eye(3))
+    assert picture.alpha.flatten().tolist() == pytest.approx([0, 0.2, 1])
+    assert read(tmp_path / "a.gif").alpha.flatten().tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_grey_with_and_without_alpha(tmp_path, bits):
+    for channels in (1, 2):
+        samples = noise(channels, bits)
+        (tmp_path / "a.png").write_bytes(imagecodecs.png_encode(samples.squeeze()))
+        extra = ["unassalpha"] if channels == 2 else None
+        tifffile.imwrite(tmp_path / "a.tif", samples, photometric="minisblack", extrasamples=extra)
+        for name in ("a.png", "a.tif"):
+            picture = read(tmp_path / name)
+            assert torch.equal(picture.rgb, tensor(samples[..., :1]).expand(1, 3, -1, -1))
+            assert (picture.alpha is None) == (channels == 1)
+            assert channels == 1 or torch.equal(picture.alpha, tensor(samples[..., 1:]))
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_a_transparent_png_colour_becomes_alpha(tmp_path, bits):
+    samples = noise(3, bits)
+    key = samples[2, 4].astype(">u2").tobytes()
+    (tmp_path / "a.png").write_bytes(with_chunk(imagecodecs.png_encode(samples), b"tRNS", key))
+    expected = torch.ones(1, 1, 9, 13)
+    expected[0, 0, 2, 4] = 0
+    picture = read(tmp_path / "a.png")
+    assert torch.equal(picture.alpha, expected)
+    assert torch.equal(picture.rgb, tensor(samples))
+
+
+@pytest.mark.parametrize("compression", [None, "lzw", "zlib", "packbits"])
+@pytest.mark.parametrize("bits", [8, 16])
+def test_tiff_layouts(tmp_path, bits, compression):
+    samples, path = noise(3, bits), tmp_path / "a.tif"
+    layouts = [{}, {"byteorder": ">"}, {"planarconfig": "separate"}, {"rowsperstrip": 4}]
+    layouts += [{"tile": (16, 16)}, {"bigtiff": True}]
+    layouts += [{"predictor": True}] if compression in ("lzw", "zlib") else []
+    for layout in layouts:
+        stored = samples.transpose(2, 0, 1) if "planarconfig" in layout else samples
+        tifffile.imwrite(path, stored, photometric="rgb", compression=compression, **layout)
+        assert torch.equal(read(path).rgb, tensor(samples)), layout
+
+
+def test_deep_tiff_white_is_zero_and_premultiplied_alpha_is_divided_out(tmp_path):
+    path, grey = tmp_path / "a.tif", noise(1, 16)
+    tifffile.imwrite(path, grey[..., 0], photometric="miniswhite")
+    assert torch.equal(read(path).rgb, tensor(65535 - grey).expand(1, 3, -1, -1))
+    samples = np.array([[[10000, 20000, 0, 40000], [0, 0, 0, 0]]], dtype=np.uint16)
+    tifffile.imwrite(path, samples, photometric="rgb", extrasamples=["assocalpha"])
+    picture = read(path)
+    assert picture.rgb[0, :, 0, 0].tolist() == pytest.approx([0.25, 0.5, 0], abs=1e-5)
+    assert picture.rgb[0, :, 0, 1].tolist() == [0, 0, 0]
+    assert picture.alpha.flatten().tolist() == pytest.approx([40000 / 65535, 0])
+
+
+INKS = np.array([[[0, 0, 0, 0], [255, 0, 0, 0], [0, 255, 255, 0], [0, 0, 0, 255]]], dtype=np.uint8)
+INKS = INKS.repeat(8, axis=0).repeat(8, axis=1)  # flat JPEG blocks
+
+
+def red_cyan_profile():
+    """A CMYK profile in which cyan ink prints sRGB red, black ink black, the others nothing."""
+    white, red, black = (255, 128, 128), (138, 209, 198), (0, 128, 128)  # L*, a*, b* in 8 bits
+    nodes = [black if k else red if c else white for c, m, y, k in np.ndindex(2, 2, 2, 2)]
+    identity = struct.pack(">9i", *(65536 if i % 4 == 0 else 0 for i in range(9)))
+    ramp = bytes(range(256))
+    table = b"mft1" + bytes(4) + bytes([4, 3, 2, 0]) + identity
+    table += 4 * ramp + bytes(np.ravel(nodes).tolist()) + 3 * ramp
+    size = 128 + 16 + len(table)
+    header = struct.pack(">I4sI4s4s4s", size, b"lcms", 0x02100000, b"prtr", b"CMYK", b"Lab ")
+    header += struct.pack(">6H4s", 2000, 1, 1, 0, 0, 0, b"acsp") + bytes(28)
+    header += struct.pack(">3i", 63190, 65536, 54061)  # the D50 white point
+    return header.ljust(128, b"\0") + struct.pack(">I4sII", 1, b"A2B0", 144, len(table)) + table
+
+
+def test_cmyk_with_and_without_a_profile(tmp_path):
+    plain = torch.tensor([[1.0, 1, 1], [0, 1, 1], [1, 0, 0], [0, 0, 0]])
+    profiled = torch.tensor([[1.0, 1, 1], [1, 0, 0], [1, 1, 1], [0, 0, 0]])
+    for profile, printed in ((None, plain), (red_cyan_profile(), profiled)):
+        for name in ("a.jpg", "a.tif"):
+            options = {"quality": 100} if name == "a.jpg" else {}
+            Image.fromarray(INKS, "CMYK").save(tmp_path / name, icc_profile=profile, **options)
+        deep = INKS.astype(np.uint16) * 257
+        tifffile.imwrite(tmp_path / "b.tif", deep, photometric="separated", iccprofile=profile)
+        for name in ("a.jpg", "a.tif", "b.tif"):
+            shown = read(tmp_path / name).rgb[0, :, 4, 4::8].T
+            assert torch.allclose(shown, printed, atol=0.04)
+    inks = np.dstack([np.zeros((9, 7, 4), np.uint8), np.full((9, 7), 51, np.uint8)])
+    extra = ["unassalpha"]
+    tifffile.imwrite(tmp_path / "c.tif", inks, photometric="separated", extrasamples=extra)
+    assert torch.allclose(read(tmp_path / "c.tif").alpha, torch.tensor(0.2))
+
+
+# Orientation: how an upright picture is stored under each EXIF value
+
+STORED = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_90,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_270,
+}
+SAVING = {
+    "a.jpg": {"quality": 95, "subsampling": 0},
+    "a.webp": {"lossless": True, "exact": True},
+    "lzw.tif": {"compression": "tiff_lzw"},
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["a.jpg", "a.png", "a.webp", "a.tif", "lzw.tif", "deep.png", "deep.tif"]
+)
+def test_orientation(tmp_path, name):
+    path = tmp_path / name
+    upright = noise(4, height=2, width=3).repeat(8, axis=0).repeat(8, axis=1)
+    upright = upright[..., :3] if name == "a.jpg" else upright
+    for orientation, transposition in STORED.items():
+        stored = Image.fromarray(upright).transpose(transposition)
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        deep = np.asarray(stored).astype(np.uint16) * 257
+        if name == "deep.tif":
+            tag = (0x0112, "H", 1, orientation, True)
+            tifffile.imwrite(path, deep, photometric="rgb", extrasamples=[2], extratags=[tag])
+        elif name == "deep.png":
+            data = exif.tobytes().removeprefix(b"Exif\0\0")
+            path.write_bytes(with_chunk(imagecodecs.png_encode(deep), b"eXIf", data))
+        else:
+            stored.save(path, exif=exif, **SAVING.get(name, {}))
+        picture = read(path)
+        assert picture.size == (16, 24)
+        error = (picture.rgb - tensor(upright)[:, :3]).abs().max()
+        assert error <= (0.03 if name == "a.jpg" else 0)
+        assert name == "a.jpg" or torch.equal(picture.alpha, tensor(upright)[:, 3:])
+
+
+def test_corrupt_exif_is_no_reason_to_refuse_a_picture(tmp_path):
+    save(tmp_path / "a.jpg", np.full((8, 8, 3), 128, np.uint8), exif=b"Exif\0\0garbage" * 3)
+    assert read(tmp_path / "a.jpg").size == (8, 8)
+
+
+# Profiles
+
+
+def test_a_linear_profile_is_converted_to_srgb(tmp_path):
+    shallow, deep = noise(3), noise(3, 16)
+    for name in ("a.png", "a.tif", "a.webp"):
+        options = {"lossless": True} if name == "a.webp" else {}
+        save(tmp_path / name, shallow, icc_profile=LINEAR, **options)
+    png = with_chunk(imagecodecs.png_encode(deep), b"iCCP", b"linear\0\0" + zlib.compress(LINEAR))
+    (tmp_path / "deep.png").write_bytes(png)
+    tifffile.imwrite(tmp_path / "deep.tif", deep, photometric="rgb", iccprofile=LINEAR)
+    for path in tmp_path.iterdir():
+        samples = deep if "deep" in path.name else shallow
+        expected = srgb_from_linear(tensor(samples).numpy())
+        assert np.abs(read(path).rgb.numpy() - expected).max() < 2e-4, path.name
+    ramp = np.arange(30000, 30064, dtype=np.uint16).reshape(1, 64, 1).repeat(3, axis=2)
+    tifffile.imwrite(tmp_path / "ramp.tif", ramp, photometric="rgb", iccprofile=LINEAR)
+    assert (read(tmp_path / "ramp.tif").rgb.diff(dim=3) > 0).all()  # 16 bits stay apart
+
+
+def test_profiles_of_grey_pictures(tmp_path):
+    grey = imagecodecs.cms_profile("gray", gamma=1.0)
+    for channels, profile in ((1, grey), (2, grey), (1, LINEAR)):
+        samples = noise(channels)
+        picture = read(save(tmp_path / "a.png", samples, icc_profile=profile))
+        expected = srgb_from_linear(tensor(samples).numpy()[:, :1])
+        assert np.abs(picture.rgb.numpy() - expected).max() < 2e-4
+        assert (picture.alpha is not None) == (channels == 2)
+
+
+def test_an_unusable_profile_is_ignored_with_a_warning(tmp_path):
+    wrong = imagecodecs.cms_profile("gray", gamma=2.2)
+    save(tmp_path / "broken.png", noise(3), icc_profile=b"garbage" * 40)
+    save(tmp_path / "grey.png", noise(3), icc_profile=wrong)
+    tag = (34675, 3, 3, (1, 2, 3), True)  # numbers
+    tifffile.imwrite(tmp_path / "numbers.tif", noise(3, 16), photometric="rgb", extratags=[tag])
+    for path in tmp_path.iterdir():
+        with pytest.warns(UserWarning, match=f"{path.name}: its colour profile is unusable"):
+            picture = read(path)
+        bits = 16 if path.suffix == ".tif" else 8
+        assert torch.equal(picture.rgb, tensor(noise(3, bits)))
+
+
+# What is no picture
+
+
+def test_bad_files_are_named_with_the_reason(tmp_path, caplog):
+    header = b"IHDR" + struct.pack(">IIBBBBB", 50000, 40000, 8, 2, 0, 0, 0)
+    bomb = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header
+    bomb += struct.pack(">I", zlib.crc32(header))
+    bomb = with_chunk(bomb, b"IDAT", zlib.compress(b""))
+    bad = {
+        "text.jpg": (b"These are words.\n", "no JPEG, PNG, WebP, TIFF, BMP or GIF picture"),
+        "empty.png": (b"", "is empty"),
+        "riff.webp": (b"RIFF\x00\x00\x00\x00WAVEfmt ", "no JPEG, PNG"),
+        "bomb.png": (bomb, "50000 x 40000 = 2,000,000,000 pixels, more than the limit of 134,217,"),
+        "head.png": (b"\x89PNG\r\n\x1a\n", "damaged or truncated PNG"),
+        "head.tif": (b"II*\0\0\0\0\0", "damaged or truncated TIFF"),
+    }
+    for name, (content, message) in bad.items():
+        (tmp_path / name).write_bytes(content)
+        refused(tmp_path / name, re.escape(message))
+    refused(tmp_path / "nowhere.png", "does not exist")
+    refused(tmp_path, "is a folder")
+    os.mkfifo(tmp_path / "pipe.png")
+    refused(tmp_path / "pipe.png", "is a device or pipe")
+    assert not caplog.records  # the message is the only line
+
+
+@pytest.mark.parametrize(
+    "name", ["a.jpg", "a.png", "a.webp", "a.gif", "a.bmp", "a.tif", "deep.png", "deep.tif"]
+)
+def test_truncated_files(tmp_path, name):
+    path = tmp_path / name
+    if "deep" in name:
+        write(path, tensor(noise(3, 16, 40, 40)), bit_depth=16)
+    else:
+        save(path, noise(3, 8, 40, 40))
+    content = path.read_bytes()
+    for part in (0.1, 0.5, 0.9):
+        path.write_bytes(content[: int(len(content) * part)])
+        refused(path, "is a damaged or truncated")
+
+
+def test_max_pixels_is_the_only_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    for name, bits in (("a.png", 8), ("deep.png", 16), ("a.tif", 16)):
+        write(tmp_path / name, tensor(noise(3)), bit_depth=bits)
+        assert read(tmp_path / name, max_pixels=117).size == (9, 13)
+        refused(tmp_path / name, "13 x 9 = 117 pixels, more than the limit of 116", max_pixels=116)
+    assert Image.MAX_IMAGE_PIXELS == 10
+
+
+def test_a_failing_disk_is_no_damaged_picture(tmp_path, monkeypatch):
+    def fail(*args, **kwargs):
+        raise OSError(5, os.strerror(5))
+
+    save(tmp_path / "a.png", noise(3))
+    monkeypatch.setattr(Image, "open", fail)
+    refused(tmp_path / "a.png", "cannot be read: Input/output error")
+
+
+# TIFF files that are not read, or contradict themselves
+
+
+def tiff(samples, **options):
+    buffer = io.BytesIO()
+    tifffile.imwrite(buffer, samples, **({"photometric": "rgb", "metadata": None} | options))
+    return buffer.getvalue()
+
+
+def retagged(data, *, count=None, **values):
+    """Change tags, named as tifffile does, of the first page of a TIFF."""
+    with tifffile.TiffFile(io.BytesIO(data)) as pages:
+        entries = {tag.name: tag.offset for tag in pages.pages[0].tags}
+    for name, value in values.items():
+        code, kind, old_count, _ = struct.unpack_from("<HHI4s", data, entries[name])
+        entry = struct.pack("<HHII", code, kind, count or old_count, value)
+        data = data[: entries[name]] + entry + data[entries[name] + 12 :]
+    return data
+
+
+def with_tag(code, value):
+    """A TIFF with a tag that tifffile would not write."""
+    data = tiff(noise(3, 16), extratags=[(65000, 4, 1, value, True)])
+    return data.replace(struct.pack("<HHI", 65000, 4, 1), struct.pack("<HHI", code, 4, 1))
+
+
+def jpeg(scans):
+    """A progressive JPEG whose last scan is repeated until there are that many."""
+    buffer = io.BytesIO()
+    Image.fromarray(noise(3)).save(buffer, format="JPEG", progressive=True)
+    data = buffer.getvalue()
+    last = data.rindex(b"\xff\xda")
+    return data[:last] + data[last:-2] * (1 + scans - data.count(b"\xff\xda")) + b"\xff\xd9"
+
+
+def jpeg_in_tiff(scans):
+    buffer = io.BytesIO()
+    options = {"shape": (9, 13, 3), "dtype": np.uint8, "compression": "jpeg"}
+    tifffile.imwrite(buffer, iter([jpeg(scans)]), photometric="rgb", metadata=None, **options)
+    return buffer.getvalue()
+
+
+def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path):
+    deep, shallow, grey = noise(3, 16), noise(3), {"photometric": "minisblack"}
+    two = tiff(deep[..., :2], planarconfig="contig", **grey)
+    tiled = tiff(deep, tile=(16, 16), compression="zlib")
+    offenders = [
+        (retagged(tiff(deep), PhotometricInterpretation=5), "3 samples per pixel for SEPARATED"),
+        (retagged(tiff(shallow), PhotometricInterpretation=5), "3 samples per pixel for SEPARATED"),
+        (retagged(two, PhotometricInterpretation=2), "2 samples per pixel for RGB"),
+        (with_tag(338, 2), "3 samples per pixel for RGB and alpha"),
+        (tiff(np.zeros((4, 5, 200), np.uint16), planarconfig="contig", **grey), "200 samples per"),
+        (tiff(noise(4), photometric="separated", extratags=[(332, 3, 1, 2, True)]), "inks other"),
+        (tiff(np.stack([deep, deep]), volumetric=True), "has 2 slices"),
+        (with_tag(32997, 2**31), "has 2147483648 slices"),
+        (retagged(tiff(deep), ImageWidth=0), "0 x 9 pixels"),
+        (tiff(deep[..., 0].astype(np.int16), **grey), "16-bit int16 MINISBLACK samples"),
+        (tiff(deep.astype(np.float32)), "32-bit float32 RGB samples"),
+        (tiff(deep, photometric="cielab"), "16-bit uint16 CIELAB samples"),
+        (tiff(shallow, photometric="cielab"), "has LAB colours"),
+        (tiff(deep, compression="zstd"), "has ZSTD compression, which is not read; save it as RGB"),
+        (tiff(shallow, compression="webp"), "WEBP compression"),
+        (retagged(tiled, TileWidth=2**15, TileLength=2**15), "more than the limit of 8,388,608"),
+        (retagged(tiff(deep, rowsperstrip=4), count=2, StripOffsets=8), "damaged or truncated"),
+        (retagged(tiff(deep, compression="zlib"), StripByteCounts=2**32 - 1), "damaged or trunc"),
+        (retagged(jpeg_in_tiff(9), StripByteCounts=2**32 - 1), "damaged or truncated"),
+        (jpeg_in_tiff(3000), "3,000 JPEG scans"),
+        (jpeg(3000), "3,000 JPEG scans, more than the limit of 100"),
+    ]
+    for content, message in offenders:
+        (tmp_path / "broken").write_bytes(content)
+        refused(tmp_path / "broken", re.escape(message), max_pixels=2**20)
+
+
+def test_scans_are_those_of_the_picture_alone(tmp_path):
+    """A preview, metadata and a film behind the picture may hold anything."""
+    path, marker = tmp_path / "a.jpg", b"\xff\xda" * 200
+    data = jpeg(100)
+    comment = b"\xff\xfe" + struct.pack(">H", 2 + len(marker)) + marker
+    path.write_bytes(data[:2] + comment + data[2:] + marker)
+    assert read(path).size == (9, 13)
+    path.write_bytes(jpeg(101))
+    refused(path, "101 JPEG scans")

@@ -1,0 +1,137 @@
+"""Training pictures: crops of photographs, and procedural ones."""
+
+import hashlib
+
+import pytest
+import torch
+
+from styletransfer.errors import UserError
+from styletransfer.pictures import images
+from styletransfer.pictures.crops import KEPT, PHOTO_SIZE, Crops, Photos
+from styletransfer.pictures.procedural import picture
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+# Photographs
+
+
+def test_broken_pictures_are_skipped_and_counted(tmp_path, caplog):
+    for name, value in (("a.png", 0.25), ("d.png", 0.75)):
+        images.write(tmp_path / name, torch.full((1, 3, 8, 8), value))
+    (tmp_path / "b.png").write_text("no picture")
+    (tmp_path / "c.png").write_text("neither")
+    photos = Photos(tmp_path)
+    seen = [float(photos[index].mean()) for index in (0, 1, 2, 3, 1, 2)]
+    assert seen == pytest.approx([0.25, 0.75, 0.75, 0.75, 0.75, 0.75], abs=0.01)
+    assert caplog.text.count("skipped") == 2
+    assert "skipped 2 unreadable files so far" in caplog.text
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="no readable picture"):
+        Photos(tmp_path / "empty")
+    with pytest.raises(UserError, match=r"pictures=.*a\.png is not a folder"):
+        Photos(tmp_path / "a.png")
+
+
+def test_a_folder_may_be_larger_than_memory(tmp_path):
+    """Files are read when they are asked for; one that is gone by then is skipped."""
+    for index in range(KEPT + 2):
+        images.write(tmp_path / f"{index:03d}.png", torch.full((1, 3, 4, 4), index / 255))
+    photos = Photos(tmp_path)
+    seen = [round(float(photos[index].mean()) * 255) for index in range(len(photos))]
+    assert seen == list(range(KEPT + 2))
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert round(float(photos[KEPT + 1].mean()) * 255) == KEPT + 1
+    assert round(float(photos[0].mean()) * 255) > 0
+
+
+def test_large_photos_are_reduced_and_small_ones_enlarged(tmp_path):
+    images.write(tmp_path / "large.png", torch.rand(1, 3, 20, PHOTO_SIZE + 100))
+    assert Photos(tmp_path)[0].shape == (3, 19, PHOTO_SIZE)
+    crop = Crops([torch.full((3, 5, 7), 0.5)], 1.0, 16)(1, generator())
+    assert crop.shape == (1, 3, 16, 16)
+    assert (crop - 0.5).abs().max() < 1e-5
+
+
+# Crops
+
+
+def test_crops_come_from_photos_at_the_given_share():
+    photo = torch.full((3, 20, 30), 0.25)
+    crops = Crops([photo], 0.3, 16)(60, generator())
+    flat = (crops - 0.25).abs().amax((1, 2, 3)) < 1e-5
+    assert 0.1 < flat.float().mean() < 0.5
+    without = Crops([], 1.0, 16)(3, generator())
+    assert without.std() > 0.01
+    assert torch.equal(Crops([photo], 0.0, 16)(3, generator()), without)
+
+
+def test_crops_are_parts_of_the_photo_as_they_stand_or_mirrored():
+    """In a picture of rows and columns each crop's colours grow downwards, and to one side."""
+    rows, columns = torch.meshgrid(
+        torch.linspace(0, 1, 40), torch.linspace(0, 1, 60), indexing="ij"
+    )
+    crops = Crops([torch.stack([rows, columns, rows])], 1.0, 16)(40, generator())
+    down, across = crops[:, 0].diff(dim=1), crops[:, 1].diff(dim=2)
+    assert (down > 0).all()
+    to_the_right, to_the_left = (across > 0).all((1, 2)), (across < 0).all((1, 2))
+    assert (to_the_right | to_the_left).all()
+    assert to_the_right.any()
+    assert to_the_left.any()
+    sides = crops[:, 0].amax((1, 2)) - crops[:, 0].amin((1, 2))
+    assert sides.min() < 0.6 < 0.8 < sides.max()  # close-ups and overviews
+    assert (crops[:, 0].mean((1, 2)).max() - crops[:, 0].mean((1, 2)).min()) > 0.2  # anywhere
+
+
+# Procedural pictures
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    drawn = generator(3)
+    return torch.stack([picture(48, drawn) for _ in range(64)])
+
+
+def test_the_same_seed_gives_the_same_pictures(pictures):
+    before, again = torch.get_rng_state(), generator(3)
+    assert all(torch.equal(picture(48, again), drawn) for drawn in pictures[:16])
+    assert torch.equal(torch.get_rng_state(), before)  # the global generator is left alone
+    everything = torch.stack([*pictures, picture(48, generator(4))]).flatten(1)[:, ::7]
+    gaps = torch.cdist(everything, everything, p=torch.inf).fill_diagonal_(1.0)
+    assert gaps.min() > 0.01
+
+
+def test_seeds_that_cards_of_networks_name_still_draw_the_same_choices():
+    """The choices bring the generator so far, whatever rounding does to the pictures."""
+    digest = hashlib.sha256()
+    for seed in range(25):
+        drawn = generator(seed)
+        picture(32, drawn)
+        digest.update(torch.randint(2**31, (2,), generator=drawn).numpy().tobytes())
+    assert digest.hexdigest()[:16] == "fd06369f4ecedc7a"
+
+
+def test_procedural_pictures_are_varied(pictures):
+    assert (pictures.shape, pictures.dtype) == ((64, 3, 48, 48), torch.float32)
+    assert 0.0 <= pictures.min() <= pictures.max() <= 1.0  # and none is NaN
+    assert pictures.mean((2, 3)).std(0).min() > 0.08
+    chroma = (pictures.amax(1) - pictures.amin(1)).mean((1, 2))
+    assert chroma.quantile(0.1) < 0.08
+    assert chroma.quantile(0.9) > 0.2
+    contrast = pictures.std((2, 3)).mean(1)
+    assert contrast.min() > 0.005
+    assert contrast.median() > 0.1
+    grey = pictures.mean(1)
+    power = torch.fft.fft2(grey - grey.mean((1, 2), keepdim=True)).abs().square()
+    line = torch.fft.fftfreq(48)
+    radius = (line[:, None].square() + line[None, :].square()).sqrt()
+    low = power[:, (radius > 0.02) & (radius < 0.06)].mean(1)
+    high = power[:, (radius > 0.3) & (radius < 0.5)].mean(1)
+    slope = (low / high.clamp(min=1e-9)).log10()
+    assert slope.quantile(0.1) < 2.2  # from rough
+    assert slope.quantile(0.9) > 2.6  # to smooth
+    for size in (16, 33):
+        assert picture(size, generator(7)).shape == (3, size, size)
