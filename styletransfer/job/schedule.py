@@ -1,5 +1,6 @@
-"""How a run is laid out: its scales, their steps and sizes, and where it starts."""
+"""The plan of a run: its scales, their steps and sizes, and where it starts."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -59,34 +60,31 @@ def check_run(config: StyleTransferConfig) -> None:
         raise UserError(f"unknown optimizer {optimizer.name!r}; choose lbfgs or adam")
     if config.color not in COLORS:
         raise UserError(f"unknown color {config.color!r}; choose {', '.join(COLORS)}")
-    if not 0 <= config.color_strength <= 1:
-        raise UserError(f"color_strength={config.color_strength} must be from 0 to 1")
-    for key, value, low in (
-        ("size", config.size, 1),
-        ("steps", config.steps, 1),
-        ("scales", config.scales, 0),
-        ("seed", config.seed, 0),
-        ("optimizer.history", optimizer.history, 1),
+    strength, rate = config.color_strength, optimizer.learning_rate
+    plateau, averaging = optimizer.plateau, optimizer.averaging
+    exponent = optimizer.preconditioner
+    # Comparisons with NaN are false.
+    for key, value, is_in_range, must in (
+        ("color_strength", strength, 0 <= strength <= 1, "from 0 to 1"),
+        ("size", config.size, config.size >= 1, "1 or more"),
+        ("steps", config.steps, config.steps >= 1, "1 or more"),
+        ("scales", config.scales, config.scales >= 0, "0 or more"),
+        ("seed", config.seed, config.seed >= 0, "0 or more"),
+        ("optimizer.history", optimizer.history, optimizer.history >= 1, "1 or more"),
+        ("size", config.size, config.size <= LONGEST_SIDE, f"at most {LONGEST_SIDE} pixels"),
+        ("seed", config.seed, config.seed < 2**63, "below 2^63"),
+        ("optimizer.plateau", plateau, 0 <= plateau < 1, "0 or more, below 1"),
+        ("optimizer.preconditioner", exponent, 0 <= exponent < math.inf, "finite, 0 or more"),
+        (
+            "optimizer.learning_rate",
+            rate,
+            0 < rate <= HIGHEST_LEARNING_RATE,
+            f"above 0 and at most {HIGHEST_LEARNING_RATE:g}",
+        ),
+        ("optimizer.averaging", averaging, 0 <= averaging < 1, "0 or more, below 1"),
     ):
-        if value < low:
-            raise UserError(f"{key}={value} must be {low} or more")
-    if config.size > LONGEST_SIDE:
-        raise UserError(f"size={config.size} must be at most {LONGEST_SIDE} pixels")
-    if config.seed >= 2**63:
-        raise UserError(f"seed={config.seed} must be below 2^63")
-    if not 0 <= optimizer.plateau < 1:
-        raise UserError(f"optimizer.plateau={optimizer.plateau} must be 0 or more, below 1")
-    if not 0 <= optimizer.preconditioner < float("inf"):
-        raise UserError(
-            f"optimizer.preconditioner={optimizer.preconditioner} must be finite, 0 or more"
-        )
-    if not 0 < optimizer.learning_rate <= HIGHEST_LEARNING_RATE:
-        raise UserError(
-            f"optimizer.learning_rate={optimizer.learning_rate} must be above 0 and at most "
-            f"{HIGHEST_LEARNING_RATE:g}"
-        )
-    if not 0 <= optimizer.averaging < 1:
-        raise UserError(f"optimizer.averaging={optimizer.averaging} must be 0 or more, below 1")
+        if not is_in_range:
+            raise UserError(f"{key}={value} must be {must}")
 
 
 def parse_tile(text: str) -> int | None:

@@ -45,8 +45,8 @@ def read_one(key: str, path: str | None, given: Given) -> Picture:
         UserError: it cannot be read.
     """
     if key in given:
-        there: Picture = given[key]
-        return there
+        picture: Picture = given[key]
+        return picture
     assert path is not None
     return images.read(path)
 
@@ -58,8 +58,8 @@ def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture
         UserError: one cannot be read, or there is none.
     """
     if key in given:
-        there = given[key]
-        pictures = [there] if isinstance(there, Picture) else list(there)
+        source = given[key]
+        pictures = [source] if isinstance(source, Picture) else list(source)
         if not pictures:
             raise UserError(f"{key} holds no picture; give at least one")
         return pictures
@@ -74,10 +74,10 @@ def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
     """
     files: list[str] = []
     for name in each(value):
-        found = files_at(name)
-        if not found:
+        named = files_at(name)
+        if not named:
             raise UserError(f"{key}={name} holds no picture; name a folder of pictures, or a file")
-        files += found
+        files += named
     if not files:
         raise UserError(f"{key} names no picture; name at least one")
     return files

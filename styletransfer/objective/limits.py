@@ -1,11 +1,10 @@
 """How small pictures and tiles may be, and who can have tiles."""
 
-from styletransfer.config import ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.terms import loss_layers
 
 
 def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) -> None:
@@ -37,18 +36,18 @@ def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
         check_size(extractor, (image.shape[2], image.shape[3]), name)
 
 
-def smallest_tile(extractor: FeatureExtractor, config: ObjectiveConfig) -> int:
+def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
     """Return the stride of the deepest layer in pixels: a tile holds at least one position.
 
     Raises:
-        UserError: an unknown layer or no weight; see `layer_weights`.
+        UserError: an unknown layer.
     """
-    ended = extractor.ended_at(loss_layers(config))
+    ended = extractor.ended_at(criterion.layers)
     return ended.stride(list(ended.layers)[-1])
 
 
 def check_tile(
-    extractor: FeatureExtractor, mode: LossMode, config: ObjectiveConfig, tile: int
+    extractor: FeatureExtractor, mode: LossMode, criterion: Criterion, tile: int
 ) -> None:
     """Check that there can be tiles of `tile` pixels.
 
@@ -60,7 +59,7 @@ def check_tile(
             "tiles need the gradient in closed form: choose loss_mode=autograd_function, or "
             f"tile=off with {mode.name}"
         )
-    if tile < (least := smallest_tile(extractor, config)):
+    if tile < (least := smallest_tile(extractor, criterion)):
         raise UserError(
             f"tile={tile} must be at least {least}, the pixels that one position of the deepest "
             "layer stands for; choose tile=auto to have it chosen"

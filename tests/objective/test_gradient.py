@@ -3,9 +3,9 @@
 import pytest
 import torch
 from helpers import MODES, gradient, layers, make_objective, picture, relative_error, tiny_network
+from styletransfer.objective.gradient import gradient_at
 
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.gradient import gradient_at
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.tiled import TiledObjective
 

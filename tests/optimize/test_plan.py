@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 from helpers import run_script
+from styletransfer.optimize.plan import plan
 
 from styletransfer.config import FeaturesConfig, LossModeConfig, OptimizerConfig, TrainConfig
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize.plan import plan
 from styletransfer.optimize.run import complete_run
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from styletransfer.config import BenchmarkConfig
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 
@@ -70,7 +71,7 @@ def make_reference(
         scale: factor of all weights.
     """
     mode, pictures = get_loss_mode("loss_attribute"), pair(content, style)
-    terms = Objective(network, mode, config.objective, pictures).terms
+    terms = Objective(network, mode, Criterion.of(config.objective), pictures).terms
     weights: dict[str, dict[str, float]] = {"content": {}, "style": {}}
     for term in terms:
         kind, layer = term.name.split("/")

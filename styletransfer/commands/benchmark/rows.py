@@ -10,14 +10,16 @@ from torch import Tensor
 
 from styletransfer.config import BenchmarkConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
+from styletransfer.job.job import Job
 from styletransfer.job.layout import USABLE
 from styletransfer.job.load import load
-from styletransfer.job.memory import estimate
+from styletransfer.job.memory import Prediction
+from styletransfer.job.schedule import Scale
 from styletransfer.modes import LOSS_MODES, get_loss_mode
-from styletransfer.objective.gradient import gradient_at
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.limits import smallest_tile
-from styletransfer.objective.terms import loss_layers
+from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
@@ -99,7 +101,7 @@ def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> in
     """Return the side of a tile in pixels: `config.tile`, or half the picture's up to a bound."""
     if config.tile:
         return config.tile
-    stride = smallest_tile(network, config.objective)
+    stride = smallest_tile(network, Criterion.of(config.objective))
     return max(stride, min(size // 2, LARGEST_TILE) // stride * stride)
 
 
@@ -107,9 +109,9 @@ def build_network(config: BenchmarkConfig, device: torch.device) -> FeatureExtra
     """Return the network in float32 up to its deepest layer.
 
     Raises:
-        UserError: see `build_features` and `layer_weights`.
+        UserError: see `build_features` and `Criterion.of`.
     """
-    layers = loss_layers(config.objective)
+    layers = Criterion.of(config.objective).layers
     network = build_features(config.features, config.seed).ended_at(layers).to(device)
     return network.to(memory_format=torch.channels_last)
 
@@ -169,7 +171,7 @@ def evaluation(
         if candidate.regions == 1
         else striped(content, style, candidate.regions)
     )
-    settings = (network, mode, config.objective, pictures)
+    settings = (network, mode, Criterion.of(config.objective), pictures)
     if candidate.tile is None:
         return functools.partial(gradient_at, Objective(*settings), image)
     return functools.partial(gradient_at, TiledObjective(*settings, candidate.tile), image)
@@ -205,6 +207,7 @@ def _memory(
     run = default_config(config, size)
     # The estimate goes by the parameters' dtype; on "meta" a cast copies nothing.
     cast = copy.deepcopy(network).to("meta").to(PRECISIONS[candidate.precision])
-    mode = get_loss_mode(candidate.mode)
-    square = (size, size)
-    return estimate(cast, mode, run, square, [square], candidate.tile, history=0).total
+    blank = torch.empty(1, 1, 1, 1).expand(1, 3, size, size)  # takes no memory
+    job = Job(run, cast, get_loss_mode(candidate.mode), pair(blank, blank))
+    scale = Scale((size, size), ((size, size),), steps=1)
+    return Prediction(job, scale).memory(candidate.tile, history=0).total

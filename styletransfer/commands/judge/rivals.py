@@ -12,7 +12,7 @@ from styletransfer.config import FeaturesConfig, JudgeConfig
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.job import Job
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.terms import loss_layers
+from styletransfer.objective.criterion import Criterion
 from styletransfer.optimize.run import complete_run
 from styletransfer.system.measure import median_seconds, now
 
@@ -65,7 +65,7 @@ def extractor(
     config: JudgeConfig, features: FeaturesConfig, device: torch.device, dtype: torch.dtype
 ) -> FeatureExtractor:
     """Return a feature network, ready for the objective's layers."""
-    built = build_features(features, config.seed).ended_at(loss_layers(config.objective))
+    built = build_features(features, config.seed).ended_at(Criterion.of(config.objective).layers)
     return optimize_for_inference(built, device, dtype)
 
 
