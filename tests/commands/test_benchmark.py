@@ -42,6 +42,7 @@ from styletransfer.config import BenchmarkConfig, FeaturesConfig, ObjectiveConfi
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, vgg
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.run import Run
@@ -102,7 +103,8 @@ def test_plain_and_the_objective_agree_in_float64(mode, padding, normalization):
     loop = make_reference(plain.PlainLoop, config, network, content, style, scale=1.0)
     loss, gradient = loop.evaluate(image)
     leaf = image.clone().requires_grad_()
-    losses = Objective(network, get_loss_mode(mode), settings, pair(content, style)).evaluate(leaf)
+    criterion = Criterion.of(settings)
+    losses = Objective(network, get_loss_mode(mode), criterion, pair(content, style)).evaluate(leaf)
     assert relative_error(losses.total, loss) <= 1e-10
     assert relative_error(leaf.grad, gradient) <= 1e-10
 
@@ -119,7 +121,8 @@ def test_plain_agrees_on_the_whole_of_gatys_network(name, monkeypatch):
     loss, gradient = loop.evaluate(image)
     leaf = image.clone().requires_grad_()
     mode = get_loss_mode("autograd_function")
-    losses = Objective(network, mode, ObjectiveConfig(), pair(content, style)).evaluate(leaf)
+    criterion = Criterion.of(ObjectiveConfig())
+    losses = Objective(network, mode, criterion, pair(content, style)).evaluate(leaf)
     assert relative_error(losses.total, loss) <= 1e-10
     assert relative_error(leaf.grad, gradient) <= 1e-10
 
