@@ -18,8 +18,8 @@ from styletransfer.job.prepare import check_layers
 from styletransfer.job.schedule import check_run
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.inputs import pair
 from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.inputs import pair
 from styletransfer.settings import SCHEMAS, compose
 from styletransfer.settings.schemas import keys, path_keys
 
