@@ -21,7 +21,7 @@ from styletransfer.features.extractor import is_pool
 from styletransfer.job.job import Job
 from styletransfer.job.schedule import Scale
 from styletransfer.objective.bands import Band, band, shares
-from styletransfer.objective.stages import stages
+from styletransfer.objective.stages import Stage, stages
 from styletransfer.objective.tiles import pooling
 from styletransfer.system.processes import Processes
 from styletransfer.system.storage import is_large
@@ -105,13 +105,18 @@ class Prediction:
         self.styles = [cost for cost in self.costs if cost.name in job.criterion.styles]
 
     @cached_property
-    def stages(self) -> list[list[Cost]]:
+    def stages(self) -> list[Stage]:
+        """What tiles pass one after another."""
+        return stages(self.extractor)
+
+    @cached_property
+    def stage_costs(self) -> list[list[Cost]]:
         """The costs of the layers of each stage, per position of the stage's input."""
-        staged, channels = [], 3
-        for stage in stages(self.extractor):
-            staged.append(costs_of(stage.layers, channels, self.extractor.dtype))
-            channels = staged[-1][-1].channels
-        return staged
+        costs, channels = [], 3
+        for stage in self.stages:
+            costs.append(costs_of(stage.layers, channels, self.extractor.dtype))
+            channels = costs[-1][-1].channels
+        return costs
 
     def memory(self, tile: int | None, history: int, bands: int = 1) -> Memory:
         """Estimate the peak.
@@ -153,7 +158,7 @@ class Prediction:
             return 1.0
         largest = self._largest_band(self.size, tile or max(self.size), bands * processes)
         whole = tiled = 0.0
-        for part, costs in zip(largest.parts, self.stages, strict=True):
+        for part, costs in zip(largest.parts, self.stage_costs, strict=True):
             work = sum(cost.work for cost in costs)
             whole += 2 * work * math.prod(part.stage.size(self.size))
             passes = 2 if part in largest.whole else 3
@@ -179,7 +184,7 @@ class Prediction:
         largest = self._largest_band(self.size, tile, bands)
         style = self._largest_band(self.style_size, tile, bands)
         held = peak = 0.0  # held: inputs of stages, and graphs that are kept
-        for part, shown, costs in zip(largest.parts, style.parts, self.stages, strict=True):
+        for part, shown, costs in zip(largest.parts, style.parts, self.stage_costs, strict=True):
             positions, last = part.rows * part.stage.size(self.size)[1], costs[-1].output
             backward = max(cost.backward for cost in costs)
             # The picture and its gradient are counted elsewhere.
@@ -199,10 +204,9 @@ class Prediction:
 
     def _largest_band(self, size: tuple[int, int], tile: int, bands: int) -> Band:
         """Return the one in the middle: no other reads more rows."""
-        run = stages(self.extractor)
-        stride = run[-1].stride * pooling(run[-1].layers)
+        stride = self.stages[-1].stride * pooling(self.stages[-1].layers)
         owned = shares(size[0], stride, Processes(), bands)
-        return band(run, size, tile, owned[len(owned) // 2])
+        return band(self.stages, size, tile, owned[len(owned) // 2])
 
 
 def costs_of(layers: nn.ModuleDict, channels: int, dtype: torch.dtype) -> list[Cost]:

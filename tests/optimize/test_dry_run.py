@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 from helpers import run_script
-from styletransfer.optimize.plan import plan
 
 from styletransfer.config import FeaturesConfig, LossModeConfig, OptimizerConfig, TrainConfig
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize.run import complete_run
+from styletransfer.optimize.dry_run import plan
+from styletransfer.optimize.run import Run
 
 
 def job(photos, **settings):
@@ -27,22 +27,14 @@ def job(photos, **settings):
 
 
 def test_the_plan_is_what_a_run_does(tiny_vgg, photos):
-    todo = job(photos)
-    planned = plan(todo)
-    iterates = []
-    complete_run(todo, [iterates.append])
-    sizes = [(each.image.shape[3], each.image.shape[2]) for each in iterates]
-    assert [(s.width, s.height) for s in planned.scales for _ in range(s.steps)] == sizes
-    assert [scale.steps for scale in planned.scales] == [3, 4]
-    assert (planned.device, planned.precision) == ("cpu", "float32")
-    assert (planned.loss_mode, planned.optimizer) == ("autograd_function", "lbfgs")
+    todo = job(photos, tile="32")
+    planned, iterates = plan(todo), []
+    Run(todo).complete([iterates.append])
+    sizes = [tuple(iterate.image.shape[2:]) for iterate in iterates]
+    assert [one.scale.size for one in planned.scales for _ in range(one.scale.steps)] == sizes
     assert 0 < planned.memory < planned.free
     assert 0 < planned.seconds < 100
-    assert all(scale.tile is None and scale.history == 20 for scale in planned.scales)
-
-
-def test_a_plan_is_told_in_lines(tiny_vgg, photos):
-    lines = str(plan(job(photos, tile="32"))).splitlines()
+    lines = str(planned).splitlines()
     assert lines[0] == "cpu, float32, autograd_function, lbfgs"
     assert lines[1].startswith("32 x 24: 3 steps, whole, history 20, about ")
     assert lines[2].startswith("64 x 48: 4 steps, tiles of 32 px, history 20, about ")
@@ -53,9 +45,10 @@ def test_a_plan_is_told_in_lines(tiny_vgg, photos):
 @pytest.mark.parametrize("mode", ["fake_backward", "loss_attribute"])
 def test_other_modes_are_planned_whole(tiny_vgg, photos, mode):
     settings = {"loss_mode": LossModeConfig(mode), "optimizer": OptimizerConfig("adam", 0.02)}
-    planned = plan(job(photos, **settings))
-    assert all(scale.tile is None and scale.history == 0 for scale in planned.scales)
-    assert all(scale.memory.history == 0 for scale in planned.scales)
+    planned = plan(job(photos, size=22, scales=1, **settings))
+    (layout,) = (one.layout for one in planned.scales)
+    assert (layout.tile, layout.memory.history) == (None, 0)
+    assert "22 x 16: 7 steps, whole, about " in str(planned)
 
 
 def test_a_plan_enlarges_no_picture(tiny_vgg, photos):
@@ -66,10 +59,7 @@ def test_a_plan_enlarges_no_picture(tiny_vgg, photos):
     assert planned.scales[0].size == (2250, 3000)
 
 
-def test_a_narrow_picture_and_a_small_one(tiny_vgg, photos):
-    assert plan(job(photos, size=22, scales=1)).scales[0].width == 22
-
-
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing(photos, tmp_path):
     folder = tmp_path / "empty"
     folder.mkdir()
