@@ -95,11 +95,7 @@ def load(
 
 
 def check_side(picture: Picture) -> None:
-    """Check that a picture is no smaller than SMALLEST_SIDE.
-
-    Raises:
-        UserError: it is.
-    """
+    """Refuse a picture that is smaller than SMALLEST_SIDE."""
     height, width = picture.size
     if min(height, width) < SMALLEST_SIDE:
         raise UserError(

@@ -80,11 +80,7 @@ def prepare(
 
 
 def check_output(output: str, config: StyleTransferConfig) -> None:
-    """Fail now if the pastiche could not be written later, or would replace what it is made of.
-
-    Raises:
-        UserError: in one line.
-    """
+    """Refuse now what could not be written later, or would replace what the pastiche is of."""
     images.check_writable(output)
     for key, name in picture_files(config):
         if os.path.exists(output) and os.path.exists(name) and os.path.samefile(output, name):
@@ -94,15 +90,9 @@ def check_output(output: str, config: StyleTransferConfig) -> None:
 def check_layers(
     extractor: FeatureExtractor, layers: list[str], config: StyleTransferConfig, loaded: Loaded
 ) -> None:
-    """Check that the layers exist and that all pictures reach them at the coarsest scale.
-
-    Raises:
-        UserError: an unknown layer, or a picture that is too small; see `Objective`.
-    """
-    ended = extractor.ended_at(layers)
-    coarsest = make_scales(config, loaded.pictures)[0]
-    sizes = (coarsest.size, *coarsest.style_sizes)
-    for size, name in zip(sizes, loaded.names, strict=True):
+    """Refuse unknown layers, and pictures that do not reach them at the coarsest scale."""
+    ended, coarsest = extractor.ended_at(layers), make_scales(config, loaded.pictures)[0]
+    for size, name in zip((coarsest.size, *coarsest.style_sizes), loaded.names, strict=True):
         check_size(ended, size, Path(name).name)
 
 

@@ -24,12 +24,7 @@ LEAST_OPACITY = 0.5 / 255
 
 @dataclass(frozen=True)
 class Style:
-    """A style image.
-
-    Attributes:
-        picture: itself.
-        regions: its regions, or None for one that is not divided.
-    """
+    """A style image and its regions, None for one that is not divided."""
 
     picture: Picture
     regions: Regions | None = None
@@ -46,7 +41,7 @@ def make_regions(
 
     Args:
         config: the weights of the styles, the layers of their detail, and which style goes where.
-        styles: at the pastiche's scale, with that of `style_detail` last.
+        styles: with that of `style_detail` last.
         divided: the content's regions, or None for one that is not divided.
         size: height and width of the pastiche.
         protected: (1, 1, H, W) in [0, 1], where no style paints, or None.
@@ -167,11 +162,7 @@ def _weighted(
 
 
 def check_scales(config: StyleTransferConfig, styles: int) -> None:
-    """Check that there is one scale and one rotation, or one for each style.
-
-    Raises:
-        UserError: there are not, or one is out of range.
-    """
+    """Check that there is one scale and one rotation, or one for each style, and their ranges."""
     for key in ("style_scale", "style_rotation"):
         if (count := len(each(getattr(config, key)))) not in (1, styles):
             raise UserError(

@@ -49,11 +49,7 @@ class Scale:
 
 
 def check_run(config: StyleTransferConfig) -> None:
-    """Check the numbers of a run.
-
-    Raises:
-        UserError: naming the key, its value and what it may be.
-    """
+    """Check the numbers of a run; a UserError names the key, its value and what it may be."""
     parse_tile(config.tile)
     optimizer = config.optimizer
     if optimizer.name not in ("lbfgs", "adam"):
@@ -88,11 +84,7 @@ def check_run(config: StyleTransferConfig) -> None:
 
 
 def parse_tile(text: str) -> int | None:
-    """Return the pixels that `config.tile` names; 0 for auto, and None for off.
-
-    Raises:
-        UserError: it is none of these.
-    """
+    """Return the pixels that `config.tile` names; 0 for auto, and None for off."""
     text = text.strip().lower()
     if text == "auto":
         return 0
@@ -135,12 +127,7 @@ def steps_at_scale(steps: int, scales: int, index: int) -> int:
 
 
 def make_scales(config: StyleTransferConfig, pictures: Inputs) -> list[Scale]:
-    """Return the levels of a run, coarse to fine.
-
-    Args:
-        config: size, scales, steps and the scales of the styles.
-        pictures: of any size; the pastiche has the content's aspect ratio.
-    """
+    """Return the levels of a run, coarse to fine; the pastiche has the content's aspect ratio."""
     sides = pyramid(config.size, config.scales, config.steps)
     return [
         make_scale(config, pictures, side, steps_at_scale(config.steps, len(sides), index))
@@ -151,22 +138,19 @@ def make_scales(config: StyleTransferConfig, pictures: Inputs) -> list[Scale]:
 def make_scale(config: StyleTransferConfig, pictures: Inputs, side: int, steps: int) -> Scale:
     """Return the scale whose longer side is `side` pixels."""
     factors = style_scales(config, len(pictures.styles))
-    return Scale(
-        size=scaled_size(_size(pictures.content), side),
-        style_sizes=tuple(
-            scaled_size(_size(style), max(1, round(factor * side)))
-            for style, factor in zip(pictures.styles, factors, strict=True)
-        ),
-        steps=steps,
+    style_sizes = tuple(
+        scaled_size(_size(style), max(1, round(factor * side)))
+        for style, factor in zip(pictures.styles, factors, strict=True)
     )
+    return Scale(scaled_size(_size(pictures.content), side), style_sizes, steps)
 
 
 def style_scales(config: StyleTransferConfig, styles: int) -> list[float]:
     """Return one factor per style image: `style_scale`, and 1 for that of `style_detail`."""
-    factors = each(config.style_scale)
+    factors, detail = each(config.style_scale), [1.0] * (config.style_detail is not None)
     if len(factors) == 1:
-        factors = factors * (styles - (config.style_detail is not None))
-    return [*factors, *([1.0] if config.style_detail is not None else [])]
+        factors = factors * (styles - len(detail))
+    return [*factors, *detail]
 
 
 def _size(image: Tensor) -> tuple[int, int]:
@@ -174,11 +158,7 @@ def _size(image: Tensor) -> tuple[int, int]:
 
 
 def starting_picture(config: StyleTransferConfig, pictures: Inputs) -> Tensor:
-    """Return the picture (1, 3, h, w) that `init` content, style or noise names, before resizing.
-
-    Raises:
-        UserError: `init` is none of these three.
-    """
+    """Return the picture (1, 3, h, w) that `init` content, style or noise names, of any size."""
     content = pictures.content
     if config.init == "content":
         return content

@@ -11,7 +11,7 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
     """Check that the deepest layer of `extractor` has a position left at (height, width) `size`.
 
     Raises:
-        UserError: the image is too small; the message names the smallest side that works.
+        UserError: it has not; the message names the smallest side that works.
     """
     deepest = list(extractor.layers)[-1]
     stride = extractor.stride(deepest)
@@ -24,11 +24,7 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
 
 
 def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
-    """Check the content and the style images of an objective; see `check_size`.
-
-    Raises:
-        UserError: one is too small; the message says which.
-    """
+    """Check the content and the style images of an objective; see `check_size`."""
     names = ["the content image", "the style image"]
     if len(pictures.styles) > 1:
         names[1:] = [f"style image {number + 1}" for number in range(len(pictures.styles))]
@@ -37,11 +33,7 @@ def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
 
 
 def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
-    """Return the stride of the deepest layer in pixels: a tile holds at least one position.
-
-    Raises:
-        UserError: an unknown layer.
-    """
+    """Return the stride of the deepest layer in pixels: a tile holds at least one position."""
     ended = extractor.ended_at(criterion.layers)
     return ended.stride(list(ended.layers)[-1])
 
@@ -49,11 +41,7 @@ def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
 def check_tile(
     extractor: FeatureExtractor, mode: LossMode, criterion: Criterion, tile: int
 ) -> None:
-    """Check that there can be tiles of `tile` pixels.
-
-    Raises:
-        UserError: another loss mode than autograd_function, or less than `smallest_tile`.
-    """
+    """Refuse tiles of `tile` pixels where there can be none, or none so small."""
     if not mode.is_closed_form:
         raise UserError(
             "tiles need the gradient in closed form: choose loss_mode=autograd_function, or "

@@ -26,20 +26,17 @@ def at_layers(
     """
     averaged = _averaged(extractor, weights, layers)
     seen = _inside(extractor, weights, layers) if propagation == "inside" else averaged
-    found: dict[str, Tensor | None] = {}
+    positions: dict[str, Tensor | None] = {}
     for layer in layers:
-        kept = averaged[layer] if _has_vanished(seen[layer]) else seen[layer]
-        found[layer] = None if _has_vanished(kept) else kept[0, 0]
-    return found
+        weights = averaged[layer] if _has_vanished(seen[layer]) else seen[layer]
+        positions[layer] = None if _has_vanished(weights) else weights[0, 0]
+    return positions
 
 
 def vanished(
     extractor: FeatureExtractor, weights: Tensor, layers: Collection[str], propagation: str
 ) -> list[str]:
-    """Return the layers at which a region vanishes, inside or altogether.
-
-    Args: see `at_layers`.
-    """
+    """Return the layers at which a region vanishes, inside or altogether; see `at_layers`."""
     look = _inside if propagation == "inside" else _averaged
     return [name for name, seen in look(extractor, weights, layers).items() if _has_vanished(seen)]
 

@@ -100,23 +100,16 @@ def make_objective(
 ) -> ElasticObjective:
     """Return the objective of one scale: whole or in tiles, and in smaller ones if need be.
 
-    Args:
-        extractor: the frozen network, on the device and in the dtype of the computation.
-        mode: how losses reach the image's gradient; only closed forms have tiles.
-        criterion: which losses act where, with linear weights.
-        pictures: content, styles and regions, on the same device.
-        styles: of `style_targets_of` for the same arguments, or None to have them made.
-        tile: side in pixels, or None for the whole picture at once.
-        processes: that share the picture, for which `mode` has to have tiles.
-        bands: that each process takes in turn where there are tiles.
+    Args: as for `TiledObjective`; a tile of None is the whole picture at once, which several
+        processes share all the same.
     """
     longest = max(pictures.content.shape[2:])
 
     def build(tile: int | None) -> RigidObjective:
-        given = (extractor, mode, criterion, pictures)
+        compared = (extractor, mode, criterion, pictures)
         if tile is None and (processes is None or processes.count == 1):
-            return Objective(*given, styles)
-        return TiledObjective(*given, tile or longest, styles, processes, bands)
+            return Objective(*compared, styles)
+        return TiledObjective(*compared, tile or longest, styles, processes, bands)
 
     smallest = smallest_tile(extractor, criterion) if mode.is_closed_form else 0
     return ElasticObjective(build, tile, longest, smallest, processes)

@@ -103,14 +103,8 @@ class Scan:
     ) -> None:
         """Add to sums[name] what the positions that band and tile own are of the image's moments.
 
-        Args:
-            sums: name -> moments so far.
-            name: of the sum.
-            place: of which moments are taken; somewhere its weights are above 0.
-            band: of the image.
-            tile: where `features` are.
-            features: (1, C, h, w), all that the tile has of the layer's output.
-            image: (1, 3, H, W), the whole.
+        The features (1, C, h, w) are all that the tile has of the layer's output; somewhere in the
+        image the weights of the place are above 0.
         """
         own, _ = band.counted(place[0], tile, self.extractor.stride(place[0]))
         mine = features[own]

@@ -138,18 +138,18 @@ class TiledObjective:
             for band in self.bands
         ]
         with self.processes.sharing_shortage():
-            kept = self._measure(image, losses)
-        self.processes.add([each for pair in sums.values() for each in pair])
+            saved = self._measure(image, losses)
+        self.processes.add([moment for pair in sums.values() for moment in pair])
         for layer in self.targets.styles:
             self._compare(self.targets.styles[layer], sums, terms, slopes)
         with self.processes.sharing_shortage():
             gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
             for number, mine in enumerate(losses):
                 mine.targets = self._with_content(number)
-                walked = kept or mine.band.forward(image, None, mine.feed)
+                walked = saved or mine.band.forward(image, None, mine.feed)
                 mine.band.backward(walked, mine.feed, gradient)
                 mine.targets = self.targets
-        self.processes.add([terms[each.name] for each in self.targets.contents.values()])
+        self.processes.add([terms[target.name] for target in self.targets.contents.values()])
         self.processes.add([gradient])
         return terms, gradient
 

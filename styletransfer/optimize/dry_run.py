@@ -1,14 +1,13 @@
 """What a run would do, how much memory and how long it would take, without doing it."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 
 from styletransfer.job.job import Job
-from styletransfer.job.layout import MemoryLayout, choose_layout
+from styletransfer.job.layout import choose_layout
 from styletransfer.job.memory import Prediction
-from styletransfer.job.schedule import Scale
 from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.resilient import make_objective
 from styletransfer.optimize.descent import Descent
@@ -19,77 +18,29 @@ CALIBRATION_SIZE = 256
 CALIBRATION_STEPS = 2
 
 
-@dataclass(frozen=True)
-class ScalePlan:
-    """One level of the pyramid.
+def plan(job: Job) -> str:
+    """Return in a few lines what a run would choose now, its memory and its time.
 
-    Attributes:
-        scale: its size and steps.
-        layout: tile, bands, history and memory of one process.
-        seconds: estimated.
-    """
-
-    scale: Scale
-    layout: MemoryLayout
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A run before it is made. As a string: a few lines for a person.
-
-    Attributes:
-        job: what would be done.
-        scales: coarse to fine.
-        free: bytes of memory that the device has left.
-    """
-
-    job: Job
-    scales: list[ScalePlan]
-    free: float
-
-    @property
-    def memory(self) -> float:
-        """Estimated peak in bytes, above what the loaded process takes."""
-        return max(planned.layout.memory.total for planned in self.scales)
-
-    @property
-    def seconds(self) -> float:
-        """Estimated time of the optimisation."""
-        return sum(planned.seconds for planned in self.scales)
-
-    def __str__(self) -> str:
-        job, optimizer = self.job, self.job.config.optimizer.name
-        lines = [f"{job.device}, {job.precision}, {job.mode.name}, {optimizer}"]
-        for planned in self.scales:
-            layout, (height, width) = planned.layout, planned.scale.size
-            tile = "whole" if layout.tile is None else f"tiles of {layout.tile} px"
-            tile += f" in {layout.bands} bands" if layout.bands > 1 else ""
-            history = f", history {layout.history}" if optimizer == "lbfgs" else ""
-            lines.append(
-                f"{width} x {height}: {planned.scale.steps} steps, {tile}{history}, "
-                f"about {readable(layout.memory.total)}, {planned.seconds:.1f} s"
-            )
-        free = "" if self.free == float("inf") else f" of {readable(self.free)} free"
-        lines.append(f"in all about {self.seconds:.1f} s and {readable(self.memory)}{free}")
-        return "\n".join(lines)
-
-
-def plan(job: Job) -> Plan:
-    """Plan a run: choose what it would choose now, and time a few steps on a small picture.
-
-    Nothing is written. The times take every scale's steps to cost as much per pixel as those of
-    the small picture; snapshots and the like are left out.
+    The times take every scale's steps to cost as much per pixel as those of a small picture, which
+    are made; snapshots and the like are left out.
     """
     free, per_pixel = free_bytes(job.device), _seconds_per_pixel(job)
-    scales = []
+    optimizer, peak, total = job.config.optimizer.name, 0.0, 0.0
+    lines = [f"{job.device}, {job.precision}, {job.mode.name}, {optimizer}"]
     for scale in job.scales:
-        layout = choose_layout(job, scale, free)
+        layout, (height, width) = choose_layout(job, scale, free), scale.size
         work = Prediction(job, scale).work(layout.tile, layout.bands)
-        evaluations = scale.steps + 1  # each scale ends with one more
-        seconds = per_pixel * scale.size[0] * scale.size[1] * work * evaluations
-        scales.append(ScalePlan(scale, layout, seconds))
-    return Plan(job, scales, free)
+        seconds = per_pixel * height * width * work * (scale.steps + 1)  # the last look included
+        peak, total = max(peak, layout.memory.total), total + seconds
+        tile = "whole" if layout.tile is None else f"tiles of {layout.tile} px"
+        tile += f" in {layout.bands} bands" if layout.bands > 1 else ""
+        history = f", history {layout.history}" if optimizer == "lbfgs" else ""
+        lines.append(
+            f"{width} x {height}: {scale.steps} steps, {tile}{history}, "
+            f"about {readable(layout.memory.total)}, {seconds:.1f} s"
+        )
+    left = "" if free == float("inf") else f" of {readable(free)} free"
+    return "\n".join([*lines, f"in all about {total:.1f} s and {readable(peak)}{left}"])
 
 
 def _seconds_per_pixel(job: Job) -> float:
