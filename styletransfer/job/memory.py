@@ -62,7 +62,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Cost:
-    """Bytes at one layer per position of the first layer's input; `kept` includes all before it.
+    """Bytes at one layer per position of the first layer's input; `saved` includes all before it.
 
     `work` is in multiplications per such position.
     """
@@ -70,7 +70,7 @@ class Cost:
     name: str
     input: float
     output: float
-    kept: float
+    saved: float
     columns: float
     channels: int
     positions: float
@@ -79,7 +79,7 @@ class Cost:
     @property
     def backward(self) -> float:
         """Bytes while backward is at this layer."""
-        return self.kept + 3 * max(self.input, self.output) + self.columns
+        return self.saved + 3 * max(self.input, self.output) + self.columns
 
     @property
     def forward(self) -> float:
@@ -165,7 +165,7 @@ class Prediction:
             if bands > 1:
                 passes += 1 + bool(contents)
                 contents -= set(part.stage.layers)  # the content's features end at the deepest
-            tiled += passes * work * sum(each.area for each in part.tiles)
+            tiled += passes * work * sum(piece.area for piece in part.tiles)
         return bands * tiled / whole
 
     def _as_a_whole(self) -> float:
@@ -183,21 +183,21 @@ class Prediction:
         """Return the bytes of an evaluation in tiles, or of making its targets, at their peak."""
         largest = self._largest_band(self.size, tile, bands)
         style = self._largest_band(self.style_size, tile, bands)
-        held = peak = 0.0  # held: inputs of stages, and graphs that are kept
+        resident = peak = 0.0  # resident: inputs of stages, and graphs that are kept
         for part, shown, costs in zip(largest.parts, style.parts, self.stage_costs, strict=True):
             positions, last = part.rows * part.stage.size(self.size)[1], costs[-1].output
             backward = max(cost.backward for cost in costs)
             # The picture and its gradient are counted elsewhere.
             inputs = costs[0].input if part.stage.stride > 1 else 0.0
-            held += inputs * positions
+            resident += inputs * positions
             if part in largest.whole:
-                peak = max(peak, held + backward * positions)
-                held += costs[-1].kept * positions
+                peak = max(peak, resident + backward * positions)
+                resident += costs[-1].saved * positions
                 continue
-            area = max(each.area for each in part.tiles)
+            area = max(piece.area for piece in part.tiles)
             # The gradients at both ends of the stage.
-            peak = max(peak, held + (last + inputs) * positions + backward * area)
-            area = max(each.area for each in shown.tiles)
+            peak = max(peak, resident + (last + inputs) * positions + backward * area)
+            area = max(piece.area for piece in shown.tiles)
             ends = (costs[0].input + last) * shown.rows * shown.stage.size(self.style_size)[1]
             peak = max(peak, ends + max(cost.forward for cost in costs) * area)
         return peak
@@ -219,7 +219,7 @@ def costs_of(layers: nn.ModuleDict, channels: int, dtype: torch.dtype) -> list[C
     """
     # The picture and its gradient, and its normalised self in two precisions.
     output = channels * dtype.itemsize + (12.0 if channels == 3 else 0.0)
-    kept = output + (12.0 if channels == 3 else 0.0)
+    saved = output + (12.0 if channels == 3 else 0.0)
     positions = 1.0
     costs = []
     for name, layer in layers.items():
@@ -234,6 +234,6 @@ def costs_of(layers: nn.ModuleDict, channels: int, dtype: torch.dtype) -> list[C
             positions /= 4
         output = channels * positions * dtype.itemsize
         if not (isinstance(layer, nn.ReLU) and layer.inplace):
-            kept += output
-        costs.append(Cost(name, before, output, kept, columns, channels, positions, work))
+            saved += output
+        costs.append(Cost(name, before, output, saved, columns, channels, positions, work))
     return costs

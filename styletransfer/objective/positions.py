@@ -64,7 +64,7 @@ def _inside(
 
     The outside grows as the receptive fields do: convolutions and pools take its maximum.
     """
-    outside, found = 1 - weights, {}
+    outside, inside = 1 - weights, {}
     for name, layer in extractor.ended_at(layers).layers.items():
         if isinstance(layer, nn.Conv2d):
             reach = int(layer.padding[0])
@@ -72,5 +72,5 @@ def _inside(
         elif is_pool(layer):
             outside = max_pool2d(outside, 2)
         if name in layers:
-            found[name] = 1 - outside
-    return found
+            inside[name] = 1 - outside
+    return inside

@@ -129,10 +129,10 @@ def _measured(
 ) -> list[Moments]:
     """Return the moments of the image's features at each place."""
     seen = _features(extractor, image, {layer for layer, _ in places})
-    found: dict[int, Moments] = {}
+    measured: dict[int, Moments] = {}
     for name in list(seen):  # a large map is gone once it has been summed up
         features = seen.pop(name)
         for index, (layer, weights) in enumerate(places):
             if layer == name:
-                found[index] = moments(features, criterion.measure.with_mean, weights)
-    return [found[index] for index in range(len(places))]
+                measured[index] = moments(features, criterion.measure.with_mean, weights)
+    return [measured[index] for index in range(len(places))]
