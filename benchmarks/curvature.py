@@ -17,7 +17,7 @@ from torch import Tensor, fft
 from styletransfer.cli.hydrated import hydrated
 from styletransfer.config import TrainConfig
 from styletransfer.job.prepare import prepare
-from styletransfer.objective.gradient import gradient_at
+from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.preconditioner import frequencies
 from styletransfer.optimize.run import complete_run
@@ -50,7 +50,7 @@ def measure(config: TrainConfig, folder: Path) -> None:
     """Paint, measure band by band, and print a table."""
     job = prepare(config)
     image = job.on_device(complete_run(job).image)
-    objective = Objective(job.extractor, job.mode, config.objective, job.pictures_at(config.size))
+    objective = Objective(job.extractor, job.mode, job.criterion, job.pictures_at(config.size))
     generator = torch.Generator().manual_seed(config.seed)
     rows = []
     for low, high in pairwise(EDGES):

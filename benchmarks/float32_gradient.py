@@ -17,8 +17,9 @@ from torch import Tensor
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.gradient import gradient_at
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
+from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import fill_transparent, read, resize_picture
 from styletransfer.system.table import table
@@ -36,7 +37,7 @@ def gradient(
         network = optimize_for_inference(network, torch.device("cpu"), dtype)
     content, style = (picture.to(dtype) for picture in pictures)
     mode = get_loss_mode("loss_attribute")
-    objective = Objective(network, mode, ObjectiveConfig(), pair(content, style))
+    objective = Objective(network, mode, Criterion.of(ObjectiveConfig()), pair(content, style))
     noise = torch.rand(content.shape, generator=torch.Generator().manual_seed(0), dtype=dtype)
     return gradient_at(objective, content + move * noise).double()
 

@@ -16,7 +16,7 @@ which each process sends and receives 2 (N - 1) / N. Run it on a quiet machine.
 import argparse
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -24,11 +24,13 @@ from torch import Tensor
 
 from styletransfer.config import FeaturesConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.memory import relative_work
+from styletransfer.job.job import Job
+from styletransfer.job.memory import Prediction
+from styletransfer.job.schedule import Scale
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.gradient import gradient_at
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs, pair
-from styletransfer.objective.terms import Losses, loss_layers
+from styletransfer.objective.terms import Losses, gradient_at
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize.descent import Descent
 from styletransfer.system.heap import keep_freed_memory
@@ -105,8 +107,11 @@ class Model:
 
 def share_of(network: FeatureExtractor, side: int, tile: int, count: int) -> float:
     """Return the share of the work of an evaluation that each of `count` processes has."""
-    given = (network, StyleTransferConfig(), (side, side), tile)
-    return relative_work(*given, processes=count) / relative_work(*given)
+    blank = torch.empty(1, 1, 1, 1).expand(1, 3, side, side)  # takes no memory
+    closed, scale = get_loss_mode("autograd_function"), Scale((side, side), ((side, side),), 1)
+    alone = Job(StyleTransferConfig(), network, closed, pair(blank, blank))
+    one_of = replace(alone, processes=Processes(0, count))
+    return Prediction(one_of, scale).work(tile) / Prediction(alone, scale).work(tile)
 
 
 def seconds_of(work: Callable[[], object], processes: Processes, *, alone: bool) -> float:
@@ -143,9 +148,10 @@ def measure(
     said: argparse.Namespace, network: FeatureExtractor, pictures: Inputs, processes: Processes
 ) -> tuple[list[float], list[float], Counted]:
     """Return seconds alone, seconds of all, and what was exchanged in one evaluation."""
-    mode, objective = get_loss_mode("autograd_function"), StyleTransferConfig().objective
+    mode = get_loss_mode("autograd_function")
+    criterion = Criterion.of(StyleTransferConfig().objective)
     image, counted = torch.rand_like(pictures.content), Counted(processes)
-    given = (network, mode, objective, pictures, said.tile)
+    given = (network, mode, criterion, pictures, said.tile)
     shared = partial(gradient_at, TiledObjective(*given, processes=counted), image)
     single: Callable[[], object] = int
     if processes.rank == 0:
@@ -162,7 +168,7 @@ def measure(
 def report(said: argparse.Namespace, processes: Processes) -> list[str]:
     """Measure, and return what is to be printed."""
     features = FeaturesConfig(name="vgg19", weights=said.weights)
-    layers = loss_layers(StyleTransferConfig().objective)
+    layers = Criterion.of(StyleTransferConfig().objective).layers
     network = build_features(features, seed=0).ended_at(layers)
     network = optimize_for_inference(network, CPU, torch.float32)
     torch.manual_seed(0)

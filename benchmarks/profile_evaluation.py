@@ -18,6 +18,7 @@ from torch.profiler import ProfilerActivity, profile
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.system.devices import is_emulated
@@ -42,7 +43,7 @@ def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, fl
     network = optimize_for_inference(network.ended_at(["relu5_1"]), torch.device("cpu"), precision)
     content, style, image = torch.rand(3, 1, 3, size, size)
     mode = get_loss_mode("autograd_function")
-    objective = Objective(network, mode, ObjectiveConfig(), pair(content, style))
+    objective = Objective(network, mode, Criterion.of(ObjectiveConfig()), pair(content, style))
     objective.evaluate(image.requires_grad_())
     profiles: list[Counter[str]] = []
     for _ in range(rounds):

@@ -19,6 +19,7 @@ from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.networks import Architecture, StyleNetwork
 from styletransfer.networks.johnson import randomize
 from styletransfer.networks.layers import ConditionalInstanceNorm
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.resilient import ElasticObjective
 from styletransfer.objective.terms import Losses
@@ -81,7 +82,8 @@ def layers(**settings: Any) -> ObjectiveConfig:
 def make_objective(
     mode: str, network: FeatureExtractor, content: Tensor, style: Tensor, **settings: Any
 ) -> Objective:
-    return Objective(network, get_loss_mode(mode), layers(**settings), pair(content, style))
+    criterion = Criterion.of(layers(**settings))
+    return Objective(network, get_loss_mode(mode), criterion, pair(content, style))
 
 
 def gradient(objective: Objective, image: Tensor) -> Tensor:

@@ -28,8 +28,7 @@ def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
         UserError: an unknown choice, or weights that cannot be had or do not fit.
     """
     for key, choices in CHOICES.items():
-        if getattr(config, key) not in choices:
-            value = getattr(config, key)
+        if (value := getattr(config, key)) not in choices:
             raise UserError(f"unknown features.{key} {value!r}; choose {' or '.join(choices)}")
     if config.name not in ("bundled", *vgg.WIDTHS):
         raise UserError(f"unknown features {config.name!r}; choose bundled, vgg19 or vgg16")
@@ -40,17 +39,11 @@ def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
         state, origin = weights.read_bundled(), "the bundled network"
     elif config.weights == "pretrained":
         state, origin = vgg.pretrained_state(config.name), f"torchvision's {config.name}"
-    if config.name == "bundled":
-        assert state is not None
+    if state is not None and config.name == "bundled":
         widths = vgg.widths_of(state, origin)
     else:
         widths = vgg.WIDTHS[config.name]
-    network = vgg.build(
-        widths,
-        pooling=config.pooling,
-        padding=config.padding,
-        preprocessing=config.preprocessing,
-    )
+    network = vgg.build(widths, **{key: getattr(config, key) for key in CHOICES})
     if state is None or config.weights == "random":
         vgg.randomize(network, seed)
     else:

@@ -1,7 +1,6 @@
 """A frozen network whose activations can be read by name."""
 
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Self
 
 import torch
@@ -19,8 +18,16 @@ class Normalize(nn.Module):
 
     def __init__(self, mean: tuple[float, float, float], std: tuple[float, float, float]) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1))
-        self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
+        self.exact = torch.tensor([mean, std], dtype=torch.float64).view(2, 1, 3, 1, 1)
+        self.register_buffer("mean", self.exact[0].float())
+        self.register_buffer("std", self.exact[1].float())
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Move or cast; in float64 the digits are back that float32 has no room for."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        if self.mean.dtype == torch.float64:
+            self.mean, self.std = self.exact.to(self.mean)
+        return self
 
     def forward(self, image: Tensor) -> Tensor:
         """Return (image - mean) / std in the network's dtype."""
@@ -49,7 +56,7 @@ class FeatureExtractor(nn.Module):
         super().__init__()
         self.content_gains = dict(content_gains or {})
         self.preprocess = preprocess
-        self.layers = nn.ModuleDict(OrderedDict(layers))
+        self.layers = nn.ModuleDict(layers)
         self.eval()
 
     def train(self, mode: bool = True) -> Self:
@@ -84,7 +91,7 @@ class FeatureExtractor(nn.Module):
                 features[name] = activation
         return features
 
-    def _needed(self, wanted: set[str]) -> OrderedDict[str, nn.Module]:
+    def _needed(self, wanted: set[str]) -> dict[str, nn.Module]:
         """Return the layers up to the deepest of `wanted`, ReLUs in place where nobody sees it.
 
         The convolution before a ReLU keeps only its input for the backward pass, so overwriting
@@ -97,8 +104,8 @@ class FeatureExtractor(nn.Module):
         if not wanted:
             raise UserError("no layer was asked for; name at least one content or style layer")
         names = list(self.layers)
-        deepest = max(names.index(name) for name in wanted)
-        needed: OrderedDict[str, nn.Module] = OrderedDict()
+        deepest = max(map(names.index, wanted))
+        needed: dict[str, nn.Module] = {}
         for previous, name in zip(["", *names], names[: deepest + 1], strict=False):
             layer = self.layers[name]
             if isinstance(layer, nn.ReLU):

@@ -1,7 +1,6 @@
 """VGG-16 and VGG-19 (Simonyan and Zisserman 2014), and narrow networks of the same layout."""
 
 import math
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 
@@ -69,12 +68,11 @@ def build(
         preprocessing: "imagenet" subtracts the ImageNet mean and divides by its standard
             deviation; "none" feeds sRGB in [0, 1] as it is.
     """
-    layers: OrderedDict[str, nn.Module] = OrderedDict()
+    layers: dict[str, nn.Module] = {}
     in_channels = 3
     for block, channels in enumerate(widths, start=1):
         if block > 1:
-            pool = MaxPool() if pooling == "max" else nn.AvgPool2d(2)
-            layers[f"pool{block - 1}"] = pool
+            layers[f"pool{block - 1}"] = MaxPool() if pooling == "max" else nn.AvgPool2d(2)
         for index, out_channels in enumerate(channels, start=1):
             conv = nn.Conv2d(
                 in_channels,
@@ -87,15 +85,13 @@ def build(
             layers[f"conv{block}_{index}"] = conv
             layers[f"relu{block}_{index}"] = nn.ReLU()
             in_channels = out_channels
-    imagenet = preprocessing == "imagenet"
-    normalize = Normalize(
-        IMAGENET_MEAN if imagenet else (0.0, 0.0, 0.0),
-        IMAGENET_STD if imagenet else (1.0, 1.0, 1.0),
-    )
     for layer in layers.values():
         # What `to_empty` does, without its import of sympy.
         for name, parameter in list(layer.named_parameters()):
             setattr(layer, name, nn.Parameter(torch.empty(parameter.shape)))
+    normalize = Normalize((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+    if preprocessing == "imagenet":
+        normalize = Normalize(IMAGENET_MEAN, IMAGENET_STD)
     return FeatureExtractor(normalize, layers).requires_grad_(False)
 
 
@@ -124,20 +120,21 @@ def load(
     }
     aside = ("classifier.", CONTENT_GAIN)
     state = {key: value for key, value in state.items() if not key.startswith(aside)}
-    missing = [key for key in expected if key not in state]
-    extra = [key for key in state if key not in expected]
-    misshapen = [
-        f"{key} is {tuple(state[key].shape)}, not {tuple(target.shape)}"
-        for key, target in expected.items()
-        if key in state and state[key].shape != target.shape
-    ]
-    problems = [
-        f"{what} {', '.join(found[:3])}{' and more' if len(found) > 3 else ''}"
-        for what, found in (("missing", missing), ("unexpected", extra), ("misshapen:", misshapen))
-        if found
-    ]
-    if problems:
-        raise UserError(f"{origin} holds weights of another network: {'; '.join(problems)}")
+    problems = {
+        "missing": [key for key in expected if key not in state],
+        "unexpected": [key for key in state if key not in expected],
+        "misshapen:": [
+            f"{key} is {tuple(state[key].shape)}, not {tuple(target.shape)}"
+            for key, target in expected.items()
+            if key in state and state[key].shape != target.shape
+        ],
+    }
+    if said := [
+        f"{what} {', '.join(keys[:3])}{' and more' if len(keys) > 3 else ''}"
+        for what, keys in problems.items()
+        if keys
+    ]:
+        raise UserError(f"{origin} holds weights of another network: {'; '.join(said)}")
     if broken := [key for key in expected if not state[key].isfinite().all()]:
         raise UserError(f"{origin} holds values that are not finite in {broken[0]}; get it again")
     if empty := [key for key in expected if key.endswith("weight") and not state[key].any()]:

@@ -64,34 +64,34 @@ def packed(tensors: Mapping[str, Tensor], kernels: Iterable[str]) -> dict[str, T
     A kernel (O, I, h, w) becomes round(kernel / scale) with a scale (O,) in float32 that brings the
     largest weight of each output channel to 127. `read` multiplies them again.
     """
-    found = dict(tensors)
+    result = dict(tensors)
     for key in kernels:
         kernel = tensors[key].float()
         # A channel that is all zero stays so under any scale.
         scale = kernel.flatten(1).abs().amax(1).clamp_min(torch.finfo(torch.float32).tiny) / 127
-        found[key] = (kernel / scale[:, None, None, None]).round().to(torch.int8)
-        found[key + SCALE] = scale
-    return found
+        result[key] = (kernel / scale[:, None, None, None]).round().to(torch.int8)
+        result[key + SCALE] = scale
+    return result
 
 
 def _unpacked(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
     """Undo `packed`; scales that fit no int8 kernel stay, for whoever loads them to name."""
-    found = dict(tensors)
+    result = dict(tensors)
     for key, kernel in tensors.items():
         scale = tensors.get(key + SCALE)
         if kernel.dtype == torch.int8 and scale is not None and scale.shape == kernel.shape[:1]:
-            found[key] = kernel * found.pop(key + SCALE)[:, None, None, None]
-    return found
+            result[key] = kernel * result.pop(key + SCALE)[:, None, None, None]
+    return result
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
     """Return the SHA-256 of names, dtypes, shapes and values, as hexadecimal digits."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
-        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return found.hexdigest()
+        hashed.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        hashed.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return hashed.hexdigest()
 
 
 BUNDLED = Path(__file__).with_name("bundled.safetensors")
@@ -131,9 +131,8 @@ def _tensors(loaded: object, path: Path) -> Mapping[str, Tensor]:
         isinstance(name, str) and isinstance(value, Tensor) for name, value in loaded.items()
     ):
         raise UserError(f"{path} does not hold a plain mapping of names to tensors")
-    for name, value in loaded.items():
-        if not _is_plain(value):
-            raise UserError(f"{path} holds {name} in another form than plain numbers; save it anew")
+    if odd := [name for name, value in loaded.items() if not _is_plain(value)]:
+        raise UserError(f"{path} holds {odd[0]} in another form than plain numbers; save it anew")
     return loaded
 
 
@@ -141,5 +140,4 @@ def _is_plain(tensor: Tensor) -> bool:
     """Tell whether a tensor is dense, real, in memory, and no larger than what it was read from."""
     if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
         return False
-    held = tensor.untyped_storage().nbytes()
-    return not tensor.is_complex() and tensor.numel() * tensor.element_size() <= held
+    return not tensor.is_complex() and tensor.nbytes <= tensor.untyped_storage().nbytes()

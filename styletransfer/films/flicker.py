@@ -60,16 +60,16 @@ def measure(
 
 def style_loss_of(job: Job) -> StyleLoss | None:
     """Return what measures a frame's style as the objective of a job does; None without a style."""
-    if not job.config.objective.style_weight:
+    if not job.criterion.styles:
         return None
-    config = replace(job.config.objective, content_weight=0.0, tv_weight=0.0)
+    criterion = replace(job.criterion, contents={}, tv_weight=0.0)
     pictures = job.pictures_at(max(job.scales[-1].size))
-    targets = style_targets_of(job.extractor, config, pictures)
+    targets = style_targets_of(job.extractor, criterion, pictures)
 
     def style_loss(frame: Tensor) -> float:
         image = job.on_device(frame).clone().requires_grad_()
         shown = replace(pictures, content=image.detach())
-        objective = Objective(job.extractor, job.mode, config, shown, targets)
+        objective = Objective(job.extractor, job.mode, criterion, shown, targets)
         return float(objective.evaluate(image).total)
 
     return style_loss

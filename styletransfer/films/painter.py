@@ -62,7 +62,7 @@ class FilmPainter:
         pictures = replace(job.pictures, anchor=anchor)
         if self._styles is None:  # they are those of all frames
             scale = job.pictures_at(max(job.scales[-1].size))
-            self._styles = style_targets_of(job.extractor, job.config.objective, scale)
+            self._styles = style_targets_of(job.extractor, job.criterion, scale)
         return replace(
             job, config=self.following, pictures=pictures, start=moved, styles=self._styles
         )

@@ -1,6 +1,7 @@
 """A style transfer, ready to run: pictures, network, loss mode and settings."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -9,6 +10,7 @@ from styletransfer.config import StyleTransferConfig
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.schedule import Scale, make_scale, make_scales
 from styletransfer.modes import LossMode
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets
 from styletransfer.system.processes import Processes
@@ -39,6 +41,16 @@ class Job:
     styles: StyleTargets | None = None
     processes: Processes = field(default_factory=Processes)
 
+    @cached_property
+    def criterion(self) -> Criterion:
+        """What pictures are compared by, at every scale."""
+        return Criterion.of(self.config.objective)
+
+    @cached_property
+    def scales(self) -> list[Scale]:
+        """The levels of the pyramid, coarse to fine."""
+        return make_scales(self.config, self.pictures)
+
     @property
     def device(self) -> torch.device:
         """Where the network is."""
@@ -48,11 +60,6 @@ class Job:
     def precision(self) -> str:
         """That of the network, such as "bfloat16"."""
         return str(self.extractor.dtype).removeprefix("torch.")
-
-    @property
-    def scales(self) -> list[Scale]:
-        """The levels of the pyramid, coarse to fine."""
-        return make_scales(self.config, self.pictures)
 
     def pictures_at(self, side: int) -> Inputs:
         """Return the pictures as a run has them where its longer side is `side` pixels."""

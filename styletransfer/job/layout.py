@@ -1,14 +1,12 @@
 """How a run is laid out in memory: whole, in tiles or bands, with how much L-BFGS history."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from styletransfer.job.costs import Size
 from styletransfer.job.job import Job
-from styletransfer.job.memory import Memory, estimate
+from styletransfer.job.memory import Memory, Prediction
 from styletransfer.job.schedule import Scale, make_scale, parse_tile
 from styletransfer.objective.limits import check_tile, smallest_tile
-from styletransfer.pictures.images import scaled_size
 from styletransfer.system.memory import readable
 
 # The share of the free memory that a plan may use: estimates err, and others need some too.
@@ -45,8 +43,7 @@ def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None)
     with small tiles a shorter history. What still does not fit is cut into bands.
 
     Args:
-        job: the network in the dtype of the computation, the loss mode, of which only
-            autograd_function can work in tiles, and the config.
+        job: of its loss modes only autograd_function can work in tiles.
         scale: the sizes of the pictures.
         free: bytes of memory that may be used up.
         limit: the largest tile to consider, in pixels, after a larger one ran out of memory.
@@ -56,29 +53,27 @@ def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None)
     """
     asked = parse_tile(job.config.tile)
     if asked:
-        check_tile(job.extractor, job.mode, job.config.objective, asked)
-    usable, wanted = USABLE * free, job.config.optimizer.history
+        check_tile(job.extractor, job.mode, job.criterion, asked)
+    prediction, usable, wanted = Prediction(job, scale), USABLE * free, job.config.optimizer.history
     for tile in _candidates(job, scale.size, asked, limit):
-        if (needed := _estimate(job, scale.size, scale.style_sizes, tile, wanted)).total <= usable:
-            return MemoryLayout(tile, wanted, needed)
+        if (memory := prediction.memory(tile, wanted)).total <= usable:
+            return MemoryLayout(tile, wanted, memory)
     for bands in _band_counts(job, scale.size, tile):
-        least = _estimate(job, scale.size, scale.style_sizes, tile, 1, bands)
+        least = prediction.memory(tile, 1, bands)
         history = _longest_history(least, usable, wanted)
         if history >= min(wanted, SHORT):
             break
-    if history:
-        memory = _estimate(job, scale.size, scale.style_sizes, tile, history, bands)
-        return MemoryLayout(tile, history, memory, bands)
-    # Who named a tile may know better than an estimate.
-    history = wanted if asked != 0 else 1
-    height, width = scale.size
-    problem = (
-        f"a picture of {width} x {height} pixels with tile={job.config.tile} needs about "
-        f"{readable(least.total)}, and {readable(usable)} of memory can be used; "
-        + _advice(job, scale, usable)
-    )
-    memory = _estimate(job, scale.size, scale.style_sizes, tile, history, bands)
-    return MemoryLayout(tile, history, memory, bands, problem)
+    problem = None
+    if not history:
+        # Who named a tile may know better than an estimate.
+        history = wanted if asked != 0 else 1
+        height, width = scale.size
+        problem = (
+            f"a picture of {width} x {height} pixels with tile={job.config.tile} needs about "
+            f"{readable(least.total)}, and {readable(usable)} of memory can be used; "
+            + _advice(job, scale, usable)
+        )
+    return MemoryLayout(tile, history, prediction.memory(tile, history, bands), bands, problem)
 
 
 def _longest_history(least: Memory, usable: float, wanted: int) -> int:
@@ -89,20 +84,7 @@ def _longest_history(least: Memory, usable: float, wanted: int) -> int:
     return min(wanted, 1 + int(spare / least.history)) if least.history else wanted
 
 
-def _estimate(
-    job: Job,
-    size: Size,
-    style_sizes: Sequence[Size],
-    tile: int | None,
-    history: int,
-    bands: int = 1,
-) -> Memory:
-    given = (job.extractor, job.mode, job.config, size, style_sizes, tile, history)
-    regions, processes = len(job.pictures.regions), job.processes.count
-    return estimate(*given, regions=regions, bands=bands, processes=processes)
-
-
-def _band_counts(job: Job, size: Size, tile: int | None) -> Iterator[int]:
+def _band_counts(job: Job, size: tuple[int, int], tile: int | None) -> Iterator[int]:
     """Yield how many bands each process may take in turn: none is lower than small tiles are."""
     bands = 1
     yield bands
@@ -112,7 +94,9 @@ def _band_counts(job: Job, size: Size, tile: int | None) -> Iterator[int]:
         yield bands
 
 
-def _candidates(job: Job, size: Size, asked: int | None, limit: int | None) -> Iterator[int | None]:
+def _candidates(
+    job: Job, size: tuple[int, int], asked: int | None, limit: int | None = None
+) -> Iterator[int | None]:
     """Yield the tiles to consider, the largest first; None is the whole picture."""
     if limit is not None:
         yield min(limit, asked or limit)
@@ -123,7 +107,7 @@ def _candidates(job: Job, size: Size, asked: int | None, limit: int | None) -> I
     yield None
     if asked is None or not job.mode.is_closed_form:
         return
-    stride = smallest_tile(job.extractor, job.config.objective)
+    stride = smallest_tile(job.extractor, job.criterion)
     for count in range(2, max(size) + 1):
         tile = -(-max(size) // (count * stride)) * stride
         if tile < max(SMALL_TILE, stride):
@@ -136,11 +120,10 @@ def _advice(job: Job, scale: Scale, usable: float) -> str:
     side = max(scale.size)
     while side > SMALL_TILE // 4:
         side = int(side * 0.95)
-        size = scaled_size(scale.size, side)
-        style_sizes = make_scale(job.config, job.pictures, side, steps=0).style_sizes
-        *_, tile = _candidates(job, size, 0, None)
-        *_, bands = _band_counts(job, size, tile)
-        if _estimate(job, size, style_sizes, tile, 1, bands).total <= usable:
+        smaller = make_scale(job.config, job.pictures, side, steps=0)
+        *_, tile = _candidates(job, smaller.size, asked=0)
+        *_, bands = _band_counts(job, smaller.size, tile)
+        if Prediction(job, smaller).memory(tile, 1, bands).total <= usable:
             other = " or loss_mode=autograd_function, which can work in tiles"
             return f"size={side} would fit" + ("" if job.mode.is_closed_form else other)
     return "no size would fit; close other programs or raise the limit"

@@ -69,28 +69,18 @@ def load(
     given = given or {}
     content = read_one("content", config.content, given)
     divided = read_content_regions(config, given)
-    styles = load_styles(config, given)
+    styles = _read_styles(config, given)
     for picture in (content, *(style.picture for style in styles)):
         check_side(picture)
     if divided is not None:
-        check_aspect(divided.size, content.size, divided.source)
-        _tell(divided)
-    mask = _protected(config, given, content.size)
+        _check_regions(divided, content)
+    mask = _read_protected(config, given, content)
     if max(content.size) < config.size:
         height, width = content.size
         logger.info("%s: enlarged from %d x %d pixels", content.name, width, height)
     content = _fitted(content, config.size, enlarge)
     protected = None if mask is None else images.resize(mask, content.size)
-    sides = [max(1, round(scale * config.size)) for scale in style_scales(config, len(styles))]
-    styles = [
-        replace(style, picture=_fitted(style.picture, side, enlarge))
-        for style, side in zip(styles, sides, strict=True)
-    ]
-    if config.color == "content_palette":
-        styles = [
-            replace(style, picture=recolored(style.picture, content, config.color_strength))
-            for style in styles
-        ]
+    styles = _fitted_styles(config, styles, content, enlarge)
     return Loaded(
         pictures=Inputs(
             content=offloaded(images.fill_transparent(content)),
@@ -99,64 +89,13 @@ def load(
             protected=protected,
         ),
         names=[content.name, *(style.picture.name for style in styles)],
-        start=_start(config, given),
+        start=_read_start(config, given),
         alpha=content.alpha,
     )
 
 
-def load_styles(config: StyleTransferConfig, given: Given) -> list[Style]:
-    """Return the style images with their regions, turned; that of `style_detail`, as it is, last.
-
-    Raises:
-        UserError: one cannot be read, there is none, or there are not as many scales, rotations or
-            label pictures.
-    """
-    pictures = read_all("style", config.style, given)
-    check_scales(config, len(pictures))
-    regions = read_style_regions(config, given, len(pictures))
-    angles = each(config.style_rotation)
-    angles = angles * len(pictures) if len(angles) == 1 else angles
-    styles = [
-        _turned(Style(picture, theirs), degrees)
-        for picture, theirs, degrees in zip(pictures, regions, angles, strict=True)
-    ]
-    if config.style_detail is not None or "style_detail" in given:
-        detail = read_one("style_detail", config.style_detail, given)
-        styles.append(Style(images.crop_transparent(detail)))
-    return styles
-
-
-def _turned(style: Style, degrees: float) -> Style:
-    """Return a style without transparent margins and turned, and its regions with it."""
-    picture, regions = style.picture, style.regions
-    if regions is not None:
-        check_aspect(regions.size, picture.size, regions.source)
-        _tell(regions)
-        regions = regions.cut(images.visible_box(picture), picture.size)
-        regions = rotated_regions(regions, degrees)
-    return Style(rotated(images.crop_transparent(picture), degrees), regions)
-
-
-def _tell(regions: Regions) -> None:
-    """Say in one line what was found."""
-    said = f"{regions.source}: {regions.listed()}"
-    if regions.snapped:
-        said += f"; {regions.snapped:,} pixels between these colours took the nearest"
-    if regions.uncovered > 1e-3:
-        said += f"; {100 * regions.uncovered:.2g} % of the picture is in no region"
-    logger.info("%s", said)
-
-
-def _fitted(picture: Picture, side: int, enlarge: bool) -> Picture:
-    return images.resize_picture(picture, side if enlarge else min(side, max(picture.size)))
-
-
 def check_side(picture: Picture) -> None:
-    """Check that a picture is no smaller than SMALLEST_SIDE.
-
-    Raises:
-        UserError: it is.
-    """
+    """Refuse a picture that is smaller than SMALLEST_SIDE."""
     height, width = picture.size
     if min(height, width) < SMALLEST_SIDE:
         raise UserError(
@@ -165,22 +104,74 @@ def check_side(picture: Picture) -> None:
         )
 
 
-def _start(config: StyleTransferConfig, given: Given) -> Tensor | None:
-    if "init" not in given and config.init in STARTS:
-        return None
-    if "init" not in given and not os.path.exists(config.init):
-        raise UserError(
-            f"unknown init {config.init!r}; choose content, style, noise or a picture file"
-        )
-    return images.fill_transparent(read_one("init", config.init, given))
+def _read_styles(config: StyleTransferConfig, given: Given) -> list[Style]:
+    """Return the style images with their regions, turned; that of `style_detail`, as it is, last.
+
+    All are without transparent margins.
+    """
+    pictures = read_all("style", config.style, given)
+    check_scales(config, len(pictures))
+    regions = read_style_regions(config, given, len(pictures))
+    angles = each(config.style_rotation)
+    angles = angles * len(pictures) if len(angles) == 1 else angles
+    styles = []
+    for picture, parts, degrees in zip(pictures, regions, angles, strict=True):
+        if parts is not None:
+            _check_regions(parts, picture)
+            parts = parts.cut(images.visible_box(picture), picture.size)
+            parts = rotated_regions(parts, degrees)
+        styles.append(Style(rotated(images.crop_transparent(picture), degrees), parts))
+    if config.style_detail is not None or "style_detail" in given:
+        detail = read_one("style_detail", config.style_detail, given)
+        styles.append(Style(images.crop_transparent(detail)))
+    return styles
 
 
-def _protected(config: StyleTransferConfig, given: Given, size: tuple[int, int]) -> Tensor | None:
-    """Return the mask (1, 1, H, W) in [0, 1] of what is to stay the content image of this size."""
+def _check_regions(regions: Regions, picture: Picture) -> None:
+    """Check that regions lie on their picture, and say in one line which there are."""
+    check_aspect(regions.size, picture.size, regions.source)
+    said = f"{regions.source}: {regions.listed()}"
+    if regions.snapped:
+        said += f"; {regions.snapped:,} pixels between these colours took the nearest"
+    if regions.uncovered > 1e-3:
+        said += f"; {100 * regions.uncovered:.2g} % of the picture is in no region"
+    logger.info("%s", said)
+
+
+def _read_protected(config: StyleTransferConfig, given: Given, content: Picture) -> Tensor | None:
+    """Return the mask (1, 1, H, W) in [0, 1] of what is to stay the content image."""
     source = given.get("protect", config.protect)
     if source is None:
         return None
     mask = read_mask(source, "protect")
     name = f"protect={source}" if isinstance(source, str) else "protect"
-    check_aspect((mask.shape[2], mask.shape[3]), size, name)
+    check_aspect((mask.shape[2], mask.shape[3]), content.size, name)
     return mask
+
+
+def _read_start(config: StyleTransferConfig, given: Given) -> Tensor | None:
+    if "init" not in given:
+        if config.init in STARTS:
+            return None
+        if not os.path.exists(config.init):
+            raise UserError(
+                f"unknown init {config.init!r}; choose content, style, noise or a picture file"
+            )
+    return images.fill_transparent(read_one("init", config.init, given))
+
+
+def _fitted_styles(
+    config: StyleTransferConfig, styles: list[Style], content: Picture, enlarge: bool
+) -> list[Style]:
+    """Return the styles at their scales, and in the content's colours where that is asked for."""
+    fitted = []
+    for style, scale in zip(styles, style_scales(config, len(styles)), strict=True):
+        picture = _fitted(style.picture, max(1, round(scale * config.size)), enlarge)
+        if config.color == "content_palette":
+            picture = recolored(picture, content, config.color_strength)
+        fitted.append(replace(style, picture=picture))
+    return fitted
+
+
+def _fitted(picture: Picture, side: int, enlarge: bool) -> Picture:
+    return images.resize_picture(picture, side if enlarge else min(side, max(picture.size)))

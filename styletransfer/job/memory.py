@@ -1,6 +1,6 @@
-"""How much memory an optimisation takes at its peak: an estimate from the actual layers.
+"""What a run takes at one scale, predicted from the actual layers: memory at its peak, and work.
 
-Above what the process holds once network and pictures are loaded, that is the sum of:
+Above what the process holds once network and pictures are loaded, the peak is the sum of:
 
 - the optimisation: PICTURES tensors of the picture's size, and 2 per pair of L-BFGS's history;
 - the targets: the content's features, and a few matrices (C, C) per style layer;
@@ -11,22 +11,19 @@ Above what the process holds once network and pictures are loaded, that is the s
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
+from torch import nn
 
-from styletransfer.config import StyleTransferConfig
-from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.job.costs import (
-    Cost,
-    Size,
-    costs_of,
-    largest_band,
-    stages_of,
-)
-from styletransfer.modes import LossMode
-from styletransfer.objective.terms import layer_weights
+from styletransfer.features.extractor import is_pool
+from styletransfer.job.job import Job
+from styletransfer.job.schedule import Scale
+from styletransfer.objective.bands import Band, band, shares
+from styletransfer.objective.stages import Stage, stages
+from styletransfer.objective.tiles import pooling
+from styletransfer.system.processes import Processes
 from styletransfer.system.storage import is_large
 
 # Tensors of the picture's size beside the history: content, style, the scale before, and about ten
@@ -63,139 +60,180 @@ class Memory:
         return self.pictures + self.history + self.targets + self.evaluation
 
 
-def estimate(
-    extractor: FeatureExtractor,
-    mode: LossMode,
-    config: StyleTransferConfig,
-    size: Size,
-    style_sizes: Sequence[Size],
-    tile: int | None,
-    history: int,
-    regions: int = 1,
-    bands: int = 1,
-    processes: int = 1,
-) -> Memory:
-    """Estimate the peak of optimising a picture of `size` (height, width), for one process.
+@dataclass(frozen=True)
+class Cost:
+    """Bytes at one layer per position of the first layer's input; `saved` includes all before it.
+
+    `work` is in multiplications per such position.
+    """
+
+    name: str
+    input: float
+    output: float
+    saved: float
+    columns: float
+    channels: int
+    positions: float
+    work: float
+
+    @property
+    def backward(self) -> float:
+        """Bytes while backward is at this layer."""
+        return self.saved + 3 * max(self.input, self.output) + self.columns
+
+    @property
+    def forward(self) -> float:
+        """Bytes while the layer runs without a graph."""
+        return self.input + 2 * self.output + self.columns
+
+
+class Prediction:
+    """What a job takes at one scale, for one of its processes.
 
     Args:
-        extractor: the network in the dtype of the computation.
-        mode: how losses reach the image's gradient.
-        config: the optimiser and the layers.
-        size: of the pastiche.
-        style_sizes: of each style image.
-        tile: side in pixels, or None for the whole picture at once.
-        history: pairs that L-BFGS keeps.
-        regions: of the pastiche, each with its own style.
-        bands: that each process takes in turn; in tiles only.
-        processes: that share the picture.
+        job: its network in the dtype of the computation, on any device.
+        scale: the sizes of the pictures.
     """
-    style_size = max(style_sizes, key=math.prod)
-    contents, styles = layer_weights(config.objective)
-    extractor = extractor.ended_at([*contents, *styles])
-    pixels = math.prod(size)
-    picture = 3 * pixels * (8 if extractor.dtype == torch.float64 else 4)
-    costs = costs_of(extractor.layers, 3, extractor.dtype)
-    content_costs = [cost for cost in costs if cost.name in contents]
-    style_costs = [cost for cost in costs if cost.name in styles]
-    if tile is None and processes == 1:
-        compared = content_costs, style_costs
-        evaluation = _as_a_whole(mode, costs, *compared, pixels, math.prod(style_size))
-    else:
-        evaluation = _in_tiles(extractor, size, style_size, tile or max(size), bands * processes)
-    lbfgs = config.optimizer.name == "lbfgs"
-    on_disk = is_large(picture) and next(extractor.parameters()).device.type == "cpu"
-    count = IN_MEMORY if on_disk and not lbfgs else PICTURES
-    evaluation = max(evaluation, picture if count == IN_MEMORY else 0.0)
-    return Memory(
-        pictures=count * picture + _extra(size, style_sizes, regions),
-        history=2 * history * picture if lbfgs else 0.0,
-        targets=sum(cost.output * pixels for cost in content_costs) / (bands * processes)
-        + regions * sum(GRAMS * 8 * cost.channels**2 for cost in style_costs),
-        evaluation=evaluation + FIXED,
-    )
+
+    def __init__(self, job: Job, scale: Scale) -> None:
+        self.job, self.size = job, scale.size
+        self.style_size = max(scale.style_sizes, key=math.prod)
+        self.other_styles = sum(map(math.prod, scale.style_sizes[1:]))
+        self.extractor = job.extractor.ended_at(job.criterion.layers)
+        self.costs = costs_of(self.extractor.layers, 3, self.extractor.dtype)
+        self.contents = [cost for cost in self.costs if cost.name in job.criterion.contents]
+        self.styles = [cost for cost in self.costs if cost.name in job.criterion.styles]
+
+    @cached_property
+    def stages(self) -> list[Stage]:
+        """What tiles pass one after another."""
+        return stages(self.extractor)
+
+    @cached_property
+    def stage_costs(self) -> list[list[Cost]]:
+        """The costs of the layers of each stage, per position of the stage's input."""
+        costs, channels = [], 3
+        for stage in self.stages:
+            costs.append(costs_of(stage.layers, channels, self.extractor.dtype))
+            channels = costs[-1][-1].channels
+        return costs
+
+    def memory(self, tile: int | None, history: int, bands: int = 1) -> Memory:
+        """Estimate the peak.
+
+        Args:
+            tile: side in pixels, or None for the whole picture at once.
+            history: pairs that L-BFGS keeps.
+            bands: that each process takes in turn; in tiles only.
+        """
+        pixels, regions = math.prod(self.size), len(self.job.pictures.regions)
+        picture = 3 * pixels * (8 if self.extractor.dtype == torch.float64 else 4)
+        bands *= self.job.processes.count
+        whole = tile is None and self.job.processes.count == 1
+        evaluation = self._as_a_whole() if whole else self._in_tiles(tile or max(self.size), bands)
+        lbfgs, count = self.job.config.optimizer.name == "lbfgs", PICTURES
+        if not lbfgs and is_large(picture) and self.job.device.type == "cpu":
+            count, evaluation = IN_MEMORY, max(evaluation, picture)
+        # Styles beside the first, and what regions add, in float32.
+        extra = 3 * 4 * (self.other_styles + (regions > 1) * regions * pixels)
+        features = sum(cost.output for cost in self.contents) * pixels / bands
+        matrices = sum(GRAMS * 8 * cost.channels**2 for cost in self.styles)
+        return Memory(
+            pictures=count * picture + extra,
+            history=2 * history * picture if lbfgs else 0.0,
+            targets=features + regions * matrices,
+            evaluation=evaluation + FIXED,
+        )
+
+    def work(self, tile: int | None, bands: int = 1) -> float:
+        """Return the work of a process in an evaluation in tiles over that of the whole picture.
+
+        The whole picture takes a forward and a backward, of about the same cost since no weight
+        needs a gradient. Tiles take another forward, unless they are the only one of a last stage,
+        and read their halos as well. With several bands a process takes yet another one, and one of
+        the content.
+        """
+        processes, contents = self.job.processes.count, set(self.job.criterion.contents)
+        if tile is None and processes == 1:
+            return 1.0
+        largest = self._largest_band(self.size, tile or max(self.size), bands * processes)
+        whole = tiled = 0.0
+        for part, costs in zip(largest.parts, self.stage_costs, strict=True):
+            work = sum(cost.work for cost in costs)
+            whole += 2 * work * math.prod(part.stage.size(self.size))
+            passes = 2 if part in largest.whole else 3
+            if bands > 1:
+                passes += 1 + bool(contents)
+                contents -= set(part.stage.layers)  # the content's features end at the deepest
+            tiled += passes * work * sum(piece.area for piece in part.tiles)
+        return bands * tiled / whole
+
+    def _as_a_whole(self) -> float:
+        """Return the bytes of an evaluation of the whole picture, or of making its targets."""
+        pixels, style_pixels = math.prod(self.size), math.prod(self.style_size)
+        backward = max(cost.backward for cost in self.costs)
+        if not self.job.mode.is_closed_form:
+            # Autograd keeps F - P, in float32 too, and fake_backward a weighted copy.
+            backward += sum(3 * 4 * cost.channels * cost.positions for cost in self.contents)
+        compared = sum(cost.output for cost in self.contents + self.styles)
+        forward = max(cost.forward for cost in self.costs) + compared
+        return max(backward * pixels, forward * max(pixels, style_pixels))
+
+    def _in_tiles(self, tile: int, bands: int) -> float:
+        """Return the bytes of an evaluation in tiles, or of making its targets, at their peak."""
+        largest = self._largest_band(self.size, tile, bands)
+        style = self._largest_band(self.style_size, tile, bands)
+        resident = peak = 0.0  # resident: inputs of stages, and graphs that are kept
+        for part, shown, costs in zip(largest.parts, style.parts, self.stage_costs, strict=True):
+            positions, last = part.rows * part.stage.size(self.size)[1], costs[-1].output
+            backward = max(cost.backward for cost in costs)
+            # The picture and its gradient are counted elsewhere.
+            inputs = costs[0].input if part.stage.stride > 1 else 0.0
+            resident += inputs * positions
+            if part in largest.whole:
+                peak = max(peak, resident + backward * positions)
+                resident += costs[-1].saved * positions
+                continue
+            area = max(piece.area for piece in part.tiles)
+            # The gradients at both ends of the stage.
+            peak = max(peak, resident + (last + inputs) * positions + backward * area)
+            area = max(piece.area for piece in shown.tiles)
+            ends = (costs[0].input + last) * shown.rows * shown.stage.size(self.style_size)[1]
+            peak = max(peak, ends + max(cost.forward for cost in costs) * area)
+        return peak
+
+    def _largest_band(self, size: tuple[int, int], tile: int, bands: int) -> Band:
+        """Return the one in the middle: no other reads more rows."""
+        stride = self.stages[-1].stride * pooling(self.stages[-1].layers)
+        owned = shares(size[0], stride, Processes(), bands)
+        return band(self.stages, size, tile, owned[len(owned) // 2])
 
 
-def _as_a_whole(
-    mode: LossMode,
-    costs: list[Cost],
-    contents: list[Cost],
-    styles: list[Cost],
-    pixels: int,
-    style_pixels: int,
-) -> float:
-    """Return the bytes of an evaluation of the whole picture, or of making its targets."""
-    backward = max(cost.backward for cost in costs)
-    if not mode.is_closed_form:
-        # Autograd keeps F - P, in float32 too, and fake_backward a weighted copy.
-        backward += sum(3 * 4 * cost.channels * cost.positions for cost in contents)
-    compared = sum(cost.output for cost in contents + styles)
-    forward = max(cost.forward for cost in costs) + compared
-    return max(backward * pixels, forward * max(pixels, style_pixels))
+def costs_of(layers: nn.ModuleDict, channels: int, dtype: torch.dtype) -> list[Cost]:
+    """Return the cost of each layer.
 
-
-def _extra(size: Size, style_sizes: Sequence[Size], regions: int) -> float:
-    """Return the bytes of styles beside the first and of what regions add, in float32."""
-    styles = 3 * 4 * sum(map(math.prod, style_sizes[1:]))
-    return styles + (regions > 1) * regions * 4 * 3 * math.prod(size)
-
-
-def relative_work(
-    extractor: FeatureExtractor,
-    config: StyleTransferConfig,
-    size: Size,
-    tile: int | None,
-    bands: int = 1,
-    processes: int = 1,
-) -> float:
-    """Return the work of a process in an evaluation in tiles over that of the whole picture.
-
-    The whole picture takes a forward and a backward, of about the same cost since no weight needs
-    a gradient. Tiles take another forward, unless they are the only one of a last stage, and read
-    their halos as well. With several bands a process takes yet another one, and one of the content.
+    Args:
+        layers: from the preprocessing on, or from some pool on.
+        channels: of their input; 3 means the picture.
+        dtype: of the features.
     """
-    if tile is None and processes == 1:
-        return 1.0
-    contents, styles = layer_weights(config.objective)
-    staged = stages_of(extractor.ended_at([*contents, *styles]))
-    whole = sum(2 * _work(costs) * math.prod(stage.size(size)) for stage, costs in staged)
-    largest = largest_band(staged, size, tile or max(size), bands * processes)
-    tiled = 0.0
-    for part, (stage, costs) in zip(largest.parts, staged, strict=True):
-        passes = 2 if part in largest.whole else 3
-        if bands > 1:
-            passes += 1 + bool(contents)
-            # The content's features end at its deepest layer.
-            contents = {layer: contents[layer] for layer in contents if layer not in stage.layers}
-        tiled += passes * _work(costs) * sum(each.area for each in part.tiles)
-    return bands * tiled / whole
-
-
-def _in_tiles(
-    extractor: FeatureExtractor, size: Size, style_size: Size, tile: int, bands: int
-) -> float:
-    """Return the bytes of an evaluation in tiles, or of making its targets, at their peak."""
-    staged = stages_of(extractor)
-    largest = largest_band(staged, size, tile, bands)
-    style = largest_band(staged, style_size, tile, bands)
-    held = peak = 0.0  # held: inputs of stages, and graphs that are kept
-    for part, shown, (stage, costs) in zip(largest.parts, style.parts, staged, strict=True):
-        positions, last = part.rows * stage.size(size)[1], costs[-1].output
-        backward = max(cost.backward for cost in costs)
-        if stage.stride > 1:
-            held += costs[0].input * positions
-        if part in largest.whole:
-            peak = max(peak, held + backward * positions)
-            held += costs[-1].kept * positions
-            continue
-        # The gradients at both ends of the stage; at the picture's own it is counted elsewhere.
-        ends = last + (costs[0].input if stage.stride > 1 else 0.0)
-        area = max(each.area for each in part.tiles)
-        peak = max(peak, held + ends * positions + backward * area)
-        area = max(each.area for each in shown.tiles)
-        inputs = (costs[0].input + last) * shown.rows * stage.size(style_size)[1]
-        peak = max(peak, inputs + max(cost.forward for cost in costs) * area)
-    return peak
-
-
-def _work(costs: list[Cost]) -> float:
-    return sum(cost.work for cost in costs)
+    # The picture and its gradient, and its normalised self in two precisions.
+    output = channels * dtype.itemsize + (12.0 if channels == 3 else 0.0)
+    saved = output + (12.0 if channels == 3 else 0.0)
+    positions = 1.0
+    costs = []
+    for name, layer in layers.items():
+        before, columns, work = output, 0.0, 0.0
+        if isinstance(layer, nn.Conv2d):
+            channels = layer.out_channels
+            work = layer.weight.numel() * positions
+            if dtype == torch.float64:
+                # The CPU's fast convolutions know no float64: torch copies each pixel's window.
+                columns = before * math.prod(layer.kernel_size)
+        if is_pool(layer):
+            positions /= 4
+        output = channels * positions * dtype.itemsize
+        if not (isinstance(layer, nn.ReLU) and layer.inplace):
+            saved += output
+        costs.append(Cost(name, before, output, saved, columns, channels, positions, work))
+    return costs

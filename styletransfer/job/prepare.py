@@ -13,9 +13,9 @@ from styletransfer.job.load import Loaded, load
 from styletransfer.job.schedule import check_run, make_scales, parse_tile
 from styletransfer.job.sources import Given, picture_files
 from styletransfer.modes import LossMode, get_loss_mode
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.limits import check_size
 from styletransfer.objective.positions import vanished
-from styletransfer.objective.terms import layer_weights, loss_layers
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.memory import free_bytes
@@ -45,21 +45,21 @@ def prepare(
         UserError: anything that would make the run fail, in one line.
     """
     check_run(config)
-    layers = loss_layers(config.objective)
+    layers = Criterion.of(config.objective).layers
     mode = get_loss_mode(config.loss_mode.name)
     processes = processes or Processes()
-    check_shareable(config, mode, processes)
+    _check_shareable(config, mode, processes)
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
     if config.output is not None:
         check_output(config.output, config)
     loaded = load(config, given, enlarge=enlarge)
-    if like is not None and has_network_of(like, config):
+    if like is not None and _has_network_of(like, config, layers):
         extractor = like.extractor
-        check_layers(extractor, config, loaded)
+        check_layers(extractor, layers, config, loaded)
     else:
         extractor = build_features(config.features, config.seed)
-        check_layers(extractor, config, loaded)
+        check_layers(extractor, layers, config, loaded)
         extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
     job = Job(
         config=config,
@@ -70,21 +70,34 @@ def prepare(
         alpha=loaded.alpha,
         processes=processes,
     )
-    tell_vanished(job)
+    _tell_vanished(job)
     layout = choose_layout(job, job.scales[-1], free_bytes(device))
-    if layout.problem is not None and parse_tile(config.tile) == 0:
-        raise UserError(layout.problem)
     if layout.problem is not None:
+        if parse_tile(config.tile) == 0:
+            raise UserError(layout.problem)
         logger.warning("%s; trying all the same", layout.problem)
     return job
 
 
-def check_shareable(config: StyleTransferConfig, mode: LossMode, processes: Processes) -> None:
-    """Check that several processes have something to share.
+def check_output(output: str, config: StyleTransferConfig) -> None:
+    """Refuse now what could not be written later, or would replace what the pastiche is of."""
+    images.check_writable(output)
+    for key, name in picture_files(config):
+        if os.path.exists(output) and os.path.exists(name) and os.path.samefile(output, name):
+            raise UserError(f"output={output} would overwrite the {key} picture; choose another")
 
-    Raises:
-        UserError: they have not.
-    """
+
+def check_layers(
+    extractor: FeatureExtractor, layers: list[str], config: StyleTransferConfig, loaded: Loaded
+) -> None:
+    """Refuse unknown layers, and pictures that do not reach them at the coarsest scale."""
+    ended, coarsest = extractor.ended_at(layers), make_scales(config, loaded.pictures)[0]
+    for size, name in zip((coarsest.size, *coarsest.style_sizes), loaded.names, strict=True):
+        check_size(ended, size, Path(name).name)
+
+
+def _check_shareable(config: StyleTransferConfig, mode: LossMode, processes: Processes) -> None:
+    """Refuse several processes that have nothing to share."""
     if processes.count == 1:
         return
     if not mode.is_closed_form:
@@ -96,71 +109,41 @@ def check_shareable(config: StyleTransferConfig, mode: LossMode, processes: Proc
         raise UserError("tile=off leaves nothing to share; leave it out, or start without torchrun")
 
 
-def has_network_of(job: Job, config: StyleTransferConfig) -> bool:
+def _has_network_of(job: Job, config: StyleTransferConfig, layers: list[str]) -> bool:
     """Tell whether the network of a job is the one that `config` names."""
     names = ("features", "seed", "device", "precision")
     same = all(getattr(job.config, name) == getattr(config, name) for name in names)
-    return same and loss_layers(job.config.objective) == loss_layers(config.objective)
+    return same and job.criterion.layers == layers
 
 
-def tell_vanished(job: Job) -> None:
+def _tell_vanished(job: Job) -> None:
     """Say which regions are too small for which layers, at the coarsest scale.
 
-    Raises:
-        UserError: all of them are for all layers, and there is no content loss either.
+    Refused is a job all of whose regions are, for all layers, without a content loss either.
     """
-    objective = job.config.objective
-    contents, styles = layer_weights(objective)
-    layers = list(styles)
-    pictures = job.pictures_at(max(job.scales[0].size)) if layers else job.pictures
-    for region in pictures.regions:
-        places = [region.weights, *(source.weights for source in region.sources)]
-        gone = {
-            layer
-            for weights in places
-            if weights is not None
-            for layer in vanished(job.extractor, weights, layers, objective.propagation)
-        }
+    layers, propagation = list(job.criterion.styles), job.criterion.propagation
+    if not layers:
+        return
+    is_any_seen = False
+    for region in job.pictures_at(max(job.scales[0].size)).regions:
+        gone: set[str] = set()
+        for weights in (region.weights, *(part.weights for part in region.sources)):
+            if weights is not None:
+                gone.update(vanished(job.extractor, weights, layers, propagation))
         if gone:
-            fallback = "averaged" if objective.propagation == "inside" else "left out"
             logger.warning(
                 "the region %s is too small for %s at the coarsest scale, and is %s there",
                 region.name or "that is not protected",
                 ", ".join(layer for layer in layers if layer in gone),
-                fallback,
+                "averaged" if propagation == "inside" else "left out",
             )
-    seen = (
-        region.weights is None
-        or len(vanished(job.extractor, region.weights, layers, "average")) < len(layers)
-        for region in pictures.regions
-    )
-    if not contents and not any(seen):
+        is_any_seen = (
+            is_any_seen
+            or region.weights is None
+            or len(vanished(job.extractor, region.weights, layers, "average")) < len(layers)
+        )
+    if not job.criterion.contents and not is_any_seen:
         raise UserError(
             "what is left to paint is too small for every style layer at the coarsest scale; "
             "raise size, lower scales, or protect less"
         )
-
-
-def check_output(output: str, config: StyleTransferConfig) -> None:
-    """Fail now if the pastiche could not be written later, or would replace what it is made of.
-
-    Raises:
-        UserError: in one line.
-    """
-    images.check_writable(output)
-    for key, name in picture_files(config):
-        if os.path.exists(output) and os.path.exists(name) and os.path.samefile(output, name):
-            raise UserError(f"output={output} would overwrite the {key} picture; choose another")
-
-
-def check_layers(extractor: FeatureExtractor, config: StyleTransferConfig, loaded: Loaded) -> None:
-    """Check that the layers exist and that all pictures reach them at the coarsest scale.
-
-    Raises:
-        UserError: an unknown layer, or a picture that is too small; see `Objective`.
-    """
-    ended = extractor.ended_at(loss_layers(config.objective))
-    coarsest = make_scales(config, loaded.pictures)[0]
-    sizes = (coarsest.size, *coarsest.style_sizes)
-    for size, name in zip(sizes, loaded.names, strict=True):
-        check_size(ended, size, Path(name).name)

@@ -18,16 +18,13 @@ logger = logging.getLogger(__name__)
 
 # Of style_scale. Beyond it a style image is a blur, or a few pixels.
 SMALLEST_SCALE, LARGEST_SCALE = 0.05, 8.0
+# Half a level of 8 bits: a region that is nowhere above it is none.
+LEAST_OPACITY = 0.5 / 255
 
 
 @dataclass(frozen=True)
 class Style:
-    """A style image.
-
-    Attributes:
-        picture: itself.
-        regions: its regions, or None for one that is not divided.
-    """
+    """A style image and its regions, None for one that is not divided."""
 
     picture: Picture
     regions: Regions | None = None
@@ -44,7 +41,7 @@ def make_regions(
 
     Args:
         config: the weights of the styles, the layers of their detail, and which style goes where.
-        styles: at the pastiche's scale, with that of `style_detail` last.
+        styles: with that of `style_detail` last.
         divided: the content's regions, or None for one that is not divided.
         size: height and width of the pastiche.
         protected: (1, 1, H, W) in [0, 1], where no style paints, or None.
@@ -52,15 +49,13 @@ def make_regions(
     Raises:
         UserError: weights or regions that do not fit the styles, or nothing is left to paint.
     """
-    sources = blended(config, [style.picture.name for style in styles])
-    if divided is None:
-        regions = [Region(sources=sources)]
-    else:
+    parts = _blended(config, [style.picture.name for style in styles])
+    regions = [Region(sources=parts)]
+    if divided is not None:
+        by_region = _by_region(config, styles, divided, parts)
         regions = [
-            Region(name, divided.weights(number, size), theirs)
-            for number, (name, theirs) in enumerate(
-                zip(divided.names, _by_region(config, styles, divided, sources), strict=True)
-            )
+            Region(name, divided.weights(number, size), by_region[number])
+            for number, name in enumerate(divided.names)
         ]
     return tuple(regions) if protected is None else _unprotected(regions, protected)
 
@@ -69,123 +64,109 @@ def _by_region(
     config: StyleTransferConfig,
     styles: Sequence[Style],
     divided: Regions,
-    sources: tuple[StylePart, ...],
+    parts: Sequence[StylePart],
 ) -> list[tuple[StylePart, ...]]:
     """Return for each region of the content what its style is made of."""
     count = len(styles) - (config.style_detail is not None)
-    own = [source for source in sources if source.style < count]
-    detail = tuple(source for source in sources if source.style >= count)
-    held = [style.regions for style in styles[:count] if style.regions is not None]
-    if held:
-        found = _paired(styles, own, divided, pair_regions(divided, held))
-        return [(*theirs, *detail) for theirs in found]
+    blend = [part for part in parts if part.style < count]
+    detail = parts[len(blend) :]
+    of_styles = [style.regions for style in styles[:count] if style.regions is not None]
+    if of_styles:
+        pairs = pair_regions(divided, of_styles)
+        return [
+            (*_holding(region, styles, blend, divided, pairs), *detail)
+            for region in range(len(divided.names))
+        ]
     chosen = assign(divided, config.region_styles, count)
     if count > 1 and config.style_weights:
         raise UserError(
             "style_weights blend styles, but here each region has one style; leave them out, or "
             "give style_regions"
         )
-    return [(own[number], *detail) for number in chosen]
+    return [(blend[number], *detail) for number in chosen]
 
 
-def _paired(
+def _holding(
+    region: int,
     styles: Sequence[Style],
-    own: Sequence[StylePart],
+    blend: Sequence[StylePart],
     divided: Regions,
     pairs: list[list[int | None]],
-) -> list[tuple[StylePart, ...]]:
-    """Return for each region the styles that hold it, each with the place where it does."""
-    found: list[tuple[StylePart, ...]] = []
-    for region in range(len(divided.names)):
-        theirs = []
-        for source in own:
-            place, style = pairs[source.style][region], styles[source.style]
-            if place is not None and style.regions is not None:
-                weights = style.regions.weights(place, style.picture.size)
-                theirs.append(replace(source, weights=weights))
-        if not theirs:
-            raise UserError(
-                f"the region {divided.described(region)} of {divided.source} is only in styles of "
-                "weight 0; raise one in style_weights"
-            )
-        found.append(tuple(theirs))
-    return found
+) -> list[StylePart]:
+    """Return the styles that hold a region of the content, each with the place where it does."""
+    parts = []
+    for part in blend:
+        place, style = pairs[part.style][region], styles[part.style]
+        if place is not None and style.regions is not None:
+            weights = style.regions.weights(place, style.picture.size)
+            parts.append(replace(part, weights=weights))
+    if not parts:
+        raise UserError(
+            f"the region {divided.described(region)} of {divided.source} is only in styles of "
+            "weight 0; raise one in style_weights"
+        )
+    return parts
 
 
 def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, ...]:
     """Take from each region what is protected; one of which nothing is left is left out."""
     free = 1.0 - protected
-    kept: list[Region] = []
+    painted: list[Region] = []
     for region in regions:
         weights = free if region.weights is None else region.weights * free
-        if weights.max() >= 0.5 / 255.0:
-            kept.append(replace(region, weights=weights))
+        if weights.max() >= LEAST_OPACITY:
+            painted.append(replace(region, weights=weights))
         elif region.name:
             logger.warning("protect covers the region %s: no style paints there", region.name)
-    if not kept:
+    if not painted:
         raise UserError("protect covers all there is to paint; paint black where a style may go")
-    return tuple(kept)
+    return tuple(painted)
 
 
-def blended(config: StyleTransferConfig, styles: Sequence[str]) -> tuple[StylePart, ...]:
-    """Return all styles with their weights, and the detail of another at its own layers.
+def _blended(config: StyleTransferConfig, styles: Sequence[str]) -> tuple[StylePart, ...]:
+    """Return all styles with their weights, and the detail of another at its own layers, last.
 
     A style of weight 0 is left out, to the very bits.
-
-    Raises:
-        UserError: weights that do not fit the styles, or a detail that no layer listens to.
     """
-    layers = config.objective.style_layers
-    detail = set(config.objective.detail_layers) if config.style_detail is not None else set()
-    if config.style_detail is not None and not detail & set(layers):
+    if config.style_detail is None:
+        return tuple(_weighted(config, styles, layers=None))
+    layers, detail = config.objective.style_layers, set(config.objective.detail_layers)
+    if not detail & set(layers):
         raise UserError(
             "style_detail is heard nowhere: objective.detail_layers names none of "
             f"objective.style_layers, which are {', '.join(layers)}"
         )
-    own = [layer for layer in layers if layer not in detail] if detail else None
-    count = len(styles) - (config.style_detail is not None)
-    sources = [
-        StylePart(style=number, share=weight, layers=own)
-        for number, weight in enumerate(style_weights(config, styles[:count]))
-        if weight > 0
-    ]
-    if detail:
-        sources.append(StylePart(style=count, layers=sorted(detail)))
-    return tuple(sources)
+    blend = _weighted(config, styles[:-1], [layer for layer in layers if layer not in detail])
+    return (*blend, StylePart(style=len(styles) - 1, layers=sorted(detail)))
 
 
-def style_weights(config: StyleTransferConfig, styles: Sequence[str]) -> list[float]:
-    """Return one weight per style; they add up to 1.
-
-    Raises:
-        UserError: not as many weights as styles, one that is negative or not finite, or all 0.
-    """
-    given = config.style_weights or [1.0] * len(styles)
-    if len(given) != len(styles):
+def _weighted(
+    config: StyleTransferConfig, styles: Sequence[str], layers: list[str] | None
+) -> list[StylePart]:
+    """Return the styles above weight 0; the weights add up to 1."""
+    weights = config.style_weights or [1.0] * len(styles)
+    if len(weights) != len(styles):
         raise UserError(
-            f"style_weights holds {len(given)} numbers but style names {len(styles)} "
+            f"style_weights holds {len(weights)} numbers but style names {len(styles)} "
             f"({', '.join(styles)}); give one for each"
         )
-    for weight in given:
+    for weight in weights:
         if not 0 <= weight < math.inf:
             raise UserError(f"style_weights holds {weight}; each must be finite, 0 or more")
-    if not any(given):
+    if not any(weights):
         raise UserError("style_weights are all 0; give at least one style more than 0")
-    largest = max(given)  # whose sum might overflow
-    total = sum(weight / largest for weight in given)
-    return [weight / largest / total for weight in given]
+    largest = max(weights)  # whose sum might overflow
+    total = sum(weight / largest for weight in weights)
+    shares = [weight / largest / total for weight in weights]
+    return [StylePart(n, share, layers=layers) for n, share in enumerate(shares) if share > 0]
 
 
 def check_scales(config: StyleTransferConfig, styles: int) -> None:
-    """Check that there is one scale and one rotation, or one for each style.
-
-    Raises:
-        UserError: there are not, or one is out of range.
-    """
+    """Check that there is one scale and one rotation, or one for each style, and their ranges."""
     for key in ("style_scale", "style_rotation"):
-        if (given := len(each(getattr(config, key)))) not in (1, styles):
+        if (count := len(each(getattr(config, key)))) not in (1, styles):
             raise UserError(
-                f"{key} holds {given} numbers but there are {styles} styles; give one number, or "
+                f"{key} holds {count} numbers but there are {styles} styles; give one number, or "
                 "one for each"
             )
     for factor in each(config.style_scale):

@@ -1,5 +1,6 @@
-"""How a run is laid out: its scales, their steps and sizes, and where it starts."""
+"""The plan of a run: its scales, their steps and sizes, and where it starts."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -47,53 +48,42 @@ class Scale:
 
 
 def check_run(config: StyleTransferConfig) -> None:
-    """Check the numbers of a run.
-
-    Raises:
-        UserError: naming the key, its value and what it may be.
-    """
+    """Check the numbers of a run; a UserError names the key, its value and what it may be."""
     parse_tile(config.tile)
     optimizer = config.optimizer
     if optimizer.name not in ("lbfgs", "adam"):
         raise UserError(f"unknown optimizer {optimizer.name!r}; choose lbfgs or adam")
     if config.color not in COLORS:
         raise UserError(f"unknown color {config.color!r}; choose {', '.join(COLORS)}")
-    if not 0 <= config.color_strength <= 1:
-        raise UserError(f"color_strength={config.color_strength} must be from 0 to 1")
-    for key, value, low in (
-        ("size", config.size, 1),
-        ("steps", config.steps, 1),
-        ("scales", config.scales, 0),
-        ("seed", config.seed, 0),
-        ("optimizer.history", optimizer.history, 1),
+    strength, rate = config.color_strength, optimizer.learning_rate
+    plateau, averaging = optimizer.plateau, optimizer.averaging
+    exponent = optimizer.preconditioner
+    # Comparisons with NaN are false.
+    for key, value, is_in_range, must in (
+        ("color_strength", strength, 0 <= strength <= 1, "from 0 to 1"),
+        ("size", config.size, config.size >= 1, "1 or more"),
+        ("steps", config.steps, config.steps >= 1, "1 or more"),
+        ("scales", config.scales, config.scales >= 0, "0 or more"),
+        ("seed", config.seed, config.seed >= 0, "0 or more"),
+        ("optimizer.history", optimizer.history, optimizer.history >= 1, "1 or more"),
+        ("size", config.size, config.size <= LONGEST_SIDE, f"at most {LONGEST_SIDE} pixels"),
+        ("seed", config.seed, config.seed < 2**63, "below 2^63"),
+        ("optimizer.plateau", plateau, 0 <= plateau < 1, "0 or more, below 1"),
+        ("optimizer.preconditioner", exponent, 0 <= exponent < math.inf, "finite, 0 or more"),
+        (
+            "optimizer.learning_rate",
+            rate,
+            0 < rate <= HIGHEST_LEARNING_RATE,
+            f"above 0 and at most {HIGHEST_LEARNING_RATE:g}",
+        ),
+        ("optimizer.averaging", averaging, 0 <= averaging < 1, "0 or more, below 1"),
     ):
-        if value < low:
-            raise UserError(f"{key}={value} must be {low} or more")
-    if config.size > LONGEST_SIDE:
-        raise UserError(f"size={config.size} must be at most {LONGEST_SIDE} pixels")
-    if config.seed >= 2**63:
-        raise UserError(f"seed={config.seed} must be below 2^63")
-    if not 0 <= optimizer.plateau < 1:
-        raise UserError(f"optimizer.plateau={optimizer.plateau} must be 0 or more, below 1")
-    if not 0 <= optimizer.preconditioner < float("inf"):
-        raise UserError(
-            f"optimizer.preconditioner={optimizer.preconditioner} must be finite, 0 or more"
-        )
-    if not 0 < optimizer.learning_rate <= HIGHEST_LEARNING_RATE:
-        raise UserError(
-            f"optimizer.learning_rate={optimizer.learning_rate} must be above 0 and at most "
-            f"{HIGHEST_LEARNING_RATE:g}"
-        )
-    if not 0 <= optimizer.averaging < 1:
-        raise UserError(f"optimizer.averaging={optimizer.averaging} must be 0 or more, below 1")
+        if not is_in_range:
+            raise UserError(f"{key}={value} must be {must}")
 
 
 def parse_tile(text: str) -> int | None:
-    """Return the pixels that `config.tile` names; 0 for auto, and None for off.
-
-    Raises:
-        UserError: it is none of these.
-    """
+    """Return the pixels that `config.tile` names; 0 for auto, and None for off."""
     text = text.strip().lower()
     if text == "auto":
         return 0
@@ -136,12 +126,7 @@ def steps_at_scale(steps: int, scales: int, index: int) -> int:
 
 
 def make_scales(config: StyleTransferConfig, pictures: Inputs) -> list[Scale]:
-    """Return the levels of a run, coarse to fine.
-
-    Args:
-        config: size, scales, steps and the scales of the styles.
-        pictures: of any size; the pastiche has the content's aspect ratio.
-    """
+    """Return the levels of a run, coarse to fine; the pastiche has the content's aspect ratio."""
     sides = pyramid(config.size, config.scales, config.steps)
     return [
         make_scale(config, pictures, side, steps_at_scale(config.steps, len(sides), index))
@@ -152,22 +137,19 @@ def make_scales(config: StyleTransferConfig, pictures: Inputs) -> list[Scale]:
 def make_scale(config: StyleTransferConfig, pictures: Inputs, side: int, steps: int) -> Scale:
     """Return the scale whose longer side is `side` pixels."""
     factors = style_scales(config, len(pictures.styles))
-    return Scale(
-        size=scaled_size(_size(pictures.content), side),
-        style_sizes=tuple(
-            scaled_size(_size(style), max(1, round(factor * side)))
-            for style, factor in zip(pictures.styles, factors, strict=True)
-        ),
-        steps=steps,
+    style_sizes = tuple(
+        scaled_size(_size(style), max(1, round(factor * side)))
+        for style, factor in zip(pictures.styles, factors, strict=True)
     )
+    return Scale(scaled_size(_size(pictures.content), side), style_sizes, steps)
 
 
 def style_scales(config: StyleTransferConfig, styles: int) -> list[float]:
     """Return one factor per style image: `style_scale`, and 1 for that of `style_detail`."""
-    factors = each(config.style_scale)
+    factors, detail = each(config.style_scale), [1.0] * (config.style_detail is not None)
     if len(factors) == 1:
-        factors = factors * (styles - (config.style_detail is not None))
-    return [*factors, *([1.0] if config.style_detail is not None else [])]
+        factors = factors * (styles - len(detail))
+    return [*factors, *detail]
 
 
 def _size(image: Tensor) -> tuple[int, int]:
@@ -175,11 +157,7 @@ def _size(image: Tensor) -> tuple[int, int]:
 
 
 def starting_picture(config: StyleTransferConfig, pictures: Inputs) -> Tensor:
-    """Return the picture (1, 3, h, w) that `init` content, style or noise names, before resizing.
-
-    Raises:
-        UserError: `init` is none of these three.
-    """
+    """Return the picture (1, 3, h, w) that `init` content, style or noise names, of any size."""
     content = pictures.content
     if config.init == "content":
         return content

@@ -39,31 +39,23 @@ def picture_files(config: StyleTransferConfig) -> list[tuple[str, str]]:
 
 
 def read_one(key: str, path: str | None, given: Given) -> Picture:
-    """Return the picture of a key that has one.
-
-    Raises:
-        UserError: it cannot be read.
-    """
+    """Return the picture of a key that has one; a UserError says why it cannot be read."""
     if key in given:
-        there: Picture = given[key]
-        return there
+        picture: Picture = given[key]
+        return picture
     assert path is not None
     return images.read(path)
 
 
 def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture]:
-    """Return one picture, several, or all of a folder.
-
-    Raises:
-        UserError: one cannot be read, or there is none.
-    """
-    if key in given:
-        there = given[key]
-        pictures = [there] if isinstance(there, Picture) else list(there)
-        if not pictures:
-            raise UserError(f"{key} holds no picture; give at least one")
-        return pictures
-    return [images.read(path) for path in files_of(key, value)]
+    """Return one picture, several, or all of a folder; a UserError says why it cannot."""
+    if key not in given:
+        return [images.read(path) for path in files_of(key, value)]
+    source = given[key]
+    pictures = [source] if isinstance(source, Picture) else list(source)
+    if not pictures:
+        raise UserError(f"{key} holds no picture; give at least one")
+    return pictures
 
 
 def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
@@ -74,10 +66,10 @@ def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
     """
     files: list[str] = []
     for name in each(value):
-        found = files_at(name)
-        if not found:
+        named = files_at(name)
+        if not named:
             raise UserError(f"{key}={name} holds no picture; name a folder of pictures, or a file")
-        files += found
+        files += named
     if not files:
         raise UserError(f"{key} names no picture; name at least one")
     return files
@@ -86,8 +78,7 @@ def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
 def read_content_regions(config: StyleTransferConfig, given: Given) -> Regions | None:
     """Return the regions of the content image, None for a picture that is not divided.
 
-    Raises:
-        UserError: they cannot be read, or a key asks for regions where there are none.
+    Refused are also keys that ask for regions where there are none.
     """
     source = given.get("content_regions", config.content_regions)
     if source is not None:
@@ -101,11 +92,7 @@ def read_content_regions(config: StyleTransferConfig, given: Given) -> Regions |
 def read_style_regions(
     config: StyleTransferConfig, given: Given, styles: int
 ) -> list[Regions] | list[None]:
-    """Return the regions of each style image, of one label picture or of masks for a single one.
-
-    Raises:
-        UserError: they cannot be read, or are not as many as the styles.
-    """
+    """Return the regions of each style image, of one label picture or of masks for a single one."""
     source = given.get("style_regions", config.style_regions)
     if source is None:
         return [None] * styles

@@ -48,8 +48,8 @@ class BandLosses:
     def measure(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Add to the moments."""
         for target in self.targets.styles.get(layer, []):
-            place, given = (layer, target.positions), (self.band, tile, features.detach())
-            self.scan.add_moments(self.sums, target.name, place, *given, self.image)
+            place, seen = (layer, target.positions), (self.band, tile, features.detach())
+            self.scan.add_moments(self.sums, target.name, place, *seen, self.image)
         return features
 
     def feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
@@ -68,12 +68,12 @@ class BandLosses:
         share, dtype = gradient[own], gradient_dtype(features.dtype)
         if not share.numel():
             return gradient
-        for each in self.targets.styles.get(layer, []):
-            place = layer, each.positions
+        for target in self.targets.styles.get(layer, []):
+            place = layer, target.positions
             weights, total = self.scan.weights(place, self.band, tile, self.image)
             if weights is not None and not weights.any():
                 continue
-            slope = self.slopes[each.name]
+            slope = self.slopes[target.name]
             joined = add_moments_gradient(share, features[own], *slope, total, weights)
             assert joined is not None
             share = joined

@@ -126,12 +126,10 @@ class Band:
             features = part.forward(features, visit)
 
     def forward(self, picture: Tensor, visit: Visit | None, feed: Visit) -> SavedForBackward:
-        """Walk through the stages of a picture (1, 3, H, W).
+        """Walk through the stages of a picture (1, 3, H, W), detached.
 
-        Args:
-            picture: detached.
-            visit: sees what is in tiles; None where that has been seen before.
-            feed: sees what is not, and lets its losses feed their gradients.
+        `visit` sees what is in tiles, unless that has been seen before; `feed` sees what is not,
+        and lets its losses feed their gradients.
         """
         inputs: list[Tensor] = []
         features: Tensor | None = picture[:, :, self.window]
@@ -149,36 +147,29 @@ class Band:
             end = part.stage.run(part.tiles[0], end, feed)
         return SavedForBackward(inputs, start, end)
 
-    def backward(self, kept: SavedForBackward, feed: Visit, total: Tensor) -> None:
+    def backward(self, saved: SavedForBackward, feed: Visit, total: Tensor) -> None:
         """Add the gradient of all that is fed to that of the picture, `total` (1, 3, H, W).
 
-        Args:
-            kept: by `forward`; used up.
-            feed: lets the losses of what is in tiles feed their gradients.
-            total: of which the band's window changes.
+        What `forward` has `saved` is used up; `feed` lets the losses of what is in tiles feed
+        their gradients.
         """
         mine, gradient = total[:, :, self.window], None
-        if kept.start is not None and kept.end is not None:
+        if saved.start is not None and saved.end is not None:
             # Whatever reaches the pixels is fed at taps; the very end has nothing to add.
-            (gradient,) = torch.autograd.grad(kept.end, kept.start, torch.zeros_like(kept.end))
+            (gradient,) = torch.autograd.grad(saved.end, saved.start, torch.zeros_like(saved.end))
         for part in reversed(self.in_tiles):
-            inputs = kept.inputs.pop()
-            below = torch.zeros_like(inputs) if kept.inputs else mine
+            inputs = saved.inputs.pop()
+            below = torch.zeros_like(inputs) if saved.inputs else mine
             part.backward(inputs, gradient, feed, below)
             gradient = below
         if not self.in_tiles and gradient is not None:
             mine += gradient
 
     def counted(self, layer: str, tile: Tile, stride: int) -> tuple[Window, Window]:
-        """Return where the positions that band and tile own lie.
+        """Return where the positions of a layer's output that band and tile own lie.
 
-        Args:
-            layer: whose output is asked for.
-            tile: of the band.
-            stride: pixels of the picture that one position stands for.
-
-        Returns:
-            Their place in the tile's features, and in the output for the whole picture.
+        That is in the tile's features, and in the output for the whole picture, of which one
+        position stands for `stride` pixels.
         """
         _, rows, columns = tile.own[layer]
         _, low, across = tile.place[layer]
@@ -195,14 +186,9 @@ class Band:
 
 
 def shares(height: int, stride: int, processes: Processes, each: int) -> list[Span]:
-    """Return the rows that each band of this process owns, nearly equal parts of the picture.
+    """Return the rows that `each` band of this process owns, nearly equal parts of the picture.
 
-    Args:
-        height: of the picture.
-        stride: of the deepest layer; bands begin at multiples of it, and those without a position
-            there are left out.
-        processes: that share the picture.
-        each: bands of a process.
+    Bands begin at multiples of the deepest layer's stride; those without a position are left out.
     """
     units, count = height // stride, processes.count * each
     cuts = [units * index // count * stride for index in range(count)] + [height]
@@ -211,13 +197,9 @@ def shares(height: int, stride: int, processes: Processes, each: int) -> list[Sp
 
 
 def band(stages: Sequence[Stage], size: tuple[int, int], tile: int, owned: Span) -> Band:
-    """Return a band with all that its owned rows look at.
+    """Return a band with all that its owned rows look at, from those of `shares`.
 
-    Args:
-        stages: of the network.
-        size: height and width of the picture.
-        tile: see `Stage.tiles`.
-        owned: from which row to which; multiples of the deepest layer's stride, or the end.
+    Args: as for `Stage.tiles`, with all stages of the network.
     """
     stride = stages[-1].stride * pooling(stages[-1].layers)
     low, high = owned[0] // stride, owned[1] // stride  # rows of the output

@@ -1,9 +1,10 @@
 """What an objective is made of: a content image, style images, and which of them paints where."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+import torch
 from torch import Tensor
 from torch.nn.functional import interpolate
 
@@ -76,6 +77,23 @@ class Anchor:
 
 
 @dataclass(frozen=True)
+class Protection:
+    """Pixels that stay as they are.
+
+    Attributes:
+        content: (1, 3, H, W), what they stay.
+        protected: (1, 1, H, W) in [0, 1]; between 0 and 1 the picture is a mixture.
+    """
+
+    content: Tensor
+    protected: Tensor
+
+    def hold(self, image: Tensor) -> Tensor:
+        """Return `image` (1, 3, H, W) with the content where that is protected."""
+        return torch.lerp(image, self.content, self.protected)
+
+
+@dataclass(frozen=True)
 class Inputs:
     """The pictures of an objective, or of a whole run before they are resized for a scale.
 
@@ -99,29 +117,26 @@ class Inputs:
         """The content image and all style images."""
         return [self.content, *self.styles]
 
-    def resized(self, size: Size, style_sizes: Collection[Size]) -> Self:
+    @property
+    def protection(self) -> Protection | None:
+        """What holds the protected pixels; None where none are."""
+        return None if self.protected is None else Protection(self.content, self.protected)
+
+    def resized(self, size: Size, style_sizes: Sequence[Size]) -> Self:
         """Return the pictures at one scale.
 
         Args:
             size: (height, width) of the content image and all that lies on it.
             style_sizes: of each style image and what lies on it.
         """
-        sizes = list(style_sizes)
-
-        def source(each: StylePart) -> StylePart:
-            return replace(each, weights=_resized(each.weights, sizes[each.style]))
-
         return replace(
             self,
             content=resize(self.content, size),
-            styles=tuple(map(resize, self.styles, sizes)),
-            regions=tuple(
-                replace(
-                    region,
-                    weights=_resized(region.weights, size),
-                    sources=tuple(map(source, region.sources)),
+            styles=tuple(map(resize, self.styles, style_sizes)),
+            regions=self._regions_with(
+                lambda weights, style: _resized(
+                    weights, size if style is None else style_sizes[style]
                 )
-                for region in self.regions
             ),
             protected=_resized(self.protected, size),
             anchor=self.anchor and self.anchor.resized(size),
@@ -129,26 +144,31 @@ class Inputs:
 
     def to(self, like: Tensor) -> Self:
         """Return the pictures on the device and in the dtype of `like`."""
-
-        def moved(weights: Tensor | None) -> Tensor | None:
-            return None if weights is None else weights.to(like)
-
         return replace(
             self,
             content=self.content.to(like),
             styles=tuple(style.to(like) for style in self.styles),
-            regions=tuple(
-                replace(
-                    region,
-                    weights=moved(region.weights),
-                    sources=tuple(
-                        replace(each, weights=moved(each.weights)) for each in region.sources
-                    ),
-                )
-                for region in self.regions
+            regions=self._regions_with(
+                lambda weights, style: None if weights is None else weights.to(like)
             ),
-            protected=moved(self.protected),
+            protected=None if self.protected is None else self.protected.to(like),
             anchor=self.anchor and self.anchor.to(like),
+        )
+
+    def _regions_with(
+        self, change: Callable[[Tensor | None, int | None], Tensor | None]
+    ) -> tuple[Region, ...]:
+        """Return the regions with other weights: those on the content, and on style images."""
+        return tuple(
+            replace(
+                region,
+                weights=change(region.weights, None),
+                sources=tuple(
+                    replace(part, weights=change(part.weights, part.style))
+                    for part in region.sources
+                ),
+            )
+            for region in self.regions
         )
 
 

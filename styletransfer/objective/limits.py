@@ -1,18 +1,17 @@
 """How small pictures and tiles may be, and who can have tiles."""
 
-from styletransfer.config import ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.terms import loss_layers
 
 
 def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) -> None:
     """Check that the deepest layer of `extractor` has a position left at (height, width) `size`.
 
     Raises:
-        UserError: the image is too small; the message names the smallest side that works.
+        UserError: it has not; the message names the smallest side that works.
     """
     deepest = list(extractor.layers)[-1]
     stride = extractor.stride(deepest)
@@ -25,11 +24,7 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
 
 
 def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
-    """Check the content and the style images of an objective; see `check_size`.
-
-    Raises:
-        UserError: one is too small; the message says which.
-    """
+    """Check the content and the style images of an objective; see `check_size`."""
     names = ["the content image", "the style image"]
     if len(pictures.styles) > 1:
         names[1:] = [f"style image {number + 1}" for number in range(len(pictures.styles))]
@@ -37,30 +32,22 @@ def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
         check_size(extractor, (image.shape[2], image.shape[3]), name)
 
 
-def smallest_tile(extractor: FeatureExtractor, config: ObjectiveConfig) -> int:
-    """Return the stride of the deepest layer in pixels: a tile holds at least one position.
-
-    Raises:
-        UserError: an unknown layer or no weight; see `layer_weights`.
-    """
-    ended = extractor.ended_at(loss_layers(config))
+def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
+    """Return the stride of the deepest layer in pixels: a tile holds at least one position."""
+    ended = extractor.ended_at(criterion.layers)
     return ended.stride(list(ended.layers)[-1])
 
 
 def check_tile(
-    extractor: FeatureExtractor, mode: LossMode, config: ObjectiveConfig, tile: int
+    extractor: FeatureExtractor, mode: LossMode, criterion: Criterion, tile: int
 ) -> None:
-    """Check that there can be tiles of `tile` pixels.
-
-    Raises:
-        UserError: another loss mode than autograd_function, or less than `smallest_tile`.
-    """
+    """Refuse tiles of `tile` pixels where there can be none, or none so small."""
     if not mode.is_closed_form:
         raise UserError(
             "tiles need the gradient in closed form: choose loss_mode=autograd_function, or "
             f"tile=off with {mode.name}"
         )
-    if tile < (least := smallest_tile(extractor, config)):
+    if tile < (least := smallest_tile(extractor, criterion)):
         raise UserError(
             f"tile={tile} must be at least {least}, the pixels that one position of the deepest "
             "layer stands for; choose tile=auto to have it chosen"

@@ -26,20 +26,17 @@ def at_layers(
     """
     averaged = _averaged(extractor, weights, layers)
     seen = _inside(extractor, weights, layers) if propagation == "inside" else averaged
-    found: dict[str, Tensor | None] = {}
+    positions: dict[str, Tensor | None] = {}
     for layer in layers:
-        kept = averaged[layer] if _has_vanished(seen[layer]) else seen[layer]
-        found[layer] = None if _has_vanished(kept) else kept[0, 0]
-    return found
+        weights = averaged[layer] if _has_vanished(seen[layer]) else seen[layer]
+        positions[layer] = None if _has_vanished(weights) else weights[0, 0]
+    return positions
 
 
 def vanished(
     extractor: FeatureExtractor, weights: Tensor, layers: Collection[str], propagation: str
 ) -> list[str]:
-    """Return the layers at which a region vanishes, inside or altogether.
-
-    Args: see `at_layers`.
-    """
+    """Return the layers at which a region vanishes, inside or altogether; see `at_layers`."""
     look = _inside if propagation == "inside" else _averaged
     return [name for name, seen in look(extractor, weights, layers).items() if _has_vanished(seen)]
 
@@ -67,7 +64,7 @@ def _inside(
 
     The outside grows as the receptive fields do: convolutions and pools take its maximum.
     """
-    outside, found = 1 - weights, {}
+    outside, inside = 1 - weights, {}
     for name, layer in extractor.ended_at(layers).layers.items():
         if isinstance(layer, nn.Conv2d):
             reach = int(layer.padding[0])
@@ -75,5 +72,5 @@ def _inside(
         elif is_pool(layer):
             outside = max_pool2d(outside, 2)
         if name in layers:
-            found[name] = 1 - outside
-    return found
+            inside[name] = 1 - outside
+    return inside

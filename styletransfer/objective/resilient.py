@@ -6,9 +6,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.targets import StyleTargets
@@ -91,7 +91,7 @@ class ElasticObjective:
 def make_objective(
     extractor: FeatureExtractor,
     mode: LossMode,
-    config: ObjectiveConfig,
+    criterion: Criterion,
     pictures: Inputs,
     styles: StyleTargets | None,
     tile: int | None,
@@ -100,23 +100,16 @@ def make_objective(
 ) -> ElasticObjective:
     """Return the objective of one scale: whole or in tiles, and in smaller ones if need be.
 
-    Args:
-        extractor: the frozen network, on the device and in the dtype of the computation.
-        mode: how losses reach the image's gradient; only closed forms have tiles.
-        config: layers and linear weights.
-        pictures: content, styles and regions, on the same device.
-        styles: of `style_targets_of` for the same arguments, or None to have them made.
-        tile: side in pixels, or None for the whole picture at once.
-        processes: that share the picture, for which `mode` has to have tiles.
-        bands: that each process takes in turn where there are tiles.
+    Args: as for `TiledObjective`; a tile of None is the whole picture at once, which several
+        processes share all the same.
     """
     longest = max(pictures.content.shape[2:])
 
     def build(tile: int | None) -> RigidObjective:
-        given = (extractor, mode, config, pictures)
+        compared = (extractor, mode, criterion, pictures)
         if tile is None and (processes is None or processes.count == 1):
-            return Objective(*given, styles)
-        return TiledObjective(*given, tile or longest, styles, processes, bands)
+            return Objective(*compared, styles)
+        return TiledObjective(*compared, tile or longest, styles, processes, bands)
 
-    smallest = smallest_tile(extractor, config) if mode.is_closed_form else 0
+    smallest = smallest_tile(extractor, criterion) if mode.is_closed_form else 0
     return ElasticObjective(build, tile, longest, smallest, processes)

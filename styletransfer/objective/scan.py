@@ -42,10 +42,10 @@ class Scan:
     def bands(self, image: Tensor, layers: Collection[str] = ()) -> list[Band]:
         """Return the bands of this process in `image`, up to the deepest of `layers` or of all."""
         size = (image.shape[2], image.shape[3])
-        found = stages(self.extractor.ended_at(layers) if layers else self.extractor)
+        run = stages(self.extractor.ended_at(layers) if layers else self.extractor)
         stride = self.extractor.stride(self.deepest)
         owned = shares(size[0], stride, self.processes, self.each)
-        return [band(found, size, self.tile, rows) for rows in owned]
+        return [band(run, size, self.tile, rows) for rows in owned]
 
     def features(self, image: Tensor, layers: Collection[str], band: Band) -> dict[str, Tensor]:
         """Return layer -> features (1, C, h, w) of an image (1, 3, H, W): the rows of a band."""
@@ -70,15 +70,15 @@ class Scan:
         """Return the moments of the whole image's features at each place."""
         sums = {str(index): self.blank(layer, image) for index, (layer, _) in enumerate(places)}
         layers = {layer for layer, _ in places}
-        for each in self.bands(image, layers) if layers else []:
+        for rows in self.bands(image, layers) if layers else []:
 
-            def add(layer: str, tile: Tile, features: Tensor, each: Band = each) -> Tensor:
+            def add(layer: str, tile: Tile, features: Tensor, rows: Band = rows) -> Tensor:
                 for index, place in enumerate(places):
                     if place[0] == layer:
-                        self.add_moments(sums, str(index), place, each, tile, features, image)
+                        self.add_moments(sums, str(index), place, rows, tile, features, image)
                 return features
 
-            each.show(image, add)
+            rows.show(image, add)
         self.processes.add([moment for pair in sums.values() for moment in pair])
         return list(sums.values())
 
@@ -103,14 +103,8 @@ class Scan:
     ) -> None:
         """Add to sums[name] what the positions that band and tile own are of the image's moments.
 
-        Args:
-            sums: name -> moments so far.
-            name: of the sum.
-            place: of which moments are taken; somewhere its weights are above 0.
-            band: of the image.
-            tile: where `features` are.
-            features: (1, C, h, w), all that the tile has of the layer's output.
-            image: (1, 3, H, W), the whole.
+        The features (1, C, h, w) are all that the tile has of the layer's output; somewhere in the
+        image the weights of the place are above 0.
         """
         own, _ = band.counted(place[0], tile, self.extractor.stride(place[0]))
         mine = features[own]
@@ -118,7 +112,7 @@ class Scan:
         if not mine.numel() or (weights is not None and not weights.any()):  # they lie elsewhere
             return
         part = (mine[0, 0].numel() if weights is None else weights.sum()) / total
-        share = Moments(*(part * each for each in moments(mine, self.with_mean, weights)))
+        share = Moments(*(part * moment for moment in moments(mine, self.with_mean, weights)))
         sums[name] = Moments(*(old + new for old, new in zip(sums[name], share, strict=True)))
 
     def weights(

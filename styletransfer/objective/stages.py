@@ -64,7 +64,7 @@ class Stage:
 
 def stages(extractor: FeatureExtractor) -> list[Stage]:
     """Return the stages of a network: they end where a pool leaves LEAST_STRIDE or more."""
-    found: list[Stage] = []
+    run: list[Stage] = []
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     entry, start, stride = extractor.preprocess, 1, 1
     *_, last = extractor.layers
@@ -72,6 +72,6 @@ def stages(extractor: FeatureExtractor) -> list[Stage]:
         layers[name] = layer
         stride *= 2 if is_pool(layer) else 1
         if name == last or (is_pool(layer) and stride >= LEAST_STRIDE):
-            found.append(Stage(entry, nn.ModuleDict(layers), start, is_last=name == last))
+            run.append(Stage(entry, nn.ModuleDict(layers), start, is_last=name == last))
             layers, entry, start = OrderedDict(), nn.Identity(), stride
-    return found
+    return run

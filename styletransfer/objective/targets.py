@@ -1,19 +1,18 @@
 """What a picture is compared with: the only place where targets and their weights are made."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments
-from styletransfer.losses import StyleMeasure, get_style_loss, mean_square
+from styletransfer.losses import StyleMeasure, mean_square
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.positions import at_layers
-from styletransfer.objective.terms import layer_weights
 from styletransfer.pictures.images import resize, scaled_size
 
 # Longer side in pixels beyond which content losses are relative to the content image at that size.
@@ -23,8 +22,6 @@ REFERENCE_LEAST = 64
 
 # A layer and the weights (h, w) of its positions, or None for all alike.
 Place = tuple[str, Tensor | None]
-# (image, layers) -> layer -> features (1, C, h, w).
-Features = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
 # (image, places) -> the moments of the image's features at each of them.
 Measured = Callable[[Tensor, Sequence[Place]], list[Moments]]
 
@@ -57,69 +54,40 @@ class Targets:
     Attributes:
         contents: layer -> content target.
         styles: layer -> style targets, one for each region.
-        measure: how styles are compared.
     """
 
     contents: dict[str, Target]
     styles: StyleTargets
-    measure: StyleMeasure
 
 
-def make_targets(
-    config: ObjectiveConfig,
+def content_targets(
+    criterion: Criterion,
     extractor: FeatureExtractor,
-    pictures: Inputs,
-    features: Features,
-    measured: Measured,
-    styles: StyleTargets | None = None,
-) -> Targets:
-    """Return the targets, with weights as `config.normalization` says.
+    values: Mapping[str, Tensor],
+    reference: Mapping[str, Tensor],
+) -> dict[str, Target]:
+    """Return layer -> content target.
 
-    Relative to the target, each loss is divided by its value for features that are all zero, and
-    a content loss multiplied by its network's `content_gains`, so that one set of weights serves
-    every network, layer and size. For the last see `content_weights`.
+    A loss that is relative to its target is divided by its value for features that are all zero,
+    and multiplied by its network's `content_gains`, so that one set of weights serves every
+    network, layer and size.
 
     Args:
-        config: layers, weights, the style loss, the propagation and the normalisation.
+        criterion: weights, and whether losses are relative.
         extractor: the network.
-        pictures: at one scale, each large enough for all layers.
-        features: looks at the content image.
-        measured: looks at the style images.
-        styles: of `style_targets` for the same config, styles and regions; made here by default.
+        values: layer -> features (1, C, h, w) of the content image, or a part of their rows.
+        reference: those of the content image reduced by `at_reference`. The larger a photograph
+            is, the less there is in each position of its features, while strokes that are painted
+            on it have as much as ever: relative to its own features at its full size, it would
+            have them taken away.
     """
-    if styles is None:
-        styles = style_targets(config, extractor, pictures, measured)
-    seen = features(pictures.content, layer_weights(config)[0])
-    small = at_reference(pictures.content)
-    known = seen if small is pictures.content else features(small, list(seen))
-    weights = content_weights(config, extractor, known)
-    contents = {layer: content_target(layer, seen[layer], weights[layer]) for layer in seen}
-    return Targets(contents, styles, get_style_loss(config.style_loss))
-
-
-def content_target(layer: str, value: Tensor, weight: float) -> Target:
-    """Return the content target at a layer, or a part of its rows."""
-    return Target(f"content/{layer}", value, weight)
-
-
-def content_weights(
-    config: ObjectiveConfig, extractor: FeatureExtractor, features: Mapping[str, Tensor]
-) -> dict[str, float]:
-    """Return layer -> weight of its content loss.
-
-    Args:
-        config: weights and normalisation.
-        extractor: the network.
-        features: layer -> features (1, C, h, w) of the content image, reduced by `at_reference`.
-            The larger a photograph is, the less there is in each position of its features, while
-            strokes that are painted on it have as much as ever: relative to its own features at
-            its full size, it would have them taken away.
-    """
-    weights, _ = layer_weights(config)
-    if config.normalization == "target":
-        for layer, seen in features.items():
-            weights[layer] *= extractor.content_gains.get(layer, 1.0) / (_energy(seen) or 1.0)
-    return weights
+    targets = {}
+    for layer, weight in criterion.contents.items():
+        if criterion.is_relative:
+            gain = extractor.content_gains.get(layer, 1.0)
+            weight *= gain / (_energy(reference[layer]) or 1.0)
+        targets[layer] = Target(f"content/{layer}", values[layer], weight)
+    return targets
 
 
 def at_reference(content: Tensor) -> Tensor:
@@ -137,29 +105,29 @@ def _energy(features: Tensor) -> float:
 
 
 def style_targets(
-    config: ObjectiveConfig,
-    extractor: FeatureExtractor,
-    pictures: Inputs,
-    measured: Measured,
+    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, measured: Measured
 ) -> StyleTargets:
     """Return layer -> style targets; the content image itself plays no part.
 
     A region's losses weigh as much as its share of the picture, so that each position weighs the
-    same as without regions.
+    same as without regions. Relative losses are as those of `content_targets`.
 
-    Args: see `make_targets`.
+    Args:
+        criterion: layers, weights, the style loss and the propagation.
+        extractor: the network.
+        pictures: at one scale, each large enough for all layers.
+        measured: looks at the style images.
     """
-    _, style_weights = layer_weights(config)
-    measure = get_style_loss(config.style_loss)
-    found = _style_moments(config, extractor, pictures, list(style_weights), measured)
-    styles: StyleTargets = {layer: [] for layer in style_weights}
+    measure, layers = criterion.measure, list(criterion.styles)
+    averages = _style_moments(criterion, extractor, pictures, measured)
+    styles: StyleTargets = {layer: [] for layer in layers}
     for number, region in enumerate(pictures.regions):
-        positions = _positions(config, extractor, region.weights, list(style_weights))
-        for layer, weight in style_weights.items():
-            if (number, layer) not in found or layer not in positions:
+        positions = _positions(criterion, extractor, region.weights, layers)
+        for layer, weight in criterion.styles.items():
+            if (number, layer) not in averages or layer not in positions:
                 continue
-            value = measure.statistic(_average(found[number, layer]))
-            blank = _blank(measure, value) if config.normalization == "target" else 1.0
+            value = measure.statistic(_average(averages[number, layer]))
+            blank = _blank(measure, value) if criterion.is_relative else 1.0
             styles[layer].append(
                 Target(
                     name="/".join(part for part in ("style", region.name, layer) if part),
@@ -172,42 +140,39 @@ def style_targets(
 
 
 def _positions(
-    config: ObjectiveConfig,
-    extractor: FeatureExtractor,
-    weights: Tensor | None,
-    layers: list[str],
+    criterion: Criterion, extractor: FeatureExtractor, weights: Tensor | None, layers: list[str]
 ) -> dict[str, Tensor | None]:
     """Return layer -> weights (h, w), None for all alike; no layer from which they vanish."""
-    if weights is None:
+    if weights is None or not layers:
         return dict.fromkeys(layers)
-    found = at_layers(extractor, weights, layers, config.propagation)
-    return {layer: seen for layer, seen in found.items() if seen is not None}
+    seen = at_layers(extractor, weights, layers, criterion.propagation)
+    return {layer: positions for layer, positions in seen.items() if positions is not None}
 
 
 def _style_moments(
-    config: ObjectiveConfig,
-    extractor: FeatureExtractor,
-    pictures: Inputs,
-    layers: list[str],
-    measured: Measured,
+    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, measured: Measured
 ) -> dict[tuple[int, str], list[tuple[float, Moments]]]:
     """Return (region, layer) -> the shares and the moments of what its style is made of.
 
     Each style image is looked at once, whatever the number of regions.
     """
-    found: dict[tuple[int, str], list[tuple[float, Moments]]] = defaultdict(list)
+    parts: dict[tuple[int, str], list[tuple[float, Moments]]] = defaultdict(list)
     for number, image in enumerate(pictures.styles):
         owners: list[tuple[tuple[int, str], float]] = []
         places: list[Place] = []
         for index, region in enumerate(pictures.regions):
-            for source in (each for each in region.sources if each.style == number):
-                heard = [each for each in layers if source.layers is None or each in source.layers]
-                for place in _positions(config, extractor, source.weights, heard).items():
-                    owners.append(((index, place[0]), source.share))
+            for part in (part for part in region.sources if part.style == number):
+                layers = [
+                    layer
+                    for layer in criterion.styles
+                    if part.layers is None or layer in part.layers
+                ]
+                for place in _positions(criterion, extractor, part.weights, layers).items():
+                    owners.append(((index, place[0]), part.share))
                     places.append(place)
         for (key, share), moments in zip(owners, measured(image, places), strict=True):
-            found[key].append((share, moments))
-    return found
+            parts[key].append((share, moments))
+    return parts
 
 
 def _average(parts: list[tuple[float, Moments]]) -> Moments:

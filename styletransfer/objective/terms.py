@@ -1,13 +1,14 @@
-"""What an objective is made of: its weighted losses, and the checks of its settings."""
+"""The value of an objective: its weighted losses by name, and those that no network sees."""
 
 from dataclasses import dataclass
+from functools import reduce
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from styletransfer.config import STYLE_LAYER_FACTORS, ObjectiveConfig
-from styletransfer.errors import UserError
-from styletransfer.losses import get_style_loss
+from styletransfer.losses import temporal_loss, total_variation
+from styletransfer.objective.inputs import Anchor
 
 
 @dataclass(frozen=True)
@@ -32,66 +33,49 @@ class Losses:
         return {"total": sum(values), **dict(zip(self.terms, values, strict=True))}
 
 
-def layer_weights(config: ObjectiveConfig) -> tuple[dict[str, float], dict[str, float]]:
-    """Return layer -> linear weight of the content and of the style losses, those above zero.
+class Evaluates(Protocol):
+    """Whatever has losses at a picture: an `Objective`, whole or in tiles."""
 
-    Raises:
-        UserError: a weight is negative or not finite, none of them acts, a layer is named twice,
-            there are not as many layer weights as layers, or the normalisation, the style loss
-            or the propagation is unknown.
+    def evaluate(self, image: Tensor) -> Losses:
+        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`."""
+        ...
+
+
+def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
+    """Return d(total)/d(image), (1, 3, H, W), at `image`, which is left as it is.
+
+    Args:
+        objective: at the size of the image.
+        image: (1, 3, H, W), sRGB in [0, 1].
     """
-    get_style_loss(config.style_loss)
-    if config.normalization not in ("target", "none"):
-        raise UserError(
-            f"unknown objective.normalization {config.normalization!r}; choose target or none"
-        )
-    if config.propagation not in ("average", "inside"):
-        raise UserError(
-            f"unknown objective.propagation {config.propagation!r}; choose average or inside"
-        )
-    _check_weight("tv_weight", config.tv_weight)
-    content = _by_layer(
-        "content", config.content_weight, config.content_layers, config.content_layer_weights
-    )
-    factors = config.style_layer_weights or [
-        STYLE_LAYER_FACTORS.get(layer, 1.0) for layer in config.style_layers
-    ]
-    style = _by_layer("style", config.style_weight, config.style_layers, factors)
-    if not content and not style:
-        raise UserError(
-            "all content and style weights are 0: nothing to optimise; "
-            "raise objective.content_weight or objective.style_weight"
-        )
-    return content, style
+    leaf = image.detach().requires_grad_()
+    objective.evaluate(leaf)
+    assert leaf.grad is not None
+    return leaf.grad
 
 
-def loss_layers(config: ObjectiveConfig) -> list[str]:
-    """Return the layers at which the losses act, content before style.
+@dataclass(frozen=True)
+class Prior:
+    """The losses on the picture itself: its smoothness, and its past.
 
-    Raises:
-        UserError: see `layer_weights`.
+    Attributes:
+        tv_weight: linear weight of the total variation.
+        anchor: what a film's frame is held to, None for nothing.
     """
-    content, style = layer_weights(config)
-    return [*content, *style]
+
+    tv_weight: float
+    anchor: Anchor | None
+
+    def losses(self, image: Tensor) -> dict[str, Tensor]:
+        """Return the weighted losses at `image` (1, 3, H, W) by name, 0-d, with their graph."""
+        losses = {}
+        if self.tv_weight > 0:
+            losses["total_variation"] = self.tv_weight * total_variation(image)
+        if (anchor := self.anchor) is not None and anchor.weight > 0:
+            losses["temporal"] = anchor.weight * temporal_loss(image, anchor.target, anchor.weights)
+        return losses
 
 
-def _by_layer(
-    kind: str, weight: float, layers: list[str], factors: list[float]
-) -> dict[str, float]:
-    _check_weight(f"{kind}_weight", weight)
-    if factors and len(factors) != len(layers):
-        raise UserError(
-            f"objective.{kind}_layers names {len(layers)} layers but "
-            f"objective.{kind}_layer_weights holds {len(factors)} numbers; give one for each"
-        )
-    if twice := sorted({layer for layer in layers if layers.count(layer) > 1}):
-        raise UserError(f"objective.{kind}_layers names {', '.join(twice)} twice")
-    for factor in factors:
-        _check_weight(f"{kind}_layer_weights", factor)
-    pairs = zip(layers, factors or [1.0] * len(layers), strict=True)
-    return {layer: weight * factor for layer, factor in pairs if weight * factor > 0}
-
-
-def _check_weight(name: str, weight: float) -> None:
-    if not 0 <= weight < float("inf"):
-        raise UserError(f"objective.{name}={weight} must be a finite number, 0 or more")
+def total(losses: dict[str, Tensor]) -> Tensor | None:
+    """Return the sum of losses, None of no loss."""
+    return reduce(torch.add, losses.values()) if losses else None

@@ -24,27 +24,24 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments
-from styletransfer.losses import get_style_loss
 from styletransfer.modes import LossMode
 from styletransfer.objective.band_losses import BandLosses, Slopes
 from styletransfer.objective.bands import SavedForBackward
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.limits import check_pictures, check_tile
-from styletransfer.objective.prior import Prior, total
 from styletransfer.objective.scan import Scan
 from styletransfer.objective.targets import (
     StyleTargets,
     Target,
     Targets,
     at_reference,
-    content_target,
-    content_weights,
+    content_targets,
     style_targets,
 )
-from styletransfer.objective.terms import Losses, layer_weights, loss_layers
+from styletransfer.objective.terms import Losses, Prior, total
 from styletransfer.system.processes import Processes
 
 
@@ -57,7 +54,7 @@ class TiledObjective:
     Args:
         extractor: the frozen network, on the device and in the dtype of the computation.
         mode: must be autograd_function: tiling rests on the closed form of the gradient.
-        config: layers and linear weights.
+        criterion: which losses act where, with linear weights.
         pictures: content, styles and regions, on the same device.
         tile: side of a tile in pixels without its halo; at least the stride of the deepest layer.
             See `Stage.tiles`.
@@ -73,38 +70,37 @@ class TiledObjective:
         self,
         extractor: FeatureExtractor,
         mode: LossMode,
-        config: ObjectiveConfig,
+        criterion: Criterion,
         pictures: Inputs,
         tile: int,
         styles: StyleTargets | None = None,
         processes: Processes | None = None,
         bands: int = 1,
     ) -> None:
-        check_tile(extractor, mode, config, tile)
-        self.extractor = extractor.ended_at(loss_layers(config))
+        check_tile(extractor, mode, criterion, tile)
+        self.extractor, self.criterion = extractor.ended_at(criterion.layers), criterion
         check_pictures(self.extractor, pictures)
-        self.prior, self.measure = Prior(config, pictures), get_style_loss(config.style_loss)
+        self.prior = Prior(criterion.tv_weight, pictures.anchor)
         self.processes = processes or Processes()
-        with_mean = self.measure.with_mean
+        with_mean = criterion.measure.with_mean
         self.scan = Scan(self.extractor, tile, with_mean, self.processes, bands)
         self.bands = self.scan.bands(pictures.content)
         if styles is None:
-            styles = style_targets(config, self.extractor, pictures, self.scan.measured)
+            styles = style_targets(criterion, self.extractor, pictures, self.scan.measured)
         self.content = pictures.content if len(self.bands) > 1 else None
-        self.targets = Targets(self._contents(config, pictures.content), styles, self.measure)
+        self.targets = Targets(self._contents(pictures.content), styles)
 
-    def _contents(self, config: ObjectiveConfig, content: Tensor) -> dict[str, Target]:
+    def _contents(self, content: Tensor) -> dict[str, Target]:
         """Return layer -> content target: of an only band, and without a value for several."""
-        layers = list(layer_weights(config)[0])
+        layers = list(self.criterion.contents)
         if not layers:
             return {}
         small, alone = at_reference(content), Scan(self.extractor, self.scan.tile, with_mean=False)
-        known = alone.features(small, layers, alone.bands(small, layers)[0])
-        weights = content_weights(config, self.extractor, known)
+        reference = alone.features(small, layers, alone.bands(small, layers)[0])
         values = dict.fromkeys(layers, content.new_empty(0))
         if len(self.bands) == 1:
             values = self.scan.features(content, layers, self.scan.bands(content, layers)[0])
-        return {layer: content_target(layer, values[layer], weights[layer]) for layer in layers}
+        return content_targets(self.criterion, self.extractor, values, reference)
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
@@ -142,18 +138,18 @@ class TiledObjective:
             for band in self.bands
         ]
         with self.processes.sharing_shortage():
-            kept = self._measure(image, losses)
-        self.processes.add([each for pair in sums.values() for each in pair])
+            saved = self._measure(image, losses)
+        self.processes.add([moment for pair in sums.values() for moment in pair])
         for layer in self.targets.styles:
             self._compare(self.targets.styles[layer], sums, terms, slopes)
         with self.processes.sharing_shortage():
             gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
             for number, mine in enumerate(losses):
                 mine.targets = self._with_content(number)
-                walked = kept or mine.band.forward(image, None, mine.feed)
+                walked = saved or mine.band.forward(image, None, mine.feed)
                 mine.band.backward(walked, mine.feed, gradient)
                 mine.targets = self.targets
-        self.processes.add([terms[each.name] for each in self.targets.contents.values()])
+        self.processes.add([terms[target.name] for target in self.targets.contents.values()])
         self.processes.add([gradient])
         return terms, gradient
 
@@ -189,6 +185,6 @@ class TiledObjective:
         for target in targets:
             leaves = Moments(*(moment.requires_grad_() for moment in sums[target.name]))
             with torch.enable_grad():
-                loss = target.weight * self.measure.loss(leaves, target.value)
+                loss = target.weight * self.criterion.measure.loss(leaves, target.value)
             slope = torch.autograd.grad(loss, leaves, allow_unused=True)
             terms[target.name], slopes[target.name] = loss.detach(), (slope[0], slope[1])

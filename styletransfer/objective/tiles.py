@@ -107,7 +107,7 @@ def _axis(layers: nn.ModuleDict, length: int, side: int, owned: Span) -> list[_S
     first, last = owned[0] // stride, owned[1] // stride
     count = -(-(last - first) // (side // stride))
     cuts = [(first + (last - first) * index // count) * stride for index in range(count)]
-    return [_strip(layers, length, each) for each in pairwise([*cuts, owned[1]])]
+    return [_strip(layers, length, span) for span in pairwise([*cuts, owned[1]])]
 
 
 def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:

@@ -10,22 +10,21 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from styletransfer.config import ObjectiveConfig
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments, moments
-from styletransfer.losses import get_style_loss
 from styletransfer.modes import LossMode, Term
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.limits import check_pictures
-from styletransfer.objective.prior import Prior, total
 from styletransfer.objective.targets import (
     Place,
     StyleTargets,
     Targets,
-    make_targets,
+    at_reference,
+    content_targets,
     style_targets,
 )
-from styletransfer.objective.terms import Losses, loss_layers
+from styletransfer.objective.terms import Losses, Prior, total
 
 
 class Objective:
@@ -37,26 +36,25 @@ class Objective:
     Args:
         extractor: the frozen network, on the device and in the dtype of the computation.
         mode: how the losses reach the image's gradient.
-        config: layers and linear weights.
+        criterion: which losses act where, with linear weights.
         pictures: content, styles and regions, on the same device.
         styles: of `style_targets_of` for the same arguments, whatever the content image: so many
             pictures of one style need not look at it again. Made here by default.
 
     Raises:
-        UserError: an unknown layer, a negative or NaN weight, no positive weight at all, an unknown
-            normalisation or style loss, or an image too small for the deepest layer.
+        UserError: an unknown layer, or an image too small for the deepest layer.
     """
 
     def __init__(
         self,
         extractor: FeatureExtractor,
         mode: LossMode,
-        config: ObjectiveConfig,
+        criterion: Criterion,
         pictures: Inputs,
         styles: StyleTargets | None = None,
     ) -> None:
-        self.mode, self.prior = mode, Prior(config, pictures)
-        targets = _targets(extractor, config, pictures, styles)
+        self.mode, self.prior = mode, Prior(criterion.tv_weight, pictures.anchor)
+        targets = _targets(extractor, criterion, pictures, styles)
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
         # Names of layers hold no dots or slashes: "style_relu1_1" follows "relu1_1".
@@ -67,7 +65,9 @@ class Objective:
                 layers[f"content_{name}"] = mode.content(target.value, target.weight)
                 self.terms.append(Term(target.name, layers[f"content_{name}"], target.weight))
             for number, target in enumerate(targets.styles.get(name, [])):
-                module = mode.style(target.value, target.weight, targets.measure, target.positions)
+                module = mode.style(
+                    target.value, target.weight, criterion.measure, target.positions
+                )
                 layers[f"style_{name}" + (f"_{number + 1}" if number else "")] = module
                 self.terms.append(Term(target.name, module, target.weight))
         self.network = nn.Sequential(layers)
@@ -93,26 +93,29 @@ class Objective:
 
 @torch.no_grad()
 def style_targets_of(
-    extractor: FeatureExtractor, config: ObjectiveConfig, pictures: Inputs
+    extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs
 ) -> StyleTargets:
     """Return what an `Objective` of these arguments compares styles with; see there."""
-    ended = extractor.ended_at(loss_layers(config))
-    check_pictures(ended, pictures)
-    return style_targets(config, ended, pictures, partial(_measured, extractor, config))
+    check_pictures(extractor.ended_at(criterion.layers), pictures)
+    return style_targets(criterion, extractor, pictures, partial(_measured, extractor, criterion))
 
 
 @torch.no_grad()
 def _targets(
     extractor: FeatureExtractor,
-    config: ObjectiveConfig,
+    criterion: Criterion,
     pictures: Inputs,
     styles: StyleTargets | None,
 ) -> Targets:
     """Look at all pictures, each as far as its losses ask."""
-    ended = extractor.ended_at(loss_layers(config))
-    check_pictures(ended, pictures)
-    features, measured = partial(_features, extractor), partial(_measured, extractor, config)
-    return make_targets(config, ended, pictures, features, measured, styles)
+    if styles is None:
+        styles = style_targets_of(extractor, criterion, pictures)
+    else:
+        check_pictures(extractor.ended_at(criterion.layers), pictures)
+    content, layers = pictures.content, criterion.contents
+    seen, small = _features(extractor, content, layers), at_reference(content)
+    reference = seen if small is content else _features(extractor, small, layers)
+    return Targets(content_targets(criterion, extractor, seen, reference), styles)
 
 
 def _features(
@@ -122,15 +125,14 @@ def _features(
 
 
 def _measured(
-    extractor: FeatureExtractor, config: ObjectiveConfig, image: Tensor, places: Sequence[Place]
+    extractor: FeatureExtractor, criterion: Criterion, image: Tensor, places: Sequence[Place]
 ) -> list[Moments]:
     """Return the moments of the image's features at each place."""
-    with_mean = get_style_loss(config.style_loss).with_mean
     seen = _features(extractor, image, {layer for layer, _ in places})
-    found: dict[int, Moments] = {}
+    measured: dict[int, Moments] = {}
     for name in list(seen):  # a large map is gone once it has been summed up
-        here = seen.pop(name)
+        features = seen.pop(name)
         for index, (layer, weights) in enumerate(places):
             if layer == name:
-                found[index] = moments(here, with_mean, weights)
-    return [found[index] for index in range(len(places))]
+                measured[index] = moments(features, criterion.measure.with_mean, weights)
+    return [measured[index] for index in range(len(places))]

@@ -3,17 +3,18 @@
 import logging
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from styletransfer.config import OptimizerConfig
-from styletransfer.objective.terms import Losses
+from styletransfer.objective.inputs import Protection
+from styletransfer.objective.terms import Evaluates, Losses
+from styletransfer.optimize.adam import Adam
 from styletransfer.optimize.best_picture import BestPicture
 from styletransfer.optimize.lbfgs import LBFGS
-from styletransfer.optimize.optimizers import kept_moments, make_optimizer, resize_momentum
 from styletransfer.optimize.preconditioner import Preconditioner
 from styletransfer.system.memory import is_out_of_memory
 from styletransfer.system.signals import interruptible
@@ -23,36 +24,13 @@ logger = logging.getLogger(__name__)
 
 # A pixel outside [0, 1] is drawn back by RANGE_WEIGHT / 2 * excess^2, in the scaled loss below.
 RANGE_WEIGHT = 10.0
+# Mean change of a pixel in L-BFGS's first step, which follows the bare gradient: one grey level.
+FIRST_STEP = 1 / 255
 # Losses are looked at this often, because a look waits for the device.
 STEPS_BETWEEN_CHECKS = 10
 # Fresh starts from the best picture after a loss that is not finite.
 RESTARTS = 3
 ADVICE = "lower optimizer.learning_rate or the weights, or choose precision=float32"
-
-
-class Evaluates(Protocol):
-    """Whatever has losses at a picture: an `Objective`, whole or in tiles."""
-
-    def evaluate(self, image: Tensor) -> Losses:
-        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`."""
-        ...
-
-
-@dataclass(frozen=True)
-class Protection:
-    """Pixels that stay as they are.
-
-    Attributes:
-        content: (1, 3, H, W), what they stay.
-        protected: (1, 1, H, W) in [0, 1]; between 0 and 1 the picture is a mixture.
-    """
-
-    content: Tensor
-    protected: Tensor
-
-    def hold(self, image: Tensor) -> Tensor:
-        """Return `image` (1, 3, H, W) with the content where that is protected."""
-        return torch.lerp(image, self.content, self.protected)
 
 
 class Descent:
@@ -61,14 +39,14 @@ class Descent:
     The optimiser moves a point without bounds; the picture is that point clamped to [0, 1]. What
     is minimised is objective(clamp(point)) plus a small pull back to the range, a plain function
     of the point, so that nothing ever moves behind the optimiser's back. (Protected pixels are held
-    behind the clamp, as a part of that function.) The optimiser's own leaf
-    is the shift from the start to the point, for L-BFGS in the coordinates of `Preconditioner`.
+    behind the clamp, as a part of that function.) The optimiser's own leaf is the shift from the
+    start to the point, for L-BFGS in the coordinates of `Preconditioner`.
 
     Args:
         objective: what to minimise.
         start: (1, 3, H, W), where to begin.
         config: the optimiser and its settings.
-        held: what holds pixels that are protected; None where none are.
+        protection: what holds pixels that are protected; None where none are.
 
     Attributes:
         best: the best picture so far.
@@ -81,9 +59,9 @@ class Descent:
         objective: Evaluates,
         start: Tensor,
         config: OptimizerConfig,
-        held: Protection | None = None,
+        protection: Protection | None = None,
     ) -> None:
-        self.objective, self.config, self.held = objective, config, held
+        self.objective, self.config, self.protection = objective, config, protection
         self.preconditioner: Preconditioner | None = None
         if config.name == "lbfgs" and config.preconditioner > 0:
             self.preconditioner = Preconditioner(start, config.preconditioner)
@@ -91,10 +69,9 @@ class Descent:
         # Contiguous, as our L-BFGS asks for.
         shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
         self.shift = offloaded(shift).requires_grad_()
-        self.optimizer = make_optimizer(self.shift, config)
+        self.optimizer = self._make_optimizer()
         self.best = BestPicture(self._hold(self.start.clamp(0, 1)), config.averaging)
-        self.step = 0
-        self.restarts = 0
+        self.step = self.restarts = 0
         self.problem: str | None = None
         self._has_settled = False
         self._looked_at = math.inf
@@ -132,15 +109,14 @@ class Descent:
         assert self.best.losses is not None
         return self.best.image, self.best.losses
 
-    def momentum(self) -> dict[str, Any] | None:
+    def momentum(self) -> dict[str, Tensor] | None:
         """Return Adam's moments, to be carried to the next scale; L-BFGS starts afresh there."""
-        return None if isinstance(self.optimizer, LBFGS) else dict(self.optimizer.state[self.shift])
+        return self.optimizer.moments if isinstance(self.optimizer, Adam) else None
 
-    def warm_start(self, momentum: dict[str, Any] | None) -> None:
-        """Resize the moments of the scale before and go on with them; they stay as they are."""
-        if momentum is not None and not isinstance(self.optimizer, LBFGS):
-            size = (self.shift.shape[2], self.shift.shape[3])
-            self.optimizer.state[self.shift] = kept_moments(resize_momentum(momentum, size))
+    def warm_start(self, momentum: dict[str, Tensor] | None) -> None:
+        """Go on with the moments of the scale before; they stay as they are."""
+        if momentum is not None and isinstance(self.optimizer, Adam):
+            self.optimizer.go_on_with(momentum)
 
     def point(self) -> Tensor:
         """Return where the optimiser is, (1, 3, H, W), not clamped."""
@@ -148,20 +124,20 @@ class Descent:
 
     def closure(self) -> Tensor:
         """Return what the optimiser minimises, a 0-d tensor, and set its gradient at the shift."""
-        point = self.point()
+        point: Tensor | None = self.point()
+        assert point is not None
         clamped = point.clamp(0, 1)
-        # Without a preconditioner an addition finds it again: a very large picture has no room.
-        found = None if self.preconditioner is None else point
-        del point
+        if self.preconditioner is None:
+            point = None  # an addition finds it again: a very large picture has no room
         image = self._hold(clamped).requires_grad_()
         losses = self._evaluate(image)
         assert image.grad is not None
-        excess = (self.point() if found is None else found).sub_(clamped.detach())
+        excess = (self.point() if point is None else point).sub_(clamped.detach())
         # Times the number of pixels: Adam adds an absolute 1e-8 to its denominator.
         count = image.numel()
         gradient = image.grad.mul_(count).masked_fill_(excess != 0, 0)
-        if self.held is not None:
-            gradient = gradient.mul_(1 - self.held.protected)
+        if self.protection is not None:
+            gradient = gradient.mul_(1 - self.protection.protected)
         gradient = gradient.add_(excess, alpha=RANGE_WEIGHT)
         self.shift.grad = self._precondition(gradient)
         self._seen = losses, image.detach()
@@ -194,14 +170,18 @@ class Descent:
         self.start = offloaded(state["start"].to(self.start.device))
         with torch.no_grad():
             self.shift.copy_(state["shift"])
-        self.optimizer = make_optimizer(self.shift, self.config)
+        self.optimizer = self._make_optimizer()
         self.optimizer.load_state_dict(state["optimizer"])
-        if not isinstance(self.optimizer, LBFGS):
-            moments = self.optimizer.state[self.shift]
-            self.optimizer.state[self.shift] = kept_moments(moments)
         self.best.load_state_dict(state["best"])
         self.step, self.restarts, self.problem = state["step"], state["restarts"], state["problem"]
         self._has_settled, self._looked_at = state["has_settled"], state["looked_at"]
+
+    def _make_optimizer(self) -> LBFGS | Adam:
+        """Return the optimiser as it begins; each of its steps makes one evaluation."""
+        rate = self.config.learning_rate
+        if self.config.name == "adam":
+            return Adam(self.shift, rate)
+        return LBFGS(self.shift, history=self.config.history, rate=rate, first=FIRST_STEP)
 
     def _take_seen(self) -> tuple[Losses, Tensor]:
         """Return the losses and the picture of the last evaluation, and hold them no longer."""
@@ -210,15 +190,15 @@ class Descent:
         return seen
 
     def _hold(self, image: Tensor) -> Tensor:
-        return image if self.held is None else self.held.hold(image)
+        return image if self.protection is None else self.protection.hold(image)
+
+    def _precondition(self, shift: Tensor) -> Tensor:
+        return shift if self.preconditioner is None else self.preconditioner.apply(shift)
 
     def _evaluate(self, image: Tensor) -> Losses:
         # It may take minutes. No optimiser has changed anything before it returns.
         with interruptible():
             return self.objective.evaluate(image)
-
-    def _precondition(self, shift: Tensor) -> Tensor:
-        return shift if self.preconditioner is None else self.preconditioner.apply(shift)
 
     def _moves(self) -> bool:
         """Make one step; where memory runs out, begin again with half the history: return False.
@@ -230,11 +210,11 @@ class Descent:
             self.shift.grad = None  # a large picture has no room for it
             return True
         except (MemoryError, RuntimeError) as error:
-            kept = len(self.optimizer.pairs) if isinstance(self.optimizer, LBFGS) else 0
-            if not is_out_of_memory(error) or kept < 2:
+            history = len(self.optimizer.pairs) if isinstance(self.optimizer, LBFGS) else 0
+            if not is_out_of_memory(error) or history < 2:
                 raise
-        logger.warning("memory ran out; going on with an L-BFGS history of %d", kept // 2)
-        self.config = replace(self.config, history=kept // 2)
+        logger.warning("memory ran out; going on with an L-BFGS history of %d", history // 2)
+        self.config = replace(self.config, history=history // 2)
         self._begin_again()
         return False
 
@@ -272,4 +252,4 @@ class Descent:
         self.start, self.best.mean, self._looked_at = self.best.image, None, math.inf
         with torch.no_grad():
             self.shift.zero_()
-        self.optimizer = make_optimizer(self.shift, self.config)
+        self.optimizer = self._make_optimizer()

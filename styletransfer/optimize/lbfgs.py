@@ -16,13 +16,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Pair:
-    """What a step has taught: how the gradient changed along it.
-
-    Attributes:
-        move: (n,), the step.
-        change: (n,), the gradient after it minus the one before.
-        curvature: their inner product, above 0.
-    """
+    """What a step (n,) has taught: the gradient's change (n,) along it, and their inner product."""
 
     move: Tensor
     change: Tensor

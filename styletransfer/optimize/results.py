@@ -13,11 +13,6 @@ from styletransfer.objective.terms import Losses
 Finish = Callable[[Tensor], Tensor]
 
 
-def as_it_is(image: Tensor) -> Tensor:
-    """Return the picture itself."""
-    return image
-
-
 @dataclass(frozen=True)
 class Iterate:
     """One evaluated picture, as callbacks receive it.
@@ -38,7 +33,7 @@ class Iterate:
     scales: int
     losses: Losses
     image: Tensor
-    finish: Finish = as_it_is
+    finish: Finish = lambda image: image
 
     @property
     def picture(self) -> Tensor:
@@ -68,7 +63,7 @@ class Outcome:
     steps: int
     interrupted: bool = False
     problem: str | None = None
-    finish: Finish = as_it_is
+    finish: Finish = lambda image: image
 
     @property
     def picture(self) -> Tensor:
@@ -76,15 +71,7 @@ class Outcome:
         return self.finish(self.image)
 
     def finished(self, run: str) -> Self:
-        """Return this result, for whom only a run that came to its end is of use.
-
-        Args:
-            run: which one, for the message.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C or another signal ended it early.
-            UserError: it gave up.
-        """
+        """Return this result; raise what ended `run`, as messages call it, before its end."""
         if self.interrupted:
             raise KeyboardInterrupt
         if self.problem is not None:

@@ -11,10 +11,9 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.job.layout import choose_layout
-from styletransfer.job.schedule import Scale, check_run, enlarge, starting_picture
-from styletransfer.objective.inputs import Inputs
+from styletransfer.job.schedule import Scale, enlarge, starting_picture
 from styletransfer.objective.resilient import ElasticObjective, make_objective
-from styletransfer.optimize.descent import ADVICE, Descent, Protection
+from styletransfer.optimize.descent import ADVICE, Descent
 from styletransfer.optimize.results import Callback, Iterate, Outcome
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.pictures.images import resize
@@ -38,7 +37,7 @@ class Snapshot:
     steps: int
     side: int
     image: Tensor
-    momentum: dict[str, Any] | None
+    momentum: dict[str, Tensor] | None
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Run:
         self.planned = sum(scale.steps for scale in self.scales)
         self._index = 0
         self._level: _Level | None = None
-        self._momentum: dict[str, Any] | None = None
+        self._momentum: dict[str, Tensor] | None = None
         # The largest tile that memory has turned out to allow.
         self._limit: int | None = None
         self._said_short = False
@@ -116,18 +115,18 @@ class Run:
 
         Its losses are those of the picture that was optimised, before `finish`.
         """
-        if self._losses is not None:
-            finite = math.isfinite(self._losses["total"])
-            problem = None if finite else f"the loss is not finite; {ADVICE}"
-            image = self.image.float().cpu()
-            return Outcome(image, self._losses, self.steps, problem=problem, finish=self.finish)
-        picture = self.image if self._level is None else self._level.descent.best.picture()
-        scale = self.scales[-1]
-        picture = resize(picture, scale.size)
-        if held := protection_in(self.pictures.resized(scale.size, scale.style_sizes)):
-            picture = held.hold(picture)
-        image = picture.float().cpu()
-        return Outcome(image, {}, self.steps, problem=self._problem, finish=self.finish)
+        image, losses, problem = self.image, self._losses or {}, self._problem
+        if losses and not math.isfinite(losses["total"]):
+            problem = f"the loss is not finite; {ADVICE}"
+        if not losses:
+            scale = self.scales[-1]
+            if self._level is not None:
+                image = self._level.descent.best.picture()
+            image = resize(image, scale.size)
+            if protection := self.pictures.resized(scale.size, scale.style_sizes).protection:
+                image = protection.hold(image)
+        image = image.float().cpu()
+        return Outcome(image, losses, self.steps, problem=problem, finish=self.finish)
 
     def finish(self, image: Tensor) -> Tensor:
         """Return a picture (1, 3, H, W) of this run in the colours that `config.color` asks for.
@@ -140,29 +139,29 @@ class Run:
         content = resize(self.pictures.content, (image.shape[2], image.shape[3]))
         return with_chroma_of(image, content.to(image), config.color_strength)
 
-    def moment(self) -> Snapshot:
+    def snapshot(self) -> Snapshot:
         """Return where the run is now; a scale whose steps are made is brought to its end."""
         level = self._level
         if level is not None and level.descent.is_over(self.scales[self._index].steps):
             self._end_level(level)
-        if self._level is None:
-            side = max(self.scales[min(self._index, len(self.scales) - 1)].size)
-            return Snapshot(self.steps, side, self.image, self._momentum)
-        descent, momentum = self._level.descent, self._level.descent.momentum()
-        if momentum is not None:  # later steps move it
-            momentum = {name: each.clone() for name, each in momentum.items()}
-        side = max(self.scales[self._index].size)
-        return Snapshot(self.steps, side, descent.best.picture(), momentum)
+        side = max(self.scales[min(self._index, len(self.scales) - 1)].size)
+        image, momentum = self.image, self._momentum
+        if self._level is not None:
+            descent = self._level.descent
+            image, momentum = descent.best.picture(), descent.momentum()
+            if momentum is not None:  # later steps move it
+                momentum = {name: value.clone() for name, value in momentum.items()}
+        return Snapshot(self.steps, side, image, momentum)
 
     def steer(self, job: Job) -> None:
         """Go on under another job from the best picture so far; see `go_on_from`."""
-        self.go_on_from(self.moment(), job)
+        self.go_on_from(self.snapshot(), job)
 
-    def go_on_from(self, moment: Snapshot, job: Job) -> None:
-        """Take up a moment of this run again, under another job of the same content.
+    def go_on_from(self, snapshot: Snapshot, job: Job) -> None:
+        """Go back to a snapshot of this run, and on under another job of the same content.
 
-        The scale of that moment begins anew with all of its steps, or the next larger one that the
-        job has. L-BFGS's history belongs to the objective that it was learnt from, and is dropped.
+        Its scale begins anew with all of its steps, or the next larger one that the job has.
+        L-BFGS's history belongs to the objective that it was learnt from, and is dropped.
 
         Raises:
             UserError: settings that cannot work; see `Objective`.
@@ -170,9 +169,9 @@ class Run:
         self._take(job)
         sides = [max(scale.size) for scale in self.scales]
         last = len(sides) - 1
-        self._index = next((n for n, side in enumerate(sides) if side >= moment.side), last)
-        self.image, self.steps = moment.image, moment.steps
-        self._momentum = moment.momentum if job.config.optimizer.name == "adam" else None
+        self._index = next((n for n, side in enumerate(sides) if side >= snapshot.side), last)
+        self.image, self.steps = snapshot.image, snapshot.steps
+        self._momentum = snapshot.momentum if job.config.optimizer.name == "adam" else None
         self._level = self._losses = self._problem = None
         self.planned = self.steps + sum(scale.steps for scale in self.scales[self._index :])
 
@@ -208,34 +207,28 @@ class Run:
         Raises:
             UserError: the state belongs to another job.
         """
-        self._index, self.steps = state["index"], state["steps"]
-        self.planned = state["planned"]
-        self.image = state["image"].to(self.start.device)
-        self._limit, self._momentum = state["limit"], state["momentum"]
+        device = self.start.device
+        self._index, self.steps, self.planned = state["index"], state["steps"], state["planned"]
+        self.image, self._momentum = state["image"].to(device), state["momentum"]
         if self._momentum is not None:
-            moved = {name: each.to(self.start.device) for name, each in self._momentum.items()}
-            self._momentum = moved
-        self._said_short, self._losses = state["said_short"], state["losses"]
-        self._level = None
-        if state["level"] is None:
+            self._momentum = {name: value.to(device) for name, value in self._momentum.items()}
+        self._limit, self._said_short = state["limit"], state["said_short"]
+        self._losses, self._level, level = state["losses"], None, state["level"]
+        if level is None:
             return
-        scale, saved = self.scales[self._index], state["level"]["descent"]
-        if tuple(saved["shift"].shape[2:]) != scale.size or self.image.dtype != self.start.dtype:
+        scale, descent = self.scales[self._index], level["descent"]
+        if tuple(descent["shift"].shape[2:]) != scale.size or self.image.dtype != self.start.dtype:
             raise UserError("the saved state belongs to another job; start afresh")
-        start = saved["start"].to(self.start.device)
-        tile, bands = state["level"]["tile"], state["level"]["bands"]
-        self._level = self._level_at(scale, start, tile, bands, saved["history"])
-        self._level.objective.halved = state["level"]["halved"]
-        self._level.descent.load_state_dict(saved)
+        start, history = descent["start"].to(device), descent["history"]
+        self._level = self._level_at(scale, start, level["tile"], level["bands"], history)
+        self._level.objective.halved = level["halved"]
+        self._level.descent.load_state_dict(descent)
 
     def _take(self, job: Job) -> None:
         """Make a job this run's own."""
-        check_run(job.config)
         self.job, self.scales = job, job.scales
         self.pictures = job.pictures.to(job.on_device(job.pictures.content))
-        start = job.start
-        if start is None:
-            start = starting_picture(job.config, self.pictures)
+        start = starting_picture(job.config, self.pictures) if job.start is None else job.start
         self.start = job.on_device(start)
 
     def _one_scale(self, scale: Scale) -> Iterator[Iterate]:
@@ -269,14 +262,14 @@ class Run:
 
     def _fresh_level(self, scale: Scale) -> _Level:
         """Begin a scale with what the one before has made."""
-        config = self.job.config
-        layout = self.job.processes.first(
-            lambda: choose_layout(self.job, scale, free_bytes(self.job.device), self._limit)
+        job = self.job
+        layout = job.processes.first(
+            lambda: choose_layout(job, scale, free_bytes(job.device), self._limit)
         )
-        if layout.history < config.optimizer.history and not self._said_short:
+        if layout.history < job.config.optimizer.history and not self._said_short:
             self._said_short = True
             logger.warning("memory allows an L-BFGS history of %d", layout.history)
-        start = enlarge(self.image, self.start, scale.size, config.init)
+        start = enlarge(self.image, self.start, scale.size, job.config.init)
         level = self._level_at(scale, start, layout.tile, layout.bands, layout.history)
         level.descent.warm_start(self._momentum)
         return level
@@ -284,14 +277,12 @@ class Run:
     def _level_at(
         self, scale: Scale, start: Tensor, tile: int | None, bands: int, history: int
     ) -> _Level:
-        pictures = self.pictures.resized(scale.size, scale.style_sizes)
-        config = self.job.config
-        given = (self.job.extractor, self.job.mode, config.objective, pictures, self.job.styles)
-        objective = make_objective(*given, tile, self.job.processes, bands)
-        optimizer = replace(config.optimizer, history=history)
-        return _Level(
-            objective, Descent(objective, start, optimizer, protection_in(pictures)), bands
-        )
+        job, pictures = self.job, self.pictures.resized(scale.size, scale.style_sizes)
+        compared = (job.extractor, job.mode, job.criterion, pictures, job.styles)
+        objective = make_objective(*compared, tile, job.processes, bands)
+        optimizer = replace(job.config.optimizer, history=history)
+        descent = Descent(objective, start, optimizer, pictures.protection)
+        return _Level(objective, descent, bands)
 
     def _give_up(self, error: Exception) -> None:
         """Say that memory ran out, or raise what is no lack of memory."""
@@ -302,21 +293,6 @@ class Run:
         self._problem = "memory ran out; choose a smaller size" + ("" if closed else tiles)
 
 
-def protection_in(pictures: Inputs) -> Protection | None:
-    """Return what holds the protected pixels of pictures at their scale."""
-    if pictures.protected is None:
-        return None
-    return Protection(pictures.content, pictures.protected)
-
-
 def complete_run(job: Job, callbacks: Sequence[Callback] = ()) -> Outcome:
-    """Make a whole run and return its pastiche.
-
-    Args:
-        job: what to do.
-        callbacks: called with every evaluated iterate.
-
-    Raises:
-        UserError: settings that cannot work; see `Objective`.
-    """
+    """Make a whole run of a job; see `Run.complete`."""
     return Run(job).complete(callbacks)

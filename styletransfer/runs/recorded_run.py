@@ -109,7 +109,7 @@ class RecordedRun:
         """
         config = changed(self.now, values)
         job = prepare(config, like=self.job)
-        changes, moment = self.config.changes[: self.made], self.run.moment()
+        changes, moment = self.config.changes[: self.made], self.run.snapshot()
         if changes and changes[-1].after == moment.steps and self._turn is not None:
             moment = self._turn  # of several changes at one step, only their sum counts
         else:
@@ -119,7 +119,7 @@ class RecordedRun:
 
     def remember(self, reason: str) -> None:
         """Keep this moment, to go back to it later."""
-        self.moments.keep(HistoryEntry(self.run.moment(), reason, self.made, self.now))
+        self.moments.keep(HistoryEntry(self.run.snapshot(), reason, self.made, self.now))
 
     def go_back(self, number: int) -> None:
         """Go on from a moment that was kept, as if nothing had been done since.
@@ -156,7 +156,7 @@ class RecordedRun:
     def _change(self) -> None:
         """Make the next planned change."""
         config = changed(self.now, self.config.changes[self.made].set)
-        self._go_on(self.run.moment(), prepare(config, like=self.job), config)
+        self._go_on(self.run.snapshot(), prepare(config, like=self.job), config)
         self.made += 1
 
     def _go_on(self, moment: Snapshot, job: Job, config: TrainConfig) -> None:

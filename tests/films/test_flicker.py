@@ -8,6 +8,7 @@ from styletransfer.films.flicker import Flicker, measure, report, style_loss_of
 from styletransfer.films.motion import Motion
 from styletransfer.job.job import Job
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 
@@ -47,7 +48,7 @@ def test_the_table_names_the_ratio_to_the_reference():
 def test_the_style_loss_is_the_objectives(content, style):
     config = run_settings()
     job = Job(config, tiny_network(), get_loss_mode("loss_attribute"), pair(content, style))
-    whole = Objective(job.extractor, job.mode, config.objective, job.pictures_at(20))
+    whole = Objective(job.extractor, job.mode, Criterion.of(config.objective), job.pictures_at(20))
     losses = whole.evaluate(picture(3).requires_grad_()).as_floats()
     expected = sum(value for name, value in losses.items() if name.startswith("style/"))
     assert style_loss_of(job)(picture(3)) == pytest.approx(expected)

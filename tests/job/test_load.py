@@ -10,12 +10,12 @@ from helpers import composed, layers, run_settings
 from helpers import picture as noise
 from PIL import Image
 
+from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
 from styletransfer.pictures.rotate import inner_size
-from styletransfer.settings.compose import compose, settings_of
 
 RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 128, 0)
 
@@ -73,9 +73,10 @@ def sources(region):
 # Styles
 
 
-def test_several_styles_are_blended_by_their_weights():
-    made = pictures(style=["a.png", "b.png", "c.png"], style_weights=[1.0, 0.0, 3.0])
-    assert len(made.styles) == 3
+def test_several_styles_are_blended_by_their_weights_and_have_their_own_scales():
+    styles = {"style": ["a.png", "b.png", "c.png"], "style_weights": [1.0, 0.0, 3.0]}
+    made = pictures(**styles, style_scale=[1.0, 0.5, 0.75])
+    assert [tuple(style.shape[2:]) for style in made.styles] == [(24, 32), (12, 16), (18, 24)]
     assert sources(made.regions[0]) == [(0, 0.25), (2, 0.75)]
 
 
@@ -101,11 +102,6 @@ def test_weights_that_do_not_fit_are_refused(weights, message):
     refused(f"style_weights {message}", style=["a.png", "b.png"], style_weights=weights)
 
 
-def test_a_style_has_its_own_scale():
-    made = pictures(style=["a.png", "b.png"], style_scale=[1.0, 0.5])
-    assert [tuple(style.shape[2:]) for style in made.styles] == [(24, 32), (12, 16)]
-
-
 def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
     made = pictures(
         style=["a.png", "b.png"], style_rotation=[90.0, 30.0], style_detail="c.png", size=32
@@ -123,8 +119,10 @@ def test_a_detail_that_no_layer_hears_is_refused():
     refused("heard nowhere: objective.detail_la", style_detail="b.png", objective=deep)
 
 
-def test_angles_are_as_many_as_styles():
+def test_angles_and_scales_are_as_many_as_styles_and_within_limits():
     refused("style_rotation holds 2 numbers", style_rotation=[1.0, 2.0])
+    refused("style_rotation=inf must be a number of degrees", style_rotation=float("inf"))
+    refused("style_scale=9.0 must be from 0.05 to 8.0", style_scale=9.0)
 
 
 # Regions
@@ -138,13 +136,10 @@ def test_regions_of_one_colour_belong_together():
     assert columns(found["blue"].sources[0].weights) == "9" * 16 + "0" * 16
 
 
-def test_a_region_of_the_style_turns_with_it():
+def test_a_region_of_the_style_turns_with_it_and_is_cut_with_its_transparent_margin():
     made = pictures(content_regions="labels.png", style_regions="labels.png", style_rotation=180.0)
     red = next(region for region in made.regions if region.name == "red")
     assert columns(red.sources[0].weights) == "0" * 16 + "9" * 16
-
-
-def test_a_region_of_the_style_is_cut_with_its_transparent_margin():
     pixels = np.asarray(Image.open("a.png").convert("RGBA")).copy()
     pixels[:, :8, 3] = 0
     Image.fromarray(pixels).save("a.png")
@@ -154,7 +149,9 @@ def test_a_region_of_the_style_is_cut_with_its_transparent_margin():
     assert float(red.sources[0].weights.mean()) == pytest.approx(8 / 24, abs=0.01)
 
 
-def test_of_several_styles_a_region_takes_those_that_hold_it():
+def test_a_region_takes_the_styles_that_hold_it_and_an_undivided_one_is_for_all():
+    made = pictures(content_regions="labels.png")
+    assert [sources(region) for region in made.regions] == [[(0, 1.0)]] * 2
     paint("only_red.png", RED)
     made = pictures(
         content_regions="labels.png",
@@ -178,18 +175,10 @@ def test_without_their_own_regions_each_region_gets_the_style_that_is_said():
     assert all(source.weights is None for region in made.regions for source in region.sources)
 
 
-def test_one_style_without_regions_is_given_to_each():
-    made = pictures(content_regions="labels.png")
-    assert [sources(region) for region in made.regions] == [[(0, 1.0)]] * 2
-
-
-def test_masks_take_the_styles_in_their_order():
+def test_masks_take_the_styles_in_their_order_and_pair_with_the_styles_masks():
     made = pictures(content_regions=["left.png", "right.png"], style=["b.png", "a.png"])
     assert [region.name for region in made.regions] == ["left", "right"]
     assert [sources(region)[0][0] for region in made.regions] == [0, 1]
-
-
-def test_masks_of_content_and_style_pair():
     made = pictures(
         content_regions=["left.png", "right.png"], style_regions=["right.png", "left.png"]
     )
@@ -291,21 +280,26 @@ def test_a_region_that_is_protected_entirely_is_left_out(caplog):
 
 
 def test_to_protect_everything_is_refused():
+    """That is, to leave less than half a level of 8 bits anywhere."""
     refused("^protect covers all there is to paint", protect="all.png")
+    for levels in (0.4, 0.6):
+        given = {"protect": torch.full((24, 32), 1 - levels / 255)}
+        config = run_settings(content="content.png", style="a.png", size=32)
+        if levels > 0.5:
+            assert len(load(config, given).pictures.regions) == 1
+        else:
+            with pytest.raises(UserError, match=r"^protect covers all there is to paint"):
+                load(config, given)
 
 
-def test_too_little_left_to_paint_is_refused():
-    mask = np.full((240, 320), 255, np.uint8)
+def test_too_little_left_to_paint_is_refused(tiny_vgg):
+    mask = torch.ones(240, 320)
     mask[:3, :3] = 0
-    Image.fromarray(mask).save("nearly.png")
+    config = run_settings(content="content.png", style="a.png", size=32, device="cpu")
+    config.features = FeaturesConfig(name="vgg19", weights="random")
+    config.objective = layers(content_weight=0.0)
     with pytest.raises(UserError, match="what is left to paint is too small for every style layer"):
-        prepare(
-            composed(
-                "train",
-                *("content=content.png", "style=a.png", "protect=nearly.png", "size=32"),
-                *("features.weights=random", "device=cpu", "objective.content_weight=0"),
-            )
-        )
+        prepare(config, {"protect": mask})
 
 
 def test_what_is_protected_is_a_grey_mask_of_the_same_aspect_ratio():
@@ -316,8 +310,8 @@ def test_what_is_protected_is_a_grey_mask_of_the_same_aspect_ratio():
 
 def test_a_number_as_a_region_is_its_name():
     """Hydra reads {1:2} as a mapping of numbers."""
-    config = compose("train", ["++region_styles={1:2,red:1}"])
-    assert settings_of(config, "train").region_styles == {"1": 2, "red": 1}
+    config = composed("train", "++region_styles={1:2,red:1}")
+    assert config.region_styles == {"1": 2, "red": 1}
 
 
 # Sizes

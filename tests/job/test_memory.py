@@ -2,35 +2,32 @@
 
 import logging
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from helpers import Bowl, layers, picture, relative_error, run_settings, tiny_network, with_bowl
 
-from styletransfer.config import (
-    FeaturesConfig,
-    LossModeConfig,
-    OptimizerConfig,
-    StyleTransferConfig,
-)
+from styletransfer.config import FeaturesConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.job.job import Job
-from styletransfer.job.layout import USABLE, choose_layout
-from styletransfer.job.memory import FIXED, estimate
+from styletransfer.job.layout import SMALL_TILE, USABLE, choose_layout
+from styletransfer.job.memory import FIXED, Prediction
 from styletransfer.job.prepare import prepare
-from styletransfer.job.schedule import parse_tile
+from styletransfer.job.schedule import Scale
 from styletransfer.modes import LOSS_MODES, get_loss_mode
-from styletransfer.objective import resilient as elastic
+from styletransfer.objective import resilient
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
-from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import Descent
-from styletransfer.optimize.run import complete_run
+from styletransfer.optimize.run import Run
 from styletransfer.pictures.images import scaled_size
+from styletransfer.system import storage
 from styletransfer.system.measure import peak_memory
+from styletransfer.system.processes import Processes
 
-CPU = torch.device("cpu")
 CLOSED = get_loss_mode("autograd_function")
 GIB = 2**30
 # DefaultCPUAllocator's words.
@@ -39,98 +36,133 @@ SCARCE = RuntimeError(
 )
 
 
+def blank(height, width):
+    """A picture that takes no memory."""
+    return torch.zeros(1, 1, 1, 1).expand(1, 3, height, width)
+
+
+def square(side, network=None, processes=None, config=None):
+    """The prediction for a square picture under VGG-19."""
+    network = network or vgg.build(vgg.WIDTHS["vgg19"])
+    pictures, size = pair(blank(side, side), blank(side, side)), (side, side)
+    config = config or StyleTransferConfig()
+    job = Job(config, network, CLOSED, pictures, processes=processes or Processes())
+    return Prediction(job, Scale(size, (size,), steps=1))
+
+
 # What is needed.
 
 
-@pytest.mark.parametrize(
-    ("optimizer", "dtype"), [("lbfgs", torch.float32), ("adam", torch.float64)]
-)
-@pytest.mark.parametrize(
-    ("mode", "tile"),
-    [*((name, None) for name in LOSS_MODES), ("autograd_function", 32)],
-)
-def test_estimate_is_near_the_measured_peak(optimizer, dtype, mode, tile):
-    # Wide enough that activations outweigh pictures.
-    network, side = tiny_network(((16, 16), (24, 24))), 112
-    config = run_settings(optimizer, size=side, steps=6, tile=str(tile or "off"))
-    config.optimizer.history = 4
-    content, style = picture(1, side, side), picture(2, side, side)
-    how = get_loss_mode(mode)
-    network, content, style = (each.to(dtype) for each in (network, content, style))
-    peak = peak_memory(lambda: complete_run(Job(config, network, how, pair(content, style))), CPU)
-    size = (side, side)
-    expected = estimate(network, how, config, size, [size], tile, history=4).total - FIXED
-    assert peak <= expected <= 2 * peak
-
-
-@pytest.mark.parametrize("tile", [None, 32])
-@pytest.mark.parametrize("count", [2, 6])
-def test_estimate_is_near_the_measured_peak_with_regions(tile, count):
-    network, side = tiny_network(((16, 16), (24, 24))).float(), 112
-    config = run_settings("lbfgs", size=side, steps=6, tile=str(tile or "off"))
-    config.optimizer.history = 4
-    content, *styles = (picture(seed, side, side).float() for seed in range(1 + count))
+def striped(side, count):
+    """Pictures of `count` regions, each with a style of its own."""
+    content, *styles = (picture(seed, side, side) for seed in range(1 + count))
+    if count == 1:
+        return pair(content, styles[0])
     stripes = (torch.arange(side) * count // side).expand(1, 1, side, side)
     regions = tuple(
-        Region(str(number), (stripes == number).float(), (StylePart(number),))
+        Region(str(number), (stripes == number).double(), (StylePart(number),))
         for number in range(count)
     )
-    pictures = Inputs(content, tuple(styles), regions)
-    peak = peak_memory(lambda: complete_run(Job(config, network, CLOSED, pictures)), CPU)
-    size = (side, side)
-    given = (network, CLOSED, config, size, [size] * count, tile)
-    expected = estimate(*given, history=4, regions=count).total - FIXED
+    return Inputs(content, tuple(styles), regions)
+
+
+@pytest.mark.parametrize(
+    ("mode", "optimizer", "dtype", "tile", "regions"),
+    [
+        ("fake_backward", "lbfgs", torch.float32, None, 1),
+        ("loss_attribute", "adam", torch.float64, None, 1),
+        ("autograd_function", "lbfgs", torch.float32, None, 1),
+        ("autograd_function", "adam", torch.float64, None, 6),
+        pytest.param("autograd_function", "lbfgs", torch.float32, 32, 2, marks=pytest.mark.slow),
+        pytest.param("autograd_function", "adam", torch.float64, 32, 1, marks=pytest.mark.slow),
+    ],
+)
+def test_the_prediction_is_near_the_measured_peak(mode, optimizer, dtype, tile, regions):
+    # Wide enough that activations outweigh pictures.
+    network, side = tiny_network(((16, 16), (24, 24))).to(dtype), 112
+    steps = 6 if optimizer == "lbfgs" else 2
+    config = run_settings(optimizer, size=side, steps=steps, tile=str(tile or "off"))
+    config.optimizer.history = 4
+    pictures = striped(side, regions).to(torch.zeros(1, dtype=dtype))
+    job = Job(config, network, get_loss_mode(mode), pictures)
+    peak = peak_memory(lambda: Run(job).complete(), torch.device("cpu"))
+    expected = Prediction(job, job.scales[0]).memory(tile, history=4).total - FIXED
     assert peak <= expected <= 2 * peak
 
 
 def test_vgg19_at_4096_pixels_in_tiles_of_1024():
     """The inputs and one tile of each stage, the content's features, the picture, its gradient."""
-    network = vgg.build(vgg.WIDTHS["vgg19"]).bfloat16()
-    config, size = StyleTransferConfig(), (4096, 4096)
-    needed = estimate(network, CLOSED, config, size, [size], 1024, history=1)
+    prediction = square(4096, vgg.build(vgg.WIDTHS["vgg19"]).bfloat16())
+    needed = prediction.memory(1024, history=1)
     pictures = 2 * 4096 * 4096 * 3 * 4
     # 2.7 GiB were measured, resident, above the loaded process.
     assert 2.8 * GIB < needed.evaluation + needed.targets + pictures < 3.2 * GIB
-    whole = estimate(network, CLOSED, config, size, [size], None, history=1)
-    assert whole.evaluation > 10 * GIB
+    assert prediction.memory(None, history=1).evaluation > 10 * GIB
+    assert prediction.work(None) == 1
+
+
+def test_bands_and_processes_take_less_memory_and_more_work():
+    one, four = square(2048), square(2048, processes=Processes(0, 4))
+    banded = [one.memory(512, 1, bands) for bands in (1, 2, 4)]
+    evaluations = [memory.evaluation + memory.targets for memory in banded]
+    assert evaluations == sorted(evaluations, reverse=True)
+    work = [one.work(256, bands) for bands in (1, 2, 4)]
+    # Two forwards and a backward; a third forward, and one of the content as far as relu4_2.
+    assert 1.6 < work[1] / work[0] < 1.8
+    assert work[1] < work[2]
+    shared = four.memory(512, 1)
+    assert shared.targets < 0.4 * banded[0].targets
+    assert shared.evaluation < banded[0].evaluation
+    assert shared.pictures == banded[0].pictures  # the optimiser is the same everywhere
+    assert 0.25 < four.work(512) / one.work(512) < 0.33
+
+
+def test_a_large_picture_of_adams_is_kept_in_files(monkeypatch):
+    """The same bits, and a smaller prediction."""
+    content, style = picture(1, 40, 40), picture(2, 40, 40)
+    job = Job(run_settings("adam", size=40, steps=4), tiny_network(), CLOSED, pair(content, style))
+    expected = Run(job).complete().image
+    before = Prediction(job, job.scales[0]).memory(None, 1).pictures
+    monkeypatch.setattr(storage, "SHARE", 0.0)
+    assert torch.equal(Run(job).complete().image, expected)
+    assert Prediction(job, job.scales[0]).memory(None, 1).pictures == before * 3 / 15
 
 
 # What is chosen.
 
 
 def chosen(free, mode="autograd_function", size=(3000, 4000), limit=None, **settings):
-    network = vgg.build(vgg.WIDTHS["vgg19"])
     config = StyleTransferConfig(size=max(size), **settings)
-    job = Job(config, network, get_loss_mode(mode), pair(blank(*size), blank(700, 900)))
+    pictures = pair(blank(*size), blank(700, 900))
+    job = Job(config, vgg.build(vgg.WIDTHS["vgg19"]), get_loss_mode(mode), pictures)
     return choose_layout(job, job.scales[-1], free, limit)
 
 
-def blank(height, width):
-    """A picture that takes no memory."""
-    return torch.zeros(1, 1, 1, 1).expand(1, 3, height, width)
-
-
-def test_tiles_shrink_with_memory_and_then_the_history():
-    layouts = [chosen(gib * GIB) for gib in (math.inf, 60, 20, 14, 12, 9, 6, 5)]
-    assert layouts[0].tile is None
+def test_tiles_shrink_with_memory_then_the_history_and_then_there_are_bands():
+    free = [60 * GIB, 20 * GIB, 12 * GIB, 9 * GIB, 6 * GIB, 5 * GIB]
+    layouts = [chosen(bytes_) for bytes_ in free]
+    assert chosen(math.inf).tile is None
     sides = [layout.tile or 4000 for layout in layouts]
     assert sides == sorted(sides, reverse=True)
     assert len(set(sides)) > 3
     histories = [layout.history for layout in layouts]
     assert histories == sorted(histories, reverse=True)
     assert histories[0] == 20 > histories[-1] >= 1
-    for gib, layout in zip((60, 20, 14, 12, 9, 6, 5), layouts[1:], strict=True):
+    for bytes_, layout in zip(free, layouts, strict=True):
         assert layout.problem is None
-        assert layout.memory.total <= USABLE * gib * GIB
+        assert layout.memory.total <= USABLE * bytes_
+    adam = OptimizerConfig("adam", 0.02)
+    layouts = [chosen(gib * GIB, optimizer=adam) for gib in (60, 4)]
+    assert layouts[0].bands == 1 < layouts[1].bands
+    assert layouts[1].tile == SMALL_TILE
 
 
-@pytest.mark.parametrize("mode", LOSS_MODES)
+@pytest.mark.parametrize("mode", ["loss_attribute", "autograd_function"])
 def test_a_size_that_would_fit(mode):
-    layout = chosen(GIB, mode)
-    assert layout.problem is not None
-    assert "4000 x 3000 pixels" in layout.problem
-    assert ("or loss_mode=autograd_function" in layout.problem) == (mode != "autograd_function")
-    side = int(layout.problem.split("size=")[1].split()[0])
+    problem = chosen(GIB, mode).problem
+    assert "4000 x 3000 pixels" in problem
+    assert ("or loss_mode=autograd_function" in problem) == (mode != "autograd_function")
+    side = int(problem.split("size=")[1].split()[0])
     assert 256 < side < 4000
     assert chosen(GIB, mode, size=scaled_size((3000, 4000), side)).problem is None
     assert "no size would fit" in chosen(2**20, mode).problem
@@ -144,15 +176,6 @@ def test_what_was_asked_for():
     assert chosen(math.inf, tile="512", limit=256).tile == 256
     assert chosen(math.inf, limit=300).tile == 300
     assert chosen(math.inf, "loss_attribute").tile is None
-
-
-@pytest.mark.parametrize("text", ["-5", "0", "small", "1.5", ""])
-def test_bad_tiles(text):
-    with pytest.raises(UserError, match="must be auto, off or a number of pixels above 0"):
-        parse_tile(text)
-
-
-def test_bad_tiles_for_this_run():
     with pytest.raises(UserError, match="tile=8 must be at least 16"):
         chosen(math.inf, tile="8")
     with pytest.raises(UserError, match="loss_mode=autograd_function, or tile=off with fake"):
@@ -161,23 +184,22 @@ def test_bad_tiles_for_this_run():
 
 def test_prepare_refuses_what_cannot_fit(tiny_vgg, photos, monkeypatch, caplog):
     content, style = photos
-    settings = {"content": content, "style": style, "size": 64, "device": "cpu"}
     features = FeaturesConfig(name="vgg19", weights="random")
+    config = StyleTransferConfig(content, style, size=64, device="cpu", features=features)
     monkeypatch.setattr("styletransfer.job.prepare.free_bytes", lambda device: 2**20)
     with pytest.raises(UserError, match="a picture of 64 x 48 pixels"):
-        prepare(StyleTransferConfig(**settings, features=features))
-    prepare(StyleTransferConfig(**settings, features=features, tile="off"))
+        prepare(config)
+    prepare(replace(config, tile="off"))
     assert "trying all the same" in caplog.text
 
 
-def test_history_is_said_to_be_short_once(monkeypatch, caplog, content, style):
-    network, config = tiny_network(), run_settings(scales=2, steps=4)
-    config.optimizer.history = 1000
-    free = (FIXED + 200_000) / USABLE
-    monkeypatch.setattr("styletransfer.optimize.run.free_bytes", lambda device: free)
-    result = complete_run(Job(config, network, CLOSED, pair(content, style)))
-    assert result.problem is None
-    assert caplog.text.count("memory allows an L-BFGS history of") == 1
+def test_processes_that_have_nothing_to_share_are_refused(tiny_vgg, photos):
+    config = StyleTransferConfig(*photos, size=64, device="cpu")
+    with pytest.raises(UserError, match="tile=off leaves nothing to share"):
+        prepare(replace(config, tile="off"), processes=Processes(0, 2))
+    config.loss_mode.name = "fake_backward"
+    with pytest.raises(UserError, match="processes share the tiles of a picture, and fake_backw"):
+        prepare(config, processes=Processes(0, 2))
 
 
 # Running out midway.
@@ -195,12 +217,6 @@ class Scarce(Bowl):
         return super().evaluate(image)
 
 
-def scarce(monkeypatch, since, until):
-    bowl = Scarce(picture(5))
-    bowl.since, bowl.until = since, until
-    return with_bowl(monkeypatch, bowl)
-
-
 def test_a_run_goes_on_in_tiles(monkeypatch, caplog, content, style):
     """Two scales: at the second nothing has to be found out again."""
     evaluations = []
@@ -212,9 +228,9 @@ def test_a_run_goes_on_in_tiles(monkeypatch, caplog, content, style):
                 raise SCARCE
             return super().evaluate(image)
 
-    monkeypatch.setattr(elastic, "Objective", TooLarge)
+    monkeypatch.setattr(resilient, "Objective", TooLarge)
     config = run_settings(size=40, scales=2, steps=8, init="noise")
-    result = complete_run(Job(config, tiny_network(), CLOSED, pair(content, style)))
+    result = Run(Job(config, tiny_network(), CLOSED, pair(content, style))).complete()
     assert caplog.text.count("memory ran out; going on in tiles of 10 pixels") == 1
     assert caplog.text.count("memory ran out") == 1
     assert (result.steps, result.problem) == (8, None)
@@ -224,9 +240,9 @@ def test_a_run_goes_on_in_tiles(monkeypatch, caplog, content, style):
 
 def test_halving_the_tile_changes_nothing_else(monkeypatch, content, style):
     """The same picture, to rounding, as without the shortage."""
-    network, config = tiny_network(), run_settings(steps=6, tile="8")
-    expected = complete_run(Job(config, network, CLOSED, pair(content, style))).image
-    tiled, calls = elastic.TiledObjective.evaluate, []
+    job = Job(run_settings(steps=6, tile="8"), tiny_network(), CLOSED, pair(content, style))
+    expected = Run(job).complete().image
+    tiled, calls = resilient.TiledObjective.evaluate, []
 
     def once(self, image):
         calls.append(self.scan.tile)
@@ -234,28 +250,27 @@ def test_halving_the_tile_changes_nothing_else(monkeypatch, content, style):
             raise MemoryError
         return tiled(self, image)
 
-    monkeypatch.setattr(elastic.TiledObjective, "evaluate", once)
-    actual = complete_run(Job(config, network, CLOSED, pair(content, style))).image
+    monkeypatch.setattr(resilient.TiledObjective, "evaluate", once)
+    actual = Run(job).complete().image
     assert calls == [8] * 4 + [4] * 4
     assert relative_error(actual, expected) < 1e-6
 
 
-@pytest.mark.parametrize("mode", ["loss_attribute", "fake_backward"])
 @pytest.mark.parametrize("optimizer", ["adam", "lbfgs"])
-def test_other_modes_give_up_with_the_best_picture(monkeypatch, optimizer, mode, content, style):
-    bowl = scarce(monkeypatch, 5, 10**9)
-    config = run_settings(optimizer, steps=20)
-    config.loss_mode = LossModeConfig(mode)
-    result = complete_run(Job(config, tiny_network(), get_loss_mode(mode), pair(content, style)))
+def test_other_modes_give_up_with_the_best_picture(monkeypatch, optimizer, content, style):
+    bowl = with_bowl(monkeypatch, Scarce(picture(5)))
+    bowl.since, bowl.until = 5, 10**9
+    mode = get_loss_mode("loss_attribute")
+    job = Job(run_settings(optimizer, steps=20), tiny_network(), mode, pair(content, style))
+    result = Run(job).complete()
     assert result.steps == 4
     assert "memory ran out" in result.problem
     assert "or loss_mode=autograd_function" in result.problem
-    losses = [(point - bowl.target).square().mean() for point in bowl.points[:4]]
-    best = bowl.points[int(torch.stack(losses).argmin())]
+    best = min(bowl.points[:4], key=lambda point: (point - bowl.target).norm())
     assert torch.equal(result.image, best.float())
 
 
-def test_lbfgs_goes_on_with_less_history(monkeypatch, caplog):
+def test_lbfgs_goes_on_with_less_history(caplog):
     target = picture(5)
     config = OptimizerConfig(preconditioner=0.0)  # a bowl is round in pixels
     descent = Descent(Scarce(target), picture(6), config)
@@ -273,23 +288,21 @@ class Broken:
     """Fails with a given error, always."""
 
     def __init__(self, error):
-        self.error, self.calls = error, 0
+        self.error = error
 
-    def evaluate(self, image: torch.Tensor) -> Losses:
-        self.calls += 1
+    def evaluate(self, image):
         raise self.error
 
 
 def test_the_smallest_tile_is_the_end(caplog):
     caplog.set_level(logging.WARNING)
     tiles = []
-    broken = Broken(SCARCE)
 
     def build(tile):
         tiles.append(tile)
-        return broken
+        return Broken(SCARCE)
 
-    objective = elastic.ElasticObjective(build, None, longest=100, smallest=25)
+    objective = resilient.ElasticObjective(build, None, longest=100, smallest=25)
     leaf = picture(0, 4, 4).requires_grad_()
     with pytest.raises(RuntimeError, match="not enough memory"):
         objective.evaluate(leaf)
@@ -298,17 +311,13 @@ def test_the_smallest_tile_is_the_end(caplog):
     assert len(caplog.records) == 1
 
 
-def test_other_errors_are_no_shortage(content, style):
+def test_other_errors_are_no_shortage_and_other_modes_have_no_tiles(content, style):
     for error in (RuntimeError("a bug"), ValueError("another")):
-        objective = elastic.ElasticObjective(lambda tile, e=error: Broken(e), None, 100, 16)
+        objective = resilient.ElasticObjective(lambda tile, e=error: Broken(e), None, 100, 16)
         with pytest.raises(type(error), match=str(error)):
             objective.evaluate(content)
         assert not objective.halved
-
-
-def test_objective_of_other_modes_is_never_tiled(content, style):
-    for name in LOSS_MODES:
-        objective = elastic.make_objective(
-            tiny_network(), get_loss_mode(name), layers(), pair(content, style), None, None
-        )
+    for name, mode in LOSS_MODES.items():
+        compared = (tiny_network(), mode, Criterion.of(layers()), pair(content, style))
+        objective = resilient.make_objective(*compared, None, None)
         assert objective.smallest == (2 if name == "autograd_function" else 0)

@@ -3,15 +3,16 @@
 import pytest
 import torch
 from helpers import picture
+from torch.testing import assert_close
 
 from styletransfer.errors import UserError
 from styletransfer.functions.moments import Moments, gram_matrix, moments
 from styletransfer.losses import (
-    GRAM,
     STYLE_LOSSES,
     content_loss,
     get_style_loss,
     mean_square,
+    temporal_loss,
     total_variation,
 )
 
@@ -26,30 +27,20 @@ def loss_of(name, f, style):
     return measure.loss(moments(f), measure.statistic(moments(style)))
 
 
-def test_content_loss():
+def covariance(x):
+    return torch.cov(x[0].flatten(1), correction=0)
+
+
+def test_moments_and_the_losses_on_them():
     f, p = features(0), features(1)
-    assert torch.allclose(content_loss(f, p), ((f - p) ** 2).mean(), rtol=1e-12)
-
-
-def test_gram_matrix():
-    f = features()
-    flat = f[0].flatten(1)
-    assert torch.allclose(gram_matrix(f), flat @ flat.T / (4 * 5 * 7), rtol=1e-12)
-
-
-def test_moments():
-    f = features()
     flat = f[0].flatten(1)
     mean, second = moments(f)
-    assert torch.allclose(mean, flat.mean(1), rtol=1e-12)
-    assert torch.allclose(second, flat @ flat.T / 35, rtol=1e-12)
-
-
-def test_gram_is_the_squared_distance_of_gram_matrices():
-    f, style = features(0), features(1)
-    expected = ((gram_matrix(f) - gram_matrix(style)) ** 2).mean()
-    assert torch.allclose(loss_of("gram", f, style), expected, rtol=1e-12)
-    assert GRAM.loss(moments(f, with_mean=False), gram_matrix(style)) == pytest.approx(expected)
+    assert_close(mean, flat.mean(1), rtol=1e-12, atol=0)
+    assert_close(second, flat @ flat.T / 35, rtol=1e-12, atol=0)
+    assert_close(gram_matrix(f), flat @ flat.T / (4 * 5 * 7), rtol=1e-12, atol=0)
+    assert_close(content_loss(f, p), ((f - p) ** 2).mean(), rtol=1e-12, atol=0)
+    expected = ((gram_matrix(f) - gram_matrix(p)) ** 2).mean()
+    assert_close(loss_of("gram", f, p), expected, rtol=1e-12, atol=0)
 
 
 def test_moments_compares_means_and_standard_deviations():
@@ -57,40 +48,39 @@ def test_moments_compares_means_and_standard_deviations():
     (a, b), (c, d) = ((x.mean((0, 2, 3)), x.var((0, 2, 3), correction=0)) for x in (f, style))
     b, d = ((var + 1e-4 * var.mean()).sqrt() for var in (b, d))
     expected = ((a - c) ** 2 + (b - d) ** 2).sum() / 8
-    assert torch.allclose(loss_of("moments", f, style), expected, rtol=1e-10)
-
-
-def test_wasserstein_of_one_channel_is_that_of_two_normal_distributions():
-    f, style = features(0, 1, 40), 3 * features(1, 1, 40) + 1
-    ridge = 1e-4 * style.var(correction=0)
-    a, b = ((x.var(correction=0) + ridge).sqrt() for x in (f, style))
-    expected = (f.mean() - style.mean()) ** 2 + (a - b) ** 2
-    assert torch.allclose(loss_of("wasserstein", f, style), expected, rtol=1e-9)
+    assert_close(loss_of("moments", f, style), expected, rtol=1e-10, atol=0)
 
 
 def test_wasserstein_of_covariances_is_the_formula_with_roots_of_matrices():
-    f, style = features(0, 4, 40), (features(1, 4, 40).movedim(1, 3) @ torch.rand(4, 4).double())
-    style = style.movedim(3, 1)
-
-    def covariance(x):
-        return torch.cov(x[0].flatten(1), correction=0) + 1e-4 * ridge * torch.eye(4)
+    f, mixed = features(0, 4, 40), features(2, 4, 4, 1)[0, ..., 0]
+    style = 1 + (features(1, 4, 40).movedim(1, 3) @ mixed).movedim(3, 1)
 
     def root(matrix):
         values, vectors = torch.linalg.eigh(matrix)
         return vectors @ values.sqrt().diag() @ vectors.T
 
-    ridge = style[0].flatten(1).var(1, correction=0).mean()
-    one, other = covariance(f), covariance(style)
+    ridge = 1e-4 * covariance(style).diagonal().mean() * torch.eye(4)
+    one, other = covariance(f) + ridge, covariance(style) + ridge
     both = root(root(other) @ one @ root(other))
     shift = (f.mean((0, 2, 3)) - style.mean((0, 2, 3))).square().sum()
     expected = shift + one.trace() + other.trace() - 2 * both.trace()
-    assert torch.allclose(loss_of("wasserstein", f, style), expected, rtol=1e-9)
+    assert_close(loss_of("wasserstein", f, style), expected, rtol=1e-9, atol=0)
+
+
+def test_wassersteins_slope_is_bounded_where_an_eigenvalue_is_nearly_0():
+    """The root's is nearly infinite there: a covariance that takes nearly all the ridge away."""
+    measure, still = STYLE_LOSSES["wasserstein"], torch.zeros(4, dtype=torch.float64)
+    eye = torch.eye(4, dtype=torch.float64)
+    second = ((5e-20 - (1e-4 + 1e-12)) * eye).requires_grad_()
+    loss = measure.loss(Moments(still, second), measure.statistic(Moments(still, eye)))
+    (slope,) = torch.autograd.grad(loss, second)
+    assert_close(slope, eye)  # that of the trace alone
 
 
 @pytest.mark.parametrize("name", STYLE_LOSSES)
 def test_style_losses_do_not_see_places(name):
     f = features()
-    shuffled = f.flatten(2)[..., torch.randperm(35)].view_as(f)
+    shuffled = f.flip(3).roll(2, dims=2)
     assert loss_of(name, shuffled, f).abs() < 1e-7 * loss_of(name, 0 * f, f)
 
 
@@ -103,20 +93,19 @@ def test_a_flat_feature_is_told_from_a_contrasty_one_of_the_same_mean_square(nam
 
 
 @pytest.mark.parametrize("name", STYLE_LOSSES)
-@pytest.mark.parametrize("kind", ["flat", "zeros", "a dead channel", "few positions"])
-def test_gradients_stay_finite_at_corners(name, kind):
-    corner = {
-        "flat": torch.ones(1, 4, 5, 7),
-        "zeros": torch.zeros(1, 4, 5, 7),
-        "a dead channel": features() * torch.tensor([1.0, 0, 1, 1]).view(1, 4, 1, 1),
-        "few positions": features(height=1, width=2),
-    }[kind].double()
-    for f, style in ((corner, features(1)), (features(1), corner), (corner, corner)):
-        leaf = f.clone().requires_grad_()
-        loss = loss_of(name, leaf, style)
-        loss.backward()
-        assert loss >= -1e-10
-        assert leaf.grad.isfinite().all()
+def test_gradients_stay_finite_at_corners(name):
+    for corner in (
+        torch.ones(1, 4, 5, 7).double(),
+        torch.zeros(1, 4, 5, 7).double(),
+        features() * torch.tensor([1.0, 0, 1, 1]).view(1, 4, 1, 1),  # a dead channel
+        features(height=1, width=2),  # few positions
+    ):
+        for f, style in ((corner, features(1)), (features(1), corner), (corner, corner)):
+            leaf = f.clone().requires_grad_()
+            loss = loss_of(name, leaf, style)
+            loss.backward()
+            assert loss >= -1e-10
+            assert leaf.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("name", STYLE_LOSSES)
@@ -142,20 +131,10 @@ def test_float32_finds_no_distance_between_equal_features(name):
     """Of 16 channels at 4 places, whose covariance has eigenvalues of 0."""
     f = features(0, 16, 2, 2).float()
     assert loss_of(name, f, f).dtype == torch.float32
-    assert loss_of(name, f, f).abs() < 1e-7 * loss_of(name, 0 * f, f)
+    assert loss_of(name, f, f).abs() < 1e-5 * loss_of(name, 0 * f, f)
 
 
-@pytest.mark.parametrize("name", STYLE_LOSSES)
-def test_several_styles_are_averages_of_moments(name):
-    """The moments of two pictures side by side are the mean of their moments."""
-    one, other = features(0), features(1)
-    measure = STYLE_LOSSES[name]
-    mixed = Moments(*((a + b) / 2 for a, b in zip(moments(one), moments(other), strict=True)))
-    both = moments(torch.cat([one, other], dim=3))
-    assert torch.allclose(measure.statistic(mixed), measure.statistic(both), rtol=1e-12)
-
-
-def test_unknown_style_loss_is_named():
+def test_an_unknown_style_loss_is_named():
     with pytest.raises(UserError, match=r"unknown objective\.style_loss 'magic'; choose .*gram"):
         get_style_loss("magic")
 
@@ -164,13 +143,21 @@ def test_total_variation():
     x = picture(height=2, width=2)
     a, b, c, d = x[0].flatten(1).unbind(1)
     steps = (c - a) ** 2 + (d - b) ** 2 + (b - a) ** 2 + (d - c) ** 2
-    assert torch.allclose(total_variation(x), steps.sum() / 12, rtol=1e-12)
-
-
-def test_total_variation_of_a_line_and_of_a_flat_picture():
+    assert_close(total_variation(x), steps.sum() / 12, rtol=1e-12, atol=0)
     line = picture(height=1, width=5)
-    assert torch.allclose(total_variation(line), line.diff(dim=3).square().sum() / 15, rtol=1e-12)
+    assert_close(total_variation(line), line.diff(dim=3).square().sum() / 15, rtol=1e-12, atol=0)
     assert total_variation(torch.full((1, 3, 4, 4), 0.7)) == 0
+
+
+def test_the_temporal_loss_is_a_weighted_mean_square():
+    image, target, weights = picture(1, 2, 3), picture(2, 2, 3), picture(3, 2, 3)[:, :1]
+    expected = sum(
+        weights[0, 0, y, x] * (image[0, c, y, x] - target[0, c, y, x]) ** 2
+        for c in range(3)
+        for y in range(2)
+        for x in range(3)
+    )
+    assert_close(temporal_loss(image, target, weights), expected / 18, rtol=1e-12, atol=0)
 
 
 def test_mean_square_sums_low_precision_in_float32():

@@ -18,8 +18,8 @@ from styletransfer.job.prepare import check_layers
 from styletransfer.job.schedule import check_run
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
-from styletransfer.objective.terms import layer_weights
 from styletransfer.settings import SCHEMAS, compose
 from styletransfer.settings.schemas import keys, path_keys
 
@@ -94,7 +94,8 @@ def test_presets_are_jobs_that_work(name):
     get_loss_mode(config.loss_mode.name)
     large = torch.zeros(1, 3, config.size, config.size)
     loaded = Loaded(pair(large, large), ["content", "style"], None, None)
-    check_layers(build_features(config.features), config, loaded)
+    layers = Criterion.of(config.objective).layers
+    check_layers(build_features(config.features), layers, config, loaded)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -122,10 +123,10 @@ def test_the_tutorials_minimise_one_objective():
     """They differ in how the gradient is made, and in the input of the network."""
     old, new = trained("experiment=tutorial_0_3"), trained("experiment=tutorial_0_4")
     assert old.objective == new.objective
-    assert layer_weights(old.objective) == (
-        {"conv2_2": 1.0},
-        dict.fromkeys(["conv1_1", "conv1_2", "conv2_1", "conv2_2", "conv3_1"], 1000.0**2),
-    )
+    criterion = Criterion.of(old.objective)
+    layers = ["conv1_1", "conv1_2", "conv2_1", "conv2_2", "conv3_1"]
+    assert criterion.contents == {"conv2_2": 1.0}
+    assert criterion.styles == dict.fromkeys(layers, 1000.0**2)
     assert (old.loss_mode.name, new.loss_mode.name) == ("fake_backward", "loss_attribute")
     assert (old.features.preprocessing, new.features.preprocessing) == ("none", "imagenet")
     old.loss_mode, old.features.preprocessing = new.loss_mode, new.features.preprocessing
@@ -135,9 +136,9 @@ def test_the_tutorials_minimise_one_objective():
 def test_gatys_weights_are_the_papers_equations():
     """Equations 1 and 4 in sums, against our means, for features as large as the preset's."""
     config = trained("experiment=gatys_2016")
-    content_weights, style_weights = layer_weights(config.objective)
+    criterion = Criterion.of(config.objective)
     generator = torch.Generator().manual_seed(0)
-    for (layer, weight), n in zip(style_weights.items(), (64, 128, 256, 512, 512), strict=True):
+    for (layer, weight), n in zip(criterion.styles.items(), (64, 128, 256, 512, 512), strict=True):
         f, s = torch.randn(2, 1, n, 3, 4, generator=generator, dtype=torch.float64)
         m = 3 * 4
         g, a = (x[0].flatten(1) @ x[0].flatten(1).T for x in (f, s))
@@ -147,7 +148,7 @@ def test_gatys_weights_are_the_papers_equations():
     # The bundled content picture is 600 x 400: 512 x 341 pixels, so 64 x 42 positions at relu4_2.
     f, p = torch.randn(2, 1, 512, 42, 64, generator=generator, dtype=torch.float64)
     paper = 1e-3 * ((f - p) ** 2).sum() / 2
-    assert torch.allclose(content_weights["relu4_2"] * content_loss(f, p), paper, rtol=1e-12)
+    assert torch.allclose(criterion.contents["relu4_2"] * content_loss(f, p), paper, rtol=1e-12)
 
 
 # The schema.

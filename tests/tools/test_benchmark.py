@@ -20,6 +20,7 @@ from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, vgg
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures import images
@@ -77,7 +78,9 @@ def agrees(network: Any, config: BenchmarkConfig, mode: str, size: tuple[int, in
     content, style, image = picture(1, *size), picture(2, 35, 34), picture(3, *size)
     loss, gradient = plain_loop(config, network, content, style, scale=1.0).evaluate(image)
     leaf = image.clone().requires_grad_()
-    objective = Objective(network, get_loss_mode(mode), config.objective, pair(content, style))
+    objective = Objective(
+        network, get_loss_mode(mode), Criterion.of(config.objective), pair(content, style)
+    )
     losses = objective.evaluate(leaf)
     assert leaf.grad is not None
     assert relative_error(losses.total, loss) <= 1e-10

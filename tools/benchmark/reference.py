@@ -6,6 +6,7 @@ from torch import Tensor
 from benchmarks.plain import PlainLoop
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from tools.benchmark.config import BenchmarkConfig
@@ -29,7 +30,9 @@ def plain_loop(
     """
     mode = get_loss_mode("loss_attribute")
     weights: dict[str, dict[str, float]] = {"content": {}, "style": {}}
-    for term in Objective(network, mode, config.objective, pair(content, style)).terms:
+    for term in Objective(
+        network, mode, Criterion.of(config.objective), pair(content, style)
+    ).terms:
         kind, layer = term.name.split("/")
         weights[kind][layer] = term.weight * scale
     state = torchvision_state(network, config.features.name)

@@ -9,14 +9,16 @@ import torch
 from torch import Tensor
 
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
+from styletransfer.job.job import Job
 from styletransfer.job.layout import USABLE
 from styletransfer.job.load import load
-from styletransfer.job.memory import estimate
+from styletransfer.job.memory import Prediction
+from styletransfer.job.schedule import Scale
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.gradient import gradient_at
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.limits import smallest_tile
-from styletransfer.objective.terms import loss_layers
+from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
@@ -85,7 +87,7 @@ def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> in
     """Return the side of a tile in pixels: `config.tile`, or half the picture's up to a bound."""
     if config.tile:
         return config.tile
-    stride = smallest_tile(network, config.objective)
+    stride = smallest_tile(network, Criterion.of(config.objective))
     return max(stride, min(size // 2, LARGEST_TILE) // stride * stride)
 
 
@@ -93,9 +95,9 @@ def build_network(config: BenchmarkConfig, device: torch.device) -> FeatureExtra
     """Return the network in float32 up to its deepest layer.
 
     Raises:
-        UserError: see `build_features` and `layer_weights`.
+        UserError: see `build_features` and `Criterion.of`.
     """
-    layers = loss_layers(config.objective)
+    layers = Criterion.of(config.objective).layers
     network = build_features(config.features, config.seed).ended_at(layers).to(device)
     return network.to(memory_format=torch.channels_last)
 
@@ -133,7 +135,8 @@ def evaluation(
     pictures = pair(content, style)
     if candidate.regions > 1:
         pictures = striped(content, style, candidate.regions)
-    settings = (network, get_loss_mode(candidate.mode), config.objective, pictures)
+    mode, criterion = get_loss_mode(candidate.mode), Criterion.of(config.objective)
+    settings = (network, mode, criterion, pictures)
     image = middle(content, style)
     if candidate.tile is None:
         return functools.partial(gradient_at, Objective(*settings), image)
@@ -167,8 +170,10 @@ def _memory(
     config: BenchmarkConfig, network: FeatureExtractor, candidate: Candidate, size: int
 ) -> float:
     """Return the estimated bytes of one evaluation, its targets included."""
-    run, square = default_config(config, size), (size, size)
+    run = default_config(config, size)
     # The estimate goes by the parameters' dtype; on "meta" a cast copies nothing.
     cast = copy.deepcopy(network).to("meta").to(PRECISIONS[candidate.precision])
-    mode = get_loss_mode(candidate.mode)
-    return estimate(cast, mode, run, square, [square], candidate.tile, history=0).total
+    blank = torch.empty(1, 1, 1, 1).expand(1, 3, size, size)  # takes no memory
+    job = Job(run, cast, get_loss_mode(candidate.mode), pair(blank, blank))
+    scale = Scale((size, size), ((size, size),), steps=1)
+    return Prediction(job, scale).memory(candidate.tile, history=0).total

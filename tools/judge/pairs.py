@@ -13,8 +13,8 @@ from styletransfer.features import FeatureExtractor
 from styletransfer.job.load import Loaded, load
 from styletransfer.job.prepare import check_layers
 from styletransfer.job.schedule import check_run
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.limits import check_size
-from styletransfer.objective.terms import layer_weights
 from tools.judge.config import JudgeConfig, PairConfig
 
 
@@ -50,8 +50,8 @@ def load_pairs(config: JudgeConfig, asked: Sequence[PairConfig]) -> list[Pair]:
     """
     if not asked:
         raise UserError("pairs is empty; name at least one content and style picture")
-    _, style_weights = layer_weights(config.objective)
-    if not style_weights:
+    criterion = Criterion.of(config.objective)
+    if not criterion.styles:
         raise UserError(
             "there is no style loss, so no gap to close; name objective.style_layers and give "
             "objective.style_weight more than 0"
@@ -86,7 +86,8 @@ def check_pairs(pairs: Iterable[Pair], vgg19: FeatureExtractor, judged: Sequence
     """
     ended = vgg19.ended_at(judged)
     for pair in pairs:
-        check_layers(vgg19, pair.config, pair.loaded)
+        layers = Criterion.of(pair.config.objective).layers
+        check_layers(vgg19, layers, pair.config, pair.loaded)
         for image, path in zip(pair.loaded.pictures.tensors, pair.loaded.names, strict=True):
             check_size(ended, (image.shape[2], image.shape[3]), Path(path).name)
 

@@ -16,7 +16,7 @@ from styletransfer.job.sources import files_of
 from styletransfer.modes import get_loss_mode
 from styletransfer.networks import StyleNetwork, deployed
 from styletransfer.networks.file import network_file, read
-from styletransfer.objective.terms import loss_layers
+from styletransfer.objective.criterion import Criterion
 from styletransfer.optimize.run import complete_run
 from styletransfer.system.measure import median_seconds, now
 from tools.judge.config import JudgeConfig, PairConfig
@@ -124,7 +124,7 @@ def _optimizer_under(
     What is returned raises a UserError where a run gives up, and KeyboardInterrupt at Ctrl-C: an
     unfinished picture is not judged.
     """
-    network = build_features(features, config.seed).ended_at(loss_layers(config.objective))
+    network = build_features(features, config.seed).ended_at(Criterion.of(config.objective).layers)
     network = optimize_for_inference(network, device, dtype)
 
     def paint(pair: Pair) -> Pastiche:

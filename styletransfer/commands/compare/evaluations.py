@@ -7,14 +7,14 @@ from torch import Tensor
 
 from styletransfer.job.job import Job
 from styletransfer.modes import LOSS_MODES, LossMode
-from styletransfer.objective.gradient import gradient_at
+from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.system.measure import counted
 
 
 def objective_at(job: Job, mode: LossMode, side: int) -> Objective:
     """Return the objective that a run minimises at the scale whose longer side is `side`."""
-    return Objective(job.extractor, mode, job.config.objective, job.pictures_at(side))
+    return Objective(job.extractor, mode, job.criterion, job.pictures_at(side))
 
 
 def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[str, float]:

@@ -21,8 +21,7 @@ from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.modes import LOSS_MODES, LossMode
-from styletransfer.objective.gradient import gradient_at
-from styletransfer.objective.terms import Losses
+from styletransfer.objective.terms import Losses, gradient_at
 from styletransfer.optimize.results import Iterate
 from styletransfer.optimize.run import complete_run
 from styletransfer.pictures import images

@@ -61,7 +61,7 @@ def explain(config: StyleTransferConfig, folder: Path) -> Explanation:
 
     def studied(name: str) -> Study:
         mode = LOSS_MODES[name]
-        objective = Objective(job.extractor, mode, config.objective, pictures)
+        objective = Objective(job.extractor, mode, job.criterion, pictures)
         return study(name, objective, image)
 
     own = job.mode.name

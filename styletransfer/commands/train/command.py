@@ -15,7 +15,7 @@ from hydra.core.hydra_config import HydraConfig
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize.plan import plan
+from styletransfer.optimize.dry_run import plan
 from styletransfer.runs.folder import CHECKPOINT
 from styletransfer.runs.paint import FinishedRun, paint
 from styletransfer.runs.resume import finished_picture, own_settings

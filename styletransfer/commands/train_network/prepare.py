@@ -16,8 +16,8 @@ from styletransfer.networks import LAYOUTS, file
 from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.networks.training import check_training
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.limits import smallest_tile
-from styletransfer.objective.terms import loss_layers
 from styletransfer.pictures import images
 from styletransfer.pictures.crops import Photos
 from styletransfer.system.devices import choose_device, choose_precision
@@ -58,7 +58,7 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
         UserError: anything that would make the training fail, in one line.
     """
     check(config)
-    layers = loss_layers(config.objective)
+    layers = Criterion.of(config.objective).layers
     mode = get_loss_mode(config.loss_mode.name)
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
@@ -139,7 +139,7 @@ def check_sides(
     Raises:
         UserError: naming what is too small; or an unknown layer.
     """
-    least = smallest_tile(extractor, config.objective)
+    least = smallest_tile(extractor, Criterion.of(config.objective))
     if config.crop < least:
         raise UserError(
             f"crop={config.crop} must be at least {least}, the pixels that one position of the "

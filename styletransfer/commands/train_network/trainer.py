@@ -28,6 +28,7 @@ from styletransfer.features.weights import digest
 from styletransfer.networks import LAYOUTS, StyleNetwork
 from styletransfer.networks.johnson import adopt, randomize
 from styletransfer.networks.training import generator_at, schedule
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.pictures.crops import Crops
@@ -92,9 +93,10 @@ class NetworkTraining:
             self.optimizer = AdamW(self.network.parameters(), lr=self.config.learning_rate)
         self.schedule = schedule(self.optimizer, self.config.steps)
         self.step = 0
+        self.criterion = Criterion.of(self.config.objective)
         blank = task.preview.new_zeros(1, 3, self.config.crop, self.config.crop)
         self.styles = [
-            (style, style_targets_of(task.extractor, self.config.objective, pair(blank, style)))
+            (style, style_targets_of(task.extractor, self.criterion, pair(blank, style)))
             for style in task.styles.values()
         ]
         if state is not None:
@@ -177,7 +179,7 @@ class NetworkTraining:
             objective = Objective(
                 self.task.extractor,
                 self.task.mode,
-                self.config.objective,
+                self.criterion,
                 pair(images[one], style),
                 targets,
             )

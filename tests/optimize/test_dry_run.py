@@ -1,5 +1,6 @@
 """The plan of a run, and that it leaves nothing behind."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,8 +8,8 @@ from helpers import run_script
 
 from styletransfer.config import FeaturesConfig, LossModeConfig, OptimizerConfig, TrainConfig
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize.plan import plan
-from styletransfer.optimize.run import complete_run
+from styletransfer.optimize import dry_run
+from styletransfer.optimize.run import Run
 
 
 def job(photos, **settings):
@@ -26,36 +27,33 @@ def job(photos, **settings):
     return prepare(TrainConfig(**(defaults | settings)))
 
 
-def test_the_plan_is_what_a_run_does(tiny_vgg, photos):
-    todo = job(photos)
-    planned = plan(todo)
-    iterates = []
-    complete_run(todo, [iterates.append])
-    sizes = [(each.image.shape[3], each.image.shape[2]) for each in iterates]
-    assert [(s.width, s.height) for s in planned.scales for _ in range(s.steps)] == sizes
-    assert [scale.steps for scale in planned.scales] == [3, 4]
-    assert (planned.device, planned.precision) == ("cpu", "float32")
-    assert (planned.loss_mode, planned.optimizer) == ("autograd_function", "lbfgs")
-    assert 0 < planned.memory < planned.free
-    assert 0 < planned.seconds < 100
-    assert all(scale.tile is None and scale.history == 20 for scale in planned.scales)
+def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
+    monkeypatch.setattr(dry_run, "free_bytes", lambda device: 2.0**33)
+    todo = job(photos, tile="32")
+    said, iterates = dry_run.plan(todo).splitlines(), []
+    Run(todo).complete([iterates.append])
+    assert [max(iterate.image.shape[2:]) for iterate in iterates] == [32] * 3 + [64] * 4
+    assert said[0] == "cpu, float32, autograd_function, lbfgs"
+    assert re.fullmatch(r"32 x 24: 3 steps, whole, history 20, about \d+ MiB, \d+\.\d s", said[1])
+    assert said[2].startswith("64 x 48: 4 steps, tiles of 32 px, history 20, about ")
+    assert re.fullmatch(r"in all about \d+\.\d s and \d+ MiB of 8.0 GiB free", said[3])
+    assert len(said) == 4
 
 
-def test_a_plan_is_told_in_lines(tiny_vgg, photos):
-    lines = str(plan(job(photos, tile="32"))).splitlines()
-    assert lines[0] == "cpu, float32, autograd_function, lbfgs"
-    assert lines[1].startswith("32 x 24: 3 steps, whole, history 20, about ")
-    assert lines[2].startswith("64 x 48: 4 steps, tiles of 32 px, history 20, about ")
-    assert lines[3].startswith("in all about ")
-    assert len(lines) == 4
+def test_time_grows_with_the_steps_and_the_pixels(tiny_vgg, photos, monkeypatch):
+    """Of a second for each pixel, and one evaluation more where each scale ends."""
+    monkeypatch.setattr(dry_run, "_seconds_per_pixel", lambda job: 1.0)
+    said = dry_run.plan(job(photos)).splitlines()
+    times = [float(line.split()[-2]) for line in said[1:3]]
+    assert times == [32 * 24 * 4, 64 * 48 * 5]
+    assert f"in all about {sum(times):.1f} s" in said[3]
 
 
 @pytest.mark.parametrize("mode", ["fake_backward", "loss_attribute"])
 def test_other_modes_are_planned_whole(tiny_vgg, photos, mode):
     settings = {"loss_mode": LossModeConfig(mode), "optimizer": OptimizerConfig("adam", 0.02)}
-    planned = plan(job(photos, **settings))
-    assert all(scale.tile is None and scale.history == 0 for scale in planned.scales)
-    assert all(scale.memory.history == 0 for scale in planned.scales)
+    said = dry_run.plan(job(photos, size=22, scales=1, **settings))
+    assert "22 x 16: 7 steps, whole, about " in said
 
 
 def test_a_plan_enlarges_no_picture(tiny_vgg, photos):
@@ -66,10 +64,7 @@ def test_a_plan_enlarges_no_picture(tiny_vgg, photos):
     assert planned.scales[0].size == (2250, 3000)
 
 
-def test_a_narrow_picture_and_a_small_one(tiny_vgg, photos):
-    assert plan(job(photos, size=22, scales=1)).scales[0].width == 22
-
-
+@pytest.mark.slow
 def test_a_dry_run_writes_nothing(photos, tmp_path):
     folder = tmp_path / "empty"
     folder.mkdir()

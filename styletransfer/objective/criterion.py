@@ -1,0 +1,88 @@
+"""What an objective compares: its settings, checked and resolved once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from styletransfer.config import STYLE_LAYER_FACTORS, ObjectiveConfig
+from styletransfer.errors import UserError
+from styletransfer.losses import StyleMeasure, get_style_loss
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """Which losses act at which layers, and with which weights.
+
+    Attributes:
+        contents: layer -> linear weight of its content loss, above 0.
+        styles: layer -> linear weight of its style losses, above 0.
+        measure: how styles are compared.
+        tv_weight: linear weight of the picture's total variation.
+        is_relative: each loss is divided by its value for features that are all zero.
+        propagation: how a region reaches a layer's positions; see `positions.at_layers`.
+    """
+
+    contents: Mapping[str, float]
+    styles: Mapping[str, float]
+    measure: StyleMeasure
+    tv_weight: float
+    is_relative: bool
+    propagation: str
+
+    @classmethod
+    def of(cls, config: ObjectiveConfig) -> Self:
+        """Resolve settings.
+
+        Raises:
+            UserError: a weight is negative or not finite, none of them acts, a layer is named
+                twice, there are not as many layer weights as layers, or the normalisation, the
+                style loss or the propagation is unknown.
+        """
+        measure = get_style_loss(config.style_loss)
+        for key, choices in (("normalization", "target none"), ("propagation", "average inside")):
+            value, (one, other) = getattr(config, key), choices.split()
+            if value not in (one, other):
+                raise UserError(f"unknown objective.{key} {value!r}; choose {one} or {other}")
+        _check_weight("tv_weight", config.tv_weight)
+        contents = _by_layer(
+            "content", config.content_weight, config.content_layers, config.content_layer_weights
+        )
+        factors = config.style_layer_weights or [
+            STYLE_LAYER_FACTORS.get(layer, 1.0) for layer in config.style_layers
+        ]
+        styles = _by_layer("style", config.style_weight, config.style_layers, factors)
+        if not contents and not styles:
+            raise UserError(
+                "all content and style weights are 0: nothing to optimise; "
+                "raise objective.content_weight or objective.style_weight"
+            )
+        relative = config.normalization == "target"
+        return cls(contents, styles, measure, config.tv_weight, relative, config.propagation)
+
+    @property
+    def layers(self) -> list[str]:
+        """The layers at which losses act, content before style."""
+        return [*self.contents, *self.styles]
+
+
+def _by_layer(
+    kind: str, weight: float, layers: list[str], factors: list[float]
+) -> dict[str, float]:
+    """Return layer -> weight, those above zero."""
+    _check_weight(f"{kind}_weight", weight)
+    if factors and len(factors) != len(layers):
+        raise UserError(
+            f"objective.{kind}_layers names {len(layers)} layers but "
+            f"objective.{kind}_layer_weights holds {len(factors)} numbers; give one for each"
+        )
+    if twice := sorted({layer for layer in layers if layers.count(layer) > 1}):
+        raise UserError(f"objective.{kind}_layers names {', '.join(twice)} twice")
+    for factor in factors:
+        _check_weight(f"{kind}_layer_weights", factor)
+    pairs = zip(layers, factors or [1.0] * len(layers), strict=True)
+    return {layer: weight * factor for layer, factor in pairs if weight * factor > 0}
+
+
+def _check_weight(name: str, weight: float) -> None:
+    if not 0 <= weight < float("inf"):
+        raise UserError(f"objective.{name}={weight} must be a finite number, 0 or more")

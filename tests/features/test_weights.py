@@ -1,0 +1,240 @@
+"""Weights files: what is read, what is refused, and that nothing in them is executed."""
+
+import http.client
+import io
+import os
+import urllib.error
+import urllib.request
+import zipfile
+
+import pytest
+import torch
+from helpers import tiny_network
+from safetensors.torch import load_file, save_file
+
+from styletransfer.config import FeaturesConfig
+from styletransfer.errors import UserError
+from styletransfer.features import build_features, optimize_for_inference, vgg, weights
+
+TINY = ((4, 4), (6, 6))
+
+
+def state_of(network, widths=TINY):
+    """The network's tensors under torchvision's names."""
+    return {
+        f"{key}.{kind}": getattr(network.layers[name], kind).detach().clone()
+        for name, key in vgg.state_keys(widths).items()
+        for kind in ("weight", "bias")
+    }
+
+
+def built(**settings):
+    return build_features(FeaturesConfig(name="vgg19", **settings))
+
+
+def saved(path, state):
+    """Write a file as others do, without a hash."""
+    save_file(state, path) if path.suffix == ".safetensors" else torch.save(state, path)
+    return path
+
+
+@pytest.mark.usefixtures("tiny_vgg")
+@pytest.mark.parametrize("extension", ["safetensors", "pth", "pt"])
+def test_weights_survive_a_file(tmp_path, extension):
+    network = built(weights="random")
+    # A whole torchvision model holds a classifier too; it is left aside.
+    state = {**state_of(network, vgg.WIDTHS["vgg19"]), "classifier.0.weight": torch.zeros(2, 2)}
+    loaded = built(weights=str(saved(tmp_path / f"weights.{extension}", state)))
+    for ours, theirs in zip(loaded.parameters(), network.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s: s.pop("features.2.bias"), r"another network: missing features\.2\.bias$"),
+        (
+            lambda s: s.update({"features.99.weight": torch.zeros(1)}),
+            r"another network: unexpected features\.99\.weight$",
+        ),
+        (
+            lambda s: s.update({"features.0.weight": torch.zeros(5, 3, 3, 3)}),
+            r"misshapen: features\.0\.weight is \(5, 3, 3, 3\), not \(4, 3, 3, 3\)$",
+        ),
+        (
+            lambda s: [s.pop(key) for key in list(s)[:5]],
+            r"missing features\.0\.weight, features\.0\.bias, features\.2\.weight and more$",
+        ),
+        (
+            lambda s: s["features.0.bias"].fill_(float("nan")),
+            r"not finite in features\.0\.bias; get it again",
+        ),
+        (lambda s: s["features.2.weight"].zero_(), r"nothing but zeros in features\.2\.weight"),
+    ],
+)
+def test_weights_of_another_network_are_named(network, change, message):
+    state = state_of(network)
+    change(state)
+    with pytest.raises(UserError, match=message):
+        vgg.load(vgg.build(TINY), state, TINY, "file.pth")
+
+
+def test_widths_are_read_off_the_tensors(network):
+    assert vgg.widths_of(state_of(network), "x") == [[4, 4], [6, 6]]
+    with pytest.raises(UserError, match="not a VGG-19-shaped network"):
+        vgg.widths_of({"a": torch.zeros(1)}, "x")
+    with pytest.raises(UserError, match=r"holds no kernels in features\.0\.weight"):
+        vgg.widths_of({"features.0.weight": torch.tensor(1.0)}, "x")
+
+
+def test_a_file_may_say_how_much_its_content_counts(network):
+    state, loaded = state_of(network), vgg.build(TINY)
+    vgg.load(loaded, state | {"content_gain.relu2_1": torch.tensor(1.25)}, TINY, "file.pth")
+    ready = optimize_for_inference(loaded, torch.device("cpu"), torch.float32)
+    for made in (loaded, loaded.ended_at(["relu2_1"]), ready):
+        assert made.content_gains == {"relu2_1": 1.25}
+    vgg.load(loaded, state, TINY, "file.pth")
+    assert loaded.content_gains == {}
+    bad = [torch.tensor(gain) for gain in (0.0, -1.0, torch.nan, torch.inf)]
+    for layer, gain in [*(("relu2_1", gain) for gain in (*bad, torch.ones(1))), ("relu9_1", 1.25)]:
+        message = rf"file\.pth holds a content_gain\.{layer} that is no positive number for a layer"
+        with pytest.raises(UserError, match=message):
+            vgg.load(loaded, {f"content_gain.{layer}": gain} | state, TINY, "file.pth")
+
+
+class Trap:
+    """Unpickled, it makes a folder."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def test_pickled_code_is_not_executed(tmp_path):
+    torch.save({"features.0.weight": Trap(tmp_path / "sprung")}, tmp_path / "trap.pth")
+    with pytest.raises(UserError, match=r"trap\.pth holds more than plain tensors") as caught:
+        weights.read(tmp_path / "trap.pth")
+    assert not (tmp_path / "sprung").exists()
+    assert "weights_only" not in str(caught.value)  # no advice to execute it after all
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("text.pth", b"hello world " * 100, "not a readable weights file"),
+        ("text.safetensors", b"hello world " * 100, "not a readable weights file"),
+        ("empty.pth", b"", "not a readable weights file"),
+        ("empty.safetensors", b"", "not a readable weights file"),
+        ("weights.bin", b"abc", r"must end in \.safetensors, \.pth or \.pt"),
+        ("missing.pth", None, r"no weights file at .*missing\.pth; check features\.weights"),
+    ],
+)
+def test_broken_weights_files(tmp_path, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=message) as caught:
+        weights.read(tmp_path / name)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("extension", ["safetensors", "pth"])
+def test_a_truncated_weights_file(tmp_path, extension):
+    path = saved(tmp_path / f"weights.{extension}", {"a": torch.zeros(1000)})
+    path.write_bytes(path.read_bytes()[:-500])
+    with pytest.raises(UserError, match="not a readable weights file"):
+        weights.read(path)
+
+
+def test_int8_kernels_come_back_within_half_a_step(tmp_path):
+    state, key = state_of(tiny_network()), "features.2.weight"
+    state[key][1] = 0  # a channel that no scale can enlarge
+    packed, path = weights.packed(state, [key]), tmp_path / "network.safetensors"
+    assert packed[key].dtype == torch.int8
+    weights.write(path, packed)
+    read = weights.read(path)
+    assert read.keys() == state.keys()
+    step = state[key].flatten(1).abs().amax(1) / 127
+    assert ((read[key] - state[key]).flatten(1).abs().amax(1) <= 0.5001 * step).all()
+    assert all(torch.equal(read[name], state[name]) for name in state if name != key)
+    weights.write(path, packed | {f"{key}_scale": torch.ones(3)})
+    with pytest.raises(UserError, match=r"unexpected features\.2\.weight_scale"):
+        built(weights=str(path))
+
+
+def test_what_we_write_has_a_hash_that_is_checked(tmp_path, network):
+    """A flipped bit in a tensor would load silently."""
+    path = tmp_path / "weights.safetensors"
+    weights.write(path, state_of(network))
+    assert weights.read(path).keys() == state_of(network).keys()
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 4
+    path.write_bytes(content)
+    assert load_file(path)
+    with pytest.raises(UserError, match=r"weights\.safetensors is damaged: .* hash"):
+        weights.read(path)
+
+
+def test_a_compressed_archive_is_not_unpacked(tmp_path):
+    """Zeros take a thousandth of their memory there."""
+    assert weights.read(saved(tmp_path / "plain.pth", {"a": torch.zeros(100_000)}))
+    with (
+        zipfile.ZipFile(tmp_path / "plain.pth") as plain,
+        zipfile.ZipFile(tmp_path / "bomb.pth", "w", zipfile.ZIP_DEFLATED) as bomb,
+    ):
+        for name in plain.namelist():
+            bomb.writestr(name, plain.read(name))
+    with pytest.raises(UserError, match=r"bomb\.pth is compressed"):
+        weights.read(tmp_path / "bomb.pth")
+
+
+def test_what_is_no_mapping_of_names_to_plain_numbers(tmp_path):
+    path, tensor = tmp_path / "weights.pth", torch.zeros(1)
+    odd = [torch.zeros(3, device="meta"), torch.eye(3).to_sparse(), tensor.expand(10**9)]
+    for value in (*odd, torch.zeros(3, dtype=torch.complex64)):
+        with pytest.raises(UserError, match="holds odd in another form than plain numbers"):
+            weights.read(saved(path, {"odd": value}))
+    for held in ([tensor], {"a": {"b": tensor}}, {1: tensor}):
+        with pytest.raises(UserError, match="does not hold a plain mapping of names to tensors"):
+            weights.read(saved(path, held))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        urllib.error.URLError("no route to host"),
+        TimeoutError("timed out"),
+        http.client.IncompleteRead(b""),
+        urllib.error.HTTPError("http://x", 503, "unavailable", http.client.HTTPMessage(), None),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_unreachable_download_names_the_other_choices(tmp_path, monkeypatch, error):
+    def unreachable(*args, **kwargs):
+        raise error
+
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
+    monkeypatch.setattr("torch.hub.urlopen", unreachable)
+    with pytest.raises(UserError, match="cannot be downloaded") as caught:
+        built()
+    message = str(caught.value)
+    assert "\n" not in message
+    for choice in ("features=bundled", "features.weights=PATH", "features.weights=random"):
+        assert choice in message
+    assert not list(tmp_path.rglob("*.pth"))
+
+
+def test_a_damaged_download_is_refused(tmp_path, monkeypatch):
+    """torchvision's hash is checked: here the server sends something else."""
+
+    class Answer(io.BytesIO):
+        def info(self):
+            return http.client.HTTPMessage()
+
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setattr("torch.hub.urlopen", lambda *args, **kwargs: Answer(b"junk"))
+    with pytest.raises(UserError, match="invalid hash value"):
+        built()
+    assert not list(tmp_path.rglob("*.pth"))

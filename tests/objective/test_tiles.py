@@ -1,0 +1,308 @@
+"""Tiles and bands against the whole picture, in float64: the same losses, the same gradient."""
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import chain
+
+import pytest
+import torch
+from helpers import gradient, layers, picture, relative_error, tiny_network
+from torch import Tensor
+
+from styletransfer.config import ObjectiveConfig
+from styletransfer.errors import UserError
+from styletransfer.losses import STYLE_LOSSES
+from styletransfer.modes import get_loss_mode
+from styletransfer.objective.bands import band, shares
+from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.inputs import Anchor, Inputs, Region, StylePart, pair
+from styletransfer.objective.stages import stages
+from styletransfer.objective.terms import gradient_at
+from styletransfer.objective.tiled import TiledObjective
+from styletransfer.objective.tiles import grid
+from styletransfer.objective.whole import Objective, style_targets_of
+from styletransfer.system.processes import Processes
+
+# The layout of VGG-19 with few channels: stride 16 at relu5_1.
+VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))
+# Odd numbers of convolutions in a block, so that halos begin at odd positions: before a pool that
+# another follows in the same stage, and before one that does not.
+ODD = ((3, 4), (4, 5, 4), (5, 5, 4), (6, 5, 5))
+MODE = get_loss_mode("autograd_function")
+GATYS = ObjectiveConfig(tv_weight=0.1)
+
+
+class Thread(Processes):
+    """One of several threads that exchange what processes would."""
+
+    def __init__(self, rank: int, count: int, board: dict[int, object], gate: threading.Barrier):
+        super().__init__(rank, count)
+        self.board, self.gate = board, gate
+
+    def add(self, tensors: Sequence[Tensor]) -> None:
+        everyones = self._shown([tensor.detach().clone() for tensor in tensors])
+        for tensor, parts in zip(tensors, zip(*everyones, strict=True), strict=True):
+            tensor.detach().copy_(sum(parts))
+
+    def largest(self, number: int) -> int:
+        return max(self._shown(number))
+
+    def _shown(self, mine: object) -> list:
+        self.board[self.rank] = mine
+        self.gate.wait()
+        found = [self.board[rank] for rank in range(self.count)]
+        self.gate.wait()
+        return found
+
+
+def in_threads(count: int, work: Callable[[Processes], object]) -> list:
+    """Return what `work` returns in each of `count` threads; one that fails ends all."""
+    board: dict[int, object] = {}
+    gate = threading.Barrier(count, timeout=300)
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(work, [Thread(rank, count, board, gate) for rank in range(count)]))
+
+
+def check(network, config, pictures, tile, count=1, bands=1, styles=None):
+    """Losses and gradients agree in all, at a picture that is neither content nor style."""
+    image = picture(3, *pictures.content.shape[2:])
+    criterion = Criterion.of(config)
+
+    def evaluated(objective):
+        leaf = image.clone().requires_grad_()
+        return objective.evaluate(leaf).as_floats(), leaf.grad
+
+    def tiled(process):
+        given = (network, MODE, criterion, pictures, tile, styles)
+        return evaluated(TiledObjective(*given, processes=process, bands=bands))
+
+    losses, slope = evaluated(Objective(network, MODE, criterion, pictures))
+    found = [tiled(Processes())] if count == 1 else in_threads(count, tiled)
+    for ours, mine in found:
+        assert list(ours) == list(losses)
+        assert ours == pytest.approx(losses, rel=1e-10, abs=0)
+        assert relative_error(mine, slope) < 1e-10
+        assert torch.equal(mine, found[0][1])  # to the bits, or processes would drift apart
+
+
+def noise(*size: int, style: tuple[int, int] = (50, 71)) -> Inputs:
+    return pair(picture(1, *size), picture(2, *style))
+
+
+# Tiles.
+
+
+@pytest.mark.parametrize(
+    ("pooling", "padding", "normalization"),
+    [("max", "zeros", "none"), ("average", "replicate", "target"), ("max", "replicate", "target")],
+)
+@pytest.mark.parametrize("style_loss", STYLE_LOSSES)
+def test_gatys_layers(pooling, padding, normalization, style_loss):
+    network = tiny_network(VGG19, pooling=pooling, padding=padding)
+    network.content_gains = {"relu4_2": 1.25}
+    check(
+        network,
+        replace(GATYS, normalization=normalization, style_loss=style_loss),
+        noise(67, 101),
+        32,
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "tile"),
+    [
+        ((64, 96), 16),  # nothing is left over
+        ((65, 97), 32),  # one row and one column are left over
+        ((16, 111), 16),  # fifteen are; one tile high
+        ((45, 51), 23),  # rounded down to 16
+        ((45, 51), 4096),
+        ((160, 151), 64),  # a tile in the middle touches no border
+        ((64, 530), 128),  # its content loss is relative to it at 512 px
+    ],
+)
+@pytest.mark.parametrize("widths", [VGG19, ODD], ids=["vgg19", "odd"])
+def test_sizes(widths, size, tile):
+    config = GATYS
+    if widths is ODD:
+        config = ObjectiveConfig(style_layers=["relu1_1", "relu2_2", "relu3_3", "relu4_3"])
+    check(tiny_network(widths, padding="replicate"), config, noise(*size), tile)
+
+
+@pytest.mark.parametrize(
+    ("widths", "contents", "styles"),
+    [
+        # Layers before the ReLU, and a layer in front of another.
+        (VGG19, ["conv2_2", "relu2_2", "conv4_2"], ["conv1_1", "conv1_2", "relu1_2", "conv4_2"]),
+        (ODD, ["conv2_2", "relu2_2", "conv4_2"], ["conv1_1", "conv1_2", "relu1_2", "conv3_1"]),
+        (ODD, ["pool1"], ["relu1_1", "pool1"]),
+        (ODD, ["pool3"], ["relu1_1", "pool3"]),
+        (VGG19, ["relu4_2"], ["relu2_1"]),  # pass one walks less of the network
+        (VGG19, [], ["relu1_1", "relu5_1"]),
+        (VGG19, ["relu4_2"], []),
+    ],
+)
+def test_layers(widths, contents, styles):
+    config = ObjectiveConfig(content_layers=contents, style_layers=styles)
+    check(tiny_network(widths, padding="replicate"), config, noise(77, 45), 16)
+
+
+def test_no_pool_at_all():
+    config = ObjectiveConfig(content_layers=["conv1_2"], style_layers=["relu1_1"])
+    check(tiny_network(VGG19), config, noise(5, 4, style=(7, 6)), 1)
+
+
+def test_styles_smaller_and_larger_than_a_tile_and_an_anchor():
+    network = tiny_network(VGG19)
+    anchor = Anchor(picture(5, 40, 40), weights=picture(6, 40, 40)[:, :1], weight=30.0)
+    for size in ((16, 17), (130, 49)):
+        check(network, GATYS, replace(noise(40, 40, style=size), anchor=anchor), 16)
+
+
+def test_a_target_of_zeros_is_not_divided_by():
+    network = tiny_network(VGG19)
+    for parameter in network.layers["conv4_1"].parameters():
+        parameter.zero_()
+    config = ObjectiveConfig(content_layers=["relu4_1"], style_layers=["relu1_1", "relu4_1"])
+    for style_loss in STYLE_LOSSES:
+        check(network, replace(config, style_loss=style_loss), noise(40, 35), 16)
+
+
+def test_styles_that_were_looked_at_before():
+    network, pictures = tiny_network(VGG19), noise(40, 35)
+    made = style_targets_of(network, Criterion.of(GATYS), pictures)
+    blank = replace(pictures, styles=(torch.zeros_like(pictures.styles[0]),))
+    known = TiledObjective(network, MODE, Criterion.of(GATYS), blank, 16, made)
+    whole = Objective(network, MODE, Criterion.of(GATYS), pictures)
+    image = picture(3, 40, 35)
+    assert relative_error(gradient(known, image), gradient(whole, image)) < 1e-10
+    targets = (*known.targets.contents.values(), *chain(*known.targets.styles.values()))
+    assert not any(target.value.requires_grad for target in targets)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("tile", [16, 64])
+def test_gradients_add_up(tile, order):
+    network = tiny_network(VGG19).to(memory_format=torch.channels_last)
+    given = (network, MODE, Criterion.of(GATYS), noise(40, 35))
+    whole, tiled = Objective(*given), TiledObjective(*given, tile)
+    leaf = picture(3, 40, 35).requires_grad_()
+    for objective in (tiled, whole)[::order]:
+        objective.evaluate(leaf)
+    assert relative_error(leaf.grad, 2 * gradient_at(whole, leaf)) < 1e-10
+    assert leaf.grad.is_contiguous()
+
+
+def test_bfloat16_points_the_same_way():
+    network = tiny_network(VGG19).bfloat16().to(memory_format=torch.channels_last)
+    given, image = (network, MODE, Criterion.of(GATYS), noise(64, 64)), picture(3, 64, 64).float()
+    found = [gradient(made, image) for made in (Objective(*given), TiledObjective(*given, 32))]
+    assert torch.cosine_similarity(*(each.flatten() for each in found), dim=0) > 0.98
+
+
+def test_nothing_is_read_twice_or_left_out():
+    """Every position of every layer is owned by one tile; the halo is what relu5_1 needs."""
+    network = tiny_network(VGG19)
+    for size in ((127, 200), (136, 128)):
+        tiles = grid(network.layers, size, 32)
+        for name in network.layers:
+            stride = network.stride(name)
+            owners = torch.zeros(1, size[0] // stride, size[1] // stride)
+            for tile in tiles:
+                owners[tile.place[name]] += 1
+            assert (owners == 1).all(), name
+    # 156 pixels across for one position of relu5_1.
+    windows = [tile.window[1] for tile in grid(network.layers, (256, 32), 16)]
+    assert slice(112 - 70, 112 + 16 + 70) in windows
+
+
+def test_what_cannot_be_in_tiles_is_refused():
+    network, image = tiny_network(VGG19), picture(1, 40, 40)
+
+    def made(mode=MODE, style=image, tile=16, **settings):
+        criterion = Criterion.of(ObjectiveConfig(**settings))
+        return TiledObjective(network, mode, criterion, pair(image, style), tile)
+
+    with pytest.raises(UserError, match="tile=15 must be at least 16"):
+        made(tile=15)
+    for mode in ("fake_backward", "loss_attribute"):
+        with pytest.raises(UserError, match="loss_mode=autograd_function"):
+            made(get_loss_mode(mode))
+    with pytest.raises(UserError, match="too small for relu5_1"):
+        made(style=picture(2, 15, 40))
+    with pytest.raises(UserError, match="unknown layer relu9_1"):
+        made(content_layers=["relu9_1"])
+
+
+def test_a_weight_beyond_float32_gives_an_infinite_loss_as_the_whole_picture_does():
+    network, pictures = tiny_network(VGG19).float(), noise(40, 40).to(torch.zeros(1))
+    criterion = Criterion.of(ObjectiveConfig(content_weight=1e300))
+    tiled = TiledObjective(network, MODE, criterion, pictures, 16)
+    image = picture(3, 40, 40).float().requires_grad_()
+    assert math.isinf(tiled.evaluate(image).as_floats()["total"])
+
+
+# Bands, of one process or of several; threads stand for processes.
+
+
+@pytest.mark.parametrize(
+    ("style_loss", "count", "tile", "bands"),
+    [
+        ("gram", 2, 32, 1),
+        ("moments", 3, 400, 1),
+        ("wasserstein", 1, 32, 3),
+        ("gram", 2, 16, 2),
+    ],
+)
+def test_bands_of_unequal_height_give_the_gradient_of_the_whole(style_loss, count, tile, bands):
+    """117 rows are 7 positions of the deepest layer and a rest; the style has 3 and a rest."""
+    config = replace(GATYS, style_loss=style_loss)
+    check(tiny_network(VGG19), config, noise(117, 40), tile, count, bands)
+
+
+def test_more_bands_than_there_are_positions():
+    """Those without any are left out: of three processes with two bands each, one idles."""
+    check(tiny_network(VGG19), GATYS, noise(45, 40, style=(20, 30)), tile=16, count=3, bands=2)
+
+
+def test_pictures_that_are_divided_where_the_content_layer_is_not():
+    """Bands begin at multiples of the deepest layer's stride, also for shallower ones."""
+    config = ObjectiveConfig(content_layers=["relu2_1"], normalization="none")
+    check(tiny_network(VGG19), config, noise(83, 40), tile=16, count=2, bands=2)
+
+
+def test_regions_of_several_styles_of_which_a_process_may_see_none():
+    above = torch.zeros(1, 1, 24, 20, dtype=torch.float64)
+    above[:, :, :6] = 1
+    both = Region("", 1 - above, (StylePart(0), StylePart(1, 3.0)))
+    styles = (picture(2, 18, 14), picture(4, 15, 21))
+    pictures = Inputs(picture(1, 24, 20), styles, (Region("sky", above), both))
+    for style_loss in ("gram", "wasserstein"):
+        check(tiny_network(), layers(style_loss=style_loss), pictures, tile=8, count=3)
+
+
+def test_memory_that_runs_out_in_one_process_runs_out_in_all():
+    def work(process: Processes) -> str:
+        try:
+            with process.sharing_shortage():
+                if process.rank == 1:
+                    raise MemoryError("here")
+        except MemoryError as error:
+            return str(error)
+        return "none"
+
+    assert in_threads(2, work) == ["memory ran out in another process", "here"]
+
+
+def test_where_bands_lie():
+    """They are all of the picture, even, and read little more than the deepest layer sees."""
+    owned = [shares(645, 16, Processes(rank, 3), each=2) for rank in range(3)]
+    assert [start for start, _ in chain(*owned)] == [0, 96, 208, 320, 416, 528]
+    assert owned[2][-1] == (528, 645)
+    middle = band(stages(tiny_network(VGG19)), (640, 64), 64, owned=(160, 320))
+    # relu5_1 sees 16 + 4 x 8 + 4 x 4 + 2 x 2 + 2 = 70 pixels to each side. The convolution after
+    # pool4 sees 1 position, and four before it see 4 to each side.
+    windows = [slice(90, 390), slice(24, 96), slice(14, 46), slice(9, 21)]
+    assert [part.window for part in middle.parts] == windows

@@ -1,0 +1,235 @@
+"""The descent at one scale: bounds, averages, plateaus, and losses that are not finite."""
+
+import math
+
+import pytest
+import torch
+from helpers import Bowl, make_objective, picture
+from torch.overrides import TorchFunctionMode
+
+from styletransfer.config import OptimizerConfig
+from styletransfer.objective.inputs import Protection
+from styletransfer.objective.terms import Losses
+from styletransfer.optimize.descent import Descent
+
+OPTIMIZERS = ["lbfgs", "adam"]
+# After so many steps the losses are looked at, from the first on; and so many fresh starts.
+CHECKS, RESTARTS = 10, 3
+
+
+def settings(name, averaging=0.0):
+    return OptimizerConfig(name, 1.0 if name == "lbfgs" else 0.02, averaging=averaging)
+
+
+# What is minimised.
+
+
+@pytest.mark.parametrize("protected", [0.0, 0.3], ids=["free", "grey"])
+@pytest.mark.parametrize("preconditioner", [0.0, 1.0])
+def test_the_closures_gradient_is_the_slope_of_its_value(
+    preconditioner, protected, network, content, style
+):
+    """A plain function of the point, also out of range, and where the content shines through."""
+    objective = make_objective("loss_attribute", network, content, style)
+    start, direction, h = 1.5 * picture(seed=3) - 0.25, picture(seed=4) - 0.5, 1e-6
+    config = OptimizerConfig(preconditioner=preconditioner)
+    protection = Protection(content, protected * picture(6)[:, :1]) if protected else None
+
+    def at(shift):
+        descent = Descent(objective, start, config, protection)
+        with torch.no_grad():
+            descent.shift.add_(shift)
+        before = descent.point()
+        values = [descent.closure().item() for _ in range(2)]
+        assert values[0] == values[1]
+        assert torch.equal(descent.point(), before)  # it moves nothing
+        return values[0], descent.shift.grad
+
+    slope = (at(0)[1] * direction).sum().item()
+    change = at(h * direction)[0] - at(-h * direction)[0]
+    assert change / (2 * h) == pytest.approx(slope, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_pixels_stay_in_range_and_steps_end_at_the_lowest_point(name):
+    """Each of them is one evaluation; a target out of range is met at its border."""
+    target = 1.6 * picture(seed=5) - 0.3
+    bowl, start = Bowl(target), picture(seed=3)
+    descent = Descent(bowl, start, settings(name))
+    seen = [image for _, image in descent.run(200)]
+    image, losses = descent.finish()
+    assert len(bowl.points) == len(seen) + 1
+    for picture_ in (*seen, image):
+        assert picture_.min() >= 0
+        assert picture_.max() <= 1
+    assert (image - target.clamp(0, 1)).abs().max() < 0.1
+    assert (image - target.clamp(0, 1)).abs().mean() < 0.01
+    assert losses.total == (image - target).square().mean()
+
+
+# Plateaus.
+
+
+class Told(Bowl):
+    """A bowl that says its losses are others."""
+
+    def __init__(self, losses):
+        super().__init__(picture(seed=5))
+        self.losses = losses
+
+    def evaluate(self, image):
+        super().evaluate(image)
+        return Losses({"bowl": torch.tensor(self.losses[len(self.points) - 1])})
+
+
+@pytest.mark.parametrize(
+    ("losses", "made"),
+    [
+        ([1.0] * 40, 11),
+        # Where a step has gone too far it is left time to find back.
+        ([1.0] * 10 + [1.5] + [1.0] * 29, 21),
+        # The best loss is what counts.
+        ([1.0] * 11 + [0.5] * 29, 11),
+        ([1.0] * 10 + [0.5] * 30, 21),
+        # A thousandth is no plateau.
+        ([1.0] * 10 + [0.9985] * 30, 21),
+        # A fresh start is none either.
+        ([1.0] * 10 + [math.nan] + [1.0] * 29, 31),
+    ],
+)
+def test_what_a_plateau_is(losses, made, caplog):
+    """Looks after 1, 11, 21 and 31 steps compare the best losses."""
+    caplog.set_level("INFO")
+    descent = Descent(Told(losses), picture(seed=3), OptimizerConfig())
+    assert len(list(descent.run(40))) == made
+    assert f"the loss has settled after {made} of 40 steps" in caplog.text
+    for config in (OptimizerConfig(plateau=0.0), OptimizerConfig("adam", 1e-9)):
+        assert len(list(Descent(Told(losses), picture(seed=3), config).run(40))) == 40
+
+
+# Averages and moments.
+
+
+def mean_of(images, averaging, first=0):
+    """The running mean of images from step `first` on: late ones weigh (1 - decay) decay^age."""
+    mean = images[0]
+    for step, image in enumerate(images[1:], first + 1):
+        mean = torch.lerp(image, mean, min(averaging, step / (step + 1)))
+    return mean
+
+
+@pytest.mark.parametrize("averaging", [0.5, 0.99])
+def test_the_average_is_the_running_mean(averaging):
+    bowl = Bowl(picture(seed=5))
+    descent = Descent(bowl, picture(seed=3), settings("adam", averaging))
+    list(descent.run(12))
+    image, losses = descent.finish()
+    seen = bowl.points[:12]
+    torch.testing.assert_close(image, mean_of(seen, averaging))
+    assert losses.total == (image - bowl.target).square().mean()
+    if averaging == 0.99:  # the first steps weigh as in a plain mean
+        torch.testing.assert_close(image, torch.cat(seen).mean(dim=0, keepdim=True))
+
+
+def test_adams_moments_go_on_at_the_next_scale_and_lbfgs_starts_afresh():
+    """At an unchanged size, three steps and three more are six."""
+    config, target = settings("adam"), picture(seed=5)
+    whole, first = (Descent(Bowl(target), 0.3 + 0.4 * picture(seed=3), config) for _ in range(2))
+    list(whole.run(6)), list(first.run(3))
+    second = Descent(Bowl(target), first.point(), config)
+    moments = first.momentum()
+    second.warm_start(moments)
+    list(second.run(3))
+    torch.testing.assert_close(second.point(), whole.point(), rtol=1e-14, atol=0)
+    larger = Descent(Bowl(picture(5, 23, 28)), picture(3, 23, 28), config)
+    larger.warm_start(moments)
+    resized = larger.momentum()
+    assert resized["exp_avg"].shape == resized["exp_avg_sq"].shape == (1, 3, 23, 28)
+    assert (resized["exp_avg_sq"] >= 0).all()
+    assert resized["exp_avg"].mean() == pytest.approx(moments["exp_avg"].mean().item(), rel=0.2)
+    assert resized["step"] == 3  # what was handed over has not moved
+    lbfgs = Descent(Bowl(target), picture(seed=3), settings("lbfgs"))
+    list(lbfgs.run(3))
+    assert lbfgs.momentum() is None
+
+
+class Syncs(TorchFunctionMode):
+    """Counts what waits for the device. Adam's own step counter, in float32, never left the CPU."""
+
+    count = 0
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        waits = (torch.Tensor.item, torch.Tensor.tolist, torch.Tensor.__bool__)
+        if function in (*waits, torch.Tensor.__float__) and args[0].dtype != torch.float32:
+            self.count += 1
+        return function(*args, **(kwargs or {}))
+
+
+def test_the_loop_waits_for_the_device_only_when_it_checks():
+    descent = Descent(Bowl(picture(seed=5)), picture(seed=3), settings("adam", 0.9))
+    with Syncs() as syncs:
+        list(descent.run(2 * CHECKS))
+    assert 1 <= syncs.count <= 3
+
+
+# Losses that are not finite.
+
+CASES = [(name, averaging) for name in OPTIMIZERS for averaging in (0.0, 0.9)]
+
+
+@pytest.mark.parametrize(("name", "averaging"), CASES)
+@pytest.mark.parametrize("which", [1, 8])
+def test_one_nan_is_overcome(which, name, averaging, caplog):
+    bowl, start = Bowl(picture(seed=5), broken=[which]), picture(seed=3)
+    descent = Descent(bowl, start, settings(name, averaging))
+    assert len(list(descent.run(60))) == 60
+    image, losses = descent.finish()
+    assert descent.problem is None
+    assert image.isfinite().all()
+    assert losses.total < 0.5 * (start - bowl.target).square().mean()
+    said = "the loss is no longer finite; going on from the best picture so far"
+    assert [record.message for record in caplog.records] == [said]
+
+
+@pytest.mark.parametrize(("name", "averaging"), CASES)
+@pytest.mark.parametrize("first", [1, 2, 7, 25])
+def test_nan_for_good_ends_with_the_best_picture(name, averaging, first, caplog):
+    start = picture(seed=3)
+    bowl = Bowl(picture(seed=5), broken=range(first, 1000))
+    descent = Descent(bowl, start, settings(name, averaging))
+    made = len(list(descent.run(100)))
+    # Found at the next look, and then at the look after each of the fresh starts.
+    found = 1 + -(-(first - 1) // CHECKS) * CHECKS
+    assert made == len(bowl.points) == found + RESTARTS * CHECKS
+    assert descent.problem.startswith(f"the loss was not finite {RESTARTS + 1} times; lower opt")
+    assert caplog.text.count("no longer finite") == 1
+    for picture_ in (descent.best.image, descent.best.picture()):
+        assert picture_.isfinite().all()
+        assert picture_.min() >= 0
+        assert picture_.max() <= 1
+    best = min([start, *bowl.points[: first - 1]], key=lambda point: (point - bowl.target).norm())
+    assert torch.equal(descent.best.image, best)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_restart_begins_at_the_best_picture(name):
+    """The eleventh look finds that the loss is not finite; the next step is as if it were new."""
+    bowl = Bowl(picture(seed=5), broken=[11])
+    descent = Descent(bowl, picture(seed=3), settings(name, 0.9))
+    seen = [image for _, image in descent.run(14)]
+    best = min(bowl.points[:10], key=lambda point: (point - bowl.target).norm())
+    assert torch.equal(bowl.points[11], best)
+    fresh = Bowl(bowl.target)
+    list(Descent(fresh, best, settings(name)).run(3))
+    assert torch.equal(bowl.points[12], fresh.points[1])
+    assert torch.equal(bowl.points[13], fresh.points[2])
+    assert torch.equal(descent.best.mean, mean_of(seen[11:], 0.9, first=11))  # begun anew, too
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_the_last_fresh_start_is_not_the_end(name):
+    made = 1 + RESTARTS * CHECKS
+    bowl = Bowl(picture(seed=5), broken=range(1, made - 9))
+    descent = Descent(bowl, picture(seed=3), settings(name))
+    assert len(list(descent.run(made + 3))) == made + 3
+    assert descent.problem is None
