@@ -15,7 +15,6 @@ from styletransfer.config import (
     DistillConfig,
     ExportConfig,
     FilmConfig,
-    FlickerConfig,
     GalleryConfig,
     JudgeConfig,
     MixConfig,
@@ -43,7 +42,6 @@ SCHEMAS: dict[str, type[Any]] = {
     "apply": ApplyConfig,
     "export": ExportConfig,
     "film": FilmConfig,
-    "flicker": FlickerConfig,
     "gallery": GalleryConfig,
     "studio": StudioConfig,
 }
