@@ -26,9 +26,10 @@ from styletransfer.cli import main as command_line
 from styletransfer.cli.catalogue import module, names
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.features import vgg
+from styletransfer.films.read import Film
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
-from styletransfer.pictures import images, video
+from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import STOPPING, interruptible
 
@@ -135,7 +136,7 @@ def check_whole(path: Path) -> None:
     elif kind == ".pt":
         Checkpoint(path).load()
     elif kind == ".mp4":
-        with video.Film(path) as film:
+        with Film(path) as film:
             # What a full disk leaves may end within a frame.
             next(film.frames()) if "partial" in path.name else list(film.frames())
     elif kind in (".html", ".svg"):
