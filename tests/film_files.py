@@ -24,7 +24,7 @@ def make(
     times: Sequence[Fraction] | None = None,
     *,
     codec: str = "libx264",
-    sound: str | None = None,
+    sound: Sequence[str] = (),
     rotation: tuple[Any, ...] | None = None,
     aspect: Fraction | None = None,
     matrix: int = BT709,
@@ -40,7 +40,7 @@ def make(
         images: even sides.
         times: of the images, in seconds.
         codec: of the images.
-        sound: codec of a tone that is as long as the film, or none.
+        sound: codecs of tones that are as long as the film.
         rotation: degrees anticlockwise, mirrored from left to right, from top to bottom.
         aspect: width of a pixel over its height.
         matrix: of the colours, BT601 or BT709.
@@ -58,7 +58,7 @@ def make(
         context.color_range, context.color_trc, context.colorspace = 1, transfer, said or matrix
         if rotation is not None:
             stream.set_display_rotation(*rotation)
-        tone = film.add_stream(sound, rate=48000, layout="mono") if sound else None
+        tones = [film.add_stream(name, rate=48000, layout="mono") for name in sound]
         for number, image in enumerate(images):
             samples = np.ascontiguousarray((image[0] * 255).round().byte().permute(1, 2, 0).numpy())
             frame = av.VideoFrame.from_ndarray(samples, "rgb24").reformat(
@@ -71,7 +71,7 @@ def make(
             frame.pts, frame.time_base = round(time / TICK), TICK
             film.mux(stream.encode(frame))
         film.mux(stream.encode(None))
-        if tone is not None:
+        for tone in tones:
             film.mux(_tone(tone, seconds=len(images) / 10))
     return path
 

