@@ -1,4 +1,4 @@
-"""Clips of a moment with known motion: a plain scene that is panned, zoomed or covered."""
+"""Clips of a moment with known motion: a plain scene that is panned or zoomed."""
 
 from pathlib import Path
 
@@ -9,8 +9,6 @@ from torch import Tensor
 PAN = (1.5, -0.5)
 """In pixels a frame, to the right and down."""
 ZOOM = 1.01
-SIDE, SPEED = 8, 2
-"""Of the square, in pixels, and in pixels a frame."""
 
 
 def scene(x: Tensor, y: Tensor) -> Tensor:
@@ -49,25 +47,6 @@ def zoom(time: int) -> Tensor:
 def zoom_flow() -> Tensor:
     """The flow from a frame of `zoom` to the one before."""
     return torch.stack(grid())[None] * (1 / ZOOM - 1)
-
-
-def square_mask(time: int) -> Tensor:
-    """Where (H, W) the square of `square` is."""
-    x, y = grid()
-    left = 4 + SPEED * time
-    return (x >= left) & (x < left + SIDE) & (y >= 8) & (y < 8 + SIDE)
-
-
-def square(time: int) -> Tensor:
-    """A patch of another scene that moves to the right over the scene, which stands."""
-    x, y = grid()
-    return torch.where(square_mask(time), 1 - scene(x - SPEED * time, y), scene(x, y))
-
-
-def square_flow(time: int) -> Tensor:
-    """The flow from a frame of `square` to the one before."""
-    u = torch.where(square_mask(time), -float(SPEED), 0.0).double()
-    return torch.stack((u, torch.zeros_like(u)))[None]
 
 
 def tiny_film(folder: Path, count: int = 3) -> Path:

@@ -40,7 +40,7 @@ def make(
         images: even sides.
         times: of the images, in seconds.
         codec: of the images.
-        sound: codecs of tones that are as long as the film.
+        sound: codecs of tones, each as long as the film.
         rotation: degrees anticlockwise, mirrored from left to right, from top to bottom.
         aspect: width of a pixel over its height.
         matrix: of the colours, BT601 or BT709.
@@ -58,7 +58,7 @@ def make(
         context.color_range, context.color_trc, context.colorspace = 1, transfer, said or matrix
         if rotation is not None:
             stream.set_display_rotation(*rotation)
-        tones = [film.add_stream(name, rate=48000, layout="mono") for name in sound]
+        tracks = [film.add_stream(name, rate=48000, layout="mono") for name in sound]
         for number, image in enumerate(images):
             samples = np.ascontiguousarray((image[0] * 255).round().byte().permute(1, 2, 0).numpy())
             frame = av.VideoFrame.from_ndarray(samples, "rgb24").reformat(
@@ -71,12 +71,12 @@ def make(
             frame.pts, frame.time_base = round(time / TICK), TICK
             film.mux(stream.encode(frame))
         film.mux(stream.encode(None))
-        for tone in tones:
-            film.mux(_tone(tone, seconds=len(images) / 10))
+        for track in tracks:
+            film.mux(tone(track, seconds=len(images) / 10))
     return path
 
 
-def _tone(stream: Any, seconds: float) -> list[Any]:
+def tone(stream: Any, seconds: float) -> list[Any]:
     """Return packets of 440 Hz."""
     size, packets = 960, []
     shape = av.AudioResampler(stream.codec_context.format, "mono", 48000)

@@ -106,7 +106,7 @@ class FilmRun:
                 outcome = painter.paint(content)
                 if outcome.problem is not None:
                     raise UserError(f"frame {number + 1}: {outcome.problem}")
-                if outcome.interrupted or stop.asked is not None:
+                if outcome.interrupted:
                     break
                 images.write(path, outcome.image, bit_depth=16)
             # As it was written: so a film that was stopped goes on with the very same bits.

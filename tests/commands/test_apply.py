@@ -104,6 +104,8 @@ def test_what_does_not_fit_memory_is_painted_in_strips(monkeypatch, caplog):
     for free, rows in ((needed, 16), (2 * needed, 64)):
         monkeypatch.setattr(painter, "free_bytes", lambda device, free=free: free / painter.SHARE)
         assert tiny.rows((64, 96)) == rows
+    tiny.config.strip = 8
+    assert tiny.rows((64, 96)) == 8
     monkeypatch.setattr(painter, "free_bytes", lambda device: 1000.0)
     with caplog.at_level("INFO"):
         assert close(painted(input="tall.png"), whole)
@@ -218,6 +220,10 @@ BAD = [
     ({"input": "album", "output": "album/done"}, "lie in one another"),
     ({"input": "album/trip", "output": "album"}, "lie in one another"),
     ({"input": "album", "output": "photo.png"}, "output=photo.png is a file"),
+    (
+        {"input": "album", "output": "photo.png/done"},
+        "pastiche.png: Not a directory; choose a writable",
+    ),
     ({"input": "empty", "output": "done"}, "input=empty holds no picture"),
     ({"size": -1}, "size=-1 must be 0"),
     ({"size": 9}, "photo.png comes down to 9 x 5 pixels; each side needs at least 8"),

@@ -13,10 +13,10 @@ from film_files import frames, make, sounds
 from helpers import picture
 
 from styletransfer.commands.apply.command import main
-from styletransfer.commands.apply.painter import Painter
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
 from styletransfer.films.painter import Steady
+from styletransfer.films.sound import Sound
 from styletransfer.films.write import FilmWriter
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
@@ -130,19 +130,21 @@ def test_a_folder_of_pictures_and_films(desk, caplog):
 
 
 @pytest.mark.usefixtures("signals")
-def test_a_signal_leaves_a_film_that_plays_and_is_not_taken_for_complete(desk, monkeypatch, caplog):
+def test_a_signal_waits_for_the_frame_and_leaves_a_film_that_plays_and_is_not_taken_for_complete(
+    desk, monkeypatch, caplog
+):
     images.write(desk / "album" / "a.png", picture(0, 12, 16))
     (desk / "in.mp4").rename(desk / "album" / "in.mp4")
-    paint, count = Painter.paint, 0
+    copy, count = Sound.copy, 0
 
-    def pressed(self, content, rows):
+    def pressed(sound, until=None):
         nonlocal count
         count += 1
-        if count == 5:
+        if count == 3:
             os.kill(os.getpid(), signal.SIGTERM)
-        return paint(self, content, rows)
+        copy(sound, until)
 
-    monkeypatch.setattr(Painter, "paint", pressed)
+    monkeypatch.setattr(Sound, "copy", pressed)
     with pytest.raises(Stopped):
         apply(input="album", output="done")
     assert files(desk / "done") == ["a.png", "in.partial.mp4"]

@@ -15,7 +15,7 @@ from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run
 
 ALL = torch.ones(1, 1, 16, 20)
-HALF = torch.cat([torch.ones(1, 1, 16, 10), torch.zeros(1, 1, 16, 10)], 3)
+SOME = torch.cat([torch.ones(1, 1, 16, 10), torch.full((1, 1, 16, 10), 0.25)], 3)
 
 
 @pytest.fixture
@@ -45,14 +45,14 @@ def test_the_first_frame_is_a_picture_like_any_other(job):
 
 
 def test_the_next_one_starts_as_the_one_before_moved_along(job):
-    painter = FilmPainter(job, 3, 10.0, moving(HALF))
+    painter = FilmPainter(job, 3, 10.0, moving(SOME))
     painter.before = picture(7), picture(8)
     following = painter.job_of(picture(9))
     assert (following.config.steps, following.config.scales) == (3, 1)
     anchor = following.pictures.anchor
     for moved in (following.start, anchor.target):
         assert torch.allclose(moved[..., :-2], picture(8)[..., 2:], atol=1e-6)
-    assert torch.equal(anchor.weights.float(), HALF)
+    assert torch.equal(anchor.weights.float(), SOME)
     assert anchor.weight == 10.0
 
 
@@ -93,13 +93,13 @@ def test_a_bound_frame_stays_nearer_to_where_it_was(job):
 
 def test_a_share_of_the_frame_before_moved_along_is_kept():
     """Of the mixture, where motion can be relied on; and no colour leaves [0, 1]."""
-    steady = Steady(0.6, moving(HALF))
+    steady = Steady(0.6, moving(SOME))
     assert torch.equal(steady.mixed(picture(1), picture(2)), picture(2))
     moved = picture(2)[..., [*range(2, 20), 19, 19]]
-    second = picture(4) + 0.6 * HALF * (moved - picture(4))
+    second = picture(4) + 0.6 * SOME * (moved - picture(4))
     assert torch.allclose(steady.mixed(picture(3), picture(4)), second, atol=1e-12)
     moved = second[..., [*range(2, 20), 19, 19]]
-    third = picture(6) + 0.6 * HALF * (moved - picture(6))
+    third = picture(6) + 0.6 * SOME * (moved - picture(6))
     assert torch.allclose(steady.mixed(picture(5), picture(6)), third, atol=1e-12)
     edges = Steady(0.9, moving(ALL, 0.5))
     edges.mixed(picture(1), picture(2).round())

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import wave
 from contextlib import contextmanager
 from fractions import Fraction
 from itertools import pairwise, product
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from film_files import BT601, BT709, UNSAID, av, frames, make, sounds
+from film_files import BT601, BT709, UNSAID, av, frames, make, sounds, tone
 from PIL import Image, ImageCms
 
 from styletransfer.errors import UserError
@@ -114,11 +113,16 @@ def test_the_matrix_of_the_film_counts(width, matrix, said, tmp_path):
         assert difference(frame.image, image) <= 3
 
 
-def test_pixels_keep_their_shape(tmp_path):
-    turned = make(tmp_path / "in.mp4", greys(2), aspect=Fraction(4, 3), rotation=(90,))
-    for path in (turned, rewritten(turned, tmp_path / "out.mp4")):
+def test_pixels_keep_their_shape_and_frames_are_stored_as_they_are_shown(tmp_path):
+    pan = [noise(1)[0].roll(n, 3) for n in range(12)]
+    source = make(tmp_path / "in.mp4", pan, aspect=Fraction(4, 3), rotation=(90,))
+    target = rewritten(source, tmp_path / "out.mp4")
+    for path in (source, target):
         with Film(path) as film:
-            assert (film.size, film.pixel_aspect, film.rate) == ((34, 26), Fraction(3, 4), 10)
+            assert (film.size, film.pixel_aspect, film.rate) == ((64, 48), Fraction(3, 4), 10)
+    with av.open(str(target)) as container:
+        shown = [packet.pts for packet in container.demux(video=0) if packet.size]
+    assert shown == sorted(shown)
 
 
 @pytest.mark.parametrize(
@@ -194,23 +198,25 @@ def test_hdr_is_told(tmp_path, caplog):
 
 
 def test_what_is_no_film_is_told_in_one_line(tmp_path):
-    with wave.open(str(tmp_path / "song.wav"), "wb") as song:
-        song.setnchannels(1)
-        song.setsampwidth(2)
-        song.setframerate(8000)
-        song.writeframes(bytes(1600))
+    with av.open(str(tmp_path / "song.mp3"), "w") as song:  # with its cover
+        track = song.add_stream("libmp3lame", rate=48000, layout="mono")
+        cover = song.add_stream("mjpeg", rate=1)
+        cover.width, cover.height, cover.pix_fmt = 16, 16, "yuvj420p"
+        cover.disposition = av.stream.Disposition.attached_pic
+        song.mux(cover.encode(av.VideoFrame(16, 16, "yuvj420p")))
+        song.mux(cover.encode(None))
+        song.mux(tone(track, seconds=0.1))
     whole = make(tmp_path / "whole.mkv", greys()).read_bytes()
     start = whole.index(b"\x1f\x43\xb6\x75")  # the first cluster of frames
     (tmp_path / "none.mkv").write_bytes(whole[: start + 12])
     (tmp_path / "text.mp4").write_bytes(b"To be or not to be\n")
-    playlist = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nhttp://a.b/c.ts\n"
-    (tmp_path / "list.m3u8").write_text(playlist)
+    (tmp_path / "list.m3u8").write_text("#EXTM3U\n#EXTINF:1,\nhttp://a.b/c.ts\n")
     for name, message in (
         ("missing.mp4", "no film at "),
         ("", "no film at "),
-        ("text.mp4", "text.mp4 is no film that FFmpeg can read"),
         ("list.m3u8", "list.m3u8 is no film"),
-        ("song.wav", "song.wav holds no film, only other things"),
+        ("text.mp4", "text.mp4 is no film that FFmpeg can read"),
+        ("song.mp3", "song.mp3 holds no film, only other things"),
         ("none.mkv", "none.mkv is a film without frames"),
     ):
         with pytest.raises(UserError, match=re.escape(message)) as caught:
@@ -231,7 +237,8 @@ def played(film):
 
 def test_a_damaged_film_ends_where_the_damage_is(tmp_path):
     made = bytearray(make(tmp_path / "in.mp4", noise(20), g="1").read_bytes())
-    middle = len(made) // 2
+    start, middle = made.index(b"mdat") + 4, len(made) // 2
+    made[start : start + 2000] = bytes(2000)  # as where a recording begins between key frames
     made[middle : middle + 9000] = bytes(9000)
     (tmp_path / "in.mp4").write_bytes(made)
     with Film(tmp_path / "in.mp4") as film:
