@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import grid_sample
 
-from styletransfer.films.flow import motion_between
+from styletransfer.films.motion import motion_between
 from styletransfer.pictures import images
 from styletransfer.resources import resource
 

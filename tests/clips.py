@@ -1,11 +1,14 @@
-"""Films of a moment with known motion: a plain scene that is panned, zoomed or covered."""
+"""Clips of a moment with known motion: a plain scene that is panned or zoomed."""
 
 from pathlib import Path
-from types import ModuleType
 
 import torch
 from helpers import benchmark_script
 from torch import Tensor
+
+PAN = (1.5, -0.5)
+"""In pixels a frame, to the right and down."""
+ZOOM = 1.01
 
 
 def scene(x: Tensor, y: Tensor) -> Tensor:
@@ -19,68 +22,35 @@ def scene(x: Tensor, y: Tensor) -> Tensor:
 
 def grid(height: int = 24, width: int = 32) -> tuple[Tensor, Tensor]:
     """Return the columns and rows (H, W) of a frame."""
-    y, x = torch.meshgrid(
-        torch.arange(height, dtype=torch.float64),
-        torch.arange(width, dtype=torch.float64),
-        indexing="ij",
-    )
+    rows, columns = torch.arange(height).double(), torch.arange(width).double()
+    y, x = torch.meshgrid(rows, columns, indexing="ij")
     return x, y
 
 
-def flow_of(u: Tensor, v: Tensor) -> Tensor:
-    return torch.stack((u, v))[None]
-
-
-def pan(time: int, speed: tuple[float, float] = (1.5, -0.5)) -> Tensor:
-    """A camera that moves over the scene by `speed` pixels a frame."""
+def pan(time: int) -> Tensor:
+    """A camera that moves over the scene."""
     x, y = grid()
-    return scene(x + speed[0] * time, y + speed[1] * time)
+    return scene(x + PAN[0] * time, y + PAN[1] * time)
 
 
-def pan_flow(gap: int = 1, speed: tuple[float, float] = (1.5, -0.5)) -> Tensor:
-    """The flow from a frame of `pan` to the one `gap` earlier."""
-    x, _ = grid()
-    return flow_of(torch.full_like(x, speed[0] * gap), torch.full_like(x, speed[1] * gap))
+def pan_flow() -> Tensor:
+    """The flow from a frame of `pan` to the one before."""
+    return torch.tensor(PAN).double().view(1, 2, 1, 1).expand(1, 2, 24, 32)
 
 
-def zoom(time: int, rate: float = 1.01) -> Tensor:
+def zoom(time: int) -> Tensor:
     """A camera that comes nearer to the scene's point (0, 0)."""
     x, y = grid()
-    return scene(x / rate**time, y / rate**time)
+    return scene(x / ZOOM**time, y / ZOOM**time)
 
 
-def zoom_flow(gap: int = 1, rate: float = 1.01) -> Tensor:
-    """The flow from a frame of `zoom` to the one `gap` earlier."""
-    x, y = grid()
-    return flow_of(x / rate**gap - x, y / rate**gap - y)
-
-
-def square_mask(time: int, speed: int = 2, side: int = 8) -> Tensor:
-    """Where (H, W) the square of `square` is."""
-    x, y = grid()
-    left = 4 + speed * time
-    return (x >= left) & (x < left + side) & (y >= 8) & (y < 8 + side)
-
-
-def square(time: int, speed: int = 2) -> Tensor:
-    """A patch of another scene that moves to the right over the scene, which stands."""
-    x, y = grid()
-    return torch.where(square_mask(time, speed), 1 - scene(x - speed * time, y), scene(x, y))
-
-
-def square_flow(time: int, gap: int = 1, speed: int = 2) -> Tensor:
-    """The flow from a frame of `square` to the one `gap` earlier."""
-    u = torch.where(square_mask(time, speed), -float(speed * gap), 0.0).double()
-    return flow_of(u, torch.zeros_like(u))
-
-
-def clip_maker() -> ModuleType:
-    """Return benchmarks/clip.py, which needs PyAV to write a film."""
-    return benchmark_script("clip")
+def zoom_flow() -> Tensor:
+    """The flow from a frame of `zoom` to the one before."""
+    return torch.stack(grid())[None] * (1 / ZOOM - 1)
 
 
 def tiny_film(folder: Path, count: int = 3) -> Path:
-    """Write a film of a few frames of 32 x 24 pixels, and return its file."""
-    maker, path = clip_maker(), folder / "clip.mp4"
+    """Write a film of a few frames of 32 x 24 pixels, and return its file; needs PyAV."""
+    maker, path = benchmark_script("clip"), folder / "clip.mp4"
     maker.write(path, maker.clip(count, (24, 32)))
     return path

@@ -26,7 +26,6 @@ TINY = {
     "apply": ["network=network.safetensors", "input=content.png", "output=painted.png"],
     "export": ["network=network.safetensors", "output=net.onnx"],
     "film": [*RUN, "frame_steps=1", "output=painted.mp4"],
-    "flicker": ["input=content.png", "painted=content.png"],
     "gallery": ["painted"],
     "studio": ["open=false"],
     "train_tiny": ["--steps", "3"],

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from torch import Tensor
 
-from styletransfer.films import Film, Frame
+from styletransfer.films.read import Film, Frame
 
 av = pytest.importorskip("av", reason="films are not tested: pip install -e '.[video]'")
 
 TICK = Fraction(1, 9000)
-BT709 = 1
+BT601, BT709, UNSAID = 5, 1, 2
+"""H.273's numbers of colour matrices, and that of none."""
 
 
 def make(
@@ -23,9 +24,11 @@ def make(
     times: Sequence[Fraction] | None = None,
     *,
     codec: str = "libx264",
-    sound: str | None = None,
+    sound: Sequence[str] = (),
     rotation: tuple[Any, ...] | None = None,
-    matrix: int | None = BT709,
+    aspect: Fraction | None = None,
+    matrix: int = BT709,
+    said: int | None = None,
     transfer: int = BT709,
     start: float = 0.0,
     **options: str,
@@ -37,26 +40,25 @@ def make(
         images: even sides.
         times: of the images, in seconds.
         codec: of the images.
-        sound: codec of a tone that is as long as the film, or none.
+        sound: codecs of tones, each as long as the film.
         rotation: degrees anticlockwise, mirrored from left to right, from top to bottom.
-        matrix: H.273's number of the colour matrix that is written; None for BT.601, unsaid.
+        aspect: width of a pixel over its height.
+        matrix: of the colours, BT601 or BT709.
+        said: the one that the film names, UNSAID for none; by default its own.
         transfer: H.273's number of the transfer curve, which is only named.
         start: by how many seconds all times are later.
         options: of the encoder.
     """
-    later = {"output_ts_offset": str(start)}
-    with av.open(str(path), "w", container_options=later) as film:
+    with av.open(str(path), "w", container_options={"output_ts_offset": str(start)}) as film:
         stream = film.add_stream(codec, rate=10, options={"crf": "10"} | options)
         stream.height, stream.width = images[0].shape[2:]
         stream.pix_fmt = "yuv420p"
         context = stream.codec_context
-        context.time_base = TICK
-        context.color_range, context.color_trc = 1, transfer
-        if matrix is not None:
-            context.colorspace = matrix
+        context.time_base, context.sample_aspect_ratio = TICK, aspect or 1
+        context.color_range, context.color_trc, context.colorspace = 1, transfer, said or matrix
         if rotation is not None:
             stream.set_display_rotation(*rotation)
-        tone = film.add_stream(sound, rate=48000, layout="mono") if sound else None
+        tracks = [film.add_stream(name, rate=48000, layout="mono") for name in sound]
         for number, image in enumerate(images):
             samples = np.ascontiguousarray((image[0] * 255).round().byte().permute(1, 2, 0).numpy())
             frame = av.VideoFrame.from_ndarray(samples, "rgb24").reformat(
@@ -64,16 +66,17 @@ def make(
                 dst_colorspace="ITU709" if matrix == BT709 else "ITU601",
                 dst_color_range="MPEG",
             )
+            frame.colorspace = said or matrix
             time = Fraction(number, 10) if times is None else times[number]
             frame.pts, frame.time_base = round(time / TICK), TICK
             film.mux(stream.encode(frame))
         film.mux(stream.encode(None))
-        if tone is not None:
-            film.mux(_tone(tone, seconds=len(images) / 10))
+        for track in tracks:
+            film.mux(tone(track, seconds=len(images) / 10))
     return path
 
 
-def _tone(stream: Any, seconds: float) -> list[Any]:
+def tone(stream: Any, seconds: float) -> list[Any]:
     """Return packets of 440 Hz."""
     size, packets = 960, []
     shape = av.AudioResampler(stream.codec_context.format, "mono", 48000)
@@ -94,12 +97,12 @@ def frames(path: Path) -> list[Frame]:
 
 def sounds(path: Path) -> list[tuple[str, list[bytes], list[float]]]:
     """Return the codec, the packets and their times in seconds, of each sound of a film."""
-    found = []
+    tracks = []
     for number in range(len(av.open(str(path)).streams.audio)):
         with av.open(str(path)) as film:
             stream = film.streams.audio[number]
             packets = [packet for packet in film.demux(stream) if packet.size]
             times = [float(packet.pts * packet.time_base) for packet in packets]
             name = stream.codec_context.codec.canonical_name
-            found.append((name, [bytes(packet) for packet in packets], times))
-    return found
+            tracks.append((name, [bytes(packet) for packet in packets], times))
+    return tracks

@@ -45,8 +45,6 @@ PROGRESS = re.compile(r"step/s|s/step|\d+/\d+ \[")
 RECORD = re.compile(r"(^|/)(\.hydra/[a-z]+\.yaml|multirun\.yaml|[a-z_]+\.log)$")
 # Commands that only Ctrl-C ends, and the seconds after which it does.
 SERVING, LONG_ENOUGH = {"studio"}, 5
-# Commands that write nothing.
-PRINTING = {"flicker"}
 # A folder that was there before, or a name that only Hydra knows: its files are left.
 OWN_FOLDER = {"hydra.run.dir=.", "hydra.output_subdir=../up"}
 
@@ -155,7 +153,7 @@ def _succeeded(words: list[str], out: str, errors: list[str], desk: Path) -> str
     if errors:
         return "FAULT: an error with status 0"
     looks = "--help|-h|--version|--hydra-help|--cfg.*|-c|--info.*|-i|dry_run=.*"
-    told = not words or words[0] not in SCHEMAS or words[0] in PRINTING
+    told = not words or words[0] not in SCHEMAS
     if told or any(re.fullmatch(looks, word) for word in words):
         return "done" if out.strip() else "FAULT: printed nothing"
     last = out.splitlines()[-1] if out else ""

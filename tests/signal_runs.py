@@ -26,9 +26,10 @@ from styletransfer.cli import main as command_line
 from styletransfer.cli.catalogue import module, names
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.features import vgg
+from styletransfer.films.read import Film
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
-from styletransfer.pictures import images, video
+from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import STOPPING, interruptible
 
@@ -128,7 +129,7 @@ def check_whole(path: Path) -> None:
     elif kind == ".pt":
         Checkpoint(path).load()
     elif kind == ".mp4":
-        with video.Film(path) as film:
+        with Film(path) as film:
             # What a full disk leaves may end within a frame.
             next(film.frames()) if "partial" in path.name else list(film.frames())
     elif kind in (".html", ".svg"):
@@ -147,7 +148,7 @@ def set_up(desk: Path) -> None:
     for name, light in enumerate((1.0, 0.2)):
         images.write(desk / f"{name}.png", light * picture(name, 32, 40))
     if find_spec("av"):
-        from films import make
+        from film_files import make
 
         network = StyleNetwork(Architecture((3, 4, 5), 1), 1).requires_grad_(False)
         randomize(network, seed=0)

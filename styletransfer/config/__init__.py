@@ -4,7 +4,7 @@ These dataclasses are the schema of the files under `configs/`: a misspelt key o
 wrong type is an error before anything runs.
 """
 
-from styletransfer.config.films import FilmConfig, FlickerConfig
+from styletransfer.config.films import FilmConfig
 from styletransfer.config.groups import (
     CONTENT_LAYER,
     STYLE_LAYER_FACTORS,
@@ -39,7 +39,6 @@ __all__ = [
     "ExportConfig",
     "FeaturesConfig",
     "FilmConfig",
-    "FlickerConfig",
     "GalleryConfig",
     "LossModeConfig",
     "MixConfig",

@@ -1,11 +1,10 @@
-"""Films: `film`, which paints them by optimisation, and `flicker`, which measures them."""
+"""`film`, which paints films by optimisation."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from omegaconf import MISSING
 
-from styletransfer.config.keys import PATHS, path
+from styletransfer.config.keys import path
 from styletransfer.config.pictures import StyleTransferConfig
 
 
@@ -25,18 +24,3 @@ class FilmConfig(StyleTransferConfig):
     before it, moved along; 0 for none."""
     independent: bool = False
     """Paint every frame as a picture by itself, to compare with."""
-
-
-@dataclass
-class FlickerConfig:
-    """`scripts/flicker.py`: how much painted films flicker."""
-
-    input: str = path(MISSING)
-    """Path of the film that they were painted from."""
-    painted: Any = field(default=MISSING, metadata=PATHS)
-    """Path of a painted film; or several, [a.mp4,b.mp4], which are compared with the first."""
-    style: Any = field(default=None, metadata=PATHS)
-    """Path of the style image, or several, to also measure the style loss under the bundled
-    network; null for not."""
-    device: str = "auto"
-    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""

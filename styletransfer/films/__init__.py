@@ -1,7 +1,1 @@
-"""Films in and out: `Film` yields frames and their times, `FilmWriter` encodes them."""
-
-from styletransfer.films.codecs import CODECS, check_writable
-from styletransfer.films.read import EXTENSIONS, Film, Frame
-from styletransfer.films.write import FilmWriter
-
-__all__ = ["CODECS", "EXTENSIONS", "Film", "FilmWriter", "Frame", "check_writable"]
+"""Films: read and written, their motion, how they are painted, and how much they flicker."""

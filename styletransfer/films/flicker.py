@@ -1,15 +1,20 @@
 """Painted films, measured: how much they flicker, and how well they have the style."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from torch import Tensor
 
-from styletransfer.films.warping_error import FindMotion, warping_errors
+from styletransfer.errors import UserError
+from styletransfer.films.motion import FindMotion, Motion, motion_between
 from styletransfer.job.job import Job
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.system.table import table
+
+# Frames between the two that are compared, for the short and the long term.
+GAPS = (1, 5)
 
 # A frame (1, 3, H, W) -> its style loss.
 StyleLoss = Callable[[Tensor], float]
@@ -17,45 +22,69 @@ StyleLoss = Callable[[Tensor], float]
 
 @dataclass(frozen=True)
 class Flicker:
-    """What is measured of a film.
+    """What is measured of a film; None for what there is nothing to measure of.
 
     Attributes:
-        short: E_warp between neighbours; see `WarpingError`.
-        long: E_warp over five frames.
-        style: mean style loss of its frames, None where there is no style to compare with.
+        short: mean `warping_error` between neighbours.
+        long: the same over five frames.
+        style: mean style loss of its frames.
     """
 
-    short: float
-    long: float
-    style: float | None = None
+    short: float | None
+    long: float | None
+    style: float | None
 
 
 def measure(
-    films: Mapping[str, Iterable[Tensor]], motion: FindMotion, style_loss: StyleLoss | None = None
+    films: Mapping[str, Iterable[Tensor]],
+    style_loss: StyleLoss | None = None,
+    motion: FindMotion = motion_between,
 ) -> dict[str, Flicker]:
-    """Measure films, frame by frame.
+    """Measure films frame by frame; of each, only as many are in memory as the longest gap spans.
 
     Args:
         films: name -> frames (1, 3, H, W) in [0, 1]; the first is the input of the others.
-        motion: finds it, in the input.
         style_loss: of a frame; that of the input is left out.
+        motion: finds it, in the input.
 
     Raises:
         UserError: films of different lengths or sizes.
     """
-    losses: dict[str, list[float]] = {name: [] for name in films}
+    names = list(films)
+    errors: dict[str, list[list[float]]] = {name: [[] for _ in GAPS] for name in names}
+    styles: dict[str, list[float]] = {name: [] for name in names}
+    earlier: deque[tuple[Tensor, ...]] = deque(maxlen=max(GAPS))
+    for frames in zip_longest(*films.values()):
+        if any(frame is None for frame in frames):
+            raise UserError("films of different lengths cannot be compared")
+        if len({frame.shape for frame in frames}) > 1:
+            raise UserError("films of different sizes cannot be compared")
+        for number, gap in enumerate(GAPS):
+            if gap > len(earlier):
+                continue
+            moved = motion(frames[0], earlier[-gap][0])
+            for name, frame, before in zip(names, frames, earlier[-gap], strict=True):
+                if (error := warping_error(moved, frame, before)) is not None:
+                    errors[name][number].append(error)
+        if style_loss is not None:
+            for name, frame in zip(names[1:], frames[1:], strict=True):
+                styles[name].append(style_loss(frame))
+        earlier.append(frames)
+    return {name: Flicker(*map(_mean, (*errors[name], styles[name]))) for name in names}
 
-    def heard(name: str, frames: Iterable[Tensor]) -> Iterator[Tensor]:
-        for frame in frames:
-            if style_loss is not None and name != next(iter(films)):
-                losses[name].append(style_loss(frame))
-            yield frame
 
-    errors = warping_errors([heard(*each) for each in films.items()], motion)
-    return {
-        name: Flicker(short, long, sum(losses[name]) / len(losses[name]) if losses[name] else None)
-        for name, (short, long) in zip(films, errors, strict=True)
-    }
+def warping_error(motion: Motion, image: Tensor, before: Tensor) -> float | None:
+    """Return the mean squared difference of two frames (1, 3, H, W) that motion does not explain.
+
+    E_warp of Lai et al. 2018 (arXiv:1808.00449), equation 11, as a mean over channels, too; with
+    motion and occlusion of the input, from the frame to the earlier one. None across a cut, or
+    without a pixel that can be relied on.
+    """
+    relied = motion.reliability.to(image)
+    if motion.is_cut or not bool(relied.any()):
+        return None
+    difference = (motion.warped(before) - image).square().mean(1, keepdim=True)
+    return float((relied * difference).sum() / relied.sum())
 
 
 def style_loss_of(job: Job) -> StyleLoss | None:
@@ -75,20 +104,15 @@ def style_loss_of(job: Job) -> StyleLoss | None:
     return style_loss
 
 
-def report(found: Mapping[str, Flicker], reference: str | None = None) -> str:
-    """Return a table; of the painted films also the ratios to the one called `reference`."""
+def report(films: Mapping[str, Flicker]) -> str:
+    """Return a table."""
+    headings = ["film", *(f"E_warp, {gap} frame{'s' * (gap > 1)}" for gap in GAPS), "style loss"]
     rows = []
-    for name, film in found.items():
-        cells = [film.short, film.long, film.style]
-        against: list[float | None] = [None] * 3
-        if reference is not None and name != next(iter(found)):
-            other = found[reference]
-            against = [other.short, other.long, other.style]
-        rows.append([name, *map(_cell, cells, against)])
-    return table(["film", "E_warp, 1 frame", "E_warp, 5 frames", "style loss"], rows)
+    for name, film in films.items():
+        values = (film.short, film.long, film.style)
+        rows.append([name, *("-" if value is None else f"{value:.2e}" for value in values)])
+    return table(headings, rows)
 
 
-def _cell(value: float | None, reference: float | None) -> str:
-    if value is None or math.isnan(value):
-        return "-"
-    return f"{value:.2e}" + (f" ({value / reference:.2f})" if reference else "")
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

@@ -1,14 +1,19 @@
-"""Motion between two frames of a film: how it moves a picture, and where it can be relied on.
+"""Motion between two frames of a film: found, judged, and followed.
 
 A flow (1, 2, H, W) says for each pixel of a frame, in pixels to the right and down, where the same
 point is in another frame.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, grid_sample, pad
+
+from styletransfer.errors import UserError
 
 # Standard deviation in pixels of the Gaussian that softens reliability, and the taps on each side.
 # Ruder et al. 2016, in the code that goes with the paper.
@@ -36,36 +41,46 @@ class Motion:
         """Whether the two frames have too little in common to be of one scene."""
         return float(self.reliability.mean()) < LEAST_IN_COMMON
 
-    def warped(self, image: Tensor) -> Tensor:
-        """Return the other frame's `image` (1, C, H, W) as this frame would show it."""
-        return warp(image, self.flow.to(image))
+    def warped(self, image: Tensor, mode: str = "bilinear") -> Tensor:
+        """Return the other frame's `image` (1, C, H, W) as this frame would show it; see `warp`."""
+        return warp(image, self.flow.to(image), mode)
+
+
+# (frame, earlier frame) -> where the points of the frame were in the earlier one.
+FindMotion = Callable[[Tensor, Tensor], Motion]
+
+
+def motion_between(image: Tensor, other: Tensor) -> Motion:
+    """Return where the points of a frame are in another one, by OpenCV's dense inverse search.
+
+    Both are (1, 3, H, W), sRGB in [0, 1], of a size that `check_flow` takes.
+    """
+    here, there = _luma(image), _luma(other)
+    return make_motion(_flow(here, there).to(image.device), _flow(there, here).to(image.device))
+
+
+def check_flow(size: tuple[int, int]) -> None:
+    """Raise UserError if OpenCV is missing, or finds no motion in frames of (height, width)."""
+    blank = torch.zeros(size, dtype=torch.uint8).numpy()
+    _flow(blank, blank)
 
 
 def make_motion(flow: Tensor, back: Tensor) -> Motion:
-    """Return the motion with softened reliability.
-
-    Args:
-        flow: (1, 2, H, W), from this frame to the other.
-        back: (1, 2, H, W), from the other to this one.
-    """
+    """Return a flow with its softened reliability, judged by the flow of the way back."""
     return Motion(flow, softened(reliability(flow, back)))
 
 
 def warp(image: Tensor, flow: Tensor, mode: str = "bilinear") -> Tensor:
-    """Return `image` as seen where `flow` leads: out(x) = image(x + flow(x)).
+    """Return an image (N, C, H, W) as seen where `flow` leads: out(x) = image(x + flow(x)).
 
-    Beyond its border the image goes on as its outermost pixels.
-
-    Args:
-        image: (N, C, H, W).
-        flow: (N, 2, H, W) or (1, 2, H, W), in pixels to the right and down.
-        mode: bilinear; or bicubic, which is sharper and may leave the image's range.
+    Beyond its border the image goes on as its outermost pixels. A flow (1, 2, H, W) is that of all
+    images. Of the modes bilinear and bicubic, the latter is sharper, and may leave [0, 1].
     """
     height, width = image.shape[2:]
-    rows, columns = _positions(flow)
+    x, y = _ends(flow)
     # From pixels to grid_sample's coordinates, -1 and 1 at the centres of the outermost pixels.
-    x = (columns + flow[:, 0]) * (2 / max(width - 1, 1)) - 1
-    y = (rows + flow[:, 1]) * (2 / max(height - 1, 1)) - 1
+    x = x * (2 / max(width - 1, 1)) - 1
+    y = y * (2 / max(height - 1, 1)) - 1
     grid = torch.stack((x, y), dim=-1).expand(len(image), -1, -1, -1)
     return grid_sample(image, grid, mode, padding_mode="border", align_corners=True)
 
@@ -74,18 +89,14 @@ def reliability(flow: Tensor, back: Tensor) -> Tensor:
     """Return where a flow can be relied on: (1, 1, H, W), 1 there and 0 elsewhere.
 
     Equations 5 and 6 of Sundaram et al. 2010 with the numbers of Ruder et al. 2016
-    (arXiv:1604.08610), section 4.2: a point is hidden where flow and way back do not cancel, and
+    (arXiv:1604.08610), section 4.2: a point is hidden where flow and way `back` do not cancel, and
     at the edge of something that moves where the flow changes fast. What the flow leads out of the
     frame is not seen either.
-
-    Args:
-        flow: (1, 2, H, W), from this frame to the other.
-        back: (1, 2, H, W), from the other to this one.
     """
-    there = warp(back, flow)
+    returned = warp(back, flow)
     length = _squared(flow)
-    hidden = _squared(flow + there) >= 0.01 * (length + _squared(there)) + 0.5
-    slope = sum(_squared(each) for each in torch.gradient(flow, dim=(2, 3)))
+    hidden = _squared(flow + returned) >= 0.01 * (length + _squared(returned)) + 0.5
+    slope = sum(_squared(side) for side in torch.gradient(flow, dim=(2, 3)))
     edge = slope > 0.01 * length + 0.002
     return (~hidden & ~edge & inside(flow)).to(flow)
 
@@ -93,16 +104,12 @@ def reliability(flow: Tensor, back: Tensor) -> Tensor:
 def inside(flow: Tensor) -> Tensor:
     """Tell for each pixel (N, 1, H, W) whether a flow (N, 2, H, W) stays within the frame."""
     height, width = flow.shape[2:]
-    rows, columns = _positions(flow)
-    x, y = columns + flow[:, 0], rows + flow[:, 1]
+    x, y = _ends(flow)
     return ((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))[:, None]
 
 
 def softened(mask: Tensor) -> Tensor:
-    """Return a mask (1, 1, H, W) under a Gaussian of SOFTENING pixels, nowhere above what it was.
-
-    So no pixel is relied on that was not.
-    """
+    """Return a mask (1, 1, H, W) under a Gaussian of SOFTENING pixels, but nowhere raised."""
     offsets = torch.arange(-TAPS, TAPS + 1, dtype=mask.dtype, device=mask.device)
     kernel = torch.exp(-(offsets**2) / (2 * SOFTENING**2))
     kernel = kernel / kernel.sum()
@@ -111,14 +118,45 @@ def softened(mask: Tensor) -> Tensor:
     return torch.minimum(mask, blurred)
 
 
-def _positions(flow: Tensor) -> tuple[Tensor, Tensor]:
-    """Return each pixel's row (H, 1) and column (1, W)."""
+def _ends(flow: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the columns and the rows (N, H, W) to which a flow leads."""
     height, width = flow.shape[2:]
     rows = torch.arange(height, dtype=flow.dtype, device=flow.device)
     columns = torch.arange(width, dtype=flow.dtype, device=flow.device)
-    return rows[:, None], columns[None, :]
+    return columns + flow[:, 0], rows[:, None] + flow[:, 1]
 
 
 def _squared(vectors: Tensor) -> Tensor:
     """Return the squared length (1, 1, H, W) of vectors (1, 2, H, W)."""
     return vectors.square().sum(1, keepdim=True)
+
+
+def _luma(image: Tensor) -> Any:
+    """Return the luma (H, W) of a picture as bytes, by the weights of Rec. 709."""
+    red, green, blue = image[0].float().cpu()
+    luma = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return luma.mul(255).round().clamp(0, 255).to(torch.uint8).numpy()
+
+
+def _flow(image: Any, other: Any) -> Tensor:
+    """Return the flow (1, 2, H, W) between two grey pictures (H, W) of bytes.
+
+    Kroeger et al. 2016 (arXiv:1603.03590) in OpenCV's preset "medium": within 0.02 pixels of a
+    shift of whole pixels, where "fast" is within 0.11.
+    """
+    try:
+        cv2 = import_module("cv2")
+    except ImportError as error:
+        raise UserError(
+            "finding motion needs OpenCV: pip install 'styletransfer[video]'"
+        ) from error
+    search = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
+    try:
+        flow = torch.from_numpy(search.calc(image, other, None))
+    except cv2.error as error:  # it needs 12 pixels one way, and scales by powers of 2
+        height, width = image.shape
+        raise UserError(
+            f"frames of {width} x {height} pixels are too small or too narrow to find motion in; "
+            "choose a larger size"
+        ) from error
+    return flow.permute(2, 0, 1)[None].contiguous()

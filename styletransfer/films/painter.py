@@ -1,11 +1,10 @@
-"""A film by optimisation: each frame goes on from the one before (Ruder et al. 2016)."""
+"""Films without flicker: each frame goes on from the pastiche of the one before, moved along."""
 
 from dataclasses import replace
 
 from torch import Tensor
 
-from styletransfer.films.motion import warp
-from styletransfer.films.warping_error import FindMotion
+from styletransfer.films.motion import FindMotion, Motion, motion_between
 from styletransfer.job.job import Job
 from styletransfer.objective.inputs import Anchor
 from styletransfer.objective.targets import StyleTargets
@@ -15,11 +14,11 @@ from styletransfer.optimize.run import Run
 
 
 class FilmPainter:
-    """Paints frames in their order.
+    """Paints frames in their order by optimisation (Ruder et al. 2016, arXiv:1604.08610).
 
     The first frame, and the first after a cut, is a picture like any other. Each of the others
-    starts as the pastiche before it, moved along, is optimised at one scale in fewer steps, and is
-    held to where it started by the temporal loss where the motion can be relied on. (It starts so
+    starts as the pastiche before it, moved along, makes `frame_steps` at one scale, and is held to
+    where it started by the temporal loss where the motion can be relied on. (It starts so
     everywhere: from the frame itself, what comes into view would stay paler than its surroundings
     in so few steps.)
 
@@ -30,11 +29,15 @@ class FilmPainter:
         motion: finds where the points of a frame were in the one before.
 
     Attributes:
-        before: the last frame and its pastiche, (1, 3, H, W) each; None at the beginning.
+        before: the last frame and its pastiche, (1, 3, H, W) each, to go on from; a caller sets it.
     """
 
     def __init__(
-        self, job: Job, frame_steps: int, temporal_weight: float, motion: FindMotion
+        self,
+        job: Job,
+        frame_steps: int,
+        temporal_weight: float,
+        motion: FindMotion = motion_between,
     ) -> None:
         self.job, self.temporal_weight, self.motion = job, temporal_weight, motion
         self.following = replace(job.config, steps=frame_steps, scales=1)
@@ -42,10 +45,7 @@ class FilmPainter:
         self._styles: StyleTargets | None = None
 
     def paint(self, content: Tensor) -> Outcome:
-        """Return the pastiche of the next frame (1, 3, H, W), of the job's size.
-
-        Set `before` to go on from it; a caller may have rounded it by then.
-        """
+        """Return the pastiche of the next frame (1, 3, H, W), of the job's size."""
         return Run(self.job_of(content)).complete()
 
     def job_of(self, content: Tensor) -> Job:
@@ -56,8 +56,7 @@ class FilmPainter:
         motion = self.motion(content, self.before[0])
         if motion.is_cut:
             return job
-        # Bicubic: a frame that is moved again and again by bilinear weights is a blur.
-        moved = warp(self.before[1], motion.flow, "bicubic").clamp(0, 1)
+        moved = _moved(self.before[1], motion)
         anchor = Anchor(moved, motion.reliability, self.temporal_weight)
         pictures = replace(job.pictures, anchor=anchor)
         if self._styles is None:  # they are those of all frames
@@ -66,3 +65,46 @@ class FilmPainter:
         return replace(
             job, config=self.following, pictures=pictures, start=moved, styles=self._styles
         )
+
+
+class Steady:
+    """Mixes what a painter made of each frame alone with the mixture before, moved along.
+
+    It does so where motion can be relied on, and begins anew after a cut. If a painter's noise is
+    independent from frame to frame, a share s that is kept leaves (1 - s)^2 / (1 + s) of the
+    flicker: 1/6 for a half.
+
+    Args:
+        strength: share of the frame before, 0 or more and below 1; 0 leaves frames as they are.
+        motion: finds where the points of a frame were in the one before.
+    """
+
+    def __init__(self, strength: float, motion: FindMotion = motion_between) -> None:
+        self.strength, self.motion = strength, motion
+        self.before: tuple[Tensor, Tensor] | None = None
+
+    def mixed(self, content: Tensor, painted: Tensor) -> Tensor:
+        """Return the next frame to show; it and the arguments are (1, 3, H, W) in [0, 1].
+
+        Args:
+            content: the frame of the input.
+            painted: what a painter has made of it alone.
+        """
+        if not self.strength:
+            return painted
+        mixed = painted
+        if self.before is not None:
+            motion = self.motion(content, self.before[0])
+            if not motion.is_cut:
+                share = self.strength * motion.reliability.to(painted)
+                mixed = painted + share * (_moved(self.before[1], motion) - painted)
+        self.before = content, mixed
+        return mixed
+
+
+def _moved(pastiche: Tensor, motion: Motion) -> Tensor:
+    """Return the pastiche before as the next frame would show it.
+
+    By bicubic weights: by bilinear ones, a picture that is moved again and again becomes a blur.
+    """
+    return motion.warped(pastiche, "bicubic").clamp(0, 1)

@@ -2,24 +2,23 @@
 
 import logging
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from torch import Tensor
+from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
-from styletransfer.films.library import pyav, reason, url
-from styletransfer.films.samples import HDR, display_matrix, is_turned, to_tensor
+from styletransfer.films.ffmpeg import HDR, display_matrix, is_turned, pyav, reason, to_tensor
 from styletransfer.pictures.images import resize
 
 logger = logging.getLogger(__name__)
 
-EXTENSIONS = (
+FILM_EXTENSIONS = (
     *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg"),
     *(".ts", ".mts", ".m2ts", ".wmv", ".flv", ".ogv", ".3gp"),
 )
@@ -29,21 +28,16 @@ EXTENSIONS = (
 USUAL_RATE = Fraction(25)
 # A film that ends so many seconds before the time that it announces may be cut off.
 TOLERANCE = 1.0
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A picture of a film."""
-
-    image: Tensor
-    """(1, 3, H, W), float32, sRGB in [0, 1], on the CPU, upright."""
-    time: Fraction
-    """When it is shown, in seconds from the start of the film."""
-
-
 # Codecs whose frames' side data are left alone: PyAV frees the name of a colour profile twice, and
 # that ends the process. Frames of other codecs have no such name.
 PNGS = ("png", "apng")
+
+
+class Frame(NamedTuple):
+    """An upright picture (1, 3, H, W), float32, sRGB in [0, 1], on the CPU; when, in seconds."""
+
+    image: Tensor
+    time: Fraction
 
 
 class Film:
@@ -51,9 +45,6 @@ class Film:
 
     Its colours are taken for those of sRGB, whatever curve and primaries the film names; its matrix
     and range are respected. 10 bits become 8, and transparency is dropped.
-
-    Args:
-        path: of the file.
 
     Attributes:
         path: of the file.
@@ -95,31 +86,23 @@ class Film:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._files.close()
 
     def opened(self) -> Any:
-        """Return PyAV's container, newly opened, which the caller closes.
-
-        Raises:
-            UserError: there is no such file, or it is no film.
-        """
+        """Return PyAV's container, newly opened; it is closed with the film, or before."""
         av = pyav()
         if not os.path.isfile(self.path):
             raise UserError(f"no film at {self.path}; check the path")
         try:
-            # Playlists may not lead elsewhere, nor be waited for.
+            # Playlists may not lead elsewhere, nor be waited for; a path may hold a colon.
             only_files = {"protocol_whitelist": "file", "max_reload": "0"}
-            return av.open(url(self.path), metadata_errors="replace", options=only_files)
+            container = av.open(f"file:{self.path}", metadata_errors="replace", options=only_files)
         except (av.FFmpegError, OSError) as error:
             raise UserError(
                 f"{self.path} is no film that FFmpeg can read ({reason(error)}); get an intact copy"
             ) from error
+        return self._files.enter_context(container)
 
     def frames(self) -> Iterator[Frame]:
         """Yield all frames in the order in which they are shown; may be called again.
@@ -127,17 +110,27 @@ class Film:
         Raises:
             UserError: the film is damaged; what comes before that has been yielded.
         """
-        container = self._files.enter_context(self.opened())
+        container = self.opened()
         last: Fraction | None = None
         for frame in self._decoded(container, self._video(container)):
-            time = self._time(frame, last)
-            yield Frame(to_tensor(frame, self._coded_size, self._matrix), time)
-            last = time
+            last = self._time(frame, last)
+            yield Frame(to_tensor(frame, self._coded_size, self._matrix), last)
 
     def images(self, size: tuple[int, int]) -> Iterator[Tensor]:
         """Yield all frames (1, 3, H, W) resized to (height, width) `size`; see `frames`."""
         for frame in self.frames():
             yield resize(frame.image, size)
+
+    def bar(self, items: Iterable[Any]) -> Any:
+        """Return a progress bar over something that there is of each frame."""
+        return tqdm(
+            items,
+            total=self.count or None,
+            unit="frame",
+            dynamic_ncols=True,
+            leave=None,
+            disable=sys.stderr is None,
+        )
 
     def _video(self, container: Any) -> Any:
         """Return the first video stream that is no cover of a record."""
@@ -189,7 +182,9 @@ def _start(container: Any, video: Any) -> Fraction:
     Sound may begin a little before 0, where its decoder warms up.
     """
     streams = [video, *container.streams.audio]
-    starts = [each.start_time * each.time_base for each in streams if each.start_time is not None]
+    starts = [
+        stream.start_time * stream.time_base for stream in streams if stream.start_time is not None
+    ]
     first = max(Fraction(0), min(starts, default=Fraction(0)))
     base = Fraction(video.time_base)
     return first // base * base

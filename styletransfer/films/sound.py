@@ -6,21 +6,16 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from styletransfer.films.library import pyav
+from styletransfer.films.ffmpeg import pyav
 from styletransfer.films.read import Film
 
 logger = logging.getLogger(__name__)
 
 
 class Sound:
-    """All sound of a film, on its way into another file.
+    """All sound of a film, on its way into PyAV's container `output`, whose header is not written.
 
-    A kind of sound that the new container cannot hold is left out, with a warning.
-
-    Args:
-        film: to copy from.
-        output: PyAV's container to copy to; its header has not been written.
-        name: of the new film, for the warning.
+    A kind of sound that the container cannot hold is left out, with a warning that says `name`.
     """
 
     def __init__(self, film: Film, output: Any, name: str) -> None:
@@ -29,7 +24,7 @@ class Sound:
         self._output = output
         self._streams: dict[int, Any] = {}
         for stream in self._input.streams.audio:
-            if holds(output.format.name, film, stream.index):
+            if _holds(output.format.name, film, stream.index):
                 self._streams[stream.index] = output.add_stream_from_template(stream)
             else:
                 kind = stream.codec_context.codec.canonical_name if stream.codec_context else "such"
@@ -41,7 +36,7 @@ class Sound:
     def is_broadcast(self) -> bool:
         """Whether there is AAC that is described in every packet, and not at the beginning."""
         contexts = [stream.codec_context for stream in self._streams.values()]
-        return any(each.name == "aac" and not each.extradata for each in contexts)
+        return any(context.name == "aac" and not context.extradata for context in contexts)
 
     def copy(self, until: Fraction | None = None) -> None:
         """Write what is heard before a time in seconds; without one, all that is left."""
@@ -51,10 +46,6 @@ class Sound:
                 return
             self._output.mux(packet)
             self._next = next(self._packets, None)
-
-    def close(self) -> None:
-        """Close the film."""
-        self._input.close()
 
     def _moved(self) -> Iterator[tuple[Fraction, Any]]:
         """Yield packets that belong to the new film, and their times."""
@@ -73,16 +64,8 @@ class Sound:
             yield time, packet
 
 
-def holds(container: str, film: Film, index: int) -> bool:
-    """Tell whether a container takes a film's sound, by writing one packet of it.
-
-    Some say so only when their end is written.
-
-    Args:
-        container: FFmpeg's name.
-        film: with sound.
-        index: of the stream.
-    """
+def _holds(container: str, film: Film, index: int) -> bool:
+    """Tell whether a container takes a sound: some only say so after a packet and their end."""
     av = pyav()
     try:
         with film.opened() as source, av.open(io.BytesIO(), "w", format=container) as trial:

@@ -7,25 +7,65 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.films.codecs import CODECS, check_writable, partial
-from styletransfer.films.library import pyav, reason, url
+from styletransfer.films.ffmpeg import BT709, LIMITED, from_tensor, pyav, reason
 from styletransfer.films.read import Film
-from styletransfer.films.samples import BT709, LIMITED, from_tensor
 from styletransfer.films.sound import Sound
+from styletransfer.system.files import check_folder
 from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)
 
 
+class Codec(NamedTuple):
+    """How films are encoded: FFmpeg's encoder, its options, and whether sides must be even."""
+
+    encoder: str
+    options: dict[str, str]
+    even: bool
+
+
+# Quality that is hard to tell from the painting. Without B-frames a frame is stored in the order in
+# which it is shown, so that every time, and the length of the film, is stored as it is. Chroma has
+# half the resolution, therefore even sides.
+H264 = Codec("libx264", {"crf": "18", "bf": "0"}, even=True)
+# crf only counts with b=0; cpu-used=4 takes a quarter of the time at little loss (ffmpeg.org, VP9).
+VP9 = Codec("libvpx-vp9", {"crf": "24", "b": "0", "cpu-used": "4", "row-mt": "1"}, even=False)
+
+CODECS = {
+    ".mp4": ("mp4", H264),
+    ".m4v": ("mp4", H264),
+    ".mov": ("mov", H264),
+    ".mkv": ("matroska", H264),
+    ".webm": ("webm", VP9),
+}
+"""Extensions that can be written, each with FFmpeg's name of the container, and the codec."""
+
 # MP4 and MOV in pieces until the end, when they become ordinary files: so what a full disk or a
 # killed process leaves can be played. The other containers are so anyway.
 IN_PIECES = {"movflags": "hybrid_fragmented+delay_moov"}
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise UserError if PyAV or its encoder is missing, or `path` cannot be written to."""
+    extension = Path(path).suffix.lower()
+    if extension not in CODECS:
+        raise UserError(
+            f"cannot write {path}: unknown extension {extension!r}; use {' '.join(CODECS)}"
+        )
+    av, encoder = pyav(), CODECS[extension][1].encoder
+    try:
+        av.codec.Codec(encoder, "w")
+    except ValueError as error:
+        raise UserError(
+            f"cannot write {path}: this PyAV has no {encoder}; install PyAV from its wheel"
+        ) from error
+    check_folder(path)
+    check_folder(_partial(Path(os.path.realpath(path))))
 
 
 class FilmWriter:
@@ -49,76 +89,68 @@ class FilmWriter:
         self._path = path
         # A link is followed, so that it keeps pointing at the file instead of being replaced by it.
         self._target = Path(os.path.realpath(path))
-        self._partial = partial(self._target)
+        self._partial = _partial(self._target)
         self._like = like
         for written in (self._target, self._partial):
             if written.exists() and written.samefile(like.path):
                 raise UserError(f"output={path} would overwrite the film {like.path}; name another")
         self._format, self._codec = CODECS[self._target.suffix.lower()]
+        # Until the first frame says how large they are.
         self._container: Any = None
         self._stream: Any = None
-        self._sound: Sound | None = None
+        self._sound: Any = None
 
     def __enter__(self) -> Self:
         return self
 
     def write(self, image: Tensor, time: Fraction) -> None:
-        """Add a frame; signals wait until it is written.
+        """Add a frame (1, 3, H, W), clamped to [0, 1]; signals wait until it is written.
 
         Args:
-            image: (1, 3, H, W), any floating dtype and device, clamped to [0, 1]; of all frames the
-                same size.
+            image: of any floating dtype and device; of all frames the same size.
             time: when it is shown, in seconds; later than the frame before.
 
         Raises:
-            UserError: the picture holds NaN or infinity, or the file cannot be written, such as on
-                a full disk.
+            UserError: the frame holds NaN or infinity, or the file cannot be written.
         """
         if not all(math.isfinite(extreme) for extreme in image.detach().aminmax()):
             raise UserError(f"cannot write {self._path}: a frame holds NaN or infinity")
         frame = from_tensor(image, even=self._codec.even)
-        with signals_held(), self._told():
+        with signals_held(), self._one_line():
             if self._container is None:
                 self._open(frame)
-            assert self._sound is not None
             self._sound.copy(time)
             frame.time_base = self._like.time_base
             frame.pts = round(time / frame.time_base)
             self._container.mux(self._stream.encode(frame))
         raise_waiting()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if self._container is None:
             return
         with signals_held():
-            if error is None:
-                try:
-                    with self._told():
-                        self._complete()
-                except UserError:
-                    self._keep()
-                    raise
-            else:
+            if kind is not None:
                 self._keep()
-        if error is None:
-            raise_waiting()
+                return
+            try:
+                with self._one_line():
+                    self._complete()
+            except UserError:
+                self._keep()
+                raise
+        raise_waiting()
 
     def _open(self, frame: Any) -> None:
         """Begin the file, for frames like this one."""
         self._target.parent.mkdir(parents=True, exist_ok=True)
-        self._container = pyav().open(url(self._partial), "w", format=self._format)
+        self._container = pyav().open(f"file:{self._partial}", "w", format=self._format)
         stream = self._container.add_stream(
             self._codec.encoder, rate=self._like.rate, options=self._codec.options
         )
         stream.width, stream.height, stream.pix_fmt = frame.width, frame.height, frame.format.name
-        stream.time_base = stream.codec_context.time_base = self._like.time_base
-        stream.codec_context.sample_aspect_ratio = self._like.pixel_aspect
         context = stream.codec_context
+        stream.time_base = context.time_base = self._like.time_base
+        context.sample_aspect_ratio = self._like.pixel_aspect
         context.colorspace = context.color_primaries = context.color_trc = BT709
         context.color_range = LIMITED
         self._stream = stream
@@ -128,7 +160,6 @@ class FilmWriter:
 
     def _complete(self) -> None:
         """Write what is left, and give the film its name."""
-        assert self._sound is not None
         self._sound.copy()
         self._close()
         with self._partial.open("rb+") as file:
@@ -137,13 +168,11 @@ class FilmWriter:
 
     def _close(self) -> None:
         """Write the frames that the encoder holds back, and the end of the file."""
-        assert self._sound is not None
-        self._sound.close()
         self._container.mux(self._stream.encode(None))
         self._container.close()
 
     def _keep(self) -> None:
-        """Make of what there is a film that plays, and say where it is."""
+        """Make of what has been written a film that plays, and say where it is."""
         with suppress(OSError, pyav().FFmpegError):
             if self._sound is not None:
                 self._close()
@@ -157,7 +186,7 @@ class FilmWriter:
             logger.warning("the film up to here is in %s", self._partial)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _one_line(self) -> Iterator[None]:
         """Turn what the system and FFmpeg say into one line."""
         try:
             yield
@@ -166,3 +195,8 @@ class FilmWriter:
                 f"cannot write {self._path}: {reason(error)}; choose a writable folder with space "
                 "left"
             ) from error
+
+
+def _partial(path: Path) -> Path:
+    """Return the name that a film has until it is complete."""
+    return path.with_name(f"{path.stem}.partial{path.suffix}")

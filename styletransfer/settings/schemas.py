@@ -14,7 +14,6 @@ from styletransfer.config import (
     CompareConfig,
     ExportConfig,
     FilmConfig,
-    FlickerConfig,
     GalleryConfig,
     MixConfig,
     StudioConfig,
@@ -39,7 +38,6 @@ SCHEMAS: dict[str, type[Any]] = {
     "apply": ApplyConfig,
     "export": ExportConfig,
     "film": FilmConfig,
-    "flicker": FlickerConfig,
     "gallery": GalleryConfig,
     "studio": StudioConfig,
 }

@@ -70,9 +70,9 @@ def test_the_overview_has_one_line_for_each_command(capsys):
     assert call(capsys)[1] == printed
 
 
-def test_every_folder_of_commands_is_a_command():
-    folders = {path.name for path in Path(commands.__path__[0]).iterdir() if path.is_dir()}
-    assert set(names()) == folders - {"__pycache__"}
+def test_every_folder_and_module_of_commands_is_a_command():
+    found = {path.stem for path in Path(commands.__path__[0]).iterdir()}
+    assert set(names()) == found - {"__pycache__", "__init__"} | {"studio"}
     assert set(SCHEMAS) <= set(names())
 
 

@@ -9,6 +9,7 @@ import pytest
 from helpers import ROOT
 
 from styletransfer.cli import script
+from styletransfer.cli.catalogue import module
 from styletransfer.cli.errors import end_at_once, one_line_errors
 from styletransfer.settings import SCHEMAS
 from styletransfer.system.files import atomic
@@ -19,7 +20,6 @@ NEEDED = {
     "apply": ["input=b"],
     "export": ["network=a", "output=b"],
     "film": ["content=a"],
-    "flicker": ["input=a", "painted=b"],
 }
 
 pytestmark = pytest.mark.usefixtures("signals")
@@ -50,7 +50,7 @@ def test_a_command_that_is_stopped(name, number, tmp_path, monkeypatch, capsys):
         pytest.fail("not reached")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(f"styletransfer.commands.{name}.command.main", stopped)
+    monkeypatch.setattr(f"{module(name)}.main", stopped)
     with pytest.raises(SystemExit) as exit:
         script(name)([*NEEDED.get(name, []), *(["hydra.run.dir=run"] if name in SCHEMAS else [])])
     assert exit.value.code == 128 + number

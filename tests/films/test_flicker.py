@@ -1,10 +1,11 @@
-"""Painted films, measured."""
+"""Painted films, measured: E_warp and the style loss of frames."""
 
 import pytest
 import torch
 from helpers import picture, run_settings, tiny_network
 
-from styletransfer.films.flicker import Flicker, measure, report, style_loss_of
+from styletransfer.errors import UserError
+from styletransfer.films.flicker import Flicker, measure, report, style_loss_of, warping_error
 from styletransfer.films.motion import Motion
 from styletransfer.job.job import Job
 from styletransfer.modes import get_loss_mode
@@ -13,49 +14,81 @@ from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 
 
-def still(image, other):
-    return Motion(torch.zeros_like(image[:, :2]), torch.ones_like(image[:, :1]))
+def still(image, other, share=1.0):
+    """The motion of a camera that stands, relied on so far everywhere."""
+    return Motion(torch.zeros_like(image[:, :2]), torch.full_like(image[:, :1], share))
 
 
 def ramp(step, count=7):
-    return [torch.full((1, 3, 8, 8), step * time) for time in range(count)]
+    return [torch.full((1, 3, 8, 8), step * time).double() for time in range(count)]
 
 
 def test_flicker_and_style_of_each_film():
+    """Over one frame and over five; of the input no style."""
     films = {"input": ramp(0.0), "painted": ramp(0.1)}
-    found = measure(films, still, lambda frame: float(frame.mean()))
-    assert found["input"] == Flicker(0.0, 0.0, None)
-    assert found["painted"].short == pytest.approx(0.01)
-    assert found["painted"].long == pytest.approx(0.25)
-    assert found["painted"].style == pytest.approx(0.3)
+    measured = measure(films, lambda frame: float(frame.mean()), still)
+    assert measured["input"] == Flicker(0.0, 0.0, None)
+    painted = measured["painted"]
+    expected = pytest.approx((0.1**2, 0.5**2, 0.3))
+    assert (painted.short, painted.long, painted.style) == expected
+    films = {"input": ramp(0.0, 5), "painted": ramp(0.1, 5)}
+    assert measure(films, motion=still)["painted"] == Flicker(pytest.approx(0.01), None, None)
 
 
-def test_the_table_names_the_ratio_to_the_reference():
-    films = {"input": Flicker(1e-4, 2e-4), "a": Flicker(4e-3, 8e-3, 0.5), "b": Flicker(1e-3, 4e-3)}
-    lines = report(films, "a").splitlines()
-    assert [cell.strip() for cell in lines[2].split("|")[1:-1]] == [
-        "input",
-        "1.00e-04",
-        "2.00e-04",
-        "-",
-    ]
-    assert "1.00e-03 (0.25)" in lines[4]
-    assert "4.00e-03 (0.50)" in lines[4]
-    assert "(" not in report(films)
-    assert "nan" not in report({"input": Flicker(float("nan"), 0.0)})
+def test_motion_is_that_of_the_input():
+    pairs = []
+
+    def watched(image, other):
+        pairs.append((image, other))
+        return still(image, other)
+
+    first, second = [picture(1), picture(2)], [picture(3), picture(4)]
+    measured = measure({"input": first, "painted": second}, motion=watched)
+    ((image, other),) = pairs
+    assert image is first[1]
+    assert other is first[0]
+    expected = (second[1] - second[0]).square().mean().item()
+    assert measured["painted"].short == pytest.approx(expected)
 
 
-def test_the_style_loss_is_the_objectives(content, style):
+def test_only_what_is_relied_on_and_does_not_move_along_counts():
+    weights = torch.rand(1, 1, 16, 20, generator=torch.Generator().manual_seed(0)).double()
+    a, b = picture(1), picture(2)
+    flow = torch.zeros(1, 2, 16, 20)
+    flow[:, 0] = 2
+    moved = b[..., [*range(2, 20), 19, 19]]
+    expected = (((a - moved) ** 2) * weights).sum().item() / 3 / weights.sum()
+    assert warping_error(Motion(flow, weights), a, b) == pytest.approx(expected)
+
+
+def test_cuts_have_no_pair():
+    for share in (0.0, 0.24):
+        assert warping_error(still(picture(1), None, share), picture(1), picture(2)) is None
+
+
+def test_films_that_do_not_fit_are_refused():
+    frames = [picture(1), picture(2)]
+    with pytest.raises(UserError, match="lengths"):
+        measure({"input": frames, "painted": frames[:1]}, motion=still)
+    with pytest.raises(UserError, match="sizes"):
+        measure({"input": frames, "painted": [picture(1, 8, 8)] * 2}, motion=still)
+
+
+def test_the_table_has_a_line_for_each_film():
+    films = {"input": Flicker(1e-4, None, None), "a": Flicker(4e-3, 8e-3, 0.5)}
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report(films).split("\n")]
+    assert cells[0] == ["film", "E_warp, 1 frame", "E_warp, 5 frames", "style loss"]
+    assert cells[2:] == [["input", "1.00e-04", "-", "-"], ["a", "4.00e-03", "8.00e-03", "5.00e-01"]]
+
+
+def test_the_style_loss_is_the_objectives_without_content_and_total_variation(content, style):
     config = run_settings()
+    config.objective.tv_weight = 0.1
     job = Job(config, tiny_network(), get_loss_mode("loss_attribute"), pair(content, style))
     whole = Objective(job.extractor, job.mode, Criterion.of(config.objective), job.pictures_at(20))
     losses = whole.evaluate(picture(3).requires_grad_()).as_floats()
+    assert losses["total_variation"] > 0
     expected = sum(value for name, value in losses.items() if name.startswith("style/"))
     assert style_loss_of(job)(picture(3)) == pytest.approx(expected)
-
-
-def test_without_a_style_weight_there_is_none(content, style):
-    config = run_settings()
     config.objective.style_weight = 0.0
-    job = Job(config, tiny_network(), get_loss_mode("loss_attribute"), pair(content, style))
     assert style_loss_of(job) is None

@@ -1,102 +1,149 @@
-"""Motion: frames fall on each other where the flow says so, and only there it is relied on."""
+"""Motion: it is found, frames fall on each other where it leads, and only there it counts."""
+
+import itertools
+import sys
 
 import pytest
 import torch
-from clips import (
-    grid,
-    pan,
-    pan_flow,
-    scene,
-    square,
-    square_flow,
-    square_mask,
-    zoom,
-    zoom_flow,
-)
+from clips import grid, pan, pan_flow, zoom, zoom_flow
 from helpers import picture
+from torch.nn.functional import interpolate
 
-from styletransfer.films.motion import Motion, make_motion, reliability, softened, warp
+from styletransfer.errors import UserError
+from styletransfer.films.motion import (
+    Motion,
+    check_flow,
+    make_motion,
+    motion_between,
+    reliability,
+    softened,
+    warp,
+)
+from styletransfer.pictures import images
+from styletransfer.resources import resource
 
 INNER = (..., slice(3, -3), slice(3, -3))
 
 
-def test_a_shift_by_whole_pixels_is_a_slice():
+def even(across: float, down: float) -> torch.Tensor:
+    """Return the flow of a camera that moves, in the size of `picture`."""
+    return torch.tensor([across, down]).double().view(1, 2, 1, 1).expand(1, 2, 16, 20)
+
+
+def test_a_shift_by_whole_pixels_is_a_slice_and_by_half_a_pixel_a_mean():
     image = picture(1)
-    flow = torch.zeros(1, 2, 16, 20, dtype=torch.float64)
-    flow[:, 0], flow[:, 1] = 3, -2
-    moved = warp(image, flow)
+    moved = warp(image, even(3, -2))
     assert torch.allclose(moved[..., 2:, :-3], image[..., :-2, 3:], atol=1e-12)
     assert torch.allclose(moved[..., 0, 0], image[..., 0, 3], atol=1e-12)  # as the border
-
-
-def test_half_a_pixel_is_the_mean_of_two():
-    image = picture(2)
-    flow = torch.zeros(1, 2, 16, 20, dtype=torch.float64)
-    flow[:, 0] = 0.5
     mean = (image[..., :-1] + image[..., 1:]) / 2
-    assert torch.allclose(warp(image, flow)[..., :-1], mean, atol=1e-12)
+    assert torch.allclose(warp(image, even(0.5, 0))[..., :-1], mean, atol=1e-12)
 
 
-@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 @pytest.mark.parametrize(("clip", "flow"), [(pan, pan_flow()), (zoom, zoom_flow())])
-def test_a_warped_frame_is_the_next_one(clip, flow, mode):
-    error = (warp(clip(0), flow, mode) - clip(1))[INNER].abs().max()
-    assert error < (4e-3 if mode == "bilinear" else 2.5e-3)
-
-
-def test_bicubic_stays_sharper():
-    there = back = picture(3)
-    flow = torch.full((1, 2, 16, 20), 0.5, dtype=torch.float64)
-    for _ in range(4):
-        there = warp(warp(there, flow, "bilinear"), -flow, "bilinear")
-        back = warp(warp(back, flow, "bicubic"), -flow, "bicubic")
-    assert back[INNER].std() > 1.5 * there[INNER].std()
+def test_a_warped_frame_is_the_next_one(clip, flow):
+    for mode, error in (("bilinear", 4e-3), ("bicubic", 2.5e-3)):
+        assert (warp(clip(0), flow, mode) - clip(1))[INNER].abs().max() < error
+    motion = Motion(flow, torch.ones(1, 1, 24, 32))
+    moved = motion.warped(clip(0).float())  # whatever the precision of the flow
+    assert moved.dtype == torch.float32
+    assert (moved - clip(1))[INNER].abs().max() < 4e-3
 
 
 @pytest.mark.parametrize("flow", [pan_flow(), zoom_flow()])
 def test_even_motion_is_relied_on_but_where_it_leaves_the_frame(flow):
-    found = reliability(flow, -flow)
-    x, y = grid()
-    there = (x + flow[0, 0], y + flow[0, 1])
-    inside = (there[0] >= 0) & (there[0] <= 31) & (there[1] >= 0) & (there[1] <= 23)
-    assert torch.equal(found[0, 0], inside.double())
+    x, y = torch.stack(grid()) + flow[0]
+    inside = (x >= 0) & (x <= 31) & (y >= 0) & (y <= 23)
+    assert torch.equal(reliability(flow, -flow)[0, 0], inside.double())
 
 
-def test_what_comes_from_behind_a_square_and_its_edges_are_not_relied_on():
-    found = reliability(square_flow(1), -square_flow(0))[0, 0]
-    uncovered = square_mask(0) & ~square_mask(1)
-    assert uncovered.any()
-    assert not found[uncovered].any()
-    inner, far = torch.zeros(24, 32, dtype=torch.bool), torch.ones(24, 32, dtype=torch.bool)
-    inner[9:15, 7:13] = True
-    far[6:18, 2:18] = False
-    assert found[inner].all()
-    assert found[far].all()
-    motion = make_motion(square_flow(1), -square_flow(0))
-    difference = (motion.warped(square(0)) - square(1)).abs() * (motion.reliability > 0)
-    assert difference.max() < 1e-12
+def root(a, b, c):
+    """Return the positive x with a x^2 + b x = c."""
+    return (-b + (b * b + 4 * a * c) ** 0.5) / (2 * a)
+
+
+@pytest.mark.parametrize("length", [1.0, 20.0])
+def test_hidden_points_and_edges_have_the_papers_bounds(length):
+    """|w + w'|^2 >= 0.01 (|w|^2 + |w'|^2) + 0.5 and |grad w|^2 > 0.01 |w|^2 + 0.002."""
+    error = root(0.99, 0.02 * length, 0.02 * length**2 + 0.5)  # the way back is so much too short
+    slope = root(0.99, -0.02 * length, 0.01 * length**2 + 0.002)  # from row 0 to row 1
+    for factor, relied in ((0.97, 1.0), (1.03, 0.0)):
+        flow = torch.zeros(1, 2, 3, 100, dtype=torch.float64)
+        flow[:, 0] = length
+        assert reliability(flow, flow * (factor * error / length - 1))[0, 0, 1, 5] == relied
+        flow[:, 0] += factor * slope * torch.arange(3.0)[:, None]
+        assert reliability(flow, -flow)[0, 0, 1, 5] == relied
 
 
 def test_softening_only_takes_away():
     mask = torch.zeros(1, 1, 16, 16, dtype=torch.float64)
     mask[..., 8:] = 1
     soft = softened(mask)
+    weights = torch.exp(-(torch.arange(-3.0, 4.0).double() ** 2) / (2 * 0.8**2))
+    expected = weights.cumsum(0)[3:] / weights.sum()
     assert (soft[..., :8] == 0).all()
-    assert torch.equal(soft[..., 12:], mask[..., 12:])
-    assert 0.5 < soft[0, 0, 8, 8] < soft[0, 0, 8, 9] < 1
+    assert torch.allclose(soft[0, 0, 8, 8:12], expected, atol=1e-12)
     assert torch.equal(softened(torch.ones_like(mask)), torch.ones_like(mask))
 
 
-def test_a_cut_has_little_in_common():
+def test_a_cut_has_less_than_a_quarter_in_common():
     flow = torch.zeros(1, 2, 24, 32, dtype=torch.float64)
-    assert not make_motion(flow, flow).is_cut
+    for share, is_cut in ((0.24, True), (0.26, False)):
+        assert Motion(flow, torch.full((1, 1, 24, 32), share)).is_cut is is_cut
     generator = torch.Generator().manual_seed(0)
     wild = 10 * torch.randn(flow.shape, generator=generator, dtype=torch.float64)
     assert make_motion(wild, wild.flip(2)).is_cut
 
 
-def test_the_other_frame_is_moved_in_its_own_precision():
-    x, y = grid()
-    image = scene(x, y).float()
-    motion = Motion(pan_flow(), torch.ones(1, 1, 24, 32))
-    assert motion.warped(image).dtype == torch.float32
+def large(frame):
+    return interpolate(frame, (96, 128), mode="bicubic", align_corners=False).clamp(0, 1)
+
+
+@pytest.fixture
+def _opencv():
+    pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
+
+
+@pytest.mark.usefixtures("_opencv")
+@pytest.mark.parametrize(("clip", "flow"), [(pan, pan_flow()), (zoom, zoom_flow())])
+def test_opencv_finds_the_motion(clip, flow):
+    motion = motion_between(large(clip(1)), large(clip(0)))
+    expected = 4 * interpolate(flow, (96, 128), mode="bilinear", align_corners=False)
+    error = (motion.flow - expected).square().sum(1).sqrt()[..., 12:-12, 12:-12]
+    assert error.mean() < 0.5
+    assert motion.reliability[..., 12:-12, 12:-12].mean() > 0.8
+
+
+@pytest.mark.usefixtures("_opencv")
+def test_motion_is_that_of_what_the_eye_sees():
+    """Of two textures, the one in the colour of the larger luma: green before red before blue."""
+    texture = interpolate(picture(5, 12, 16)[:, :1], (48, 64), mode="bicubic").clamp(0, 1)
+    for strong, weak in ((1, 0), (0, 2)):
+        image = torch.zeros(1, 3, 48, 64)
+        image[:, strong], image[:, weak] = texture[0], texture[0].flip(1)
+        other = image.clone()
+        other[:, strong], other[:, weak] = image[:, strong].roll(2, 2), image[:, weak].roll(-2, 2)
+        across = motion_between(image, other).flow[0, 0, 8:-8, 8:-8]
+        assert across.median() > 1.5
+
+
+@pytest.mark.usefixtures("_opencv")
+def test_two_photographs_are_a_cut():
+    names = ("astronaut", "chelsea", "coffee", "rocket")
+    photos = [images.read(resource("assets") / "content" / f"{name}.jpg").rgb for name in names]
+    for image, other in itertools.pairwise(images.resize(photo, (60, 80)) for photo in photos):
+        assert motion_between(image, other).is_cut
+        assert not motion_between(image, torch.roll(image, 6, 3)).is_cut
+
+
+def test_without_opencv_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    with pytest.raises(UserError, match=r"styletransfer\[video\]"):
+        check_flow((24, 32))
+
+
+@pytest.mark.usefixtures("_opencv")
+def test_frames_that_are_too_small_are_refused():
+    check_flow((8, 12))
+    for height, width in ((8, 11), (8, 400)):
+        with pytest.raises(UserError, match=f"{width} x {height} pixels are too small"):
+            check_flow((height, width))

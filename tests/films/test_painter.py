@@ -4,14 +4,18 @@ from dataclasses import replace
 
 import pytest
 import torch
+from clips import pan, pan_flow
 from helpers import picture, run_settings, tiny_network
 
-from styletransfer.films.motion import Motion
-from styletransfer.films.painter import FilmPainter
+from styletransfer.films.motion import Motion, make_motion
+from styletransfer.films.painter import FilmPainter, Steady
 from styletransfer.job.job import Job
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run
+
+ALL = torch.ones(1, 1, 16, 20)
+SOME = torch.cat([torch.ones(1, 1, 16, 10), torch.full((1, 1, 16, 10), 0.25)], 3)
 
 
 @pytest.fixture
@@ -21,19 +25,15 @@ def job(content, style) -> Job:
     return Job(config, tiny_network(), mode, pair(content, style))
 
 
-def moving(reliability):
-    """Motion by two whole pixels to the right, believed as far as it is said."""
+def moving(reliability, across=2):
+    """Motion by whole pixels to the right, believed as far as it is said."""
 
     def motion(image, other):
         flow = torch.zeros_like(image[:, :2])
-        flow[:, 0] = 2
+        flow[:, 0] = across
         return Motion(flow, reliability.to(image))
 
     return motion
-
-
-ALL = torch.ones(1, 1, 16, 20)
-HALF = torch.cat([torch.ones(1, 1, 16, 10), torch.zeros(1, 1, 16, 10)], 3)
 
 
 def test_the_first_frame_is_a_picture_like_any_other(job):
@@ -45,14 +45,14 @@ def test_the_first_frame_is_a_picture_like_any_other(job):
 
 
 def test_the_next_one_starts_as_the_one_before_moved_along(job):
-    painter = FilmPainter(job, 3, 10.0, moving(HALF))
+    painter = FilmPainter(job, 3, 10.0, moving(SOME))
     painter.before = picture(7), picture(8)
     following = painter.job_of(picture(9))
     assert (following.config.steps, following.config.scales) == (3, 1)
     anchor = following.pictures.anchor
     for moved in (following.start, anchor.target):
         assert torch.allclose(moved[..., :-2], picture(8)[..., 2:], atol=1e-6)
-    assert torch.equal(anchor.weights.float(), HALF)
+    assert torch.equal(anchor.weights.float(), SOME)
     assert anchor.weight == 10.0
 
 
@@ -69,17 +69,59 @@ def test_after_a_cut_all_begins_anew(job):
     painter = FilmPainter(job, 3, 10.0, moving(0.1 * ALL))
     painter.before = picture(7), picture(8)
     assert painter.job_of(picture(9)).start is None
+    steady = Steady(0.9, moving(0.1 * ALL))
+    steady.mixed(picture(1), picture(1))
+    assert torch.equal(steady.mixed(picture(2), picture(3)), picture(3))
+    steady.motion = moving(ALL, 0)  # and goes on from there
+    expected = 0.9 * picture(3) + 0.1 * picture(4)
+    assert torch.allclose(steady.mixed(picture(2), picture(4)), expected, atol=1e-12)
 
 
-def test_a_held_frame_stays_nearer_to_where_it_was(job):
+def test_a_bound_frame_stays_nearer_to_where_it_was(job):
     """Near it with a weight that outweighs all, less so with none."""
-    found = []
+    distances = []
     for weight in (0.0, 1e4):
         painter = FilmPainter(job, 5, weight, moving(ALL))
         painter.before = picture(7), picture(8)
-        there = painter.job_of(picture(9)).start
-        result = painter.paint(picture(9))
-        found.append((result.image - there).square().mean().item())
-        assert ("temporal" in result.losses) == (weight > 0)
-    free, bound = found
+        start = painter.job_of(picture(9)).start
+        outcome = painter.paint(picture(9))
+        distances.append((outcome.image - start).square().mean().item())
+        assert ("temporal" in outcome.losses) == (weight > 0)
+    free, bound = distances
     assert bound < 1e-3 < free / 3
+
+
+def test_a_share_of_the_frame_before_moved_along_is_kept():
+    """Of the mixture, where motion can be relied on; and no colour leaves [0, 1]."""
+    steady = Steady(0.6, moving(SOME))
+    assert torch.equal(steady.mixed(picture(1), picture(2)), picture(2))
+    moved = picture(2)[..., [*range(2, 20), 19, 19]]
+    second = picture(4) + 0.6 * SOME * (moved - picture(4))
+    assert torch.allclose(steady.mixed(picture(3), picture(4)), second, atol=1e-12)
+    moved = second[..., [*range(2, 20), 19, 19]]
+    third = picture(6) + 0.6 * SOME * (moved - picture(6))
+    assert torch.allclose(steady.mixed(picture(5), picture(6)), third, atol=1e-12)
+    edges = Steady(0.9, moving(ALL, 0.5))
+    edges.mixed(picture(1), picture(2).round())
+    mixed = edges.mixed(picture(1), picture(2).round())
+    assert 0 <= mixed.min() < mixed.max() <= 1
+    untouched = Steady(0.0, moving(ALL))
+    untouched.mixed(picture(1), picture(2))
+    assert torch.equal(untouched.mixed(picture(3), picture(4)), picture(4))
+
+
+def test_noise_of_each_frame_is_taken_away_by_the_formula():
+    """Of E_warp, share s leaves (1 - s)^2 / (1 + s) once the mixture has settled."""
+    share, generator = 0.6, torch.Generator().manual_seed(0)
+    painted = [torch.randn(1, 3, 40, 40, generator=generator).mul(0.05).add(0.5) for _ in range(40)]
+    steady = Steady(share, moving(torch.ones(1, 1, 40, 40), 0))
+    mixed = [steady.mixed(frame, frame) for frame in painted]
+    before, after = (torch.cat(film[20:]).diff(dim=0).square().mean() for film in (painted, mixed))
+    assert after / before == pytest.approx((1 - share) ** 2 / (1 + share), rel=0.05)
+
+
+def test_a_pan_stays_sharp():
+    steady = Steady(0.8, lambda image, other: make_motion(pan_flow(), -pan_flow()))
+    for frame in map(pan, range(8)):
+        mixed = steady.mixed(frame, frame)
+    assert (mixed - pan(7))[..., 3:-3, 3:-3].abs().max() < 2e-3

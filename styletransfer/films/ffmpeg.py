@@ -1,13 +1,14 @@
-"""Decoded frames <-> tensors (1, 3, H, W), float32, sRGB in [0, 1]."""
+"""FFmpeg by PyAV, imported when a film is opened; its frames <-> tensors (1, 3, H, W) of sRGB."""
 
 import struct
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from styletransfer.films.library import pyav
+from styletransfer.errors import UserError
 
 # Of a frame, in pixels: what is larger and does not say its matrix has that of BT.709, what is
 # smaller that of BT.601, as players take it.
@@ -24,10 +25,23 @@ Matrix = tuple[int, ...]
 """Of a display, as in ISO 14496-12: nine integers, of which the second and the fourth turn."""
 
 
+def pyav() -> ModuleType:
+    """Return the module; raise UserError where it is not installed."""
+    try:
+        import av
+    except ImportError as error:
+        raise UserError("films need PyAV; run: pip install 'styletransfer[video]'") from error
+    return av
+
+
+def reason(error: Exception) -> str:
+    """Return what FFmpeg or the system says, in a few words."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def display_matrix(frame: Any) -> Matrix | None:
     """Return how a decoded frame is to be turned; None for not at all."""
-    av = pyav()
-    data = frame.side_data.get(av.sidedata.sidedata.Type.DISPLAYMATRIX)
+    data = frame.side_data.get(pyav().sidedata.sidedata.Type.DISPLAYMATRIX)
     return None if data is None else struct.unpack("9i", bytes(data))
 
 
@@ -36,27 +50,10 @@ def is_turned(matrix: Matrix | None) -> bool:
     return matrix is not None and abs(matrix[1]) > abs(matrix[0])
 
 
-def upright(image: Tensor, matrix: Matrix | None) -> Tensor:
-    """Turn by quarters and mirror an image (1, 3, H, W).
-
-    With matrix (a, b, _, c, d, ...) the pixel (x, y) goes to (a x + c y, b x + d y).
-    """
-    if matrix is None:
-        return image
-    a, b, _, c, d = matrix[:5]
-    across, down = a, d
-    if is_turned(matrix):
-        image, across, down = image.transpose(2, 3), c, b
-    return image.flip([side for side, sign in ((2, down), (3, across)) if sign < 0])
-
-
 def to_tensor(frame: Any, size: tuple[int, int], matrix: Matrix | None) -> Tensor:
-    """Return a decoded frame as an upright image.
+    """Return a decoded frame as an upright image, float32 in [0, 1].
 
-    Args:
-        frame: from PyAV.
-        size: (height, width) before it is turned; a frame that has another one is resampled.
-        matrix: see `upright`.
+    A frame of another (height, width) than `size` is resampled before it is turned by `matrix`.
     """
     height, width = size
     is_hd = frame.width > LARGEST_SD[0] or frame.height > LARGEST_SD[1]
@@ -70,20 +67,18 @@ def to_tensor(frame: Any, size: tuple[int, int], matrix: Matrix | None) -> Tenso
         threads=1,
     ).to_ndarray()
     image = torch.from_numpy(colors).permute(2, 0, 1)[None].float() / 255
-    return upright(image, matrix).contiguous()
+    return _upright(image, matrix).contiguous()
 
 
 def from_tensor(image: Tensor, *, even: bool) -> Any:
-    """Return an image as a frame to encode: 8 bits, 4:2:0, BT.709, limited range.
+    """Return an image, clamped to [0, 1], as a frame: 8 bits, 4:2:0, BT.709, limited range.
 
-    Args:
-        image: (1, 3, H, W), clamped to [0, 1].
-        even: repeat the last row and column where their number is odd.
+    With `even`, the last row and column are repeated where their number is odd.
     """
     av = pyav()
     height, width = image.shape[2:]
     pixels = image.detach().to("cpu", torch.float32).clamp(0.0, 1.0)
-    if even and (height % 2 or width % 2):
+    if even:
         pixels = pad(pixels, (0, width % 2, 0, height % 2), mode="replicate")
     samples = (pixels[0] * 255).round().byte().permute(1, 2, 0).contiguous().numpy()
     return av.VideoFrame.from_ndarray(samples, "rgb24").reformat(
@@ -93,6 +88,17 @@ def from_tensor(image: Tensor, *, even: bool) -> Any:
         interpolation=_interpolation(),
         threads=1,
     )
+
+
+def _upright(image: Tensor, matrix: Matrix | None) -> Tensor:
+    """Turn by quarters and mirror: (a, b, _, c, d, ...) moves (x, y) to (a x + c y, b x + d y)."""
+    if matrix is None:
+        return image
+    a, b, _, c, d = matrix[:5]
+    across, down = a, d
+    if is_turned(matrix):
+        image, across, down = image.transpose(2, 3), c, b
+    return image.flip([side for side, sign in ((2, down), (3, across)) if sign < 0])
 
 
 def _interpolation() -> Any:

@@ -1,0 +1,162 @@
+"""Paint a film by optimisation: `scripts/film.py content=FILM style=PAINTING output=PAINTED_FILM`.
+
+Each frame goes on from the one before it, moved along, so that strokes stay on what they paint
+(Ruder et al. 2016). Interrupted, the same command goes on where it ended. Needs the extra [video].
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, replace
+from itertools import tee
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from styletransfer import __version__
+from styletransfer.config import FilmConfig
+from styletransfer.errors import UserError
+from styletransfer.films.flicker import measure, report, style_loss_of
+from styletransfer.films.motion import check_flow
+from styletransfer.films.painter import FilmPainter
+from styletransfer.films.read import Film
+from styletransfer.films.write import FilmWriter, check_writable
+from styletransfer.job.prepare import prepare
+from styletransfer.job.sources import picture_files
+from styletransfer.pictures import images
+from styletransfer.pictures.color import with_chroma_of
+from styletransfer.system.files import atomic, check_folder, remove_stale, sha256
+from styletransfer.system.lock import locked
+from styletransfer.system.signals import Stop, signals_held, stop_on_signals
+
+logger = logging.getLogger(__name__)
+
+# In the folder of a film: what its frames depend on, and where they are.
+RECORD, FRAMES, PAINTED = "film.json", "frames", "painted.mp4"
+# Settings that change no frame.
+FREE_SETTINGS = ("output", "device")
+
+
+def main(config: FilmConfig, folder: Path) -> None:
+    """Paint a film, or go on where its frames in `folder` end; tell its flicker and its file.
+
+    A signal such as Ctrl-C ends the painting, and leaves a film of the frames that there are.
+
+    Raises:
+        UserError: bad input, before anything is written; or something cannot be written.
+        Stopped: a signal has come.
+    """
+    with stop_on_signals() as stop, Film(config.content) as film:
+        run = FilmRun(config, film, folder)
+        check_folder(run.path(0))
+        folder.mkdir(parents=True, exist_ok=True)
+        # Held: what follows is to come to an end of its own, whatever is pressed.
+        with signals_held(), locked(folder):
+            run.check_record()
+            remove_stale(run.path(0).parent)
+            count = run.paint(stop)
+            run.write(count, stop)
+            table = run.measured(count)
+    print(f"{table}\n{run.output}")
+
+
+class FilmRun:
+    """The painting of a film, from its frames, each a PNG file in `folder`, to the finished file.
+
+    Raises:
+        UserError: anything that would make the film fail, in one line; cheap checks come first.
+    """
+
+    def __init__(self, config: FilmConfig, film: Film, folder: Path) -> None:
+        if config.frame_steps < 1:
+            raise UserError(f"frame_steps={config.frame_steps} must be 1 or more")
+        if not 0 <= config.temporal_weight <= 1e6:
+            raise UserError(f"temporal_weight={config.temporal_weight} must be from 0 to 1e6")
+        self.config, self.film, self.folder = config, film, folder
+        self.output = Path(config.output) if config.output else folder / PAINTED
+        check_writable(self.output)
+        check_flow(images.scaled_size(film.size, config.size))
+        first = images.Picture(next(film.frames()).image, name=config.content)
+        self.job = prepare(replace(config, output=None), {"content": first})
+
+    def path(self, number: int) -> Path:
+        """Return the file of a painted frame, from 0; before `color` has its way."""
+        return self.folder / FRAMES / f"{number:06d}.png"
+
+    def check_record(self) -> None:
+        """Check that the frames in the folder are of this film, and note what they depend on."""
+        path, told = self.folder / RECORD, json.dumps(recipe(self.config), indent=2) + "\n"
+        if path.exists() and not _holds(path, told):
+            raise UserError(
+                f"the frames in {self.folder} are of another film, or were painted with other "
+                "settings; give the same, or another folder with hydra.run.dir=FOLDER"
+            )
+        with atomic(path) as temporary:
+            temporary.write_text(told, encoding="utf-8")
+
+    def paint(self, stop: Stop) -> int:
+        """Paint the frames that are missing, until a signal comes; return how many there are."""
+        config = self.config
+        painter, count = FilmPainter(self.job, config.frame_steps, config.temporal_weight), 0
+        bar = self.film.bar(self._contents())
+        for number, content in enumerate(bar):
+            path = self.path(number)
+            if not path.exists():
+                outcome = painter.paint(content)
+                if outcome.problem is not None:
+                    raise UserError(f"frame {number + 1}: {outcome.problem}")
+                if outcome.interrupted:
+                    break
+                images.write(path, outcome.image, bit_depth=16)
+            # As it was written: so a film that was stopped goes on with the very same bits.
+            painter.before = None if config.independent else (content, images.read(path).rgb)
+            count = number + 1
+        bar.close()
+        if stop.asked is not None:
+            logger.warning("stopped; run the same command to go on after frame %d", count)
+        return count
+
+    def write(self, count: int, stop: Stop) -> None:
+        """Make a film of the first `count` frames; after a signal, a part, and raise Stopped."""
+        with FilmWriter(self.output, like=self.film) as writer:
+            frames, again = tee(self.film.frames())  # in step: one frame is in memory
+            contents = (frame.image for frame in again)
+            for image, frame in zip(self._painted(contents, count), frames, strict=False):
+                writer.write(image, frame.time)
+            if stop.asked is not None:
+                raise stop.asked
+
+    def measured(self, count: int) -> str:
+        """Return a table of how much the input and the painted film flicker."""
+        contents, again = tee(self._contents())  # in step, as films are measured
+        films = {"input": contents, "painted": self._painted(again, count)}
+        return report(measure(films, style_loss_of(self.job)))
+
+    def _contents(self) -> Iterator[Tensor]:
+        """Return the frames of the input (1, 3, H, W) at the size of the painted film."""
+        return self.film.images(self.job.scales[-1].size)
+
+    def _painted(self, contents: Iterable[Tensor], count: int) -> Iterator[Tensor]:
+        """Yield the first painted frames (1, 3, H, W) in the colours that are asked for."""
+        for number, content in zip(range(count), contents, strict=False):
+            image = images.read(self.path(number)).rgb
+            if self.config.color == "content_luminance":
+                content = images.resize(content, (image.shape[2], image.shape[3]))
+                image = with_chroma_of(image, content, self.config.color_strength)
+            yield image
+
+
+def recipe(config: FilmConfig) -> dict[str, Any]:
+    """Return what the frames depend on: version, settings, and the files by their hashes."""
+    files = [[key, sha256(path)] for key, path in picture_files(config) if Path(path).exists()]
+    settings = {key: value for key, value in asdict(config).items() if key not in FREE_SETTINGS}
+    return {"version": __version__, "settings": settings, "files": files}
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Tell whether a file can be read and holds the same JSON."""
+    try:
+        return bool(json.loads(path.read_text(encoding="utf-8")) == json.loads(text))
+    except (OSError, ValueError):
+        return False

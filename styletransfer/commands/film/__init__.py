@@ -1,1 +1,0 @@
-"""`film`: a film painted by optimisation, without flicker."""

@@ -1,1 +1,0 @@
-"""`flicker`: painted films, measured."""

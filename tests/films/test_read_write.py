@@ -1,0 +1,384 @@
+"""Films in and out: sizes, times, colours, sound and orientation are kept; trouble is told."""
+
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import pairwise, product
+from pathlib import Path
+
+import pytest
+import torch
+from film_files import BT601, BT709, UNSAID, av, frames, make, sounds, tone
+from PIL import Image, ImageCms
+
+from styletransfer.errors import UserError
+from styletransfer.films.read import Film
+from styletransfer.films.write import CODECS, FilmWriter, check_writable
+
+UNEVEN = [Fraction(n, 9000) for n in (0, 301, 902, 1503, 4000, 4001, 9000, 12345, 12400, 27000)]
+
+
+def flat(*colors, size=(26, 34)):
+    """Return an image of each colour, given in 255ths."""
+    return [(torch.tensor(color) / 255).view(1, 3, 1, 1).expand(1, 3, *size) for color in colors]
+
+
+def greys(count=10, size=(26, 34)):
+    """Return images that get lighter."""
+    return flat(*[(20 * n + 30,) * 3 for n in range(count)], size=size)
+
+
+def noise(count):
+    generator = torch.Generator().manual_seed(0)
+    return [torch.rand(1, 3, 48, 64, generator=generator) for _ in range(count)]
+
+
+def rewritten(source, target):
+    with Film(source) as film, FilmWriter(target, like=film) as writer:
+        for frame in film.frames():
+            writer.write(frame.image, frame.time)
+    return target
+
+
+def difference(first, second):
+    """Return the largest difference in 255ths."""
+    return float((first - second).abs().max() * 255)
+
+
+@pytest.mark.parametrize("extension", CODECS)
+def test_a_film_is_what_was_written_at_its_times(extension, tmp_path):
+    """And it names its colours; the source's matrix is another one."""
+    colors = 2 * flat((200, 30, 40), (30, 160, 60), (128, 128, 128), (0, 0, 0), (255, 255, 255))
+    source = make(tmp_path / "in.mp4", colors, UNEVEN, matrix=BT601)
+    with Film(source) as film:
+        assert (film.size, film.count, film.pixel_aspect) == ((26, 34), 10, 1)
+        with FilmWriter(tmp_path / "new" / f"out{extension}", like=film) as writer:
+            for image, time in zip(colors, UNEVEN, strict=True):
+                writer.write(image.double(), time)
+    written = frames(tmp_path / "new" / f"out{extension}")
+    rounding = Fraction(1, 2000) if extension in (".mkv", ".webm") else 0
+    for frame, image, time in zip(written, colors, UNEVEN, strict=True):
+        assert abs(frame.time - time) <= rounding
+        assert (frame.image.shape, frame.image.dtype) == ((1, 3, 26, 34), torch.float32)
+        assert difference(frame.image, image) <= 2.5
+    assert [path.name for path in (tmp_path / "new").iterdir()] == [f"out{extension}"]
+    with av.open(str(tmp_path / "new" / f"out{extension}")) as container:
+        context = container.streams.video[0].codec_context
+        assert context.name == ("vp9" if extension == ".webm" else "h264")
+        frame = next(container.decode(video=0))
+        said = (frame.colorspace, frame.color_primaries, frame.color_trc, frame.color_range)
+        assert (context.pix_fmt, said) == ("yuv420p", (1, 1, 1, 1))
+
+
+@pytest.mark.parametrize(("extension", "size"), [(".mp4", (26, 34)), (".webm", (25, 33))])
+def test_odd_sides_are_kept_where_the_codec_can(extension, size, tmp_path):
+    image = torch.zeros(1, 3, 25, 33)
+    image[..., -6:] = 0.8
+    made = make(tmp_path / "in.mp4", greys(1))
+    with Film(made) as film, FilmWriter(tmp_path / f"out{extension}", like=film) as writer:
+        writer.write(image, Fraction(0))
+    with Film(tmp_path / f"out{extension}") as film:
+        assert film.size == size
+        (frame,) = film.frames()
+    assert difference(frame.image[..., :25, :26], image[..., :26]) <= 4
+    assert difference(frame.image[..., 28:], torch.full((1,), 0.8)) <= 4  # repeated, not black
+
+
+def test_frames_are_upright(tmp_path):
+    """In all eight orientations, twice: from top to bottom is from left to right, turned."""
+    image = torch.zeros(1, 3, 24, 40)
+    image[..., :12, :10], image[..., 12:, 30:] = 1.0, 0.5
+    for degrees, across, down in product((0, 90, 180, 270), (False, True), (False, True)):
+        source = make(tmp_path / "in.mov", [image], rotation=(degrees, across, down))
+        mirrored = [side for side, wanted in ((2, down), (3, across)) if wanted]
+        expected = torch.rot90(image, degrees // 90, (2, 3)).flip(mirrored)
+        with Film(source) as film:
+            assert film.size == expected.shape[2:]
+            (frame,) = film.frames()
+        assert float((frame.image - expected).abs().mean()) < 0.02
+    (again,) = frames(rewritten(source, tmp_path / "out.mp4"))
+    assert float((again.image - expected).abs().mean()) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("width", "matrix", "said"),
+    [(34, BT709, BT709), (34, BT601, BT601), (34, BT601, UNSAID), (1280, BT709, UNSAID)],
+)
+def test_the_matrix_of_the_film_counts(width, matrix, said, tmp_path):
+    colors = flat((200, 30, 40), (30, 160, 60), (20, 40, 180), size=(26, width))
+    written = frames(make(tmp_path / "in.mp4", colors, matrix=matrix, said=said))
+    for frame, image in zip(written, colors, strict=True):
+        assert difference(frame.image, image) <= 3
+
+
+def test_pixels_keep_their_shape_and_frames_are_stored_as_they_are_shown(tmp_path):
+    pan = [noise(1)[0].roll(n, 3) for n in range(12)]
+    source = make(tmp_path / "in.mp4", pan, aspect=Fraction(4, 3), rotation=(90,))
+    target = rewritten(source, tmp_path / "out.mp4")
+    for path in (source, target):
+        with Film(path) as film:
+            assert (film.size, film.pixel_aspect, film.rate) == ((64, 48), Fraction(3, 4), 10)
+    with av.open(str(target)) as container:
+        shown = [packet.pts for packet in container.demux(video=0) if packet.size]
+    assert shown == sorted(shown)
+
+
+@pytest.mark.parametrize(
+    ("codecs", "source", "target"),
+    [
+        (["aac"], "in.mkv", "out.mp4"),
+        (["libopus"], "in.mkv", "out.webm"),
+        (["aac", "libmp3lame"], "in.mp4", "out.mkv"),
+    ],
+)
+def test_all_sound_is_copied(codecs, source, target, tmp_path):
+    made = make(tmp_path / source, greys(), sound=codecs)
+    copies = sounds(rewritten(made, tmp_path / target))
+    tolerance = 0.0011 if Path(target).suffix in (".mkv", ".webm") else 1e-4
+    shift = float(frames(tmp_path / target)[0].time)  # Matroska shows nothing before 0
+    for (name, packets, times), (copied, new, moved) in zip(sounds(made), copies, strict=True):
+        assert (copied, new) == (name, packets)
+        assert moved == pytest.approx([time + shift for time in times], abs=3 * tolerance)
+
+
+def test_a_broadcast_begins_at_0_with_its_sound_in_time(tmp_path):
+    made = make(tmp_path / "in.ts", greys(), sound=["aac"], bf="0", start=5.0)
+    with av.open(str(made)) as film:
+        video_start, sound_start = (
+            float(stream.start_time * stream.time_base)
+            for stream in (film.streams.video[0], film.streams.audio[0])
+        )
+    assert min(video_start, sound_start) > 4.9
+    target = rewritten(made, tmp_path / "out.mp4")
+    ((name, packets, times),) = sounds(target)
+    assert name == "aac"
+    assert len(packets) == len(sounds(made)[0][1])
+    with av.open(str(target)) as film:
+        first = float(next(film.decode(video=0)).time)
+        assert len(list(av.open(str(target)).decode(audio=0))) == len(packets)
+    assert first - times[0] == pytest.approx(video_start - sound_start, abs=0.002)
+    assert min(first, times[0]) == pytest.approx(0, abs=0.002)
+
+
+def test_sound_that_the_container_cannot_hold_is_told(tmp_path, caplog):
+    for codec, source, target in (("aac", "in.mp4", "out.webm"), ("flac", "in.mkv", "out.mov")):
+        made = make(tmp_path / source, greys(), sound=[codec])
+        assert sounds(rewritten(made, tmp_path / target)) == []
+        assert len(frames(tmp_path / target)) == 10
+        assert caplog.messages[-1].endswith(f"{target} cannot hold {codec} sound, and goes without")
+
+
+def test_times_rise_and_the_size_stays_whatever_the_file_says(tmp_path):
+    first = make(tmp_path / "a.ts", greys(4), g="1", bf="0").read_bytes()
+    second = make(tmp_path / "b.ts", greys(4, size=(40, 20)), g="1", bf="0").read_bytes()
+    (tmp_path / "in.ts").write_bytes(first + second)
+    read = frames(rewritten(tmp_path / "in.ts", tmp_path / "out.mp4"))
+    assert len(read) == 8
+    assert all(frame.image.shape == (1, 3, 26, 34) for frame in read)
+    assert all(a.time < b.time for a, b in pairwise(read))
+    with Film(make(tmp_path / "in.h264", greys(), bf="0")) as film:  # which holds no times
+        assert [frame.time for frame in film.frames()] == [n / film.rate for n in range(10)]
+
+
+def test_frames_can_be_read_again(tmp_path):
+    with Film(make(tmp_path / "in.mp4", greys(3))) as film:
+        first = next(film.frames())
+        again = list(film.frames())
+        (small, *_) = film.images((13, 17))
+    assert len(again) == 3
+    assert torch.equal(first.image, again[0].image)
+    assert small.shape == (1, 3, 13, 17)
+
+
+def test_hdr_is_told(tmp_path, caplog):
+    with Film(make(tmp_path / "in.mp4", greys(1), transfer=16)):
+        assert "in.mp4 is an HDR film; its colours are taken for SDR's" in caplog.text
+
+
+def test_what_is_no_film_is_told_in_one_line(tmp_path):
+    with av.open(str(tmp_path / "song.mp3"), "w") as song:  # with its cover
+        track = song.add_stream("libmp3lame", rate=48000, layout="mono")
+        cover = song.add_stream("mjpeg", rate=1)
+        cover.width, cover.height, cover.pix_fmt = 16, 16, "yuvj420p"
+        cover.disposition = av.stream.Disposition.attached_pic
+        song.mux(cover.encode(av.VideoFrame(16, 16, "yuvj420p")))
+        song.mux(cover.encode(None))
+        song.mux(tone(track, seconds=0.1))
+    whole = make(tmp_path / "whole.mkv", greys()).read_bytes()
+    start = whole.index(b"\x1f\x43\xb6\x75")  # the first cluster of frames
+    (tmp_path / "none.mkv").write_bytes(whole[: start + 12])
+    (tmp_path / "text.mp4").write_bytes(b"To be or not to be\n")
+    (tmp_path / "list.m3u8").write_text("#EXTM3U\n#EXTINF:1,\nhttp://a.b/c.ts\n")
+    for name, message in (
+        ("missing.mp4", "no film at "),
+        ("", "no film at "),
+        ("list.m3u8", "list.m3u8 is no film"),
+        ("text.mp4", "text.mp4 is no film that FFmpeg can read"),
+        ("song.mp3", "song.mp3 holds no film, only other things"),
+        ("none.mkv", "none.mkv is a film without frames"),
+    ):
+        with pytest.raises(UserError, match=re.escape(message)) as caught:
+            Film(tmp_path / name)
+        assert "\n" not in str(caught.value)
+
+
+def played(film):
+    """Return how many frames can be read, and what is said if that are not all."""
+    count = 0
+    try:
+        for _ in film.frames():
+            count += 1
+    except UserError as error:
+        return count, str(error)
+    return count, ""
+
+
+def test_a_damaged_film_ends_where_the_damage_is(tmp_path):
+    made = bytearray(make(tmp_path / "in.mp4", noise(20), g="1").read_bytes())
+    start, middle = made.index(b"mdat") + 4, len(made) // 2
+    made[start : start + 2000] = bytes(2000)  # as where a recording begins between key frames
+    made[middle : middle + 9000] = bytes(9000)
+    (tmp_path / "in.mp4").write_bytes(made)
+    with Film(tmp_path / "in.mp4") as film:
+        count, told = played(film)
+    assert 5 < count < 15
+    pattern = rf".*in\.mp4 is damaged after frame {count} \(.*\); get an intact copy"
+    assert re.fullmatch(pattern, told)
+
+
+def test_a_film_that_was_cut_off_is_told(tmp_path, caplog):
+    whole = make(tmp_path / "in.mkv", noise(40), g="1").read_bytes()
+    assert len(frames(tmp_path / "in.mkv")) == 40
+    assert not caplog.text
+    (tmp_path / "in.mkv").write_bytes(whole[: len(whole) // 2])
+    assert 10 < len(frames(tmp_path / "in.mkv")) < 30
+    assert re.search(r"in\.mkv ends after [12]\.\d of its 4\.0 seconds", caplog.text)
+
+
+@pytest.mark.parametrize("extension", [".mp4", ".mkv", ".webm"])
+def test_what_was_done_before_a_failure_can_be_played(extension, tmp_path, caplog):
+    source = make(tmp_path / "in.mp4", greys(), sound=["aac"])
+    target, left = tmp_path / f"out{extension}", tmp_path / f"out.partial{extension}"
+
+    def stopped():
+        with Film(source) as film, FilmWriter(target, like=film) as writer:
+            for number, frame in enumerate(film.frames()):
+                if number == 6:
+                    raise KeyboardInterrupt
+                writer.write(frame.image, frame.time)
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert not target.exists()
+    assert len(frames(left)) == 6
+    assert f"the film up to here is in {left}" in caplog.text
+    if extension != ".webm":
+        (_, _, times), (_, _, all_times) = sounds(left)[0], sounds(source)[0]
+        assert 0.45 < times[-1] < 0.65 < all_times[-1]
+    rewritten(source, target)
+    assert len(frames(target)) == 10
+    assert not left.exists()
+
+
+@contextmanager
+def largest_file(size):
+    """Let no file of this process become larger than so many bytes."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("extension", [".mp4", ".mkv"])
+def test_a_full_disk_ends_in_one_line(extension, tmp_path):
+    source = make(tmp_path / "in.mp4", noise(30))
+    target = tmp_path / f"out{extension}"
+    target.write_text("the film from yesterday")
+    with (
+        largest_file(60_000),
+        pytest.raises(UserError, match=r"cannot write .*File too large; choose") as caught,
+    ):
+        rewritten(source, target)
+    assert "\n" not in str(caught.value)
+    assert target.read_text() == "the film from yesterday"
+    with Film(tmp_path / f"out.partial{extension}") as film:
+        assert next(film.frames()).image.shape == (1, 3, 48, 64)
+    (tmp_path / f"out.partial{extension}").unlink()
+    with largest_file(20), pytest.raises(UserError, match="File too large"):
+        rewritten(source, target)
+    assert {path.name for path in tmp_path.iterdir()} == {"in.mp4", target.name}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extension", [".mp4", ".mkv"])
+def test_what_a_killed_process_leaves_can_be_played(extension, tmp_path):
+    left = tmp_path / f"left{extension}"
+    source = make(tmp_path / "in.mp4", [image for image in noise(10) for _ in range(30)])
+    with Film(source) as film, FilmWriter(tmp_path / f"out{extension}", like=film) as writer:
+        for number, frame in enumerate(film.frames()):
+            writer.write(frame.image + 0.2 * torch.rand(1, 3, 48, 64), frame.time)
+            if number == 298:
+                left.write_bytes((tmp_path / f"out.partial{extension}").read_bytes())
+    with Film(left) as film:
+        assert played(film)[0] > 100
+
+
+def test_broken_frames_are_refused(tmp_path):
+    image = torch.full((1, 3, 26, 34), float("nan"))
+    with Film(make(tmp_path / "in.mp4", greys(1))) as film:
+        writer = FilmWriter(tmp_path / "out.mp4", like=film)
+        with writer, pytest.raises(UserError, match="a frame holds NaN or infinity"):
+            writer.write(image, Fraction(0))
+    assert [path.name for path in tmp_path.iterdir()] == ["in.mp4"]
+
+
+def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
+    for film in ("in.mp4", "a.partial.mp4"):
+        make(tmp_path / film, greys(1))
+    for folder in ("taken.mp4", "clip.partial.mp4"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "file.txt").touch()
+    for like, name, message in (
+        ("in.mp4", "out.avi", "unknown extension '.avi'; use .mp4 .m4v .mov .mkv .webm"),
+        ("in.mp4", "in.mp4", "in.mp4 would overwrite the film"),
+        ("a.partial.mp4", "a.mp4", "a.mp4 would overwrite the film"),
+        ("in.mp4", "taken.mp4", "it is a folder; add a file name"),
+        ("in.mp4", "file.txt/out.mp4", "cannot write"),
+        ("in.mp4", "clip.mp4", "cannot write"),
+    ):
+        with Film(tmp_path / like) as film, pytest.raises(UserError, match=re.escape(message)):
+            FilmWriter(tmp_path / name, like=film)
+
+    def missing(name, mode):
+        raise ValueError(name)
+
+    monkeypatch.setattr(av.codec, "Codec", missing)
+    with pytest.raises(UserError, match=r"this PyAV has no libvpx-vp9; install PyAV from"):
+        check_writable(tmp_path / "out.webm")
+
+
+def test_without_pyav_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    for what in (Film, check_writable):
+        with pytest.raises(UserError, match=re.escape("pip install 'styletransfer[video]'")):
+            what(tmp_path / "in.mp4")
+
+
+@pytest.mark.slow
+def test_a_picture_with_a_colour_profile_does_not_end_the_process(tmp_path):
+    """Collecting the frame's side data did."""
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    Image.new("RGB", (20, 10), "red").save(tmp_path / "still.png", icc_profile=profile)
+    code = (
+        "import gc, sys; from styletransfer.films.read import Film\n"
+        "with Film(sys.argv[1]) as film: print(film.size)\n"
+        "del film; gc.collect()"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "still.png")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "(10, 20)\n")
