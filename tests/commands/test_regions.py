@@ -10,8 +10,8 @@ from helpers import MODES, composed, picture
 from PIL import Image
 
 from styletransfer import cli, stylize
-from styletransfer.commands.compare.run import compare
-from styletransfer.commands.explain.run import explain
+from styletransfer.commands.compare.command import compare
+from styletransfer.commands.explain.command import explain
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
 
@@ -180,7 +180,8 @@ def test_compare_and_explain_take_regions(tmp_path):
     assert {f"{mode}.png" for mode in MODES} <= {
         path.name for path in (tmp_path / "compare").iterdir()
     }
-    page = explain(composed("explain", *given), tmp_path / "explain").page.read_text()
+    explain(composed("explain", *given), tmp_path / "explain")
+    page = (tmp_path / "explain" / "explain.html").read_text()
     assert "red" in page
 
 
