@@ -8,7 +8,7 @@ from helpers import make_objective, picture, tiny_network
 from styletransfer.commands.explain.facts import Study
 from styletransfer.commands.explain.study import study
 from styletransfer.features import FeatureExtractor
-from styletransfer.functions import transform_kernels, winograd_conv
+from styletransfer.functions.winograd import transform_kernels, winograd_conv
 from styletransfer.objective.whole import Objective
 
 # In the order of the network: content before style at one layer.

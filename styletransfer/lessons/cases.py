@@ -19,25 +19,25 @@ MARGIN = 0.1
 
 
 class Draw:
-    """Seeded float64 leaves that require grad."""
+    """Draws seeded float64 leaves that require grad."""
 
     def __init__(self, seed: int) -> None:
         self.generator = torch.Generator().manual_seed(seed)
 
     def __call__(self, *shape: int) -> Tensor:
-        """Return a leaf of normal values."""
+        """Return normal values."""
         return self._normal(shape).requires_grad_()
 
     def away_from_zero(self, *shape: int) -> Tensor:
-        """Return a leaf of values of both signs, none within MARGIN of zero."""
+        """Return values of both signs, none within MARGIN of zero."""
         x = self._normal(shape)
         return (x + MARGIN * x.sign()).requires_grad_()
 
     def all_different(self, *shape: int) -> Tensor:
-        """Return a leaf of values that lie at least MARGIN apart from each other."""
-        count = torch.Size(shape).numel()
-        order = torch.randperm(count, generator=self.generator).double()
-        return ((order - count / 2) * MARGIN).view(shape).requires_grad_()
+        """Return values that lie at least MARGIN apart from each other."""
+        size = torch.Size(shape).numel()
+        order = torch.randperm(size, generator=self.generator).double()
+        return ((order - size / 2) * MARGIN).view(shape).requires_grad_()
 
     def _normal(self, shape: tuple[int, ...]) -> Tensor:
         return torch.randn(shape, generator=self.generator, dtype=torch.float64)
@@ -53,16 +53,9 @@ def transposed(x: Tensor) -> Tensor:
     return x.detach().t().contiguous().t().requires_grad_()
 
 
-def moments_tap_outputs(x: Tensor) -> tuple[Tensor, ...]:
+def tapped_moments(x: Tensor, weights: Tensor | None = None) -> tuple[Tensor, ...]:
     """Return all three outputs of the moments tap."""
-    tapped, found = moments_tap(x)
-    return tapped, *found
-
-
-def weighted_moments_tap_outputs(x: Tensor) -> tuple[Tensor, ...]:
-    """Return the same where positions have weights, some of them 0."""
-    weights = torch.arange(x.shape[2] * x.shape[3], dtype=x.dtype, device=x.device)
-    tapped, found = moments_tap(x, weights=weights.view(x.shape[2:]) % 3)
+    tapped, found = moments_tap(x, weights=weights)
     return tapped, *found
 
 
@@ -73,7 +66,8 @@ def cases(seed: int = 0) -> list[Case]:
 
 
 def _lessons(draw: Draw) -> list[Case]:
-    frozen = draw(2, 3).detach()
+    different = draw.all_different
+    image = channels_last(different(2, 3, 2, 2))
     return [
         Case("relu", relu, (draw.away_from_zero(3, 4),)),
         Case("relu", relu, (channels_last(draw.away_from_zero(2, 3, 2, 2)),), "channels_last"),
@@ -84,57 +78,42 @@ def _lessons(draw: Draw) -> list[Case]:
         Case("scale", scale, (draw(0, 3), draw(3)), "empty"),
         Case("linear", linear, (draw(4, 3), draw(2, 3), draw(2))),
         Case("linear", linear, (draw(4, 3), draw(2, 3)), "no bias"),
-        Case("linear", linear, (draw(4, 3), frozen), "frozen weight"),
+        Case("linear", linear, (draw(4, 3), draw(2, 3).detach()), "frozen weight"),
         Case("linear", linear, (draw(3), draw(2, 3), draw(2))),
         Case("linear", linear, (draw(2, 2, 3), draw(2, 3), draw(2))),
         Case("linear", linear, (transposed(draw(4, 3)), transposed(draw(2, 3))), "transposed"),
         Case("linear", linear, (draw(0, 3), draw(2, 3), draw(2)), "empty"),
-        Case("global_max_pool", global_max_pool, (draw.all_different(2, 3, 5),)),
-        Case("global_max_pool", global_max_pool, (draw.all_different(2, 3, 2, 2),)),
-        Case(
-            "global_max_pool",
-            global_max_pool,
-            (channels_last(draw.all_different(2, 3, 2, 2)),),
-            "channels_last",
-        ),
+        Case("global_max_pool", global_max_pool, (different(2, 3, 5),)),
+        Case("global_max_pool", global_max_pool, (different(2, 3, 2, 2),)),
+        Case("global_max_pool", global_max_pool, (image,), "channels_last"),
         Case("global_max_pool", global_max_pool, (draw(0, 3, 4),), "empty"),
     ]
 
 
 def _layers(draw: Draw) -> list[Case]:
-    constants = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
+    kernels, bias = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
+    different = draw.all_different
+    image, odd = channels_last(draw(1, 2, 4, 4)), draw(1, 2, 5, 3)
     return [
-        Case("max_pool", max_pool, (draw.all_different(2, 3, 2, 4),)),
-        Case("max_pool", max_pool, (draw.all_different(1, 2, 5, 3),), "odd sides"),
-        Case(
-            "max_pool", max_pool, (channels_last(draw.all_different(1, 3, 2, 4)),), "channels_last"
-        ),
-        Case("winograd_conv", winograd_conv, (draw(1, 2, 5, 3), *constants), "odd sides"),
-        Case(
-            "winograd_conv",
-            winograd_conv,
-            (channels_last(draw(1, 2, 4, 4)), constants[0]),
-            "no bias",
-        ),
+        Case("max_pool", max_pool, (different(2, 3, 2, 4),)),
+        Case("max_pool", max_pool, (different(1, 2, 5, 3),), "odd sides"),
+        Case("max_pool", max_pool, (channels_last(different(1, 3, 2, 4)),), "channels_last"),
+        Case("winograd_conv", winograd_conv, (odd, kernels, bias), "odd sides"),
+        Case("winograd_conv", winograd_conv, (image, kernels), "no bias"),
     ]
 
 
 def _losses(draw: Draw) -> list[Case]:
+    image, target = channels_last(draw(1, 3, 2, 4)), draw(1, 3, 2, 4)
+    weights = torch.arange(8, dtype=torch.float64).view(2, 4) % 3  # some are 0
     return [
         Case("gram_matrix", gram_matrix, (draw(1, 3, 2, 4),)),
         Case("moments", moments, (draw(1, 3, 2, 4),)),
-        Case("moments_tap", moments_tap_outputs, (draw(1, 3, 2, 4),)),
-        Case("moments_tap", moments_tap_outputs, (draw(1, 1, 3, 2),), "one channel"),
-        Case("moments_tap", moments_tap_outputs, (draw(1, 3, 1, 1),), "one pixel"),
-        Case(
-            "moments_tap", moments_tap_outputs, (channels_last(draw(1, 3, 2, 4)),), "channels_last"
-        ),
-        Case("moments_tap", weighted_moments_tap_outputs, (draw(1, 3, 2, 4),), "weights"),
-        Case("content_tap", content_tap, (draw(1, 3, 2, 4), draw(1, 3, 2, 4))),
-        Case(
-            "content_tap",
-            content_tap,
-            (channels_last(draw(1, 3, 2, 4)), draw(1, 3, 2, 4)),
-            "channels_last",
-        ),
+        Case("moments_tap", tapped_moments, (draw(1, 3, 2, 4),)),
+        Case("moments_tap", tapped_moments, (draw(1, 1, 3, 2),), "one channel"),
+        Case("moments_tap", tapped_moments, (draw(1, 3, 1, 1),), "one pixel"),
+        Case("moments_tap", tapped_moments, (image,), "channels_last"),
+        Case("moments_tap", tapped_moments, (draw(1, 3, 2, 4), weights), "weights"),
+        Case("content_tap", content_tap, (draw(1, 3, 2, 4), target)),
+        Case("content_tap", content_tap, (image, draw(1, 3, 2, 4)), "channels_last"),
     ]

@@ -32,65 +32,71 @@ class Case:
     @property
     def shapes(self) -> str:
         """The inputs' shapes, such as "(4, 3) (2, 3)", with the note about them if any."""
-        given = " ".join(str(tuple(x.shape)) for x in self.inputs)
-        return f"{given} {self.note}".rstrip()
+        return " ".join([*(str(tuple(x.shape)) for x in self.inputs), self.note]).rstrip()
 
 
 @dataclass(frozen=True)
-class CheckResult:
-    """What `check` found: deviations are relative to the Jacobian's largest entry."""
+class Verdict:
+    """What `check` found: deviations of the first and second derivatives, and what is wrong.
 
-    case: Case
+    Deviations are relative to the Jacobian's largest entry; `complaint` is "" if all is right.
+    """
+
     first: float
     second: float
     complaint: str
 
-    @property
-    def passed(self) -> bool:
-        """True if both derivatives are right."""
-        return not self.complaint
-
 
 @dataclass(frozen=True)
-class Float32Outcome:
+class Float32Verdict:
     """Why float32 fails: the difference quotient is far off, the backward itself is not."""
 
-    case: Case
     quotient_deviation: float
     backward_deviation: float
     gradcheck_passed: bool
 
 
-def check(case: Case) -> CheckResult:
+def check(case: Case) -> Verdict:
     """Check first and second derivatives of one case; never raises for a wrong one."""
-    directions = _directions(case)
-    gradient = _gradient_of(case.function, len(case.inputs))
+    generator = torch.Generator().manual_seed(1)
+    # One fixed direction per differentiable output, for the second derivative.
+    directions = [
+        torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device).requires_grad_()
+        for x in _differentiable(case.function(*case.inputs))
+    ]
+
+    def gradient(*arguments: Tensor) -> tuple[Tensor, ...]:
+        """(inputs, directions) -> gradients, whose Jacobian is the second derivative."""
+        inputs, along = arguments[: len(case.inputs)], arguments[len(case.inputs) :]
+        leaves = [x for x in inputs if x.requires_grad]
+        outputs = _differentiable(case.function(*inputs))
+        return torch.autograd.grad(
+            outputs, leaves, along, create_graph=True, materialize_grads=True
+        )
+
     first = relative_deviation(*jacobians(case.function, case.inputs))
     second = relative_deviation(*jacobians(gradient, (*case.inputs, *directions)))
-    complaint = ""
+    # A deviation that is NaN is not small, so it fails too.
+    small = first <= TOLERANCE and second <= TOLERANCE
+    complaint = "" if small else f"deviation above {TOLERANCE:g}"
     try:
         gradcheck(case.function, case.inputs, eps=STEP, check_batched_grad=True)
         gradgradcheck(case.function, case.inputs, directions, eps=STEP, check_batched_grad=True)
     except RuntimeError as error:
         complaint = str(error).strip().splitlines()[0]
-    # A deviation that is NaN is not small, so it fails too.
-    small = first <= TOLERANCE and second <= TOLERANCE
-    if not complaint and not small:
-        complaint = f"deviation above {TOLERANCE:g}"
-    return CheckResult(case, first, second, complaint)
+    return Verdict(first, second, complaint)
 
 
-def check_in_float32(case: Case) -> Float32Outcome:
+def check_in_float32(case: Case) -> Float32Verdict:
     """Repeat the first-order check in float32, and compare its backward with float64's."""
-    inputs = tuple(_leaf(x, torch.float32) for x in case.inputs)
+    inputs = tuple(x.detach().float().requires_grad_(x.requires_grad) for x in case.inputs)
     analytic, numerical = jacobians(case.function, inputs)
     exact, _ = jacobians(case.function, case.inputs)
     with warnings.catch_warnings():
         # gradcheck warns that the check will likely fail; showing that is the purpose.
         warnings.filterwarnings("ignore", message=".*not a double precision floating point")
         passed = gradcheck(case.function, inputs, eps=STEP, raise_exception=False)
-    return Float32Outcome(
-        case,
+    return Float32Verdict(
         relative_deviation(analytic, numerical),
         relative_deviation(analytic.double(), exact),
         passed,
@@ -113,40 +119,32 @@ def jacobians(
     Both have shape (elements of all differentiable outputs, elements of all inputs that require
     grad) and the inputs' dtype. The numerical one is (f(x + h) - f(x - h)) / 2h.
     """
-    varied = [index for index, x in enumerate(inputs) if x.requires_grad]
-    leaves = [inputs[index] for index in varied]
-    output = _flat_output(function, inputs)
+    leaves = [x for x in inputs if x.requires_grad]
+    output = _flat(function(*inputs))
     rows = [
-        torch.autograd.grad(value, leaves, retain_graph=True, materialize_grads=True)
-        for value in output
+        torch.cat([part.reshape(-1) for part in parts])
+        for parts in (
+            torch.autograd.grad(value, leaves, retain_graph=True, materialize_grads=True)
+            for value in output
+        )
     ]
+
+    def at(leaf: Tensor, element: int, distance: float) -> Tensor:
+        """The flat output after one element of one input has moved."""
+        offset = torch.zeros(leaf.numel(), dtype=leaf.dtype, device=leaf.device)
+        offset[element] = distance
+        moved = (leaf.detach() + offset.view(leaf.shape)).requires_grad_()
+        return _flat(function(*(moved if x is leaf else x for x in inputs))).detach()
+
     columns = [
-        (_moved(function, inputs, index, at, step) - _moved(function, inputs, index, at, -step))
-        / (2 * step)
-        for index in varied
-        for at in range(inputs[index].numel())
+        (at(leaf, element, step) - at(leaf, element, -step)) / (2 * step)
+        for leaf in leaves
+        for element in range(leaf.numel())
     ]
-    shape = (output.numel(), sum(leaf.numel() for leaf in leaves))
-    if 0 in shape:
-        return output.new_zeros(shape), output.new_zeros(shape)
-    analytic = torch.stack([torch.cat([part.reshape(-1) for part in row]) for row in rows])
-    return analytic, torch.stack(columns, dim=1)
-
-
-def _moved(
-    function: Callable[..., Any],
-    inputs: tuple[Tensor, ...],
-    index: int,
-    at: int,
-    distance: float,
-) -> Tensor:
-    """The flat output after moving one element of one input."""
-    moved = [_leaf(x, x.dtype) for x in inputs]
-    chosen = inputs[index]
-    offset = torch.zeros(chosen.numel(), dtype=chosen.dtype, device=chosen.device)
-    offset[at] = distance
-    moved[index] = (chosen.detach() + offset.view(chosen.shape)).requires_grad_()
-    return _flat_output(function, tuple(moved)).detach()
+    if not rows or not columns:
+        empty = output.new_zeros(len(rows), len(columns))
+        return empty, empty
+    return torch.stack(rows), torch.stack(columns, dim=1)
 
 
 def _differentiable(output: Any) -> list[Tensor]:
@@ -155,32 +153,5 @@ def _differentiable(output: Any) -> list[Tensor]:
     return [x for x in outputs if x.requires_grad]
 
 
-def _flat_output(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> Tensor:
-    return torch.cat([x.reshape(-1) for x in _differentiable(function(*inputs))])
-
-
-def _directions(case: Case) -> list[Tensor]:
-    """One fixed direction per differentiable output, for the second derivative."""
-    generator = torch.Generator().manual_seed(1)
-    return [
-        torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device).requires_grad_()
-        for x in _differentiable(case.function(*case.inputs))
-    ]
-
-
-def _gradient_of(function: Callable[..., Any], count: int) -> Callable[..., tuple[Tensor, ...]]:
-    """The map (inputs, directions) -> gradients, whose Jacobian is the second derivative."""
-
-    def gradient(*arguments: Tensor) -> tuple[Tensor, ...]:
-        inputs, directions = arguments[:count], arguments[count:]
-        leaves = [x for x in inputs if x.requires_grad]
-        outputs = _differentiable(function(*inputs))
-        return torch.autograd.grad(
-            outputs, leaves, directions, create_graph=True, materialize_grads=True
-        )
-
-    return gradient
-
-
-def _leaf(x: Tensor, dtype: torch.dtype) -> Tensor:
-    return x.detach().to(dtype).requires_grad_(x.requires_grad)
+def _flat(output: Any) -> Tensor:
+    return torch.cat([x.reshape(-1) for x in _differentiable(output)])

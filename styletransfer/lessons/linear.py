@@ -101,8 +101,3 @@ class Linear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
         return linear(x, self.weight, self.bias)
-
-    def extra_repr(self) -> str:
-        """Show the sizes, as torch.nn.Linear does."""
-        outputs, inputs = self.weight.shape
-        return f"in_features={inputs}, out_features={outputs}, bias={self.bias is not None}"

@@ -78,7 +78,3 @@ class Scale(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return x * weight, shaped like x."""
         return scale(x, self.weight)
-
-    def extra_repr(self) -> str:
-        """Show the weight's shape."""
-        return ", ".join(str(size) for size in self.weight.shape)

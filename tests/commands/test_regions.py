@@ -11,8 +11,8 @@ from helpers import MODES, composed, picture
 from PIL import Image
 
 from styletransfer import cli, stylize
-from styletransfer.commands.compare.run import compare
-from styletransfer.commands.explain.run import explain
+from styletransfer.commands.compare.command import compare
+from styletransfer.commands.explain.command import explain
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
 
@@ -170,7 +170,8 @@ def test_compare_and_explain_take_regions(tmp_path):
     compare(composed("compare", *settings, "points=2", "rounds=1"), tmp_path / "compare")
     made = {path.name for path in (tmp_path / "compare").iterdir()}
     assert {f"{mode}.png" for mode in MODES} <= made
-    page = explain(composed("explain", *settings), tmp_path / "explain").page.read_text()
+    explain(composed("explain", *settings), tmp_path / "explain")
+    page = (tmp_path / "explain" / "explain.html").read_text()
     assert "red" in page
 
 

@@ -1,35 +1,81 @@
+"""The tiny model: trained by the book, on one side by hand-written Functions alone."""
+
 import re
-import subprocess
-import sys
+from collections import Counter
 
 import pytest
-from helpers import ROOT
+import torch
+from comparing import written_functions
+from helpers import ROOT, run_script
+from torch import Tensor
 
-from styletransfer.commands.train_tiny import command
-from styletransfer.lessons.tiny import Training, train_tiny
+from styletransfer.commands import train_tiny
+
+
+@pytest.fixture
+def entered(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count how often autograd enters each hand-written backward, from now on."""
+    counts: Counter[str] = Counter()
+    for name, function in written_functions().items():
+
+        def count(ctx: object, *grads: Tensor, name: str = name, own=function.backward) -> object:
+            counts[name] += 1
+            return own(ctx, *grads)
+
+        monkeypatch.setattr(function, "backward", staticmethod(count))
+    return counts
+
+
+def test_tiny_training_equals_autograds_over_50_steps(entered: Counter[str]) -> None:
+    built_in = train_tiny.train_tiny(handwritten=False)
+    assert not entered
+    handwritten = train_tiny.train_tiny(handwritten=True)
+    assert entered == {"LinearFunction": 100, "ScaleFunction": 50, "ReLUFunction": 50}
+    assert len(built_in.losses) == 50
+    assert built_in.losses[-1] < 0.5 * built_in.losses[0]
+    assert train_tiny.largest_difference(built_in, handwritten) <= 1e-12
+
+
+def test_each_step_descends_along_its_own_gradient_alone() -> None:
+    for handwritten in (False, True):
+        torch.manual_seed(3)
+        model = train_tiny.tiny_model(handwritten)
+        x = torch.randn(train_tiny.BATCH, train_tiny.INPUTS, dtype=torch.float64)
+        target = torch.stack([x.sin().sum(1), x.prod(1)], dim=1)
+        for _ in range(4):
+            loss = (model(x) - target).square().mean()
+            slopes = torch.autograd.grad(loss, list(model.parameters()))
+            with torch.no_grad():
+                for parameter, slope in zip(model.parameters(), slopes, strict=True):
+                    parameter -= train_tiny.LEARNING_RATE * slope
+        before = torch.get_rng_state()
+        trained = train_tiny.train_tiny(handwritten, seed=3, steps=4).parameters
+        assert torch.equal(torch.get_rng_state(), before)
+        expected = dict(model.named_parameters())
+        torch.testing.assert_close(trained, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_the_largest_difference_is_in_any_loss_or_parameter() -> None:
+    one = train_tiny.Training([3.0, 1.0], {"weight": torch.tensor([1.0, 2.0])})
+    assert train_tiny.largest_difference(one, one) == 0
+    assert train_tiny.largest_difference(one, one._replace(losses=[3.0, 1.5])) == 0.5
+    other = one._replace(parameters={"weight": torch.tensor([1.0, 2.25])})
+    assert train_tiny.largest_difference(one, other) == 0.25
 
 
 def test_both_columns_and_the_difference_are_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    trained: list[tuple[bool, int, int]] = []
+    def training(handwritten: bool, seed: int, steps: int) -> train_tiny.Training:
+        assert (seed, steps) == (4, 12)
+        return train_tiny.Training([step + 0.5 * handwritten for step in range(steps)], {})
 
-    def training(handwritten: bool, seed: int, steps: int) -> Training:
-        trained.append((handwritten, seed, steps))
-        made = train_tiny(handwritten, seed, steps)
-        return Training([loss + handwritten for loss in made.losses], made.parameters)
-
-    monkeypatch.setattr(command, "train_tiny", training)
-    command.main(["--steps", "12", "--seed", "4"])
-    assert trained == [(False, 4, 12), (True, 4, 12)]
+    monkeypatch.setattr(train_tiny, "train_tiny", training)
+    train_tiny.main(["--steps", "12", "--seed", "4"])
     printed = capsys.readouterr().out
-    losses = train_tiny(handwritten=False, seed=4, steps=12).losses
-    shown = re.findall(r"│ +(\d+) │ +([\d.]+) │ +([\d.]+) │", printed)
-    assert shown == [
-        (str(step), f"{losses[step - 1]:.15f}", f"{losses[step - 1] + 1:.15f}")
-        for step in (1, 10, 12)
-    ]
-    assert "Largest difference in any loss or final parameter: 1.0e+00" in printed
+    rows = re.findall(r"│ +(\d+) │ +([\d.]+)0{14} │ +([\d.]+)0{14} │", printed)
+    assert rows == [("1", "0.0", "0.5"), ("10", "9.0", "9.5"), ("12", "11.0", "11.5")]
+    assert "Largest difference in any loss or final parameter: 5.0e-01" in printed
 
 
 @pytest.mark.parametrize(
@@ -45,16 +91,18 @@ def test_bad_arguments_are_refused_in_one_line(
     argument: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as left:
-        command.main([argument])
+        train_tiny.main([argument])
     assert left.value.code == 1
     said = capsys.readouterr().err
     assert said.startswith(f"error: {message}")
     assert said.count("\n") == 1
 
 
-def test_script_as_a_person_runs_it() -> None:
-    script = [sys.executable, "scripts/train_tiny.py"]
-    done = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, check=False)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["train_tiny", "gradcheck"])
+def test_scripts_as_a_person_runs_them(name: str) -> None:
+    done = run_script(name, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"Largest difference .*: \d\.\de[-+]\d\d", done.stdout)
-    assert "hand-written Functions" in done.stdout
+    assert (
+        "hand-written Functions" if name == "train_tiny" else "Why float32 fails"
+    ) in done.stdout

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 import torch
+from comparing import written_functions
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer import functions, lessons
 from styletransfer.lessons.cases import cases
 from styletransfer.lessons.checks import (
     TOLERANCE,
@@ -39,29 +39,31 @@ class Square(Function):
 class WrongFactor(Square):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        (x,) = ctx.saved_tensors
-        return grad_output * x
+        return grad_output * ctx.saved_tensors[0]
 
 
 class SlightlyWrong(Square):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        (x,) = ctx.saved_tensors
-        return grad_output * 2 * x * (1 + 1e-5)
+        return grad_output * 2 * ctx.saved_tensors[0] * (1 + 1e-5)
 
 
 class ForgottenChainRule(Square):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        (x,) = ctx.saved_tensors
-        return 2 * x
+        return 2 * ctx.saved_tensors[0]
 
 
 class WrongSecondDerivative(Square):
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        (x,) = ctx.saved_tensors
-        return grad_output * 2 * x.detach()
+        return grad_output * 2 * ctx.saved_tensors[0].detach()
+
+
+class NotANumber(Square):
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        return grad_output * float("nan")
 
 
 def case_of(function: type[Function]) -> Case:
@@ -69,55 +71,56 @@ def case_of(function: type[Function]) -> Case:
     return Case(function.__name__, function.apply, (x,))
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.name} {case.shapes}")
-def test_every_function_passes(case: Case) -> None:
-    outcome = check(case)
-    assert outcome.complaint == ""
-    assert max(outcome.first, outcome.second) <= TOLERANCE
-
-
-def test_every_exported_function_has_cases() -> None:
-    exported = {
-        name
-        for room in (functions, lessons)
-        for name in room.__all__
-        if isinstance(getattr(room, name), type) and issubclass(getattr(room, name), Function)
-    }
+def test_every_function_passes() -> None:
     checked = set()
     for case in cases():
+        verdict = check(case)
+        assert (case.name, case.shapes, verdict.complaint) == (case.name, case.shapes, "")
+        assert max(verdict.first, verdict.second) <= TOLERANCE
         result = case.function(*case.inputs)
         last = [x for x in (result if isinstance(result, tuple) else (result,)) if x.requires_grad]
         checked.add(last[-1].grad_fn.name().removesuffix("Backward"))
-    assert exported
-    assert exported <= checked
+    # What FedTap adds on the way back is by design no slope of its forward.
+    assert {"ReLUFunction", "MomentsTap"} < {*written_functions()} - {"FedTap"} <= checked
 
 
-@pytest.mark.parametrize("wrong", [WrongFactor, SlightlyWrong, ForgottenChainRule])
+def test_cases_vary_with_the_seed_and_stay_off_the_corners() -> None:
+    relu, pool = cases()[0].inputs[0], cases()[14].inputs[0]
+    assert not torch.equal(relu, cases(seed=1)[0].inputs[0])
+    assert torch.equal(relu, cases()[0].inputs[0])
+    assert relu.abs().min() >= 0.1
+    assert {True, False} == set((relu > 0).flatten().tolist())
+    assert pool.flatten().sort().values.diff().min() > 0.099
+
+
+@pytest.mark.parametrize("wrong", [WrongFactor, SlightlyWrong, ForgottenChainRule, NotANumber])
 def test_a_wrong_backward_is_caught(wrong: type[Function]) -> None:
-    outcome = check(case_of(wrong))
-    assert not outcome.passed
-    assert outcome.complaint
+    assert check(case_of(wrong)).complaint
 
 
-def test_the_deviation_is_the_measured_one() -> None:
-    assert check(case_of(WrongFactor)).first == pytest.approx(0.5)
+def test_a_case_that_torch_accepts_fails_by_its_deviation() -> None:
+    """gradcheck's own tolerance is 1e-3 of a slope."""
+    assert check(case_of(SlightlyWrong)).complaint == "deviation above 1e-06"
     assert check(case_of(SlightlyWrong)).first == pytest.approx(1e-5, rel=1e-3)
+    assert check(case_of(WrongFactor)).first == pytest.approx(0.5)
     assert check(case_of(Square)).first < 1e-8
 
 
 def test_a_wrong_second_derivative_is_caught() -> None:
-    outcome = check(case_of(WrongSecondDerivative))
-    assert outcome.first < 1e-8
-    assert outcome.second > 0.1
-    assert not outcome.passed
+    verdict = check(case_of(WrongSecondDerivative))
+    assert verdict.first < 1e-8
+    assert verdict.second > 0.1
+    assert verdict.complaint
 
 
 def test_jacobians_of_a_known_map() -> None:
-    matrix = torch.arange(6, dtype=torch.float64).view(2, 3)
-    x = torch.ones(3, dtype=torch.float64, requires_grad=True)
-    analytic, numerical = jacobians(lambda x: matrix @ x, (x,))
-    torch.testing.assert_close(analytic, matrix)
-    torch.testing.assert_close(numerical, matrix, rtol=1e-8, atol=1e-8)
+    matrix, more = torch.arange(12, dtype=torch.float64).view(2, 2, 3)
+    x, y = torch.ones(2, 3, dtype=torch.float64).unbind()
+    both = x.clone().requires_grad_(), y.clone().requires_grad_()
+    analytic, numerical = jacobians(lambda x, y: (matrix @ x, more @ y), both)
+    expected = torch.block_diag(matrix, more)
+    torch.testing.assert_close(analytic, expected, rtol=0, atol=0)
+    torch.testing.assert_close(numerical, expected, rtol=1e-8, atol=1e-8)
 
 
 def test_relative_deviation() -> None:
@@ -126,20 +129,9 @@ def test_relative_deviation() -> None:
     assert relative_deviation(torch.empty(0), torch.empty(0)) == 0
 
 
-def test_not_a_number_fails() -> None:
-    class NotANumber(Square):
-        @staticmethod
-        def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-            return grad_output * float("nan")
-
-    assert not check(case_of(NotANumber)).passed
-
-
-@pytest.mark.parametrize(
-    "case", [case_of(Square), cases()[3], cases()[-2]], ids=lambda case: case.name
-)
-def test_float32_fails_though_its_backward_is_right(case: Case) -> None:
-    outcome = check_in_float32(case)
-    assert not outcome.gradcheck_passed
-    assert outcome.quotient_deviation > 1e-3
-    assert outcome.backward_deviation < 1e-6
+def test_float32_fails_though_its_backward_is_right() -> None:
+    for case in (case_of(Square), cases()[3], cases()[-2]):
+        verdict = check_in_float32(case)
+        assert not verdict.gradcheck_passed
+        assert verdict.quotient_deviation > 1e-3
+        assert verdict.backward_deviation < 1e-6

@@ -1,14 +1,23 @@
-"""A comparison of the loss modes, as JSON and as Markdown."""
+"""A comparison of the loss modes: as a table, as sentences, and as one picture."""
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from styletransfer.system.files import to_json
+import numpy as np
+import torch
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
+from torch import Tensor
+
 from styletransfer.system.table import table
 
 # float64 rounds at 1e-16; gradients that agree this well differ by rounding alone.
 SAME_GRADIENT = 1e-10
+# One colour and width per mode; the widths fall, so that curves that coincide stay visible.
+LINES = (("#d98b5f", 5.0), ("#2f5d8a", 2.5), ("#6aa87f", 1.2))
 
 
 @dataclass(frozen=True)
@@ -35,26 +44,14 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class Entries:
-    """How often the fake modules' `backward` was entered in one evaluation each.
-
-    Attributes:
-        by_autograd: while autograd differentiated the sum of the modules' losses.
-        by_driver: by the driver, which calls it by hand.
-    """
-
-    by_autograd: int
-    by_driver: int
-
-
-@dataclass(frozen=True)
 class Comparison:
     """All that comparison.json holds.
 
     Attributes:
         reference: name of the mode that all are compared with.
         modes: name -> findings.
-        fake_backward_entries: see `Entries`.
+        fake_backward_entries: how often the fake modules' `backward` was entered in one evaluation
+            each: by_autograd, while it differentiated the sum of their losses, and by_driver.
         job: width and height in pixels, features, optimizer, steps, scales, gradient_points,
             timing_rounds.
         machine: see `measure.describe_machine`.
@@ -62,19 +59,14 @@ class Comparison:
 
     reference: str
     modes: dict[str, Findings]
-    fake_backward_entries: Entries
+    fake_backward_entries: dict[str, int]
     job: dict[str, str | int]
     machine: dict[str, str | int]
 
-    def ratios(self, value: Callable[[Findings], float]) -> dict[str, float]:
-        """Return mode -> value over the reference's value; NaN where that is zero."""
-        base = value(self.modes[self.reference])
-        return {name: value(each) / base if base else math.nan for name, each in self.modes.items()}
-
-
-def as_json(comparison: Comparison) -> str:
-    """Return comparison.json."""
-    return to_json(asdict(comparison), indent=2) + "\n"
+    def ratio(self, name: str, value: str) -> float:
+        """Return a mode's value over the reference's; NaN where that is zero."""
+        base = getattr(self.modes[self.reference], value)
+        return getattr(self.modes[name], value) / base if base else math.nan
 
 
 def markdown(comparison: Comparison) -> str:
@@ -89,7 +81,8 @@ def markdown(comparison: Comparison) -> str:
         f"Measured on {machine['device']} ({machine['processor']}, {machine['instructions']}, "
         f"cores: {machine['cores']}, threads: {machine['threads']}) with torch {machine['torch']}, "
         f"the network in {machine['precision']}. An evaluation is one forward and backward of the "
-        "whole objective at full size; memory is its peak above what is held before it."
+        f"whole objective at full size; its time is the median of {job['timing_rounds']} rounds "
+        "that time the modes in turn, its memory the peak above what is held before it."
     )
     findings = "\n".join(f"- {sentence}" for sentence in sentences(comparison))
     parts = ("# The loss modes compared", header, modes_table(comparison), "![](comparison.png)")
@@ -98,60 +91,87 @@ def markdown(comparison: Comparison) -> str:
 
 def modes_table(comparison: Comparison) -> str:
     """Return a Markdown table, ratios to the reference first, padded to be read as plain text."""
-    times = comparison.ratios(lambda each: each.seconds_per_evaluation)
-    memory = comparison.ratios(lambda each: each.peak_memory_bytes)
-    losses = comparison.ratios(lambda each: each.final_loss)
-    columns: dict[str, Callable[[str, Findings], str]] = {
-        "loss mode": lambda name, each: name,
-        "time": lambda name, each: f"{times[name]:.2f}",
-        "memory": lambda name, each: f"{memory[name]:.2f}",
-        "final loss": lambda name, each: f"{losses[name]:.4f}",
-        "calls of backward": lambda name, each: str(each.backward_calls_per_evaluation),
-        "gradient error": lambda name, each: f"{each.gradient_relative_error:.1e}",
-        "s per evaluation": lambda name, each: f"{each.seconds_per_evaluation:.3g}",
-        "peak MiB": lambda name, each: f"{each.peak_memory_bytes / 2**20:.1f}",
-    }
+    headings = ["loss mode", "time", "memory", "final loss", "calls of backward"]
+    headings += ["gradient error", "s per evaluation", "peak MiB"]
     rows = [
-        [text(name, each) for text in columns.values()] for name, each in comparison.modes.items()
+        [
+            name,
+            f"{comparison.ratio(name, 'seconds_per_evaluation'):.2f}",
+            f"{comparison.ratio(name, 'peak_memory_bytes'):.2f}",
+            f"{comparison.ratio(name, 'final_loss'):.4f}",
+            str(mode.backward_calls_per_evaluation),
+            f"{mode.gradient_relative_error:.1e}",
+            f"{mode.seconds_per_evaluation:.3g}",
+            f"{mode.peak_memory_bytes / 2**20:.1f}",
+        ]
+        for name, mode in comparison.modes.items()
     ]
-    return table(list(columns), rows)
+    return table(headings, rows)
 
 
 def sentences(comparison: Comparison) -> list[str]:
-    """Return one sentence per finding; what it says follows from the numbers."""
-    modes, reference, job = comparison.modes, comparison.reference, comparison.job
+    """Return what the table does not say; it follows from the numbers."""
+    modes, reference = comparison.modes, comparison.reference
     entries = comparison.fake_backward_entries
-    same = all(each.gradient_relative_error <= SAME_GRADIENT for each in modes.values())
-    verdict = (
-        "rounding alone" if same else f"more than the {SAME_GRADIENT:g} that rounding explains"
-    )
-    drift = " An optimiser amplifies rounding from step to step." if same else ""
-    errors = _by_mode(comparison, lambda name: f"{modes[name].gradient_relative_error:.1e}")
-    calls = ", ".join(
-        f"{each.backward_calls_per_evaluation} under {name}" for name, each in modes.items()
-    )
-
-    def times(value: Callable[[Findings], float], digits: int) -> str:
-        ratios = comparison.ratios(value)
-        return _by_mode(comparison, lambda name: f"{ratios[name]:.{digits}f} times")
-
+    errors = {name: mode.gradient_relative_error for name, mode in modes.items()}
+    verdict = f"more than the {SAME_GRADIENT:g} that rounding explains."
+    if all(error <= SAME_GRADIENT for error in errors.values()):
+        verdict = "rounding alone, which an optimiser amplifies from step to step."
+    others = [f"{errors[name]:.1e} under {name}" for name in modes if name != reference]
     return [
-        f"Gradients, in float64 at {job['gradient_points']} pictures from start to end, differ "
-        f"from {reference}'s by this part of its norm: {errors}. That is {verdict}.",
-        f"Calls of `backward` in one evaluation: {calls}.",
-        f"Time of one evaluation, in units of {reference}'s: "
-        f"{times(lambda each: each.seconds_per_evaluation, 2)} "
-        f"(medians of {job['timing_rounds']} rounds that time the modes in turn).",
-        f"Peak memory of one evaluation, in units of {reference}'s: "
-        f"{times(lambda each: each.peak_memory_bytes, 2)}.",
-        f"Final loss, in units of {reference}'s: {times(lambda each: each.final_loss, 4)}.{drift}",
-        f"Autograd entered a fake module's own `backward` {entries.by_autograd} times while it "
+        f"Gradients, in float64 at {comparison.job['gradient_points']} pictures from start to "
+        f"end, differ from {reference}'s by this part of its norm: {', '.join(others)}. That is "
+        f"{verdict}",
+        f"Autograd entered a fake module's own `backward` {entries['by_autograd']} times while it "
         "differentiated the sum of the modules' losses; the driver, which calls it by hand, "
-        f"{entries.by_driver} times in one evaluation.",
+        f"{entries['by_driver']} times in one evaluation.",
     ]
 
 
-def _by_mode(comparison: Comparison, text: Callable[[str], str]) -> str:
-    """Return "... under A, ... under B" for all modes but the reference."""
-    others = [name for name in comparison.modes if name != comparison.reference]
-    return ", ".join(f"{text(name)} under {name}" for name in others)
+class _PlainLogFormatter(LogFormatter):
+    """Matplotlib's choice of which ticks to label, written 0.6 instead of 6e-01."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
+
+
+def draw(comparison: Comparison, pictures: Mapping[str, Tensor]) -> Tensor:
+    """Return the overview, (1, 3, H, W), sRGB in [0, 1]: pastiches above their loss curves."""
+    count = len(pictures)
+    height, width = next(iter(pictures.values())).shape[2:]
+    # 4 inches per picture; extreme aspect ratios leave room around them instead.
+    picture_height = min(max(4 * height / width, 1.5), 8.0)
+    figure = Figure(figsize=(4 * count, picture_height + 4), dpi=120, layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(2, count, height_ratios=(picture_height + 0.6, 3.4))
+    for index, (name, picture) in enumerate(pictures.items()):
+        axes = figure.add_subplot(grid[0, index])
+        axes.imshow(picture[0].permute(1, 2, 0).clamp(0, 1).numpy(), interpolation="hanning")
+        axes.set_axis_off()
+        cost = "the reference"
+        if name != comparison.reference:
+            time = comparison.ratio(name, "seconds_per_evaluation")
+            memory = comparison.ratio(name, "peak_memory_bytes")
+            cost = f"{time:.2f} x time, {memory:.2f} x memory"
+        axes.set_title(f"{name}\n{cost}", fontsize=11, color="#333333")
+    curves = {name: mode.losses for name, mode in comparison.modes.items()}
+    _draw_losses(figure.add_subplot(grid[1, :]), curves)
+    canvas.draw()  # type: ignore[no-untyped-call]
+    pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+    rgb = pixels[..., :3].astype(np.float32) / 255
+    return torch.from_numpy(rgb.transpose(2, 0, 1).copy())[None]
+
+
+def _draw_losses(axes: Axes, curves: Mapping[str, list[float]]) -> None:
+    for (name, losses), (colour, width) in zip(curves.items(), LINES, strict=True):
+        steps = range(1, len(losses) + 1)
+        axes.plot(steps, losses, color=colour, linewidth=width, label=name)
+    if all(loss > 0 for losses in curves.values() for loss in losses):
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(_PlainLogFormatter())
+        axes.yaxis.set_minor_formatter(_PlainLogFormatter())
+    axes.set_xlabel("step")
+    axes.set_ylabel("objective")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, loc="upper right")  # curves fall

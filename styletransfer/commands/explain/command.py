@@ -5,13 +5,32 @@ graph of the chosen one as a tree and writes `explain.html`, a page that a brows
 with all three side by side.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
+from rich.tree import Tree
 
-from styletransfer.commands.explain.run import explain
+from styletransfer.commands.explain.drawing import Map, colour, draw_nodes
+from styletransfer.commands.explain.facts import (
+    Group,
+    Study,
+    answers,
+    count,
+    figures,
+    format_bytes,
+)
+from styletransfer.commands.explain.study import CODE, SMALL, small_example, study
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
+from styletransfer.job.prepare import prepare
+from styletransfer.job.schedule import starting_picture
+from styletransfer.modes import LOSS_MODES
+from styletransfer.objective.whole import Objective
+from styletransfer.pictures.images import resize
+from styletransfer.system.files import atomic
+from styletransfer.system.templates import templates
 
 
 def main(config: TrainConfig, folder: Path) -> None:
@@ -24,8 +43,99 @@ def main(config: TrainConfig, folder: Path) -> None:
         raise UserError("explain has no dry run; leave dry_run=true out")
     if config.resume is not None:  # its folder is that of another run
         raise UserError(f"explain does not go on with a run; leave resume={config.resume} out")
-    explanation = explain(config, folder)
-    console = Console()
-    for tree in explanation.trees():
-        console.print(tree)
-    print(explanation.page)
+    Console().print(explain(config, folder))
+    print(folder / "explain.html")
+
+
+def explain(config: TrainConfig, folder: Path) -> Tree:
+    """Watch one evaluation at full size under every loss mode and write what was seen.
+
+    Into `folder` go the page explain.html, a map_MODE.svg for each loss mode, and example.svg. The
+    picture is the one that a run with this config starts from; no step is made.
+
+    Returns:
+        What was seen under the config's own loss mode, for the terminal.
+
+    Raises:
+        UserError: bad input, before anything is written.
+    """
+    job = prepare(config)
+    pictures = job.pictures_at(config.size)
+    start = starting_picture(config, pictures) if job.start is None else job.start
+    height, width = pictures.content.shape[2:]
+    image = resize(job.on_device(start), (height, width))
+    # The config's own loss mode comes first.
+    modes = sorted(LOSS_MODES.values(), key=lambda mode: mode is not job.mode)
+    studies = [
+        study(mode.name, Objective(job.extractor, mode, job.criterion, pictures), image)
+        for mode in modes
+    ]
+    where = f"{job.precision}, {job.device.type}"
+    setting = f"{config.features.name}, {width} x {height} pixels, {where}"
+    nodes, _ = small_example()
+    files = {
+        "explain.html": draw_page(studies, setting),
+        **{f"map_{one.mode}.svg": Map(one).draw(alone=True) for one in studies},
+        "example.svg": draw_nodes(nodes, SMALL, alone=True),
+    }
+    for name, text in files.items():
+        with atomic(folder / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return draw_tree(studies[0], setting)
+
+
+def draw_page(studies: Sequence[Study], setting: str) -> str:
+    """Return the page as HTML; everything is inside it, and the first mode is shown at the start.
+
+    Args:
+        studies: of one evaluation under each loss mode.
+        setting: one line that says what was evaluated.
+    """
+    page = templates("styletransfer.commands.explain")
+    tools = (Map, colour, draw_nodes, answers, count, figures, format_bytes)
+    page.globals |= {tool.__name__: tool for tool in tools} | {"CODE": CODE, "SMALL": SMALL}
+    nodes, variables = small_example()
+    return page.get_template("page.html").render(
+        studies=studies, setting=setting, nodes=nodes, variables=variables
+    )
+
+
+def draw_tree(study: Study, setting: str) -> Tree:
+    """Return the passes, the folded trunk with its losses, and what retain_graph=True keeps."""
+    tree = Tree(f"[bold]{study.mode}[/]: {escape(setting)}")
+    passes = tree.add(
+        f"[bold]backward passes[/]: {len(study.passes)}, entering {study.visits} nodes in all"
+    )
+    for number, one in enumerate(study.passes, start=1):
+        passes.add(
+            f"{number} [cyan]{one.root}[/]: {count(study.entered(number).total(), 'node')}, "
+            f"retain_graph={one.retain_graph}, "
+            f"kept {format_bytes(one.held_before)} before, {format_bytes(one.held_after)} after"
+        )
+    kept = format_bytes(study.kept)
+    trunk = tree.add(f"[bold]graph[/]: {len(study.nodes)} nodes, {kept} kept for backward")
+    branches = {
+        group.name: trunk.add(_line(group, "green" if group.kind == "image" else "blue"))
+        for group in study.groups
+        if group.kind != "loss"
+    }
+    for group in study.groups:
+        if group.kind == "loss":
+            how = "on the trunk" if group.on_trunk else "beside the trunk"
+            branches[group.at].add(f"{_line(group, 'magenta')}, {how}")
+    called = tree.add("[bold]is a hand-written backward ever called?[/]")
+    for scope, answer in answers(study).items():
+        called.add(f"[cyan]{scope}[/]: {answer}")
+    retention = tree.add("[bold]what the graph keeps alive[/]")
+    for done, nbytes in study.retention.items():
+        retention.add(f"{done}: {format_bytes(nbytes)}")
+    retention.add(f"one backward per loss without it: {escape(study.refusal)}")
+    return tree
+
+
+def _line(group: Group, colour: str) -> str:
+    names = ""
+    if group.on_trunk and group.kind == "loss":
+        names = " (" + ", ".join(node.name for node in group.nodes) + ")"
+    nodes = count(len(group.nodes), "node")
+    return f"[{colour}]{group.name}[/]: {nodes}{names}, {format_bytes(group.nbytes)}"

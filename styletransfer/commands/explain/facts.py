@@ -1,10 +1,8 @@
-"""What is known of one evaluation, as plain data: the page, the figures and the tree read this."""
+"""What is known of one evaluation, and how to say it: page, map and terminal say the same."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-from styletransfer.lessons.graph import SavedTensor
 
 
 @dataclass(frozen=True)
@@ -12,36 +10,38 @@ class NodeFacts:
     """What is known of one node, after the graph itself is gone.
 
     Attributes:
-        index: of the node in its study; it leads to greater ones only.
+        index: in its graph; it leads to greater ones only.
         name: such as "ReluBackward0"; for an AccumulateGrad, with its leaf.
-        layer: the layer whose forward made it; "" outside the network.
+        group: into which the map folds it.
+        layer: whose forward made it; "" outside the network.
         follows: indices of the nodes it leads to.
-        kept: the tensors it keeps for its backward.
+        kept: the tensors it keeps for its backward, in words.
+        nbytes: memory that it keeps and no node nearer to the image does, without what lives
+            anyway: parameters, targets and the image.
         is_function: it runs the backward of a `torch.autograd.Function`.
         passes: the backward passes that entered it, counted from 1.
     """
 
     index: int
     name: str
+    group: str
     layer: str
     follows: tuple[int, ...]
-    kept: tuple[SavedTensor, ...]
+    kept: str
+    nbytes: int
     is_function: bool
-    passes: tuple[int, ...] = ()
+    passes: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Group:
-    """Nodes that the map folds into one.
+    """Nodes that the map folds into one, nearest to the loss first.
 
     Attributes:
         name: "image", "preprocess", "block 1", "style/relu1_1", "total_variation" or "driver".
         kind: "image", "trunk", "loss" or "driver".
         at: for a loss, the name of the trunk group that it hangs on; else its own name.
         on_trunk: every gradient on its way to the image from deeper layers runs through it.
-        nodes: nearest to the loss first.
-        nbytes: memory that these nodes keep and nobody below them does, in bytes, without what
-            lives anyway: parameters, targets and the image.
     """
 
     name: str
@@ -49,64 +49,34 @@ class Group:
     at: str
     on_trunk: bool
     nodes: tuple[NodeFacts, ...]
-    nbytes: int
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that these nodes keep and nobody below them does, in bytes."""
+        return sum(node.nbytes for node in self.nodes)
+
+    @property
+    def passes(self) -> list[int]:
+        """The passes that entered it, counted from 1."""
+        return sorted({number for node in self.nodes for number in node.passes})
+
+    @property
+    def style(self) -> str:
+        """The class that colours it: its kind, for a loss the kind of loss."""
+        return self.name.partition("/")[0] if self.kind == "loss" else self.kind
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One call of `Tensor.backward`.
+    """One call of `Tensor.backward` on a loss such as "style/relu1_1", "total", "total_variation".
 
-    Attributes:
-        root: the loss it was called on, such as "style/relu1_1", "total" or "total_variation".
-        retain_graph: as it was called.
-        visits: group name -> nodes that autograd entered, counted while it ran.
-        held_before: bytes that the evaluation's graph keeps alive before the call.
-        held_after: after it.
+    The graph of the evaluation kept `held_before` bytes alive before it, `held_after` after it.
     """
 
     root: str
     retain_graph: bool
-    visits: Mapping[str, int]
     held_before: int
     held_after: int
-
-    @property
-    def nodes(self) -> int:
-        """How many nodes the pass entered."""
-        return sum(self.visits.values())
-
-
-@dataclass(frozen=True)
-class Retention:
-    """One forward, then one backward pass over all losses, with and without `retain_graph=True`.
-
-    Attributes:
-        before: bytes that the graph keeps alive after forward.
-        retained: after a backward with retain_graph=True.
-        freed: after a backward without.
-        second_pass: what torch says when the losses are differentiated one by one without it;
-            None if nothing stops it.
-    """
-
-    before: int
-    retained: int
-    freed: int
-    second_pass: str | None
-
-
-@dataclass(frozen=True)
-class Written:
-    """One hand-written backward among the nodes.
-
-    Attributes:
-        name: of its nodes, such as "ContentTapBackward".
-        nodes: how many there are.
-        entered: how often autograd entered them, all passes together.
-    """
-
-    name: str
-    nodes: int
-    entered: int
 
 
 @dataclass(frozen=True)
@@ -117,43 +87,112 @@ class Study:
         mode: the loss mode.
         groups: from the image to the driver.
         passes: in the order of the calls.
-        retention: what retain_graph=True costs.
         methods: names of ordinary `backward` methods of the loss modules; no node runs them.
         entered_by_driver: calls of these methods during the evaluation.
-        entered_by_autograd: calls of them during one `loss.backward()` over all losses.
-        lent: storages that live anyway.
+        entered_by_autograd: calls of them during one `backward` over all losses.
+        retention: what was done -> bytes that the graph then kept alive.
+        refusal: what comes of one backward per loss without retain_graph=True.
     """
 
     mode: str
     groups: tuple[Group, ...]
     passes: tuple[Pass, ...]
-    retention: Retention
     methods: tuple[str, ...]
     entered_by_driver: int
     entered_by_autograd: int
-    lent: frozenset[int]
+    retention: Mapping[str, int]
+    refusal: str
 
     @property
     def nodes(self) -> list[NodeFacts]:
-        """All nodes, from the image's side to the losses'."""
-        return [node for group in self.groups for node in group.nodes]
+        """All nodes, each before those it leads to."""
+        nodes = [node for group in self.groups for node in group.nodes]
+        return sorted(nodes, key=lambda node: node.index)
 
     @property
     def visits(self) -> int:
         """Nodes entered, summed over the passes."""
-        return sum(one.nodes for one in self.passes)
+        return sum(len(node.passes) for node in self.nodes)
 
     @property
     def kept(self) -> int:
         """Bytes that the graph alone keeps alive for backward, at the most."""
         return max(one.held_before for one in self.passes)
 
-    def written(self, kind: str) -> tuple[Written, ...]:
-        """Return the hand-written backwards among the nodes of all groups of one kind."""
+    def entered(self, number: int) -> Counter[str]:
+        """Return group -> how many of its nodes a pass entered, the passes counted from 1."""
+        return Counter(node.group for node in self.nodes if number in node.passes)
+
+    def written(self, kind: str) -> tuple[Counter[str], int]:
+        """Return hand-written backward -> its nodes in groups of a kind, and how often entered."""
         groups = [group for group in self.groups if group.kind == kind]
         nodes = [node for group in groups for node in group.nodes if node.is_function]
-        entered = Counter(node.name for node in nodes for _ in node.passes)
-        return tuple(
-            Written(name, count, entered[name])
-            for name, count in Counter(node.name for node in nodes).items()
+        return Counter(node.name for node in nodes), sum(len(node.passes) for node in nodes)
+
+
+def format_bytes(nbytes: int) -> str:
+    """Return bytes in the largest binary unit that leaves at least 1, such as "12.3 MiB"."""
+    size, unit = float(nbytes), "B"
+    for larger in ("KiB", "MiB", "GiB"):
+        if size < 1000:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.0f} {unit}" if size >= 10 or unit == "B" else f"{size:.1f} {unit}"
+
+
+def count(number: int, one: str) -> str:
+    """Return "1 node", "2 nodes", "2 passes"."""
+    plural = "es" if one.endswith("s") else "s"
+    return f"{number} {one}{'' if number == 1 else plural}"
+
+
+def answers(study: Study) -> dict[str, str]:
+    """Return whether autograd enters a backward that a person wrote in the losses, in the trunk."""
+    losses = "No: there is none. The losses' nodes run autograd's own formulas."
+    if written := _written(study, "loss"):
+        losses = f"Yes: {written}."
+    elif study.methods:
+        losses = (
+            f"{'Yes' if study.entered_by_autograd else 'No'}: {' and '.join(study.methods)} are "
+            "ordinary methods, no nodes. The driver entered them "
+            f"{count(study.entered_by_driver, 'time')}, "
+            f"autograd {count(study.entered_by_autograd, 'time')}."
         )
+    trunk = "No: there is none. The trunk's nodes run autograd's own formulas."
+    if written := _written(study, "trunk"):
+        trunk = f"Yes, whatever the loss mode: {written}. They belong to the network's own layers."
+    return {"In the losses": losses, "In the trunk": trunk}
+
+
+def _written(study: Study, kind: str) -> str:
+    """Say which hand-written backwards the groups of one kind have, "" if none."""
+    nodes, entered = study.written(kind)
+    names = ", ".join(f"{number} {name}" for name, number in nodes.items())
+    return names and f"{names} among the nodes, entered {count(entered, 'time')}"
+
+
+def summary(study: Study) -> list[str]:
+    """Return three lines for the foot of the map: size, and both answers."""
+    last = study.passes[-1].held_after
+    after = f"{format_bytes(last)} still kept afterwards" if last else "all freed afterwards"
+    methods = f" ({' and '.join(study.methods)}: ordinary methods)" if study.methods else ""
+    return [
+        f"{count(len(study.nodes), 'node')}, entered {count(study.visits, 'time')}; "
+        f"{format_bytes(study.kept)} kept for backward, {after}",
+        f"The losses' hand-written backwards: {_written(study, 'loss') or 'none'}{methods}",
+        f"The trunk's hand-written backwards: {_written(study, 'trunk') or 'none'}",
+    ]
+
+
+def figures(study: Study) -> list[tuple[str, str]]:
+    """Return the numbers by which the modes are compared: value -> what it counts."""
+    passes = count(len(study.passes), "backward pass")
+    return [
+        (str(len(study.passes)), passes.partition(" ")[2]),
+        (str(len(study.nodes)), "nodes in the graph"),
+        (str(study.visits), "nodes entered, all passes together"),
+        (format_bytes(study.kept), "kept for backward by the graph alone"),
+        (format_bytes(study.passes[-1].held_after), "still kept after the last pass"),
+        (str(study.written("loss")[1]), "times autograd entered a loss's hand-written backward"),
+        (str(study.written("trunk")[1]), "times it entered one of the trunk's"),
+    ]

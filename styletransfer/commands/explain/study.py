@@ -1,25 +1,29 @@
-"""One evaluation of an objective, watched: its graph, its backward passes, and what they keep."""
-
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
-from typing import Any
+"""Studies of whole evaluations: the real one under a loss mode, and one small enough to read."""
 
 import torch
 from torch import Tensor
 
-from styletransfer.commands.explain.facts import Retention, Study
-from styletransfer.commands.explain.fold import fold
-from styletransfer.commands.explain.watch import Watch
+from styletransfer.commands.explain.facts import NodeFacts, Study
+from styletransfer.commands.explain.watch import Watch, describe
 from styletransfer.lessons import graph
 from styletransfer.objective.whole import Objective
+from styletransfer.system.measure import counted
+
+# The smallest graph with an intermediate in it.
+SMALL = "e = (a + b) * d"
+CODE = """\
+a = torch.tensor(2.0, requires_grad=True)
+b = torch.tensor(3.0, requires_grad=True)
+d = torch.tensor(4.0, requires_grad=True)
+c = a + b
+e = c * d
+e.backward()"""
 
 
 def study(mode: str, objective: Objective, image: Tensor) -> Study:
     """Evaluate `objective` at `image` and report every backward pass.
 
-    The evaluation is the real one, `Objective.evaluate`, watched from outside: forward hooks tell
-    which layer made which node, and a `TorchFunctionMode` sees each call of `Tensor.backward`.
+    The evaluation is the real one, `Objective.evaluate`, watched from outside.
 
     Args:
         mode: the name of the loss mode.
@@ -29,68 +33,77 @@ def study(mode: str, objective: Objective, image: Tensor) -> Study:
     point = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
     known = [point, *objective.network.parameters(), *objective.network.buffers()]
     lent = frozenset(graph.storages(known))
+    modules = {type(term.module) for term in objective.terms}
+    methods = [(module, "backward") for module in modules if hasattr(module, "backward")]
     watch = Watch(objective, point, lent)
-    with watch.owners(), _count_methods(objective) as by_driver, watch:
+    with watch.owners(), counted(*methods) as by_driver, watch:
         objective.evaluate(point)
-    retention, by_autograd = _retention(objective, point, lent)
+    losses = _forward(objective, point)
+    nodes = graph.walk(*map(graph.root, losses))
+    retention = {"after forward": graph.held(nodes, lent)}
+    with counted(*methods) as by_autograd:
+        torch.autograd.backward(losses, retain_graph=True)
+    retention["after one backward with retain_graph=True"] = graph.held(nodes, lent)
+    torch.autograd.backward(losses)
+    retention["after one backward without it"] = graph.held(nodes, lent)
+    refusal = _refusal(_forward(objective, point))
     for term in objective.terms:
         term.module.loss = None  # type: ignore[assignment]
     return Study(
         mode=mode,
-        groups=fold(watch),
+        groups=watch.groups(),
         passes=tuple(watch.passes),
+        methods=tuple(sorted(f"{module.__name__}.backward" for module, _ in methods)),
+        entered_by_driver=by_driver.count,
+        entered_by_autograd=by_autograd.count,
         retention=retention,
-        methods=tuple(sorted(by_driver)),
-        entered_by_driver=sum(by_driver.values()),
-        entered_by_autograd=by_autograd,
-        lent=lent,
+        refusal=refusal,
     )
 
 
-def _retention(objective: Objective, point: Tensor, lent: Collection[int]) -> tuple[Retention, int]:
-    """Measure what retain_graph=True keeps; also count the fake methods that autograd enters."""
+def _forward(objective: Objective, point: Tensor) -> list[Tensor]:
+    objective.network(point)
+    return [term.module.loss for term in objective.terms]  # type: ignore[misc]
 
-    def forward() -> list[Tensor]:
-        objective.network(point)
-        return [term.module.loss for term in objective.terms]  # type: ignore[misc]
 
-    losses = forward()
-    nodes = graph.walk(*(graph.root(loss) for loss in losses))
-    before = graph.held(nodes, lent)
-    with _count_methods(objective) as by_autograd:
-        torch.autograd.backward(losses, retain_graph=True)
-    retained = graph.held(nodes, lent)
-    torch.autograd.backward(losses)
-    freed = graph.held(nodes, lent)
-    second_pass = None
+def _refusal(losses: list[Tensor]) -> str:
+    """Say what comes of one backward per loss without retain_graph=True."""
     try:
-        for loss in forward():
+        for loss in losses:
             loss.backward()  # type: ignore[no-untyped-call]
     except RuntimeError as error:
-        second_pass = str(error).partition(". ")[0]
-    return Retention(before, retained, freed, second_pass), sum(by_autograd.values())
+        words = str(error).partition(". ")[0]
+        return f"torch refuses: {words[0].lower()}{words[1:]}"
+    return "works: nothing that one pass frees is needed by another"
 
 
-@contextmanager
-def _count_methods(objective: Objective) -> Iterator[Counter[str]]:
-    """Count the calls of the loss modules' own methods called `backward`, by class."""
-    calls: Counter[str] = Counter()
-    modules = [term.module for term in objective.terms if hasattr(term.module, "backward")]
+def small_example() -> tuple[list[NodeFacts], list[tuple[str, float, float | None, str]]]:
+    """Run `CODE` and watch it.
 
-    def counting(name: str, method: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        def backward(*args: Any, **kwargs: Any) -> Tensor:
-            calls[name] += 1
-            return method(*args, **kwargs)
-
-        return backward
-
-    for module in modules:
-        name = f"{type(module).__name__}.backward"
-        calls[name] += 0
-        # On the instance, where it hides the class's method for as long as it is there.
-        module.backward = counting(name, module.backward)  # type: ignore[arg-type,assignment]
-    try:
-        yield calls
-    finally:
-        for module in modules:
-            del module.backward
+    Returns:
+        Its nodes; and of each variable the name, the value, the `.grad`, and why that is so.
+    """
+    a, b, d = (torch.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
+    c = a + b
+    e = c * d
+    order = graph.walk(graph.root(e))
+    kept = {node: graph.saved(node) for node in order}
+    made = {graph.root(c): "c =", graph.root(e): "e ="}
+    with graph.count_visits(order) as visits:
+        e.backward()  # type: ignore[no-untyped-call]
+    passes = {node: [1] * visits[node] for node in order}
+    leaves = {"a": a, "b": b, "d": d}
+    facts = describe(dict.fromkeys(order, SMALL), made, kept, passes, leaves)
+    variables: list[tuple[str, float, float | None, str]] = []
+    for name, tensor in leaves.items():
+        why = f"{name} is a leaf: its AccumulateGrad adds every arriving gradient to {name}.grad."
+        assert tensor.grad is not None
+        variables.append((name, tensor.item(), tensor.grad.item(), why))
+    for name, tensor in {"c": c, "e": e}.items():
+        why = (
+            f"{name} is no leaf ({graph.title(graph.root(tensor))} made it): its gradient is "
+            f"passed on and dropped, so {name}.grad is None; call {name}.retain_grad() before "
+            "backward to keep it."
+        )
+        variables.append((name, tensor.item(), None, why))
+    return list(facts.values()), variables

@@ -1,10 +1,9 @@
 """Watches an evaluation from outside: which layer made which node, and what each pass entered."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import Node
 from torch.overrides import TorchFunctionMode
 
-from styletransfer.commands.explain.facts import Pass
+from styletransfer.commands.explain.facts import Group, NodeFacts, Pass, format_bytes
 from styletransfer.lessons import graph
 from styletransfer.lessons.graph import SavedTensor
 from styletransfer.objective.whole import Objective
@@ -21,22 +20,23 @@ from styletransfer.objective.whole import Objective
 PRIOR = "total_variation"
 
 
-@dataclass
-class Seen:
-    """One node as it stood before the first pass that reached it."""
-
-    kept: tuple[SavedTensor, ...]
-    passes: list[int] = field(default_factory=list)
-
-
 class Watch(TorchFunctionMode):
-    """Sees every `Tensor.backward` inside its `with` block, and counts the nodes it enters."""
+    """Sees every `Tensor.backward` inside its `with` block, and counts the nodes it enters.
+
+    Attributes:
+        layer_of: node -> the layer whose forward made it.
+        kept: node -> the tensors it kept before the first pass that reached it.
+        entered: node -> the passes that entered it, counted from 1.
+        trunk: nodes between the image and the deepest layer's output.
+        passes: in the order of the calls.
+    """
 
     def __init__(self, objective: Objective, point: Tensor, lent: Collection[int]) -> None:
         super().__init__()
         self.objective, self.point, self.lent = objective, point, lent
         self.layer_of: dict[Node, str] = {}
-        self.seen: dict[Node, Seen] = {}
+        self.kept: dict[Node, tuple[SavedTensor, ...]] = {}
+        self.entered: defaultdict[Node, list[int]] = defaultdict(list)
         self.trunk: set[Node] = set()
         self.passes: list[Pass] = []
         self.term_of_layer = {
@@ -46,30 +46,24 @@ class Watch(TorchFunctionMode):
             if term.module is module
         }
 
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Iterable[type],
-        args: tuple[Any, ...] = (),
-        kwargs: dict[str, Any] | None = None,
-    ) -> Any:
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if func is not torch.Tensor.backward:
             return func(*args, **kwargs)
         nodes = graph.walk(graph.root(args[0]))
         for node in nodes:
-            if node not in self.seen:
-                self.seen[node] = Seen(graph.saved(node))
+            if node not in self.kept:
+                self.kept[node] = graph.saved(node)
         # The deeper losses' nodes are alive too, though this pass does not reach them.
-        alive = {**self.layer_of, **dict.fromkeys(self.seen, "")}
+        alive = {*self.layer_of, *self.kept}
         before = graph.held(alive, self.lent)
         with graph.count_visits(nodes) as visits:
-            func(*args, **kwargs)
-        for node in visits:
-            self.seen[node].passes.append(len(self.passes) + 1)
-        count = Counter(self.group_of(node) for node in visits.elements())
-        name, after = self.name_of(args[0]), graph.held(alive, self.lent)
-        self.passes.append(Pass(name, bool(kwargs.get("retain_graph")), count, before, after))
+            func(*args, **kwargs)  # type: ignore[no-untyped-call]
+        for node in visits.elements():
+            self.entered[node].append(len(self.passes) + 1)
+        after = graph.held(alive, self.lent)
+        retained = bool(kwargs.get("retain_graph"))
+        self.passes.append(Pass(self._name_of(args[0]), retained, before, after))
         return None
 
     @contextmanager
@@ -93,7 +87,27 @@ class Watch(TorchFunctionMode):
             for handle in handles:
                 handle.remove()
 
-    def name_of(self, loss: Tensor) -> str:
+    def groups(self) -> tuple[Group, ...]:
+        """Fold the nodes into groups, from the image to the driver, leaving out empty ones."""
+        order = graph.walk(*self.kept)
+        home = {node: self._group_of(node) for node in order}
+        leaves = {"the image": self.point}
+        facts = describe(home, self.layer_of, self.kept, self.entered, leaves, self.lent)
+        layers = [name for name, _ in self.objective.network.named_children()]
+        named = [self.term_of_layer.get(layer) or trunk_group(layer) for layer in layers]
+        members: dict[str, list[Node]] = {name: [] for name in ("image", PRIOR, *named, "driver")}
+        for node in order:
+            members[home[node]].append(node)
+        return tuple(
+            Group(
+                *(name, *_kind(name), not self.trunk.isdisjoint(nodes)),
+                tuple(facts[node] for node in nodes),
+            )
+            for name, nodes in members.items()
+            if nodes
+        )
+
+    def _name_of(self, loss: Tensor) -> str:
         """Return what the loss of a pass is called."""
         for term in self.objective.terms:
             if term.module.loss is loss:
@@ -101,8 +115,7 @@ class Watch(TorchFunctionMode):
         reached = {self.layer_of.get(node, "") for node in graph.walk(graph.root(loss))}
         return "total" if reached & set(self.term_of_layer) else PRIOR
 
-    def group_of(self, node: Node) -> str:
-        """Return the name of the group that the node is folded into."""
+    def _group_of(self, node: Node) -> str:
         layer = self.layer_of.get(node)
         if layer is None:
             # A loss on the image itself leads to no layer's node on its way to the leaf.
@@ -115,3 +128,58 @@ def trunk_group(layer: str) -> str:
     """Return "block 1" for conv1_2, relu1_2 and pool1; other layers stand for themselves."""
     number = re.search(r"\d+", layer)
     return f"block {number.group()}" if number else layer
+
+
+def _kind(group: str) -> tuple[str, str]:
+    """Return a group's kind, and the trunk group at which it is drawn."""
+    if group == PRIOR:
+        return "loss", "image"
+    if "/" in group:
+        return "loss", trunk_group(group.partition("/")[2])
+    return group if group in ("image", "driver") else "trunk", group
+
+
+def describe(
+    groups: Mapping[Node, str],
+    layers: Mapping[Node, str],
+    kept: Mapping[Node, Sequence[SavedTensor]],
+    passes: Mapping[Node, Sequence[int]],
+    leaves: Mapping[str, Tensor],
+    lent: Collection[int] = (),
+) -> dict[Node, NodeFacts]:
+    """Return what is known of the nodes of `groups`, each of which stands before those it leads to.
+
+    The mappings lead from a node to its group, to the layer whose forward made it, to what it
+    keeps and to the passes that entered it; from names to leaves. `lent` are storages that live
+    anyway.
+    """
+    index = {node: position for position, node in enumerate(groups)}
+    # Memory that several nodes keep is counted at the last of them, nearest to the image.
+    owner = {one.storage: node for node in groups for one in kept[node] if one.storage not in lent}
+
+    def words(one: SavedTensor, node: Node) -> str:
+        shape = " × ".join(map(str, one.shape)) or "scalar"  # noqa: RUF001
+        keeper = owner.get(one.storage)
+        if keeper is None:
+            return f"{one.name} {shape} (lives anyway)"
+        if keeper is not node:
+            return f"{one.name} {shape} (also kept by {layers.get(keeper) or graph.title(keeper)})"
+        return f"{one.name} {shape}: {format_bytes(one.nbytes)}"
+
+    def facts(node: Node) -> NodeFacts:
+        variable = graph.leaf(node)
+        known = [name for name, tensor in leaves.items() if tensor is variable]
+        own = {one.storage: one.nbytes for one in kept[node] if owner.get(one.storage) is node}
+        return NodeFacts(
+            index=index[node],
+            name=" of ".join([graph.title(node), *known]),
+            group=groups[node],
+            layer=layers.get(node, ""),
+            follows=tuple(index[following] for following in graph.next_nodes(node)),
+            kept="; ".join(words(one, node) for one in kept[node]),
+            nbytes=sum(own.values()),
+            is_function=graph.is_python_function(node),
+            passes=tuple(passes[node]),
+        )
+
+    return {node: facts(node) for node in groups}

@@ -1,14 +1,11 @@
 // One loss mode at a time; without this script all of them are shown one below the other.
 const sections = [...document.querySelectorAll("section.mode")];
-const links = [...document.querySelectorAll(".modes a")];
 function choose() {
   const chosen = sections.find((section) => "#" + section.id === location.hash);
   const shown = chosen || sections[0];
   for (const section of sections) section.hidden = section !== shown;
-  for (const link of links) {
-    if (link.hash === "#" + shown.id) link.setAttribute("aria-current", "true");
-    else link.removeAttribute("aria-current");
-  }
+  for (const link of document.querySelectorAll(".modes a"))
+    link.setAttribute("aria-current", link.hash === "#" + shown.id);
   if (chosen) chosen.scrollIntoView();
 }
 addEventListener("hashchange", choose);
@@ -24,8 +21,8 @@ for (const box of document.querySelectorAll("[data-opens]")) {
   box.setAttribute("role", "button");
   box.setAttribute("tabindex", "0");
   box.setAttribute("aria-label", "unfold " + box.dataset.group);
-  box.addEventListener("click", unfold);
-  box.addEventListener("keydown", (event) => {
+  box.onclick = unfold;
+  box.onkeydown = (event) => {
     if (event.key === "Enter" || event.key === " ") { event.preventDefault(); unfold(); }
-  });
+  };
 }

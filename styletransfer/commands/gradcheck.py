@@ -12,7 +12,7 @@ from rich.table import Table
 
 from styletransfer.lessons.arguments import Parser, seed
 from styletransfer.lessons.cases import cases
-from styletransfer.lessons.checks import STEP, Case, CheckResult, check, check_in_float32
+from styletransfer.lessons.checks import STEP, Case, Verdict, check, check_in_float32
 
 SUMMARY = "Check every hand-written backward, first and second derivatives."
 
@@ -25,22 +25,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = Parser(prog="gradcheck", description=SUMMARY)
     parser.add_argument("--seed", type=seed, default=0, help="where to check (default 0)")
-    chosen = cases(parser.parse_args(argv).seed)
+    verdicts = [(case, check(case)) for case in cases(parser.parse_args(argv).seed)]
     console = Console()
-    outcomes = [check(case) for case in chosen]
-    console.print(verdicts(outcomes))
-    console.print(float32_lesson(first_of_each(chosen)))
+    console.print(_float64_table(verdicts))
+    console.print(_float32_table([case for case, _ in verdicts]))
     console.print(
         "Why float32 fails: gradcheck divides f(x + h) - f(x - h) by 2h, with h = "
         f"{STEP:g}. Numbers near 1 lie 1.2e-07 apart in float32, so the difference keeps about "
         "one digit. The last column shows that the backward itself is right in float32 too."
     )
-    failed = sum(not outcome.passed for outcome in outcomes)
-    console.print(f"{len(outcomes) - failed} of {len(outcomes)} checks passed.")
+    failed = sum(bool(verdict.complaint) for _, verdict in verdicts)
+    console.print(f"{len(verdicts) - failed} of {len(verdicts)} checks passed.")
     return 1 if failed else 0
 
 
-def verdicts(outcomes: list[CheckResult]) -> Table:
+def _float64_table(verdicts: Sequence[tuple[Case, Verdict]]) -> Table:
     """Lay out one row per case."""
     table = Table(
         title="float64: largest deviation of backward from the measured slope",
@@ -51,38 +50,23 @@ def verdicts(outcomes: list[CheckResult]) -> Table:
     table.add_column("first", justify="right")
     table.add_column("second", justify="right")
     table.add_column("verdict")
-    for outcome in outcomes:
-        table.add_row(
-            outcome.case.name,
-            outcome.case.shapes,
-            f"{outcome.first:.1e}",
-            f"{outcome.second:.1e}",
-            "[green]passed" if outcome.passed else f"[red]FAILED: {outcome.complaint}",
-        )
+    for case, verdict in verdicts:
+        deviations = f"{verdict.first:.1e}", f"{verdict.second:.1e}"
+        words = f"[red]FAILED: {verdict.complaint}" if verdict.complaint else "[green]passed"
+        table.add_row(case.name, case.shapes, *deviations, words)
     return table
 
 
-def float32_lesson(chosen: list[Case]) -> Table:
-    """Lay out the same check in float32, one case per function."""
+def _float32_table(chosen: Sequence[Case]) -> Table:
+    """Lay out the same check in float32, for the first case of each function."""
     table = Table(title="The same check in float32")
     table.add_column("function")
     table.add_column("gradcheck")
     table.add_column("backward against difference quotient", justify="right")
     table.add_column("float32 backward against float64's", justify="right")
-    for case in chosen:
-        outcome = check_in_float32(case)
-        table.add_row(
-            case.name,
-            "passes" if outcome.gradcheck_passed else "fails",
-            f"{outcome.quotient_deviation:.1e}",
-            f"{outcome.backward_deviation:.1e}",
-        )
+    first = {case.name: case for case in reversed(chosen)}
+    for name in dict.fromkeys(case.name for case in chosen):
+        verdict = check_in_float32(first[name])
+        deviations = f"{verdict.quotient_deviation:.1e}", f"{verdict.backward_deviation:.1e}"
+        table.add_row(name, "passes" if verdict.gradcheck_passed else "fails", *deviations)
     return table
-
-
-def first_of_each(chosen: list[Case]) -> list[Case]:
-    """Keep the first case of each function."""
-    first: dict[str, Case] = {}
-    for case in chosen:
-        first.setdefault(case.name, case)
-    return list(first.values())

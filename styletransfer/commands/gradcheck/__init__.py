@@ -1,1 +1,0 @@
-"""Every hand-written backward against measured slopes."""

@@ -1,1 +1,0 @@
-"""One tiny model, trained with built-in and with hand-written operations."""
