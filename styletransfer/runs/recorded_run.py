@@ -13,15 +13,30 @@ from styletransfer.job.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize.results import Callback, Iterate, Outcome
 from styletransfer.optimize.run import Run, Snapshot
-from styletransfer.runs.folder import CHECKPOINT, METRICS, write_record
+from styletransfer.runs.folder import CHECKPOINT, FREE_KEYS, METRICS, write_record
 from styletransfer.runs.history import History, HistoryEntry
 from styletransfer.runs.picture import keep_pictures, write_picture
-from styletransfer.runs.recipe import check_same, describe
+from styletransfer.runs.recipe import Recipe, check_recipe, recipe, until
 from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures, tolerated
 from styletransfer.settings.changes import changed, in_turn, with_change
 from styletransfer.system.checkpoint import Checkpoint
 
 logger = logging.getLogger(__name__)
+
+
+def describe(config: TrainConfig, job: Job) -> Recipe:
+    """Return what the picture of a job depends on.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    return recipe(
+        config,
+        FREE_KEYS,
+        processes=job.processes.count,
+        device=str(job.device),
+        precision=job.precision,
+    )
 
 
 class Guide(Protocol):
@@ -193,7 +208,10 @@ class RecordedRun:
         saved = self.checkpoint.load()
         try:
             self.made = saved["changes"]
-            check_same(saved["description"], self.description, self.made)
+            then, now = (
+                until(each, self.made) for each in (saved["description"], self.description)
+            )
+            check_recipe(then, now, FREE_KEYS)
             if self.made:
                 self.now = in_turn(self.config, self.config.changes)[self.made - 1]
                 self.job = prepare(self.now, like=self.job)

@@ -10,7 +10,8 @@ from styletransfer.job.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize.run import Run
 from styletransfer.runs.folder import FREE_KEYS
-from styletransfer.runs.recipe import describe, settings
+from styletransfer.runs.recipe import settings
+from styletransfer.runs.recorded_run import describe
 from styletransfer.system.processes import Processes
 from styletransfer.system.signals import deaf, stop_on_signals
 
@@ -73,5 +74,5 @@ def check_given(config: TrainConfig, processes: Processes) -> None:
     """
     if processes.count > 1 and config.changes:
         raise UserError("changes= needs a single process; start it without torchrun")
-    given = settings(config)
+    given = settings(config, FREE_KEYS)
     processes.check_equal({key: given[key] for key in given if key not in FREE_KEYS})

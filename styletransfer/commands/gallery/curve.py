@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from styletransfer.runs.metrics import Step
+from styletransfer.runs.folder import Step
 
 # In units of the figure: all of it, and where its lines are.
 WIDTH, HEIGHT = 320, 180
