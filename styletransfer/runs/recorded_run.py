@@ -2,8 +2,10 @@
 
 import logging
 import time
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,14 +16,16 @@ from styletransfer.job.prepare import prepare
 from styletransfer.optimize.results import Callback, Iterate, Outcome
 from styletransfer.optimize.run import Run, Snapshot
 from styletransfer.runs.folder import CHECKPOINT, FREE_KEYS, METRICS, write_record
-from styletransfer.runs.history import History, HistoryEntry
 from styletransfer.runs.picture import keep_pictures, write_picture
 from styletransfer.runs.recipe import Recipe, check_recipe, recipe, until
-from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures, tolerated
+from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
 from styletransfer.settings.changes import changed, in_turn, with_change
 from styletransfer.system.checkpoint import Checkpoint
 
 logger = logging.getLogger(__name__)
+
+# Snapshots that are kept; each holds a picture.
+MOST = 20
 
 
 def describe(config: TrainConfig, job: Job) -> Recipe:
@@ -39,16 +43,59 @@ def describe(config: TrainConfig, job: Job) -> Recipe:
     )
 
 
+@dataclass(frozen=True)
+class HistoryEntry:
+    """A snapshot to go back to.
+
+    Attributes:
+        number: from 1, in the order of keeping.
+        snapshot: the picture, and where it stood in its run.
+        reason: why it is kept, in a few words.
+        changes: how many of them had been made.
+        config: the settings in force.
+    """
+
+    number: int
+    snapshot: Snapshot
+    reason: str
+    changes: int
+    config: TrainConfig
+
+
+class History:
+    """The last MOST snapshots that were kept."""
+
+    def __init__(self) -> None:
+        self.entries: list[HistoryEntry] = []
+        self._numbers = count(1)
+
+    def keep(self, snapshot: Snapshot, reason: str, changes: int, config: TrainConfig) -> None:
+        """Keep one more, and number it."""
+        entry = HistoryEntry(next(self._numbers), snapshot, reason, changes, config)
+        self.entries = [*self.entries, entry][-MOST:]
+
+    def take(self, number: int) -> HistoryEntry:
+        """Return the entry of that number, and forget those after it.
+
+        Raises:
+            UserError: there is none.
+        """
+        for entry in self.entries:
+            if entry.number == number:
+                self.entries = [other for other in self.entries if other.number <= number]
+                return entry
+        numbers = ", ".join(str(entry.number) for entry in self.entries) or "none"
+        raise UserError(f"there is no moment {number} to go back to; there are {numbers}")
+
+
 class Guide(Protocol):
     """Who may steer a run. It may also take its time: a run waits for it."""
 
     def step(self, work: "RecordedRun", iterate: Iterate) -> None:
         """Look at a step that was made; a KeyboardInterrupt ends the run early."""
-        ...
 
     def end(self, work: "RecordedRun") -> bool:
         """Tell whether the run, of which all is written, goes on after all: it was steered."""
-        ...
 
 
 class RecordedRun:
@@ -63,8 +110,9 @@ class RecordedRun:
     Attributes:
         config: what was asked for; its `changes` are those that are planned, and those made since.
         now: the settings in force.
+        made: how many of the changes are in force.
         run: the run itself.
-        moments: what it can go back to.
+        history: what it can go back to.
 
     Raises:
         UserError: a checkpoint that is damaged or of another run.
@@ -73,8 +121,8 @@ class RecordedRun:
     def __init__(self, config: TrainConfig, job: Job, folder: Path, picture: Path) -> None:
         self.config, self.folder, self.picture = config, folder, picture
         self.job, self.now, self.made = job, config, 0
-        self.moments = History()
-        self.description = describe(config, job)
+        self.history = History()
+        self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
         self.began, self.before = time.perf_counter(), 0.0
         self._turn: Snapshot | None = None  # at which the last change was made
@@ -102,14 +150,15 @@ class RecordedRun:
         self._change_if_due()
         while True:
             result = self.run.complete(callbacks)
-            if _is_whole(result) and self.made < len(self.config.changes):
+            ended = not result.interrupted and result.problem is None
+            if ended and self.made < len(self.config.changes):
                 self._change()  # meant for a step that a shorter run has not made
                 self._change_if_due()
                 continue
             where = self._leave(result)  # before anything else can go wrong
-            if guide is None or not _is_whole(result) or not self._goes_on(guide):
+            if guide is None or not ended or not self._goes_on(guide):
                 return result, *where
-            self._say("running")
+            self._record("running")
 
     def steer(self, values: dict[str, Any]) -> None:
         """Go on under other settings from the best picture so far, and put that on the record.
@@ -124,42 +173,42 @@ class RecordedRun:
         """
         config = changed(self.now, values)
         job = prepare(config, like=self.job)
-        changes, moment = self.config.changes[: self.made], self.run.moment()
-        if changes and changes[-1].after == moment.steps and self._turn is not None:
-            moment = self._turn  # of several changes at one step, only their sum counts
+        changes, snapshot = self.config.changes[: self.made], self.run.moment()
+        if changes and changes[-1].after == snapshot.steps and self._turn is not None:
+            snapshot = self._turn  # of several changes at one step, only their sum counts
         else:
             named = ", ".join(f"{key}={value}" for key, value in values.items())
-            self.moments.keep(HistoryEntry(moment, f"before {named}", self.made, self.now))
-        self._take(moment, job, config, with_change(changes, ChangeConfig(moment.steps, values)))
+            self.history.keep(snapshot, f"before {named}", self.made, self.now)
+        change = ChangeConfig(snapshot.steps, values)
+        self._turn_to(snapshot, job, config, with_change(changes, change))
 
     def remember(self, reason: str) -> None:
-        """Keep this moment, to go back to it later."""
-        self.moments.keep(HistoryEntry(self.run.moment(), reason, self.made, self.now))
+        """Keep where the run is now, to go back to it later."""
+        self.history.keep(self.run.moment(), reason, self.made, self.now)
 
     def go_back(self, number: int) -> None:
-        """Go on from a moment that was kept, as if nothing had been done since.
+        """Go on from a snapshot that was kept, as if nothing had been done since.
 
         Raises:
-            UserError: there is no such moment.
+            UserError: there is none of that number.
         """
-        kept = self.moments.take(number)
-        job = prepare(kept.config, like=self.job)
+        entry = self.history.take(number)
+        job = prepare(entry.config, like=self.job)
         # What was saved since belongs to a way that this run has not gone.
         self.checkpoint.remove()
-        self.metrics.rewind(kept.moment.steps)
-        changes = with_change(
-            self.config.changes[: kept.changes], ChangeConfig(kept.moment.steps, {})
-        )
-        self._take(kept.moment, job, kept.config, changes)
+        self.metrics.rewind(entry.snapshot.steps)
+        change = ChangeConfig(entry.snapshot.steps, {})
+        changes = with_change(self.config.changes[: entry.changes], change)
+        self._turn_to(entry.snapshot, job, entry.config, changes)
 
-    def _take(
-        self, moment: Snapshot, job: Job, config: TrainConfig, changes: list[ChangeConfig]
+    def _turn_to(
+        self, snapshot: Snapshot, job: Job, config: TrainConfig, changes: list[ChangeConfig]
     ) -> None:
-        """Go on from a moment under another job, which the last of the changes has made."""
+        """Go on from a snapshot under another job, which the last of the changes has made."""
         self.config = replace(self.config, changes=changes)
-        self.description = describe(self.config, job)
-        self._say("running")  # before it is so: a checkpoint never knows more than the record
-        self._go_on(moment, job, config)
+        self.recipe = describe(self.config, job)
+        self._record("running")  # before it is so: a checkpoint never knows more than the record
+        self._go_on(snapshot, job, config)
         self.made = len(changes)
 
     def _change_if_due(self) -> None:
@@ -174,32 +223,46 @@ class RecordedRun:
         self._go_on(self.run.moment(), prepare(config, like=self.job), config)
         self.made += 1
 
-    def _go_on(self, moment: Snapshot, job: Job, config: TrainConfig) -> None:
-        self.run.go_on_from(moment, job)
-        self._turn, self.job, self.now = moment, job, config
+    def _go_on(self, snapshot: Snapshot, job: Job, config: TrainConfig) -> None:
+        self.run.go_on_from(snapshot, job)
+        self._turn, self.job, self.now = snapshot, job, config
 
     def _callbacks(self, watchers: ExitStack, guide: Guide | None) -> list[Callback]:
         """Return what watches the run."""
-        self._say("running")
+        self._record("running")
         done, every = self.run.steps, self.config.snapshot_every
         self.began = time.perf_counter()
         self.metrics = watchers.enter_context(Metrics(self.folder / METRICS, done))
-        found: list[Callback] = [watchers.enter_context(ProgressBar(done)), self.metrics]
+        callbacks: list[Callback] = [watchers.enter_context(ProgressBar(done)), self.metrics]
         if every:
-            found.append(tolerated(StepPictures(self.folder / "snapshots", every)))
-        found.append(lambda iterate: self._save() if self.checkpoint.is_due() else None)
+            callbacks.append(StepPictures(self.folder / "snapshots", every))
+        callbacks.append(lambda iterate: self._save() if self.checkpoint.is_due() else None)
         if guide is not None:
-            found.append(lambda iterate: self._ask(guide, iterate))
-        return [*found, lambda iterate: self._change_if_due()]
+            callbacks.append(lambda iterate: self._ask(guide, iterate))
+        return [*callbacks, lambda iterate: self._change_if_due()]
 
     def _ask(self, guide: Guide, iterate: Iterate) -> None:
-        """Let the guide look at a step; the time that it takes is not the run's."""
+        """Let the guide look at a step."""
         if iterate.scale != self._scale:
             self._scale = iterate.scale
             self.remember(f"scale {iterate.scale}")
+        with self._clock_stopped():
+            guide.step(self, iterate)
+
+    def _goes_on(self, guide: Guide) -> bool:
+        """Ask the guide whether it goes on; to be interrupted is a no."""
+        with self._clock_stopped():
+            try:
+                return guide.end(self)
+            except KeyboardInterrupt:
+                return False
+
+    @contextmanager
+    def _clock_stopped(self) -> Iterator[None]:
+        """Leave the time that a guide takes out of the run's."""
         began = time.perf_counter()
         try:
-            guide.step(self, iterate)
+            yield
         finally:
             self.before -= time.perf_counter() - began
 
@@ -208,9 +271,7 @@ class RecordedRun:
         saved = self.checkpoint.load()
         try:
             self.made = saved["changes"]
-            then, now = (
-                until(each, self.made) for each in (saved["description"], self.description)
-            )
+            then, now = (until(whole, self.made) for whole in (saved["description"], self.recipe))
             check_recipe(then, now, FREE_KEYS)
             if self.made:
                 self.now = in_turn(self.config, self.config.changes)[self.made - 1]
@@ -226,7 +287,7 @@ class RecordedRun:
     def _save(self) -> None:
         self.metrics.flush()
         state = {
-            "description": self.description,
+            "description": self.recipe,
             "changes": self.made,
             "run": self.run.state_dict(),
             "seconds": self._seconds(),
@@ -237,8 +298,8 @@ class RecordedRun:
         """Return the time of optimisation so far, that before a checkpoint included."""
         return round(self.before + time.perf_counter() - self.began, 1)
 
-    def _say(self, status: str, seconds: float | None = None) -> None:
-        write_record(self.folder, self.description, status, self.picture, seconds)
+    def _record(self, status: str) -> None:
+        write_record(self.folder, self.recipe, status, self.picture)
 
     def _leave(self, result: Outcome) -> tuple[Path, str | None]:
         """Write the pictures and the checkpoint, or remove the one that is no longer needed."""
@@ -253,22 +314,7 @@ class RecordedRun:
                 self._save()
         elif result.problem is not None or problem is not None:
             status = "gave up"
-        write_record(self.folder, self.description, status, picture, seconds)
+        write_record(self.folder, self.recipe, status, picture, seconds)
         if status == "finished":  # and said so, lest a kill in between costs the whole run
             self.checkpoint.remove()
         return picture, problem
-
-    def _goes_on(self, guide: Guide) -> bool:
-        """Ask the guide whether it goes on; to be interrupted is a no."""
-        began = time.perf_counter()
-        try:
-            return guide.end(self)
-        except KeyboardInterrupt:
-            return False
-        finally:
-            self.before -= time.perf_counter() - began
-
-
-def _is_whole(result: Outcome) -> bool:
-    """Tell whether a run has come to its end."""
-    return not result.interrupted and result.problem is None
