@@ -14,7 +14,7 @@ from styletransfer.commands.explain.words import (
     format_bytes,
     where_entered,
 )
-from styletransfer.system.templates import templates
+from styletransfer.resources import templates
 
 TEMPLATES = templates("styletransfer.commands.explain")
 TEMPLATES.globals |= {

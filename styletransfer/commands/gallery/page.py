@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from styletransfer.commands.gallery.card import Card
 from styletransfer.commands.gallery.layout import Section
 from styletransfer.commands.gallery.runs import Unreadable
-from styletransfer.system.templates import templates
+from styletransfer.resources import templates
 
 TEMPLATES = templates("styletransfer.commands.gallery")
 
