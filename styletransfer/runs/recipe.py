@@ -111,8 +111,8 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
             if then["files"].get(key) != now["files"].get(key):
                 path = _value(now["config"], key)
                 raise UserError(f"{key}={path} has changed since the run began; start afresh")
-        for key in now.keys() - {"version", "config", "files"}:
-            if then[key] != now[key]:
+        for key in now:
+            if key not in ("version", "config", "files") and then[key] != now[key]:
                 logger.warning(
                     "the run was begun with %s %s, and goes on with %s: the last bits may differ",
                     key,

@@ -52,13 +52,12 @@ class Processes:
         if self.count == 1 or not tensors:
             return
         if len(tensors) == 1 and tensors[0].is_contiguous():  # a large one is not copied
-            flat = tensors[0].detach()
-        else:
-            flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
+            with _losses_told():
+                distributed.all_reduce(tensors[0].detach())
+            return
+        flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
         with _losses_told():
             distributed.all_reduce(flat)
-        if flat.data_ptr() == tensors[0].data_ptr():
-            return
         start = 0
         for tensor in tensors:
             part = flat[start : start + tensor.numel()]
