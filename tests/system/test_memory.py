@@ -10,8 +10,8 @@ import psutil
 import pytest
 import torch
 
-from styletransfer.system import heap
-from styletransfer.system.memory import free_bytes, is_out_of_memory, left_by_groups, readable
+from styletransfer.system import heap, memory, storage
+from styletransfer.system.memory import free_bytes, is_out_of_memory, memory_here, readable
 
 CPU = torch.device("cpu")
 GIB = 2**30
@@ -66,12 +66,27 @@ def test_other_systems_keep_their_own_heap(monkeypatch):
     heap.return_freed_memory()
 
 
-def test_what_the_machine_has_left_is_a_bound(monkeypatch):
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
-    assert free_bytes(CPU) == 1000
+@pytest.fixture
+def machine(monkeypatch):
+    """One with 10000 bytes of memory, 9000 of them free."""
+    monkeypatch.setattr(
+        psutil, "virtual_memory", lambda: SimpleNamespace(total=10000, available=9000)
+    )
+    memory.total_bytes.cache_clear()
+    yield
+    memory.total_bytes.cache_clear()
 
 
-def test_control_groups_version_2(tmp_path):
+def test_what_the_machine_has_left_is_a_bound(machine, monkeypatch, tmp_path):
+    assert memory_here(tmp_path) == (10000, 9000)
+    assert free_bytes(CPU) == 9000
+    monkeypatch.setenv("RANK", "0")
+    for name, value in (("WORLD_SIZE", "3"), ("LOCAL_RANK", "0"), ("LOCAL_WORLD_SIZE", "3")):
+        monkeypatch.setenv(name, value)
+    assert free_bytes(CPU) == 3000
+
+
+def test_control_groups_version_2(machine, tmp_path):
     root = files(
         tmp_path,
         {
@@ -84,10 +99,10 @@ def test_control_groups_version_2(tmp_path):
         },
     )
     # The outer group's limit binds; its page cache would be given back.
-    assert min(left_by_groups(root)) == 1000 - 700 + 200
+    assert memory_here(root) == (1000, 1000 - 700 + 200)
 
 
-def test_control_groups_version_1_in_a_container(tmp_path):
+def test_control_groups_version_1_in_a_container(machine, tmp_path, monkeypatch):
     root = files(
         tmp_path,
         {
@@ -96,11 +111,10 @@ def test_control_groups_version_1_in_a_container(tmp_path):
             "sys/fs/cgroup/memory/memory.usage_in_bytes": "1500",
         },
     )
-    assert min(left_by_groups(root)) == 3500
-
-
-def test_no_control_groups(tmp_path):
-    assert list(left_by_groups(tmp_path)) == []
+    assert memory_here(root) == (5000, 3500)
+    # What is worth a file follows the container's limit, not the host's memory.
+    monkeypatch.setattr(memory, "memory_here", lambda: memory_here(root))
+    assert (storage.is_large(313), storage.is_large(312)) == (True, False)
 
 
 ULIMIT = """
