@@ -88,7 +88,7 @@ def test_a_signal_that_a_destructor_has_dropped_is_raised_later(capsys):
             self.is_python = is_python
 
         def __del__(self):
-            with suppress(Stopped) if self.is_python else suppress():
+            with suppress(Stopped if self.is_python else ()):
                 press()
 
     with stop_on_signals(), signals_held():
@@ -123,11 +123,16 @@ def test_handlers_are_put_back_and_an_ignored_signal_stays_ignored():
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     before = [signal.getsignal(number) for number in STOPPING]
-    with pytest.raises(ZeroDivisionError), stop_on_signals() as stop:
-        assert [signal.getsignal(number) for number in STOPPING] != before
-        press(signal.SIGHUP)
-        assert stop.asked is None
-        raise ZeroDivisionError
+
+    def work():
+        with stop_on_signals() as stop:
+            assert [signal.getsignal(number) for number in STOPPING] != before
+            press(signal.SIGHUP)
+            assert stop.asked is None
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        work()
     assert [signal.getsignal(number) for number in STOPPING] == before
 
 
