@@ -61,9 +61,6 @@ def paint(
     there is one.
 
     Args:
-        config: what is asked for.
-        folder: of the run.
-        guide: who may steer it.
         processes: that share it; this is the first, and the others `assist`.
 
     Raises:
@@ -100,10 +97,6 @@ def assist(config: TrainConfig, processes: Processes) -> None:
 
     A signal is told to all before the next evaluation. The first process may leave one at any point
     when it receives a signal itself, and the others notice.
-
-    Args:
-        config: the first process's own.
-        processes: of the job.
 
     Raises:
         UserError: bad input; or another process has ended before the work was done.
@@ -151,7 +144,7 @@ def _check_alike(config: TrainConfig, job: Job) -> None:
     Raises:
         UserError: what differs, and where.
     """
-    if job.processes.count > 1:
+    if job.processes.count > 1:  # hashes of files take their time
         recipe = describe(config, job)
         keys = ("files", "precision", "torch", "threads")
         job.processes.check_equal({key: recipe[key] for key in keys})

@@ -6,7 +6,7 @@ these compares it with what is asked for now.
 
 import logging
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import is_dataclass
 from operator import attrgetter
 from typing import Any
@@ -46,7 +46,7 @@ def recipe(
     return {
         "version": __version__,
         "config": values,
-        "files": _all_hashes(type(config), values, free) | dict(files or {}),
+        "files": _hashes(type(config), values, free) | dict(files or {}),
         "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
         **facts,
@@ -109,8 +109,14 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
         check_settings(then["config"], now["config"], free)
         for key in sorted(then["files"].keys() | now["files"].keys()):
             if then["files"].get(key) != now["files"].get(key):
-                path = _value(now["config"], key)
-                raise UserError(f"{key}={path} has changed since the run began; start afresh")
+                paths = {
+                    prefix + name: value
+                    for prefix, values in _parts(now["config"])
+                    for name, value in values.items()
+                }
+                raise UserError(
+                    f"{key}={paths.get(key)} has changed since the run began; start afresh"
+                )
         for key in now:
             if key not in ("version", "config", "files") and then[key] != now[key]:
                 logger.warning(
@@ -141,41 +147,30 @@ def _with_full_paths(
     for key in full.keys() & set(path_keys(schema)) - set(free):
         there = {name for name in named_files(schema, key, full[key]) if os.path.exists(name)}
         paths = [os.path.realpath(name) if name in there else name for name in each(full[key])]
-        full[key] = paths if isinstance(full[key], list) else next(iter(paths), None)
+        full[key] = paths if isinstance(full[key], list | tuple) else next(iter(paths), None)
     return full
 
 
-def _all_hashes(
-    schema: type[Any], values: Mapping[str, Any], free: Collection[str]
-) -> dict[str, list[str]]:
-    """Return those of the settings, and of their changes as changes[0].style and the like."""
-    hashes = _hashes(schema, values, free)
-    for n, change in enumerate(values.get("changes", ())):
-        changed = _hashes(schema, change["set"], free)
-        hashes |= {f"changes[{n}].{key}": value for key, value in changed.items()}
-    return hashes
-
-
 def _hashes(
-    schema: type[Any], values: Mapping[str, Any], free: Collection[str]
+    schema: type[Any], config: Mapping[str, Any], free: Collection[str]
 ) -> dict[str, list[str]]:
     """Return the hash of each file that a key names, of a folder those of its pictures."""
     hashes = {
-        key: [
+        prefix + key: [
             sha256(path)
             for name in named_files(schema, key, values.get(key))
             for path in files_at(name)
             if os.path.isfile(path)
         ]
+        for prefix, values in _parts(config)
         for key in path_keys(schema)
         if key not in free
     }
     return {key: value for key, value in hashes.items() if value}
 
 
-def _value(config: Mapping[str, Any], key: str) -> Any:
-    """Return what the settings, or one of their changes, say of a key of `files`."""
-    if not key.startswith("changes["):
-        return config.get(key)
-    number, _, inner = key.removeprefix("changes[").partition("].")
-    return config["changes"][int(number)]["set"][inner]
+def _parts(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the settings, and those that each change sets, with what comes before its keys."""
+    yield "", config
+    for n, change in enumerate(config.get("changes", ())):
+        yield f"changes[{n}].", change["set"]

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -62,32 +61,6 @@ class HistoryEntry:
     config: TrainConfig
 
 
-class History:
-    """The last MOST snapshots that were kept."""
-
-    def __init__(self) -> None:
-        self.entries: list[HistoryEntry] = []
-        self._numbers = count(1)
-
-    def keep(self, snapshot: Snapshot, reason: str, changes: int, config: TrainConfig) -> None:
-        """Keep one more, and number it."""
-        entry = HistoryEntry(next(self._numbers), snapshot, reason, changes, config)
-        self.entries = [*self.entries, entry][-MOST:]
-
-    def take(self, number: int) -> HistoryEntry:
-        """Return the entry of that number, and forget those after it.
-
-        Raises:
-            UserError: there is none.
-        """
-        for entry in self.entries:
-            if entry.number == number:
-                self.entries = [other for other in self.entries if other.number <= number]
-                return entry
-        numbers = ", ".join(str(entry.number) for entry in self.entries) or "none"
-        raise UserError(f"there is no moment {number} to go back to; there are {numbers}")
-
-
 class Guide(Protocol):
     """Who may steer a run. It may also take its time: a run waits for it."""
 
@@ -95,16 +68,14 @@ class Guide(Protocol):
         """Look at a step that was made; a KeyboardInterrupt ends the run early."""
 
     def end(self, work: "RecordedRun") -> bool:
-        """Tell whether the run, of which all is written, goes on after all: it was steered."""
+        """Tell whether the run, of which all is written, was steered and goes on."""
 
 
 class RecordedRun:
     """A run with its folder and its checkpoint, which it goes on from if it should.
 
     Args:
-        config: what is asked for.
-        job: what that comes to, before any change.
-        folder: of the run.
+        job: what `config` comes to, before any change.
         picture: where the pastiche goes.
 
     Attributes:
@@ -112,7 +83,7 @@ class RecordedRun:
         now: the settings in force.
         made: how many of the changes are in force.
         run: the run itself.
-        history: what it can go back to.
+        history: the last MOST snapshots that were kept.
 
     Raises:
         UserError: a checkpoint that is damaged or of another run.
@@ -121,7 +92,8 @@ class RecordedRun:
     def __init__(self, config: TrainConfig, job: Job, folder: Path, picture: Path) -> None:
         self.config, self.folder, self.picture = config, folder, picture
         self.job, self.now, self.made = job, config, 0
-        self.history = History()
+        self.history: list[HistoryEntry] = []
+        self._kept = 0
         self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
         self.began, self.before = time.perf_counter(), 0.0
@@ -138,10 +110,6 @@ class RecordedRun:
         self, watchers: ExitStack, guide: Guide | None
     ) -> tuple[Outcome, Path, str | None]:
         """Make the steps that are left, and write what comes of them.
-
-        Args:
-            watchers: closes what watches the run.
-            guide: who may steer it.
 
         Returns:
             What was made, where its picture is, and one line if that is not where it should be.
@@ -178,13 +146,18 @@ class RecordedRun:
             snapshot = self._turn  # of several changes at one step, only their sum counts
         else:
             named = ", ".join(f"{key}={value}" for key, value in values.items())
-            self.history.keep(snapshot, f"before {named}", self.made, self.now)
+            self._keep(snapshot, f"before {named}")
         change = ChangeConfig(snapshot.steps, values)
         self._turn_to(snapshot, job, config, with_change(changes, change))
 
     def remember(self, reason: str) -> None:
         """Keep where the run is now, to go back to it later."""
-        self.history.keep(self.run.moment(), reason, self.made, self.now)
+        self._keep(self.run.moment(), reason)
+
+    def _keep(self, snapshot: Snapshot, reason: str) -> None:
+        self._kept += 1
+        entry = HistoryEntry(self._kept, snapshot, reason, self.made, self.now)
+        self.history = [*self.history, entry][-MOST:]
 
     def go_back(self, number: int) -> None:
         """Go on from a snapshot that was kept, as if nothing had been done since.
@@ -192,7 +165,11 @@ class RecordedRun:
         Raises:
             UserError: there is none of that number.
         """
-        entry = self.history.take(number)
+        entry = next((entry for entry in self.history if entry.number == number), None)
+        if entry is None:
+            numbers = ", ".join(str(entry.number) for entry in self.history) or "none"
+            raise UserError(f"there is no moment {number} to go back to; there are {numbers}")
+        self.history = [other for other in self.history if other.number <= number]
         job = prepare(entry.config, like=self.job)
         # What was saved since belongs to a way that this run has not gone.
         self.checkpoint.remove()

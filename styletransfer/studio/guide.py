@@ -174,7 +174,7 @@ def standing(work: RecordedRun) -> dict[str, Any]:
         "changes": [{"after": each.after, "set": dict(each.set)} for each in work.config.changes],
         "moments": [
             {"number": entry.number, "step": entry.snapshot.steps, "reason": entry.reason}
-            for entry in work.history.entries
+            for entry in work.history
         ],
     }
 

@@ -18,8 +18,8 @@ PRECISIONS = {"bfloat16": torch.bfloat16, "float32": torch.float32, "float64": t
 def choose_device(name: str) -> torch.device:
     """Return the device that `name` (auto, cpu, cuda, cuda:N, mps, xpu) stands for here.
 
-    auto takes the accelerator that torch finds, and the CPU where it finds none. Of several
-    processes that torchrun has started on a machine, each takes an accelerator of its own.
+    auto takes the accelerator that torch finds, else the CPU. Of several processes that torchrun
+    has started on a machine, each takes an accelerator of its own.
 
     Raises:
         UserError: an unknown name, a device that is not there, or fewer devices than processes.
@@ -108,11 +108,7 @@ def _tell_emulated() -> None:
 
 
 def has_native_bfloat16(device: torch.device) -> bool:
-    """Tell whether `device` has bfloat16 units.
-
-    On the CPU these are AMX and AVX512-BF16; CUDA has them from capability 8 on. Of XPU torch
-    tells; of MPS nothing tells, so the answer is no.
-    """
+    """Tell whether `device` has bfloat16 units; of MPS nothing tells, so the answer is no."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     if device.type == "xpu":
@@ -128,7 +124,7 @@ def cpu_bfloat16_units() -> list[str]:
 
 
 def set_float32_precision() -> None:
-    """Say what float32 means on CUDA, instead of leaving it to torch's defaults or the environment.
+    """Say what float32 means on CUDA, instead of leaving it to torch or the environment.
 
     Convolutions use TF32's units: factors rounded to 10 bits, sums in float32. Matrix products,
     and with them the Gram matrices and the style's gradients, keep float32 throughout.

@@ -201,7 +201,7 @@ def test_only_so_many_snapshots_are_kept():
     def remember(work):
         for n in range(30):
             work.remember(str(n))
-        entries.extend(work.history.entries)
+        entries.extend(work.history)
         with pytest.raises(UserError, match="no moment 1 to go back to; there are 12, 13,"):
             work.go_back(1)
 
@@ -233,7 +233,7 @@ def test_what_cannot_be_is_refused_and_the_run_goes_on():
         for values, words in REFUSED:
             with pytest.raises(UserError, match=words):
                 work.steer(values)
-        assert not work.history.entries[1:]
+        assert not work.history[1:]
 
     run("run", guide=Hand({3: refused}))
     run("plain")
