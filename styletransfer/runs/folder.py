@@ -74,12 +74,9 @@ class RunFolder:
 
 @dataclass(frozen=True)
 class Step:
-    """One line of a run's metrics.
+    """One line of a run's metrics: step and scale from 1, and name -> weighted loss.
 
-    Attributes:
-        step: its number, from 1.
-        scale: of the picture, from 1.
-        losses: name -> weighted loss, with "total"; without what was not finite.
+    The losses have "total", and lack what was not finite.
     """
 
     step: int
@@ -122,15 +119,7 @@ def write_record(
     picture: Path,
     seconds: float | None = None,
 ) -> None:
-    """Write `run.json`; where that cannot be, say so and do without.
-
-    Args:
-        folder: the run's.
-        recipe: what the picture depends on, as plain values.
-        status: running, stopped, gave up or finished.
-        picture: where the pastiche is or will be.
-        seconds: of optimisation that it took; None while that is not known.
-    """
+    """Write `run.json`, see `RunFolder`; where that cannot be, say so and do without."""
     record = {"status": status, "picture": os.path.abspath(picture), "seconds": seconds} | recipe
     try:
         with atomic(folder / RECORD) as temporary:

@@ -30,10 +30,7 @@ class FinishedRun:
 
     Attributes:
         picture: the file that holds the pastiche.
-        result: the pastiche in memory, its losses, and how the run ended.
         seconds: wall time of the optimisation, from where it went on.
-        device: where it ran, such as "cpu".
-        precision: of the network, such as "bfloat16".
         problem: one line saying why it gave up or where else the picture is, or None.
         stopped: the signal that has come meanwhile, or None.
     """

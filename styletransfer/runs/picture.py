@@ -40,13 +40,9 @@ def write_picture(
 
 
 def keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job) -> None:
-    """Keep the pastiche and its content in the folder of the run, without loss, for `mix`.
+    """Keep the pastiche (1, 3, H, W) and its content in the run's folder, without loss, for `mix`.
 
-    Args:
-        folder: of the run.
-        picture: where the pastiche is already.
-        image: the pastiche (1, 3, H, W).
-        job: what was done.
+    Nothing is written over `picture`, where the pastiche is already.
     """
     depth = images.BIT_DEPTHS[picture.suffix.lower()][0]
     try:

@@ -44,15 +44,7 @@ def describe(config: TrainConfig, job: Job) -> Recipe:
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """A snapshot to go back to.
-
-    Attributes:
-        number: from 1, in the order of keeping.
-        snapshot: the picture, and where it stood in its run.
-        reason: why it is kept, in a few words.
-        changes: how many of them had been made.
-        config: the settings in force.
-    """
+    """A snapshot to go back to, numbered from 1; with its changes made and settings in force."""
 
     number: int
     snapshot: Snapshot
@@ -129,12 +121,9 @@ class RecordedRun:
             self._record("running")
 
     def steer(self, values: dict[str, Any]) -> None:
-        """Go on under other settings from the best picture so far, and put that on the record.
+        """Go on under other settings from the best picture so far, and put that on record.
 
         Changes that were planned for later are dropped.
-
-        Args:
-            values: by their keys, such as "objective.content_weight".
 
         Raises:
             UserError: they cannot be; the run is as it was.

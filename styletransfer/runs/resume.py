@@ -19,9 +19,7 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
     """Return the settings that the run in `folder` was begun with, with `resume=auto`.
 
     Args:
-        config: as composed from the command line; of it only `typed` keys that change no pixel
-            are taken over.
-        folder: of the run.
+        config: of the command line; only `typed` keys that change no pixel are taken over.
         typed: the keys on the command line, groups included.
 
     Raises:

@@ -48,11 +48,7 @@ class Lifeline:
             number = signal.sigwait({*wanted, signal.SIGTERM})
             if number in wanted and not self._over:
                 self.asked = self.asked or Stopped(number)
-                self.let_go()
-
-    def let_go(self) -> None:
-        """Want no children any more."""
-        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, WANTED)
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, WANTED)
 
     def end(self, thread: threading.Thread) -> None:
         """Let the thread that waits end, and let go."""
@@ -60,7 +56,7 @@ class Lifeline:
         signal.pthread_kill(thread.ident or 0, signal.SIGTERM)
         thread.join()
         os.unlink(self.path)
-        self.let_go()
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, WANTED)
 
 
 @contextmanager

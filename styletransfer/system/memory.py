@@ -61,10 +61,7 @@ def memory_here(root: Path = Path("/")) -> tuple[float, float]:
     """Return the bytes that there are, and those available, on the machine or in a container.
 
     That is the least of what the machine has and what each control group around this process
-    allows.
-
-    Args:
-        root: of the file system that has the kernel's `proc` and `sys`.
+    allows. The kernel's `proc` and `sys` are below `root`.
     """
     machine = psutil.virtual_memory()
     groups = [(float(machine.total), float(machine.available)), *_groups(root)]

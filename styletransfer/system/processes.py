@@ -29,12 +29,7 @@ T = TypeVar("T")
 
 
 class Processes:
-    """The processes of a job, seen from one of them.
-
-    Args:
-        rank: of this one, from 0.
-        count: of all.
-    """
+    """The `count` processes of a job, seen from that of number `rank`, from 0."""
 
     def __init__(self, rank: int = 0, count: int = 1) -> None:
         self.rank, self.count = rank, count
@@ -46,8 +41,7 @@ class Processes:
     def add(self, tensors: Sequence[Tensor]) -> None:
         """Replace each tensor by its sum over all processes, bit for bit the same in all.
 
-        Args:
-            tensors: of the same shapes and dtypes in all, on the job's device.
+        They have the same shapes and dtypes in all, and are on the job's device.
         """
         if self.count == 1 or not tensors:
             return
@@ -65,10 +59,7 @@ class Processes:
             start += tensor.numel()
 
     def first(self, make: Callable[[], T]) -> T:
-        """Return what `make` returns in the first process, which alone calls it.
-
-        Args:
-            make: returns plain values and tensors on the CPU.
+        """Return the plain values and CPU tensors of `make`, which the first process alone calls.
 
         Raises:
             UserError: from `make`, in all processes.
@@ -122,11 +113,7 @@ class Processes:
         return Stopped(status - 128) if status else None
 
     def meet(self, picture: Tensor, stop: Stop) -> None:
-        """Go on only if all processes have the same picture, and none of them is to stop.
-
-        Args:
-            picture: floating point; compared by the sum of its bits.
-            stop: of this process.
+        """Go on only if all processes have the same picture, bit for bit, and none is to stop.
 
         Raises:
             UserError: the pictures differ, as on processors that round differently.
@@ -168,9 +155,6 @@ class Processes:
 @contextmanager
 def joined(device: torch.device) -> Iterator[Processes]:
     """Find the other processes of this job, if torchrun has started several.
-
-    Args:
-        device: on which this one computes.
 
     Raises:
         UserError: the first process cannot be reached, or some do not come.
