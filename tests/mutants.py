@@ -34,25 +34,7 @@ MEGABYTES = 256
 
 STANDARD_ERROR = os.dup(2)
 
-EXTREMES = (
-    0,
-    1,
-    2,
-    3,
-    7,
-    8,
-    15,
-    16,
-    127,
-    128,
-    255,
-    256,
-    1000,
-    2**15,
-    2**16 - 1,
-    2**31 - 1,
-    2**32 - 1,
-)
+EXTREMES = (*range(4), *(2**n - d for n in (3, 4, 7, 8, 15, 16, 31, 32) for d in (0, 1)), 1000)
 
 
 def originals() -> dict[str, bytes]:

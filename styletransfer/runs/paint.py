@@ -131,8 +131,8 @@ def check_given(config: TrainConfig, processes: Processes) -> None:
     """
     if processes.count > 1 and config.changes:
         raise UserError("changes= needs a single process; start it without torchrun")
-    given = settings(config, FREE_KEYS)
-    processes.check_equal({key: given[key] for key in given if key not in FREE_KEYS})
+    values = settings(config, FREE_KEYS)
+    processes.check_equal({key: values[key] for key in values if key not in FREE_KEYS})
 
 
 def _check_alike(config: TrainConfig, job: Job) -> None:

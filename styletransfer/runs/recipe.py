@@ -145,8 +145,8 @@ def _with_full_paths(
     """Return key -> value with the full paths of the files and folders that are there."""
     full = dict(values)
     for key in full.keys() & set(path_keys(schema)) - set(free):
-        there = {name for name in named_files(schema, key, full[key]) if os.path.exists(name)}
-        paths = [os.path.realpath(name) if name in there else name for name in each(full[key])]
+        existing = {name for name in named_files(schema, key, full[key]) if os.path.exists(name)}
+        paths = [os.path.realpath(name) if name in existing else name for name in each(full[key])]
         full[key] = paths if isinstance(full[key], list | tuple) else next(iter(paths), None)
     return full
 

@@ -111,7 +111,7 @@ class Metrics:
     def __init__(self, path: Path, done: int = 0) -> None:
         self.path = path
         # Not the iterates: their pictures are large.
-        self.held: list[tuple[dict[str, int], Losses]] = []
+        self.waiting: list[tuple[dict[str, int], Losses]] = []
         self.file: TextIO | None = None
         self.written = 0  # bytes of whole lines
         self._open(done)
@@ -128,17 +128,17 @@ class Metrics:
         """Hold the losses back and write them a batch at a time."""
         height, width = iterate.image.shape[2:]
         line = {"step": iterate.step, "scale": iterate.scale, "width": width, "height": height}
-        self.held.append((line, iterate.losses))
-        if len(self.held) == METRICS_BATCH:
+        self.waiting.append((line, iterate.losses))
+        if len(self.waiting) == METRICS_BATCH:
             self.flush()
 
     def flush(self) -> None:
         """Write what is held back; a checkpoint may count on the lines of its steps."""
-        held, self.held = self.held, []
+        lines, self.waiting = self.waiting, []
         if self.file is None:
             return
         try:
-            for line, losses in held:
+            for line, losses in lines:
                 self.file.write(to_json({**line, **losses.as_floats()}) + "\n")
             self.file.flush()
             self.written = self.path.stat().st_size

@@ -183,7 +183,9 @@ def test_back_means_as_if_nothing_had_been_done_since():
     files = []
 
     def back(work):
+        assert [entry.number for entry in work.history] == [1, 2, 3]
         work.go_back(2)
+        assert [entry.number for entry in work.history] == [1, 2]
         files.extend(Path("run").glob("checkpoint*"))
 
     hand = Hand({2: lambda work: work.remember("here"), 3: steer(size=48), 6: back})

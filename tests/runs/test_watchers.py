@@ -57,7 +57,7 @@ def test_metrics_are_written_when_a_run_breaks_and_when_flushed(tmp_path):
             assert len(lines_of(tmp_path / "metrics.jsonl")) == 1
             metrics(iterate(2))
             # Twenty pictures of 4096 pixels would be 3 GB.
-            assert not any(isinstance(part, Iterate) for held in metrics.held for part in held)
+            assert not any(isinstance(part, Iterate) for line in metrics.waiting for part in line)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
