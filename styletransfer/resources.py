@@ -1,6 +1,10 @@
-"""Where the files are that the package needs beside its code: configs and default pictures."""
+"""Where the files are that the package needs beside its code: configs, pictures, templates."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -12,3 +16,20 @@ def resource(name: str) -> Path:
     """
     inside = PACKAGE / name
     return inside if inside.exists() else PACKAGE.parent / name
+
+
+def templates(package: str) -> "Environment":
+    """Return the files in `templates/` of a package; what they show is escaped, and must be there.
+
+    Args:
+        package: such as "styletransfer.commands.explain".
+    """
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

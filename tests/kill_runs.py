@@ -31,14 +31,12 @@ LBFGS = OptimizerConfig(plateau=0.0)
 ADAM = OptimizerConfig("adam", 0.02, averaging=0.9)
 # Both optimisers, whole and in tiles, and what else a run may be made of.
 JOBS: list[dict[str, Any]] = [
-    {"optimizer": LBFGS},
-    {"optimizer": ADAM, "tile": "16", "color": "content_luminance"},
-    {"optimizer": PLAIN, "init": "noise", "loss_mode": LossModeConfig("fake_backward")},
     {"optimizer": LBFGS, "objective": layers(style_loss="wasserstein"), "tile": "16"},
-    {"optimizer": ADAM, "objective": layers(style_loss="moments"), "init": "noise", "scales": 3},
-    {"optimizer": LBFGS, "objective": layers(style_loss="moments"), "tile": "16", "scales": 1},
+    {"optimizer": ADAM, "tile": "16", "color": "content_luminance", "scales": 3},
+    {"optimizer": PLAIN, "init": "noise", "loss_mode": LossModeConfig("fake_backward")},
     {
         "optimizer": ADAM,
+        "objective": layers(style_loss="moments"),
         "loss_mode": LossModeConfig("loss_attribute"),
         "init": "style",
         "color": "content_palette",

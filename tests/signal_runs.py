@@ -26,24 +26,29 @@ from styletransfer.cli import main as command_line
 from styletransfer.cli.catalogue import module, names
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.features import vgg
-from styletransfer.films.read import Film
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
 from styletransfer.pictures import images
+from styletransfer.settings import SCHEMAS
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import STOPPING, interruptible
 
+PAIR = "content=../0.png style=../1.png"
 COMMANDS = [
     line.split()
-    for line in """
-train experiment=tiny content=../0.png style=../1.png steps=40 \
-    snapshot_every=5 checkpoint_every=1e-9
-train experiment=tiny content=../0.png style=../1.png optimizer=adam output=new/out.tif
-compare experiment=tiny content=../0.png style=../1.png rounds=1 output=overview.png
-explain experiment=tiny content=../0.png style=../1.png
+    for line in f"""
+train experiment=tiny {PAIR} steps=40 snapshot_every=5 checkpoint_every=1e-9
+train experiment=tiny {PAIR} optimizer=adam output=new/out.tif
+compare experiment=tiny {PAIR} rounds=1 output=overview.png
+explain experiment=tiny {PAIR}
+train_network style=../1.png preview=../0.png network=tiny pictures=null steps=12 batch=1 crop=16 \
+    style_size=40 device=cpu objective.content_layers=[relu2_1] \
+    objective.style_layers=[relu1_1,relu2_1] preview_every=3 checkpoint_every=1e-9
 gradcheck
 train_tiny --steps 2000
-""".strip().splitlines()
+""".strip()
+    .replace("\\\n", "")
+    .splitlines()
 ]
 if find_spec("av"):
     film = "apply network=../net.safetensors input=../in.mkv output=new/out.mp4 device=cpu"
@@ -74,9 +79,8 @@ def start(folder: Path, command: list[str], limit: Callable[[], object] = int) -
     with one_line_errors():
         os.close(begun)
         limit()
-        named = [] if command[0] in ("gradcheck", "train_tiny") else ["hydra.run.dir=run"]
         with interruptible():
-            command_line([*command, *named])
+            command_line([*command, *(["hydra.run.dir=run"] if command[0] in SCHEMAS else [])])
     sys.exit()
 
 
@@ -129,6 +133,8 @@ def check_whole(path: Path) -> None:
     elif kind == ".pt":
         Checkpoint(path).load()
     elif kind == ".mp4":
+        from styletransfer.films import Film
+
         with Film(path) as film:
             # What a full disk leaves may end within a frame.
             next(film.frames()) if "partial" in path.name else list(film.frames())
@@ -141,19 +147,20 @@ def check_whole(path: Path) -> None:
 def set_up(desk: Path) -> None:
     """Import and make once what each run needs."""
     torch.set_num_threads(1)
-    for each in ("styletransfer.cli.hydrated", *map(module, names())):
-        importlib.import_module(each)
+    for name in ("styletransfer.cli.hydrated", *map(module, names())):
+        importlib.import_module(name)
     vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
+    torch.optim.Adam([torch.zeros(1)])  # torch imports much at the first one: once, not in each run
     desk.mkdir(parents=True, exist_ok=True)
-    for name, light in enumerate((1.0, 0.2)):
-        images.write(desk / f"{name}.png", light * picture(name, 32, 40))
+    for number, light in enumerate((1.0, 0.2)):
+        images.write(desk / f"{number}.png", light * picture(number, 32, 40))
     if find_spec("av"):
         from film_files import make
 
         network = StyleNetwork(Architecture((3, 4, 5), 1), 1).requires_grad_(False)
         randomize(network, seed=0)
         file.write(desk / "net.safetensors", network, ["oil"])
-        make(desk / "in.mkv", [picture(seed, 32, 40) for seed in range(40)], sound="aac")
+        make(desk / "in.mkv", [picture(seed, 32, 40) for seed in range(20)], sound="aac")
 
 
 def main(desk: Path, runs: int, seed: int = 0) -> None:
@@ -165,24 +172,24 @@ def main(desk: Path, runs: int, seed: int = 0) -> None:
         assert end_of(start(folder, command)) == 0, (folder / "stderr").read_text()
         seconds.append(time.monotonic() - began)
         assert not [*faults(folder, 0, [])]
-    moments, found = random.Random(seed), 0
+    chance, count = random.Random(seed), 0
     for number in range(runs):
         which = number % len(COMMANDS)
         folder = desk / f"{number} {COMMANDS[which][0]}"
         process, sent = start(folder, COMMANDS[which]), []
-        pause = moments.uniform(0, seconds[which] * 1.05)
-        for _ in range(moments.randint(1, 3)):
+        pause = chance.uniform(0, seconds[which] * 1.05)
+        for _ in range(chance.randint(1, 3)):
             time.sleep(pause)
-            sent.append(moments.choice(STOPPING))
+            sent.append(int(chance.choice(STOPPING)))
             with suppress(ProcessLookupError):
                 os.kill(process, sent[-1])
-            pause = moments.choice((0, moments.uniform(0, 0.3)))
+            pause = chance.choice((0, chance.uniform(0, 0.3)))
         status = end_of(process)
         wrong = [*faults(folder, status, sent)]
-        found += bool(wrong)
-        print(folder.name, [int(each) for each in sent], status, *wrong, sep="  ", flush=True)
-    print(f"{runs} runs, {found} with faults")
-    sys.exit(found > 0)
+        count += bool(wrong)
+        print(folder.name, sent, status, *wrong, sep="  ", flush=True)
+    print(f"{runs} runs, {count} with faults")
+    sys.exit(count > 0)
 
 
 if __name__ == "__main__":

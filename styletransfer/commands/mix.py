@@ -5,13 +5,12 @@ Nothing is painted again: RUN is the folder of a run of `train`, which keeps bot
 
 import warnings
 from pathlib import Path
-from typing import Any
 
 from styletransfer.config import MixConfig
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.color import mixed
-from styletransfer.runs.folder import CONTENT, PASTICHE, read_record
+from styletransfer.runs.folder import CONTENT, PASTICHE, RunFolder, read_run
 
 
 def main(config: MixConfig, folder: Path) -> None:
@@ -32,11 +31,11 @@ def mix(config: MixConfig) -> Path:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")
     folder = Path(config.run)
     lightness, color = shares(config)
-    record = read_record(folder)
+    run = read_run(folder)
     target = Path(config.output) if config.output else folder / default_name(lightness, color)
     images.check_writable(target)
-    check_target(target, [folder / CONTENT, folder / PASTICHE, *files_of(record)])
-    content, pastiche = kept_pictures(folder, record["status"])
+    check_target(target, [run.content, run.pastiche, *files_of(run)])
+    content, pastiche = kept_pictures(folder, run.status)
     rgb = mixed(content.rgb, pastiche.rgb, lightness, color)
     images.write(target, rgb, pastiche.alpha)
     return target
@@ -65,12 +64,12 @@ def default_name(lightness: float, color: float) -> str:
     return f"mix_lightness_{lightness:g}_color_{color:g}.png"
 
 
-def files_of(record: dict[str, Any]) -> list[Path]:
+def files_of(run: RunFolder) -> list[Path]:
     """Return the files that a run was made of, and its picture."""
-    named = [record["picture"]]
-    for value in record["config"].values():
+    named = [run.output]
+    for value in run.settings.values():
         named += value if isinstance(value, list) else [value]
-    return [Path(name) for name in named if isinstance(name, str)]
+    return [Path(name) for name in named if isinstance(name, str | Path)]
 
 
 def check_target(target: Path, precious: list[Path]) -> None:

@@ -19,7 +19,7 @@ class FeaturesConfig:
 
     name: str = "bundled"
     """bundled (ships with the project), vgg19 or vgg16."""
-    weights: str = path("pretrained")
+    weights: str = path("pretrained", words=("pretrained", "random"))
     """pretrained, random, or the path of a .safetensors or .pth file."""
     pooling: str = "max"
     """max (as trained) or average (Gatys et al. 2016)."""

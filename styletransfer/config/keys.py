@@ -10,13 +10,16 @@ T = TypeVar("T")
 ASSETS = resource("assets")
 
 
-def path(default: T, *, positional: bool = False, swept: bool = False) -> T:
+def path(
+    default: T, *, positional: bool = False, swept: bool = False, words: tuple[str, ...] = ()
+) -> T:
     """Say that a key's value is a file name: the command line takes any, as it is typed.
 
     A positional one may be given without its key. Where one is `swept`, a folder or a pattern
-    stands for one job for each of its pictures.
+    stands for one job for each of its pictures. Some `words` are no file names, whatever lies
+    beside.
     """
-    metadata = {"path": True, "positional": positional, "swept": swept}
+    metadata = {"path": True, "positional": positional, "swept": swept, "words": words}
     declared: T = field(default=default, metadata=metadata)
     return declared
 

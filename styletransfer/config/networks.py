@@ -18,7 +18,7 @@ class TrainNetworkConfig:
     knows them all and can blend them."""
     network: str = "small"
     """How wide and deep it is: tiny, small, or full as in Johnson and others, 2016."""
-    start: str | None = path("auto")
+    start: str | None = path("auto", words=("auto",))
     """Where its weights come from: the path of a network of the same layout; null for random ones;
     auto for the one that ships with the project, or random ones if its layout is another."""
     pictures: str | None = path(str(ASSETS / "content"))

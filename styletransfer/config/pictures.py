@@ -59,7 +59,7 @@ class StyleTransferConfig:
     the finest has 0.42 of them."""
     scales: int = 0
     """Levels of the pyramid, each half the next; 1 for one scale, 0 for all from 128 pixels up."""
-    init: str = path("content")
+    init: str = path("content", words=("content", "style", "noise"))
     """Where the optimisation starts: content, style, noise, or the path of a picture."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""

@@ -11,6 +11,7 @@ from styletransfer.pictures.folders import files_at, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.labels import read_regions
 from styletransfer.pictures.regions import Regions
+from styletransfer.settings.schemas import named_files
 
 # Keys that name pictures; init may be a word as well.
 PICTURE_KEYS = (
@@ -33,7 +34,7 @@ def picture_files(config: StyleTransferConfig) -> list[tuple[str, str]]:
     return [
         (key, path)
         for key in PICTURE_KEYS
-        for name in each(getattr(config, key))
+        for name in named_files(type(config), key, getattr(config, key))
         for path in files_at(name)
     ]
 

@@ -1,10 +1,20 @@
-"""The folder of a run: the names in it, and the record of what its picture depends on."""
+"""The folder of a run of `train`: the names in it, what is on record there, and how it is read.
+
+What is read may be damaged or of another version: a run that cannot be read is a UserError, and
+whoever shows many shows that in its place.
+"""
 
 import json
 import logging
+import math
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
 from styletransfer.system.files import atomic
@@ -19,49 +29,144 @@ METRICS = "metrics.jsonl"
 CHECKPOINT = "checkpoint.pt"
 # Says in the folder of a sweep's job why it failed.
 ERROR = "error.txt"
+# Hydra's record of what it was asked for, and how it understood that.
+HYDRA, OVERRIDES = ".hydra/hydra.yaml", ".hydra/overrides.yaml"
 # Keys that change no pixel, and may be given anew when a run goes on.
 FREE_KEYS = ("output", "snapshot_every", "checkpoint_every", "resume", "dry_run")
+# More steps than any run makes, and no number that a chart or a page could not take.
+MOST_STEPS = 2**53
 
 
-def read_record(folder: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class RunFolder:
+    """What a run has left, but for its pictures and its steps.
+
+    Attributes:
+        folder: of the run.
+        status: running, stopped, gave up or finished; what is running may have been killed.
+        settings: key -> value, such as "optimizer.name".
+        output: where its pastiche is or will be.
+        seconds: of optimisation, None if the run has not come to an end.
+    """
+
+    folder: Path
+    status: str
+    settings: dict[str, Any]
+    output: Path
+    seconds: float | None
+
+    @property
+    def pastiche(self) -> Path:
+        """Its pastiche without loss, if it has come to an end."""
+        return self.folder / PASTICHE
+
+    @property
+    def content(self) -> Path:
+        """The content at the pastiche's size, if it has come to an end."""
+        return self.folder / CONTENT
+
+    @property
+    def typed(self) -> tuple[str, ...] | None:
+        """KEY=VALUE of its command line; None if Hydra has kept no record."""
+        overrides = recorded(self.folder, OVERRIDES)
+        return tuple(map(str, overrides)) if isinstance(overrides, list) else None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of a run's metrics: step and scale from 1, and name -> weighted loss.
+
+    The losses have "total", and lack what was not finite.
+    """
+
+    step: int
+    scale: int
+    losses: Mapping[str, float]
+
+
+def read_run(folder: Path) -> RunFolder:
     """Return what `write_record` wrote.
 
     Raises:
-        UserError: `folder` is not that of a run.
+        UserError: `folder` is not that of a run, or what is there is damaged.
     """
+    path = folder / RECORD
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
+        seconds = record.get("seconds")
         for key, kind in (("config", dict), ("status", str), ("picture", str)):
             if not isinstance(record[key], kind):
                 raise TypeError(key)
+        if "\0" in record["picture"]:
+            raise ValueError("picture")
     except OSError as error:
         raise UserError(f"{folder} is not the folder of a run: it holds no {RECORD}") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{folder / RECORD} is damaged; start afresh in another folder") from error
-    checked: dict[str, Any] = record
-    return checked
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path} is damaged; start afresh in another folder") from error
+    return RunFolder(
+        folder=folder,
+        status=record["status"],
+        settings=record["config"],
+        output=Path(record["picture"]),
+        seconds=float(seconds) if _is_finite(seconds) else None,
+    )
 
 
 def write_record(
     folder: Path,
-    description: dict[str, Any],
+    recipe: dict[str, Any],
     status: str,
     picture: Path,
     seconds: float | None = None,
 ) -> None:
-    """Write `run.json`; where that cannot be, say so and do without.
-
-    Args:
-        folder: the run's.
-        description: what the picture depends on, as plain values.
-        status: running, stopped, gave up or finished.
-        picture: where the pastiche is or will be.
-        seconds: of optimisation that it took; None while that is not known.
-    """
-    record = {"status": status, "picture": os.path.abspath(picture), "seconds": seconds}
-    record |= description
+    """Write `run.json`, see `RunFolder`; where that cannot be, say so and do without."""
+    record = {"status": status, "picture": os.path.abspath(picture), "seconds": seconds} | recipe
     try:
         with atomic(folder / RECORD) as temporary:
             temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     except UserError as error:
         logger.warning("%s; going on without", error)
+
+
+def read_steps(folder: Path) -> Iterator[Step]:
+    """Yield the steps that can be read; a killed run leaves half a line."""
+    try:
+        lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            values = json.loads(line)
+            step, scale = values.pop("step"), values.pop("scale")
+            del values["width"], values["height"]
+            losses = {name: float(value) for name, value in values.items() if _is_finite(value)}
+            if all(type(n) is int and 0 < n < MOST_STEPS for n in (step, scale)):
+                yield Step(step, scale, losses)
+
+
+def read_error(folder: Path) -> str | None:
+    """Return in one line why a job of a sweep failed, None if its folder does not say."""
+    try:
+        text = (folder / ERROR).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return next((line for line in reversed(text.splitlines()) if line.strip()), None)
+
+
+def recorded(folder: Path, name: str, *keys: str) -> Any:
+    """Return what a file of Hydra's holds, or what is under keys; None if it cannot be had."""
+    try:
+        value: Any = OmegaConf.to_container(OmegaConf.load(folder / name))
+        for key in keys:
+            value = value[key]
+    except Exception:  # a damaged file raises nearly anything
+        return None
+    return value
+
+
+def _is_finite(value: Any) -> bool:
+    """Tell whether a value is a number that a float can hold."""
+    try:
+        return isinstance(value, int | float) and math.isfinite(value)
+    except OverflowError:
+        return False

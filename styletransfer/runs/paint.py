@@ -1,25 +1,27 @@
-"""One run: a config and a folder in, a pastiche with its metrics out."""
+"""One run: a config and a folder in, a pastiche with its metrics out; by one process or several."""
 
 import math
 import os
+import sys
 import time
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from styletransfer.config import TrainConfig
-from styletransfer.errors import UserError
+from styletransfer.errors import LostProcessError, UserError
 from styletransfer.job.job import Job
 from styletransfer.job.prepare import check_output, prepare
 from styletransfer.optimize.results import Outcome
-from styletransfer.runs.folder import CONTENT, PASTICHE, RECORD
-from styletransfer.runs.recorded_run import Guide, RecordedRun
-from styletransfer.runs.shared import agreed
+from styletransfer.optimize.run import Run
+from styletransfer.runs.folder import CONTENT, FREE_KEYS, PASTICHE, RECORD
+from styletransfer.runs.recipe import settings
+from styletransfer.runs.recorded_run import Guide, RecordedRun, describe
 from styletransfer.settings.changes import in_turn
 from styletransfer.system.files import check_folder, remove_stale
 from styletransfer.system.lock import locked
 from styletransfer.system.processes import Processes
-from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
+from styletransfer.system.signals import Stopped, deaf, signals_held, stop_on_signals
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,7 @@ class FinishedRun:
 
     Attributes:
         picture: the file that holds the pastiche.
-        result: the pastiche in memory, its losses, and how the run ended.
         seconds: wall time of the optimisation, from where it went on.
-        device: where it ran, such as "cpu".
-        precision: of the network, such as "bfloat16".
         problem: one line saying why it gave up or where else the picture is, or None.
         stopped: the signal that has come meanwhile, or None.
     """
@@ -59,9 +58,6 @@ def paint(
     there is one.
 
     Args:
-        config: what is asked for.
-        folder: of the run.
-        guide: who may steer it.
         processes: that share it; this is the first, and the others `assist`.
 
     Raises:
@@ -70,18 +66,18 @@ def paint(
     """
     with stop_on_signals() as stop:
         picture = Path(config.output) if config.output else folder / PASTICHE
-        job = checked(config, folder, picture, processes)
+        job = _checked(config, folder, picture, processes)
         folder.mkdir(parents=True, exist_ok=True)
         # Held from here: the first optimiser makes torch import libraries that abort the process if
         # a signal's exception crosses them.
         with signals_held(), locked(folder):
             remove_stale(folder)
-            work = RecordedRun(config, job, folder, picture)
+            run = RecordedRun(config, job, folder, picture)
             with ExitStack() as watchers:
                 began = time.perf_counter()
-                result, picture, problem = work.complete(watchers, guide)
+                result, picture, problem = run.complete(watchers, guide)
                 seconds = time.perf_counter() - began
-            asked = stop.asked
+            stopped = stop.asked
     return FinishedRun(
         picture=picture,
         result=result,
@@ -89,11 +85,69 @@ def paint(
         device=str(job.device),
         precision=job.precision,
         problem=result.problem or problem,
-        stopped=asked,
+        stopped=stopped,
     )
 
 
-def checked(
+def assist(config: TrainConfig, processes: Processes) -> None:
+    """Make the steps of the first process, and end when it ends.
+
+    A signal is told to all before the next evaluation. The first process may leave one at any point
+    when it receives a signal itself, and the others notice.
+
+    Raises:
+        UserError: bad input; or another process has ended before the work was done.
+        Stopped: a signal has come.
+    """
+    with stop_on_signals() as stop:
+        job = prepare(replace(config, output=None), processes=processes)
+        _check_alike(config, job)
+        run = Run(job)
+        try:
+            state = processes.first(lambda: None)
+        except LostProcessError:
+            sys.exit(1)  # the first one has said why
+        if state is not None:
+            run.load_state_dict(state)
+        try:
+            with deaf():
+                result = run.complete()
+        except LostProcessError:
+            if stop.asked is None:
+                raise
+        else:
+            if result.interrupted:  # torchrun ends all when one ends: the first is to write before
+                with deaf(), suppress(LostProcessError):
+                    processes.first(lambda: None)
+        if stop.asked is not None:
+            raise stop.asked
+
+
+def check_given(config: TrainConfig, processes: Processes) -> None:
+    """Check that all processes were given the same settings, but for what changes no pixel.
+
+    Raises:
+        UserError: naming a key that differs, and where; or the settings are to change on the way.
+    """
+    if processes.count > 1 and config.changes:
+        raise UserError("changes= needs a single process; start it without torchrun")
+    values = settings(config, FREE_KEYS)
+    processes.check_equal({key: values[key] for key in values if key not in FREE_KEYS})
+
+
+def _check_alike(config: TrainConfig, job: Job) -> None:
+    """Check that all processes have the same files and compute alike.
+
+    Raises:
+        UserError: what differs, and where.
+    """
+    if job.processes.count > 1:  # hashes of files take their time
+        recipe = describe(config, job)
+        keys = ("files", "precision", "torch", "threads")
+        job.processes.check_equal({key: recipe[key] for key in keys})
+
+
+def _checked(
     config: TrainConfig, folder: Path, picture: Path, processes: Processes | None = None
 ) -> Job:
     """Return the job of a run that has all it needs, its changes and places included.
@@ -106,12 +160,13 @@ def checked(
     if not 0 <= config.checkpoint_every < math.inf:
         raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
     later = in_turn(config, config.changes)
-    job = agreed(config, prepare(config, processes=processes))
+    job = prepare(config, processes=processes)
+    _check_alike(config, job)
     for changed in later:
         prepare(changed, like=job)
     for path in (picture, folder / PASTICHE, folder / CONTENT):
-        for each in (config, *later):
-            check_output(str(path), each)
+        for settings_in_force in (config, *later):
+            check_output(str(path), settings_in_force)
     if os.path.realpath(picture) == os.path.realpath(folder / CONTENT):
         raise UserError(f"output={picture}: there the run keeps its content; choose another")
     check_folder(folder / RECORD)

@@ -26,36 +26,28 @@ def write_picture(
     Raises:
         UserError: it cannot be written anywhere.
     """
-    try:
-        images.write(path, image, alpha)
-        return path, None
-    except UserError as error:
-        first = error
-    name = f"pastiche{path.suffix}"
-    for where in (folder, Path(tempfile.gettempdir()) / f"styletransfer-{time.time_ns()}"):
-        if where / name == path:
-            continue
+    elsewhere = (folder, Path(tempfile.gettempdir()) / f"styletransfer-{time.time_ns()}")
+    places = dict.fromkeys((path, *(parent / f"pastiche{path.suffix}" for parent in elsewhere)))
+    errors = []
+    for place in places:
         try:
-            images.write(where / name, image, alpha)
-        except UserError:
-            continue
-        return where / name, f"{first}; the picture is at {where / name} instead"
-    raise first
+            images.write(place, image, alpha)
+        except UserError as error:
+            errors.append(error)
+        else:
+            return place, f"{errors[0]}; the picture is at {place} instead" if errors else None
+    raise errors[0]
 
 
 def keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job) -> None:
-    """Keep the pastiche and its content in the folder of the run, without loss, for `mix`.
+    """Keep the pastiche (1, 3, H, W) and its content in the run's folder, without loss, for `mix`.
 
-    Args:
-        folder: of the run.
-        picture: where the pastiche is already.
-        image: the pastiche (1, 3, H, W).
-        job: what was done.
+    Nothing is written over `picture`, where the pastiche is already.
     """
     depth = images.BIT_DEPTHS[picture.suffix.lower()][0]
-    kept = {CONTENT: job.pictures.content, PASTICHE: image}
     try:
-        for path, rgb in ((folder / name, rgb) for name, rgb in kept.items()):
+        for name, rgb in ((CONTENT, job.pictures.content), (PASTICHE, image)):
+            path = folder / name
             if not (path.exists() and path.samefile(picture)):
                 images.write(path, rgb, job.alpha, bit_depth=depth)
     except UserError as error:

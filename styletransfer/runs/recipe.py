@@ -1,7 +1,12 @@
-"""What a run's picture depends on: `run.json` in its folder, and a part of every checkpoint."""
+"""What a result depends on: the settings, the files by their hashes, the versions.
+
+It lies beside the result (`run.json`, a film's record) and in every checkpoint. Who goes on from
+these compares it with what is asked for now.
+"""
 
 import logging
 import os
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import is_dataclass
 from operator import attrgetter
 from typing import Any
@@ -9,152 +14,163 @@ from typing import Any
 import torch
 
 from styletransfer import __version__
-from styletransfer.config import TrainConfig, each
+from styletransfer.config import each
 from styletransfer.errors import UserError
-from styletransfer.job.job import Job
-from styletransfer.job.sources import PICTURE_KEYS
 from styletransfer.pictures.folders import files_at
-from styletransfer.runs.folder import FREE_KEYS
-from styletransfer.settings.schemas import keys
+from styletransfer.settings.schemas import keys, named_files, path_keys
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
 
-# Keys that may name files, beside words that have a meaning of their own.
-FILE_KEYS = (*PICTURE_KEYS, "features.weights")
+Recipe = dict[str, Any]
 
 
-def describe(config: TrainConfig, job: Job) -> dict[str, Any]:
-    """Return the settings, files and versions that the picture depends on, as plain values.
+def recipe(
+    config: Any,
+    free: Collection[str] = (),
+    files: Mapping[str, list[str]] | None = None,
+    **facts: Any,
+) -> Recipe:
+    """Return what a result depends on, as plain values.
 
     Args:
-        config: of the run, with its changes.
-        job: what it is doing.
+        config: the settings of any command.
+        free: keys that change nothing in the result; what files they name is not read.
+        files: hashes by key, beside those of the files that the settings name.
+        facts: what may change the last bits, such as device="cpu".
 
     Raises:
         UserError: a file cannot be read.
     """
-    values = settings(config)
+    values = settings(config, free)
     return {
         "version": __version__,
         "config": values,
-        "files": _files(values) | _files_of_changes(values["changes"]),
+        "files": _hashes(type(config), values, free) | dict(files or {}),
         "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
-        "processes": job.processes.count,
-        "device": str(job.device),
-        "precision": job.precision,
+        **facts,
     }
 
 
-def settings(config: TrainConfig) -> dict[str, Any]:
+def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
     """Return key -> value for every key, such as "optimizer.name"; files by their full path."""
+    schema = type(config)
     values = {
-        key: attrgetter(key)(config)
-        for key, field in keys(type(config))
-        if not is_dataclass(field.type)
+        key: attrgetter(key)(config) for key, field in keys(schema) if not is_dataclass(field.type)
     }
-    if values["output"] is not None:
+    if values.get("output") is not None:
         values["output"] = os.path.abspath(values["output"])
-    values["changes"] = [
-        {"after": change.after, "set": _with_full_paths(change.set)} for change in config.changes
-    ]
-    return _with_full_paths(values)
+    if "changes" in values:
+        values["changes"] = [
+            {"after": change.after, "set": _with_full_paths(schema, change.set, free)}
+            for change in values["changes"]
+        ]
+    return _with_full_paths(schema, values, free)
 
 
-def _with_full_paths(values: dict[str, Any]) -> dict[str, Any]:
-    """Return key -> value with the full paths of files."""
-    full = dict(values)
-    for key in full.keys() & set(FILE_KEYS):
-        if isinstance(full[key], list):
-            full[key] = list(map(_full, full[key]))
-        elif full[key] is not None:
-            full[key] = _full(full[key])
-    return full
-
-
-def _full(path: str) -> str:
-    """Return the full path of a file, and a word as it is."""
-    return os.path.realpath(path) if os.path.exists(path) else path
-
-
-def _files(values: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the hashes of the files that some keys name."""
-    return {key: found for key in FILE_KEYS if (found := _hashes(values.get(key)))}
-
-
-def _files_of_changes(changes: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """Return those of changes, as changes[0].style and the like."""
-    return {
-        f"changes[{n}].{key}": found
-        for n, change in enumerate(changes)
-        for key, found in _files(change["set"]).items()
-    }
-
-
-def _hashes(value: str | list[str] | None) -> list[str]:
-    """Return the hash of each file that a key names, of a folder those of its pictures."""
-    return [sha256(path) for name in each(value) for path in files_at(name) if os.path.isfile(path)]
-
-
-def check_settings(theirs: dict[str, Any], ours: dict[str, Any]) -> None:
-    """Check that two results of `settings` are those of one picture.
+def check_settings(
+    then: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()
+) -> None:
+    """Check that two results of `settings` are those of one result.
 
     Raises:
         UserError: naming the first key that differs, and both values; or they know other keys.
     """
-    if theirs.keys() != ours.keys():
+    if then.keys() != now.keys():
         raise UserError("the run has the settings of another version; start afresh")
-    for key in ours:
-        if key not in FREE_KEYS and theirs[key] != ours[key]:
+    for key in now:
+        if key not in free and then[key] != now[key]:
             raise UserError(
-                f"{key}={ours[key]} differs from the run's own {key}={theirs[key]}; leave it "
+                f"{key}={now[key]} differs from the run's own {key}={then[key]}; leave it "
                 "out to go on, or choose another folder with hydra.run.dir=FOLDER to start afresh"
             )
 
 
-def check_same(theirs: dict[str, Any], ours: dict[str, Any], changes: int) -> None:
-    """Check that a run may go on from what another with the description `theirs` has left.
+def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
+    """Check that what has the recipe `now` may go on from what another with `then` has left.
 
     Another device or torch, or other threads or processes, only change the last bits: a warning.
 
     Args:
-        theirs: of `describe`, then.
-        ours: of `describe`, now.
-        changes: how many of them had come into force then; later ones may differ.
+        then: of `recipe`, as it was found.
+        now: of `recipe`.
+        free: keys that may differ.
 
     Raises:
-        UserError: another version, setting or file, which the message names.
+        UserError: another version, setting or file, which the message names; or `then` is none.
     """
-    if theirs["version"] != ours["version"]:
-        raise UserError(
-            f"the run was begun by version {theirs['version']}, and this is {ours['version']}; "
-            "go on with that one, or start afresh"
-        )
-    check_settings(_until(theirs["config"], changes), _until(ours["config"], changes))
-    paths = _paths(_until(ours["config"], changes))
-    for key in paths:
-        if theirs["files"].get(key) != ours["files"].get(key):
-            raise UserError(f"{key}={paths[key]} has changed since the run began; start afresh")
-    for key in ("torch", "threads", "processes", "device", "precision"):
-        if theirs[key] != ours[key]:
-            logger.warning(
-                "the run was begun with %s %s, and goes on with %s: the last bits may differ",
-                key,
-                theirs[key],
-                ours[key],
+    try:
+        if then["version"] != now["version"]:
+            raise UserError(
+                f"the run was begun by version {then['version']}, and this is {now['version']}; "
+                "go on with that one, or start afresh"
             )
+        check_settings(then["config"], now["config"], free)
+        for key in sorted(then["files"].keys() | now["files"].keys()):
+            if then["files"].get(key) != now["files"].get(key):
+                paths = {
+                    prefix + name: value
+                    for prefix, values in _parts(now["config"])
+                    for name, value in values.items()
+                }
+                raise UserError(
+                    f"{key}={paths.get(key)} has changed since the run began; start afresh"
+                )
+        for key in now:
+            if key not in ("version", "config", "files") and then[key] != now[key]:
+                logger.warning(
+                    "the run was begun with %s %s, and goes on with %s: the last bits may differ",
+                    key,
+                    then[key],
+                    now[key],
+                )
+    except (LookupError, TypeError, AttributeError) as error:
+        raise UserError("what is there is no run's record of this version; start afresh") from error
 
 
-def _until(config: dict[str, Any], changes: int) -> dict[str, Any]:
-    """Return the settings with so many of their changes."""
-    return config | {"changes": config["changes"][:changes]}
+def until(whole: Recipe, changes: int) -> Recipe:
+    """Return a recipe with only so many of its changes, and their files."""
+    config = whole["config"]
+    later = tuple(f"changes[{n}]." for n in range(changes, len(config["changes"])))
+    return whole | {
+        "config": config | {"changes": config["changes"][:changes]},
+        "files": {key: value for key, value in whole["files"].items() if not key.startswith(later)},
+    }
 
 
-def _paths(config: dict[str, Any]) -> dict[str, Any]:
-    """Return what the keys that may name files say, under the names of `describe`."""
-    paths = {key: config[key] for key in FILE_KEYS}
-    for n, change in enumerate(config["changes"]):
-        changed = change["set"].keys() & set(FILE_KEYS)
-        paths |= {f"changes[{n}].{key}": change["set"][key] for key in changed}
-    return paths
+def _with_full_paths(
+    schema: type[Any], values: Mapping[str, Any], free: Collection[str]
+) -> dict[str, Any]:
+    """Return key -> value with the full paths of the files and folders that are there."""
+    full = dict(values)
+    for key in full.keys() & set(path_keys(schema)) - set(free):
+        existing = {name for name in named_files(schema, key, full[key]) if os.path.exists(name)}
+        paths = [os.path.realpath(name) if name in existing else name for name in each(full[key])]
+        full[key] = paths if isinstance(full[key], list | tuple) else next(iter(paths), None)
+    return full
+
+
+def _hashes(
+    schema: type[Any], config: Mapping[str, Any], free: Collection[str]
+) -> dict[str, list[str]]:
+    """Return the hash of each file that a key names, of a folder those of its pictures."""
+    hashes = {
+        prefix + key: [
+            sha256(path)
+            for name in named_files(schema, key, values.get(key))
+            for path in files_at(name)
+            if os.path.isfile(path)
+        ]
+        for prefix, values in _parts(config)
+        for key in path_keys(schema)
+        if key not in free
+    }
+    return {key: value for key, value in hashes.items() if value}
+
+
+def _parts(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the settings, and those that each change sets, with what comes before its keys."""
+    yield "", config
+    for n, change in enumerate(config.get("changes", ())):
+        yield f"changes[{n}].", change["set"]

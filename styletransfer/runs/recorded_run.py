@@ -2,8 +2,9 @@
 
 import logging
 import time
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,15 +14,43 @@ from styletransfer.job.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize.results import Callback, Iterate, Outcome
 from styletransfer.optimize.run import Run, Snapshot
-from styletransfer.runs.folder import CHECKPOINT, METRICS, write_record
-from styletransfer.runs.history import History, HistoryEntry
+from styletransfer.runs.folder import CHECKPOINT, FREE_KEYS, METRICS, write_record
 from styletransfer.runs.picture import keep_pictures, write_picture
-from styletransfer.runs.recipe import check_same, describe
-from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures, tolerated
+from styletransfer.runs.recipe import Recipe, check_recipe, recipe, until
+from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
 from styletransfer.settings.changes import changed, in_turn, with_change
 from styletransfer.system.checkpoint import Checkpoint
 
 logger = logging.getLogger(__name__)
+
+# Snapshots that are kept; each holds a picture.
+MOST = 20
+
+
+def describe(config: TrainConfig, job: Job) -> Recipe:
+    """Return what the picture of a job depends on.
+
+    Raises:
+        UserError: a file cannot be read.
+    """
+    return recipe(
+        config,
+        FREE_KEYS,
+        processes=job.processes.count,
+        device=str(job.device),
+        precision=job.precision,
+    )
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """A snapshot to go back to, numbered from 1; with its changes made and settings in force."""
+
+    number: int
+    snapshot: Snapshot
+    reason: str
+    changes: int
+    config: TrainConfig
 
 
 class Guide(Protocol):
@@ -29,27 +58,24 @@ class Guide(Protocol):
 
     def step(self, work: "RecordedRun", iterate: Iterate) -> None:
         """Look at a step that was made; a KeyboardInterrupt ends the run early."""
-        ...
 
     def end(self, work: "RecordedRun") -> bool:
-        """Tell whether the run, of which all is written, goes on after all: it was steered."""
-        ...
+        """Tell whether the run, of which all is written, was steered and goes on."""
 
 
 class RecordedRun:
     """A run with its folder and its checkpoint, which it goes on from if it should.
 
     Args:
-        config: what is asked for.
-        job: what that comes to, before any change.
-        folder: of the run.
+        job: what `config` comes to, before any change.
         picture: where the pastiche goes.
 
     Attributes:
         config: what was asked for; its `changes` are those that are planned, and those made since.
         now: the settings in force.
+        made: how many of the changes are in force.
         run: the run itself.
-        moments: what it can go back to.
+        history: the last MOST snapshots that were kept.
 
     Raises:
         UserError: a checkpoint that is damaged or of another run.
@@ -58,8 +84,9 @@ class RecordedRun:
     def __init__(self, config: TrainConfig, job: Job, folder: Path, picture: Path) -> None:
         self.config, self.folder, self.picture = config, folder, picture
         self.job, self.now, self.made = job, config, 0
-        self.moments = History()
-        self.description = describe(config, job)
+        self.history: list[HistoryEntry] = []
+        self._kept = 0
+        self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
         self.began, self.before = time.perf_counter(), 0.0
         self._turn: Snapshot | None = None  # at which the last change was made
@@ -76,10 +103,6 @@ class RecordedRun:
     ) -> tuple[Outcome, Path, str | None]:
         """Make the steps that are left, and write what comes of them.
 
-        Args:
-            watchers: closes what watches the run.
-            guide: who may steer it.
-
         Returns:
             What was made, where its picture is, and one line if that is not where it should be.
         """
@@ -87,64 +110,71 @@ class RecordedRun:
         self._change_if_due()
         while True:
             result = self.run.complete(callbacks)
-            if _is_whole(result) and self.made < len(self.config.changes):
+            ended = not result.interrupted and result.problem is None
+            if ended and self.made < len(self.config.changes):
                 self._change()  # meant for a step that a shorter run has not made
                 self._change_if_due()
                 continue
             where = self._leave(result)  # before anything else can go wrong
-            if guide is None or not _is_whole(result) or not self._goes_on(guide):
+            if guide is None or not ended or not self._goes_on(guide):
                 return result, *where
-            self._say("running")
+            self._record("running")
 
     def steer(self, values: dict[str, Any]) -> None:
-        """Go on under other settings from the best picture so far, and put that on the record.
+        """Go on under other settings from the best picture so far, and put that on record.
 
         Changes that were planned for later are dropped.
-
-        Args:
-            values: by their keys, such as "objective.content_weight".
 
         Raises:
             UserError: they cannot be; the run is as it was.
         """
         config = changed(self.now, values)
         job = prepare(config, like=self.job)
-        changes, moment = self.config.changes[: self.made], self.run.snapshot()
-        if changes and changes[-1].after == moment.steps and self._turn is not None:
-            moment = self._turn  # of several changes at one step, only their sum counts
+        changes, snapshot = self.config.changes[: self.made], self.run.snapshot()
+        if changes and changes[-1].after == snapshot.steps and self._turn is not None:
+            snapshot = self._turn  # of several changes at one step, only their sum counts
         else:
             named = ", ".join(f"{key}={value}" for key, value in values.items())
-            self.moments.keep(HistoryEntry(moment, f"before {named}", self.made, self.now))
-        self._take(moment, job, config, with_change(changes, ChangeConfig(moment.steps, values)))
+            self._keep(snapshot, f"before {named}")
+        change = ChangeConfig(snapshot.steps, values)
+        self._turn_to(snapshot, job, config, with_change(changes, change))
 
     def remember(self, reason: str) -> None:
-        """Keep this moment, to go back to it later."""
-        self.moments.keep(HistoryEntry(self.run.snapshot(), reason, self.made, self.now))
+        """Keep where the run is now, to go back to it later."""
+        self._keep(self.run.snapshot(), reason)
+
+    def _keep(self, snapshot: Snapshot, reason: str) -> None:
+        self._kept += 1
+        entry = HistoryEntry(self._kept, snapshot, reason, self.made, self.now)
+        self.history = [*self.history, entry][-MOST:]
 
     def go_back(self, number: int) -> None:
-        """Go on from a moment that was kept, as if nothing had been done since.
+        """Go on from a snapshot that was kept, as if nothing had been done since.
 
         Raises:
-            UserError: there is no such moment.
+            UserError: there is none of that number.
         """
-        kept = self.moments.take(number)
-        job = prepare(kept.config, like=self.job)
+        entry = next((entry for entry in self.history if entry.number == number), None)
+        if entry is None:
+            numbers = ", ".join(str(entry.number) for entry in self.history) or "none"
+            raise UserError(f"there is no moment {number} to go back to; there are {numbers}")
+        self.history = [other for other in self.history if other.number <= number]
+        job = prepare(entry.config, like=self.job)
         # What was saved since belongs to a way that this run has not gone.
         self.checkpoint.remove()
-        self.metrics.rewind(kept.moment.steps)
-        changes = with_change(
-            self.config.changes[: kept.changes], ChangeConfig(kept.moment.steps, {})
-        )
-        self._take(kept.moment, job, kept.config, changes)
+        self.metrics.rewind(entry.snapshot.steps)
+        change = ChangeConfig(entry.snapshot.steps, {})
+        changes = with_change(self.config.changes[: entry.changes], change)
+        self._turn_to(entry.snapshot, job, entry.config, changes)
 
-    def _take(
-        self, moment: Snapshot, job: Job, config: TrainConfig, changes: list[ChangeConfig]
+    def _turn_to(
+        self, snapshot: Snapshot, job: Job, config: TrainConfig, changes: list[ChangeConfig]
     ) -> None:
-        """Go on from a moment under another job, which the last of the changes has made."""
+        """Go on from a snapshot under another job, which the last of the changes has made."""
         self.config = replace(self.config, changes=changes)
-        self.description = describe(self.config, job)
-        self._say("running")  # before it is so: a checkpoint never knows more than the record
-        self._go_on(moment, job, config)
+        self.recipe = describe(self.config, job)
+        self._record("running")  # before it is so: a checkpoint never knows more than the record
+        self._go_on(snapshot, job, config)
         self.made = len(changes)
 
     def _change_if_due(self) -> None:
@@ -159,32 +189,46 @@ class RecordedRun:
         self._go_on(self.run.snapshot(), prepare(config, like=self.job), config)
         self.made += 1
 
-    def _go_on(self, moment: Snapshot, job: Job, config: TrainConfig) -> None:
-        self.run.go_on_from(moment, job)
-        self._turn, self.job, self.now = moment, job, config
+    def _go_on(self, snapshot: Snapshot, job: Job, config: TrainConfig) -> None:
+        self.run.go_on_from(snapshot, job)
+        self._turn, self.job, self.now = snapshot, job, config
 
     def _callbacks(self, watchers: ExitStack, guide: Guide | None) -> list[Callback]:
         """Return what watches the run."""
-        self._say("running")
+        self._record("running")
         done, every = self.run.steps, self.config.snapshot_every
         self.began = time.perf_counter()
         self.metrics = watchers.enter_context(Metrics(self.folder / METRICS, done))
-        found: list[Callback] = [watchers.enter_context(ProgressBar(done)), self.metrics]
+        callbacks: list[Callback] = [watchers.enter_context(ProgressBar(done)), self.metrics]
         if every:
-            found.append(tolerated(StepPictures(self.folder / "snapshots", every)))
-        found.append(lambda iterate: self._save() if self.checkpoint.is_due() else None)
+            callbacks.append(StepPictures(self.folder / "snapshots", every))
+        callbacks.append(lambda iterate: self._save() if self.checkpoint.is_due() else None)
         if guide is not None:
-            found.append(lambda iterate: self._ask(guide, iterate))
-        return [*found, lambda iterate: self._change_if_due()]
+            callbacks.append(lambda iterate: self._ask(guide, iterate))
+        return [*callbacks, lambda iterate: self._change_if_due()]
 
     def _ask(self, guide: Guide, iterate: Iterate) -> None:
-        """Let the guide look at a step; the time that it takes is not the run's."""
+        """Let the guide look at a step."""
         if iterate.scale != self._scale:
             self._scale = iterate.scale
             self.remember(f"scale {iterate.scale}")
+        with self._clock_stopped():
+            guide.step(self, iterate)
+
+    def _goes_on(self, guide: Guide) -> bool:
+        """Ask the guide whether it goes on; to be interrupted is a no."""
+        with self._clock_stopped():
+            try:
+                return guide.end(self)
+            except KeyboardInterrupt:
+                return False
+
+    @contextmanager
+    def _clock_stopped(self) -> Iterator[None]:
+        """Leave the time that a guide takes out of the run's."""
         began = time.perf_counter()
         try:
-            guide.step(self, iterate)
+            yield
         finally:
             self.before -= time.perf_counter() - began
 
@@ -193,7 +237,8 @@ class RecordedRun:
         saved = self.checkpoint.load()
         try:
             self.made = saved["changes"]
-            check_same(saved["description"], self.description, self.made)
+            then, now = (until(whole, self.made) for whole in (saved["description"], self.recipe))
+            check_recipe(then, now, FREE_KEYS)
             if self.made:
                 self.now = in_turn(self.config, self.config.changes)[self.made - 1]
                 self.job = prepare(self.now, like=self.job)
@@ -208,7 +253,7 @@ class RecordedRun:
     def _save(self) -> None:
         self.metrics.flush()
         state = {
-            "description": self.description,
+            "description": self.recipe,
             "changes": self.made,
             "run": self.run.state_dict(),
             "seconds": self._seconds(),
@@ -219,8 +264,8 @@ class RecordedRun:
         """Return the time of optimisation so far, that before a checkpoint included."""
         return round(self.before + time.perf_counter() - self.began, 1)
 
-    def _say(self, status: str, seconds: float | None = None) -> None:
-        write_record(self.folder, self.description, status, self.picture, seconds)
+    def _record(self, status: str) -> None:
+        write_record(self.folder, self.recipe, status, self.picture)
 
     def _leave(self, result: Outcome) -> tuple[Path, str | None]:
         """Write the pictures and the checkpoint, or remove the one that is no longer needed."""
@@ -235,22 +280,7 @@ class RecordedRun:
                 self._save()
         elif result.problem is not None or problem is not None:
             status = "gave up"
-        write_record(self.folder, self.description, status, picture, seconds)
+        write_record(self.folder, self.recipe, status, picture, seconds)
         if status == "finished":  # and said so, lest a kill in between costs the whole run
             self.checkpoint.remove()
         return picture, problem
-
-    def _goes_on(self, guide: Guide) -> bool:
-        """Ask the guide whether it goes on; to be interrupted is a no."""
-        began = time.perf_counter()
-        try:
-            return guide.end(self)
-        except KeyboardInterrupt:
-            return False
-        finally:
-            self.before -= time.perf_counter() - began
-
-
-def _is_whole(result: Outcome) -> bool:
-    """Tell whether a run has come to its end."""
-    return not result.interrupted and result.problem is None

@@ -1,7 +1,6 @@
 """Going on where a run ended: `resume=FOLDER` and `resume=auto`."""
 
-import os
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,43 +10,51 @@ from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import FREE_KEYS, RECORD, read_record
+from styletransfer.runs.folder import FREE_KEYS, RECORD, read_run
 from styletransfer.runs.recipe import check_settings, settings
+from styletransfer.settings.paths import literal
 
 
-def own_settings(config: TrainConfig, folder: Path, typed: Iterable[str]) -> TrainConfig:
+def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:
     """Return the settings that the run in `folder` was begun with, with `resume=auto`.
 
     Args:
-        config: as composed from the command line; of it only `typed` keys that change no pixel
-            are taken over.
-        folder: of the run.
+        config: of the command line; only `typed` keys that change no pixel are taken over.
         typed: the keys on the command line, groups included.
 
     Raises:
         UserError: `folder` is not that of a run, or a typed key has another value there.
     """
-    recorded = read_record(folder)["config"]
+    recorded = read_run(folder).settings
     try:
         nested = OmegaConf.create()
         for key, value in recorded.items():
-            OmegaConf.update(nested, key, value)
+            OmegaConf.update(nested, key, _literal(value))
         own = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(TrainConfig), nested))
         assert isinstance(own, TrainConfig)
-    except OmegaConfBaseException as error:
+    except (OmegaConfBaseException, ValueError, TypeError, AttributeError) as error:
         raise UserError(
             f"{folder / RECORD} was written by another version; start afresh"
         ) from error
-    names, ours = list(typed), settings(config)
-    meant = {key: value for key, value in ours.items() if _is_typed(key, names)}
-    check_settings(recorded, recorded | meant)
-    for preset in _presets(names):
-        if any(recorded[key] != ours[key] for key in ours if key not in FREE_KEYS):
-            raise UserError(
-                f"{preset}= would change the settings that the run in {folder} was begun with; "
-                f"leave it out, or start afresh without resume="
-            )
-    free = {key: getattr(config, key) for key in FREE_KEYS if key in meant}
+    ours = settings(config, FREE_KEYS)
+    is_typed = {
+        key: any(key == name or key.startswith(f"{name}.") for name in typed) for key in ours
+    }
+    check_settings(
+        recorded, recorded | {key: ours[key] for key in ours if is_typed[key]}, FREE_KEYS
+    )
+    # Groups whose files set keys outside of them.
+    presets = {name.partition(".")[0] for name in typed} - {
+        *TrainConfig.__dataclass_fields__,
+        "hydra",
+    }
+    differs = any(recorded.get(key) != ours[key] for key in ours if key not in FREE_KEYS)
+    if presets and differs:
+        raise UserError(
+            f"{min(presets)}= would change the settings that the run in {folder} was begun with; "
+            f"leave it out, or start afresh without resume="
+        )
+    free = {key: getattr(config, key) for key in FREE_KEYS if is_typed[key]}
     return replace(own, **free | {"resume": "auto"})
 
 
@@ -59,20 +66,15 @@ def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
     """
     if config.resume != "auto" or not (folder / RECORD).exists():
         return None
-    record: dict[str, Any] = read_record(folder)
-    check_settings(record["config"], settings(config))
-    picture = Path(record["picture"])
-    if record["status"] != "finished" or not os.path.exists(picture):
-        return None
-    return picture
+    run = read_run(folder)
+    check_settings(run.settings, settings(config, FREE_KEYS), FREE_KEYS)
+    return run.output if run.status == "finished" and run.output.exists() else None
 
 
-def _is_typed(key: str, typed: list[str]) -> bool:
-    """Tell whether `key` was on the command line, itself or by its group."""
-    return any(key == name or key.startswith(f"{name}.") for name in typed)
-
-
-def _presets(typed: list[str]) -> list[str]:
-    """Return the groups on the command line whose files set keys outside of them."""
-    top = {name.partition(".")[0] for name in typed}
-    return sorted(top - set(TrainConfig.__dataclass_fields__) - {"hydra"})
+def _literal(value: Any) -> Any:
+    """Escape what OmegaConf would take for an interpolation, in names of files above all."""
+    if isinstance(value, dict):
+        return {key: _literal(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_literal(item) for item in value]
+    return literal(value) if isinstance(value, str) else value

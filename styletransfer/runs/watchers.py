@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
 from styletransfer.objective.terms import Losses
-from styletransfer.optimize.results import Callback, Iterate
+from styletransfer.optimize.results import Iterate
 from styletransfer.pictures import images
 from styletransfer.system.files import keep_lines, to_json
 
@@ -75,20 +75,26 @@ class _Forgiving:
 
 
 class StepPictures:
-    """Save every n-th picture as `step_00010.png` in a folder.
+    """Save every n-th picture as `step_00010.png` in a folder; if that fails, say so, once.
 
     Args:
         folder: created when needed.
-        every: steps between two snapshots, at least 1.
+        every: steps between two of them, at least 1.
     """
 
     def __init__(self, folder: Path, every: int) -> None:
         self.folder, self.every = folder, every
+        self._failed = False
 
     def __call__(self, iterate: Iterate) -> None:
         """Save the picture if its turn has come."""
-        if iterate.step % self.every == 0:
+        if self._failed or iterate.step % self.every:
+            return
+        try:
             images.write(self.folder / f"step_{iterate.step:05d}.png", iterate.picture)
+        except UserError as error:
+            self._failed = True
+            logger.warning("%s; going on without", error)
 
 
 class Metrics:
@@ -105,7 +111,7 @@ class Metrics:
     def __init__(self, path: Path, done: int = 0) -> None:
         self.path = path
         # Not the iterates: their pictures are large.
-        self.held: list[tuple[dict[str, int], Losses]] = []
+        self.waiting: list[tuple[dict[str, int], Losses]] = []
         self.file: TextIO | None = None
         self.written = 0  # bytes of whole lines
         self._open(done)
@@ -122,17 +128,17 @@ class Metrics:
         """Hold the losses back and write them a batch at a time."""
         height, width = iterate.image.shape[2:]
         line = {"step": iterate.step, "scale": iterate.scale, "width": width, "height": height}
-        self.held.append((line, iterate.losses))
-        if len(self.held) == METRICS_BATCH:
+        self.waiting.append((line, iterate.losses))
+        if len(self.waiting) == METRICS_BATCH:
             self.flush()
 
     def flush(self) -> None:
         """Write what is held back; a checkpoint may count on the lines of its steps."""
-        held, self.held = self.held, []
+        lines, self.waiting = self.waiting, []
         if self.file is None:
             return
         try:
-            for line, losses in held:
+            for line, losses in lines:
                 self.file.write(to_json({**line, **losses.as_floats()}) + "\n")
             self.file.flush()
             self.written = self.path.stat().st_size
@@ -157,30 +163,12 @@ class Metrics:
             self._give_up(error)
 
     def _give_up(self, error: OSError | UserError) -> None:
-        wrong = (
-            error if isinstance(error, UserError) else f"cannot write {self.path}: {error.strerror}"
-        )
-        logger.warning("%s; going on without", wrong)
+        if isinstance(error, OSError):
+            error = UserError(f"cannot write {self.path}: {error.strerror}")
+        logger.warning("%s; going on without", error)
         file, self.file = self.file, None
         if file is not None:
             with suppress(OSError):  # closing tries to write once more
                 file.close()
             with suppress(OSError):
                 os.truncate(self.path, self.written)  # no half line
-
-
-def tolerated(callback: Callback) -> Callback:
-    """Return a callback that, once it cannot write, says so and does no more: the run goes on."""
-    failed = False
-
-    def call(iterate: Iterate) -> None:
-        nonlocal failed
-        if failed:
-            return
-        try:
-            callback(iterate)
-        except (OSError, UserError) as error:
-            failed = True
-            logger.warning("%s; going on without", error)
-
-    return call

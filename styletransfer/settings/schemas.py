@@ -19,6 +19,7 @@ from styletransfer.config import (
     StudioConfig,
     TrainConfig,
     TrainNetworkConfig,
+    each,
 )
 from styletransfer.errors import UserError
 from styletransfer.resources import resource
@@ -115,6 +116,12 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
 def path_keys(schema: type[Any]) -> list[str]:
     """Return the keys whose values are file names."""
     return [key for key, field in keys(schema) if "path" in field.metadata]
+
+
+def named_files(schema: type[Any], key: str, value: Any) -> list[str]:
+    """Return the files and folders that a value of a key names, without the key's own words."""
+    words = dict(keys(schema))[key].metadata.get("words", ())
+    return [name for name in each(value) if isinstance(name, str) and name not in words]
 
 
 def list_keys(schema: type[Any]) -> list[str]:

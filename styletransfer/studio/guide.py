@@ -173,8 +173,8 @@ def standing(work: RecordedRun) -> dict[str, Any]:
         "now": {key: attrgetter(key)(work.now) for key in CONTROLS},
         "changes": [{"after": each.after, "set": dict(each.set)} for each in work.config.changes],
         "moments": [
-            {"number": kept.number, "step": kept.moment.steps, "reason": kept.reason}
-            for kept in work.moments.kept
+            {"number": entry.number, "step": entry.snapshot.steps, "reason": entry.reason}
+            for entry in work.history
         ],
     }
 

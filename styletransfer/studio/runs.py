@@ -11,8 +11,14 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import CHECKPOINT, CONTENT, PASTICHE, RECORD, read_record
-from styletransfer.runs.metrics import read_steps, typed
+from styletransfer.runs.folder import (
+    CHECKPOINT,
+    CONTENT,
+    PASTICHE,
+    RECORD,
+    read_run,
+    read_steps,
+)
 from styletransfer.studio.asked import command_of
 from styletransfer.studio.form import changed_settings
 from styletransfer.studio.pictures import Pictures
@@ -115,19 +121,18 @@ class Runs:
         return kept
 
     def _shown(self, id: str, folder: Path) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
-        record, asked = read_record(folder), typed(folder)
+        run = read_run(folder)
+        asked = run.typed
         width = height = None
         with suppress(OSError), Image.open(folder / CONTENT) as image:
             width, height = image.size
         steps = losses(folder)
         return asked, {
             "id": id,
-            "status": record["status"],
-            "settings": changed_settings(record["config"], self._pictures),
-            "command": ""
-            if asked is None
-            else command_of(asked, record["config"].get("changes", [])),
-            "seconds": record.get("seconds"),
+            "status": run.status,
+            "settings": changed_settings(run.settings, self._pictures),
+            "command": "" if asked is None else command_of(asked, run.settings.get("changes", [])),
+            "seconds": run.seconds,
             "losses": steps[-1][1] if steps else {},
             "width": width,
             "height": height,

@@ -165,8 +165,8 @@ def _read(path: Path) -> dict[str, Any]:
         with _Payload(path) as payload:
             payload.seek(0)
             state = torch.load(payload, map_location="cpu", weights_only=True)
+        if not isinstance(state, dict):
+            raise TypeError(type(state))
     except Exception as error:  # torch's own advice would be to execute what is in the file
         raise UserError(f"{path} holds something else than a checkpoint; start afresh") from error
-    if not isinstance(state, dict):
-        raise UserError(f"{path} holds something else than a checkpoint; start afresh")
     return state

@@ -74,13 +74,13 @@ def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
     Raises:
         UserError: the file cannot be written.
     """
-    kept = []
+    lines = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
-        with suppress(ValueError, TypeError, KeyError):
+        with suppress(ValueError, TypeError, KeyError, RecursionError):
             if line.endswith("\n") and wanted(json.loads(line)):
-                kept.append(line)
+                lines.append(line)
     with atomic(path) as temporary:
-        temporary.write_text("".join(kept), encoding="utf-8")
+        temporary.write_text("".join(lines), encoding="utf-8")
 
 
 def to_json(value: Any, indent: int | None = None) -> str:

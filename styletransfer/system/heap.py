@@ -1,9 +1,9 @@
 """Keeps the memory of tensors that are gone for those that follow.
 
-glibc gives every block of more than 32 MiB back to the kernel at once, and an evaluation asks for
-its activations again and again: each time the kernel hands out new pages, one fault for 4 KiB, and
-fills them with zeros. That took a fifth of the time at 2048 and 4096 pixels. Other C libraries are
-left as they are, and so is glibc before 2.35, which allows no more.
+glibc gives every block of more than 32 MiB back to the kernel at once, and each evaluation asks for
+its activations again: new pages, one fault for 4 KiB, filled with zeros. That took a fifth of the
+time at 2048 and 4096 pixels. Other C libraries are left as they are, and so is glibc before 2.35,
+which allows no more. A module of its own, as it is called where torch may never be imported.
 """
 
 import ctypes
@@ -32,7 +32,5 @@ def return_freed_memory() -> None:
 
 
 def _glibc() -> ctypes.CDLL | None:
-    if not sys.platform.startswith("linux"):
-        return None
-    library = ctypes.CDLL(None)
+    library = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
     return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None

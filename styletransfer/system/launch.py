@@ -11,13 +11,9 @@ VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 @dataclass(frozen=True)
 class Place:
-    """A process among those of a job.
+    """A process among those of a job, the first of which writes for all.
 
-    Attributes:
-        rank: its number, from 0; the first one writes for all.
-        count: of the processes.
-        local_rank: its number among those on its machine, from 0.
-        local_count: of these.
+    Numbers count from 0, among all processes and among those on this machine.
     """
 
     rank: int = 0
@@ -43,15 +39,12 @@ def place() -> Place:
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return Place()
     try:
-        found = Place(*(int(os.environ[name]) for name in VARIABLES))
-    except (KeyError, ValueError) as error:
-        raise UserError(
-            f"the environment sets RANK and WORLD_SIZE, but {', '.join(VARIABLES)} are not all "
-            "numbers; start with torchrun, or unset them"
-        ) from error
-    if not (0 <= found.local_rank < found.local_count <= found.count > found.rank >= 0):
-        raise UserError(
-            f"{', '.join(VARIABLES)} in the environment contradict each other; start with "
-            "torchrun, or unset them"
-        )
-    return found
+        here = Place(*(int(os.environ[name]) for name in VARIABLES))
+        if 0 <= here.local_rank < here.local_count <= here.count > here.rank >= 0:
+            return here
+    except (KeyError, ValueError):
+        pass
+    raise UserError(
+        f"{', '.join(VARIABLES)} in the environment are not all numbers, or contradict each other; "
+        "start with torchrun, or unset them"
+    )

@@ -21,7 +21,6 @@ from styletransfer.system.signals import STOPPING, Stopped
 if sys.platform != "win32":
     import fcntl
 
-
 # Bytes of the file, each with a lock: held while children are wanted, and while the parent lives.
 WANTED, ALIVE = 0, 1
 
@@ -36,46 +35,42 @@ class Lifeline:
         asked: the first signal that came, or None.
     """
 
-    def __init__(self, path: str, file: int) -> None:
-        self.path = path
+    def __init__(self) -> None:
+        self._file, self.path = tempfile.mkstemp(prefix="styletransfer-")  # closed with the process
         self.asked: Stopped | None = None
-        self._file, self._over = file, False
-        self._wanted = {each for each in STOPPING if signal.getsignal(each) != signal.SIG_IGN}
-        self._thread = threading.Thread(target=self._wait, daemon=True)
+        self._over = False
+        fcntl.lockf(self._file, fcntl.LOCK_EX, 2)
 
-    def start(self) -> None:
-        """Wait for signals, which are blocked."""
-        self._thread.start()
-
-    def end(self) -> None:
-        """Wait no longer."""
-        self._over = True
-        signal.pthread_kill(self._thread.ident or 0, signal.SIGTERM)
-        self._thread.join()
-
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """Let go of the children at a signal that is not ignored, until it is `over`."""
+        wanted = {number for number in STOPPING if signal.getsignal(number) != signal.SIG_IGN}
         while not self._over:
-            number = signal.sigwait({*self._wanted, signal.SIGTERM})
-            if number in self._wanted and not self._over:
+            number = signal.sigwait({*wanted, signal.SIGTERM})
+            if number in wanted and not self._over:
                 self.asked = self.asked or Stopped(number)
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, WANTED)
+
+    def end(self, thread: threading.Thread) -> None:
+        """Let the thread that waits end, and let go."""
+        self._over = True
+        signal.pthread_kill(thread.ident or 0, signal.SIGTERM)
+        thread.join()
+        os.unlink(self.path)
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, WANTED)
 
 
 @contextmanager
 def lifeline() -> Iterator[Lifeline]:
     """Hold what the children follow; let go of it at the first signal, and at the end."""
-    file, path = tempfile.mkstemp(prefix="styletransfer-")  # closed with the process
-    fcntl.lockf(file, fcntl.LOCK_EX, 2)
+    line = Lifeline()
     ensure_running()  # or else the first one to need it would unblock signals (Python < 3.13)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
-    line = Lifeline(path, file)
-    line.start()
+    thread = threading.Thread(target=line.wait, daemon=True)
+    thread.start()
     try:
         yield line
     finally:
-        line.end()
-        os.unlink(path)
-        fcntl.lockf(file, fcntl.LOCK_UN, 1, WANTED)
+        line.end(thread)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 

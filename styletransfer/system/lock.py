@@ -1,4 +1,4 @@
-"""One run to a folder."""
+"""One run to a folder, by a lock of the operating system's: it ends with the process."""
 
 import os
 import sys
@@ -8,15 +8,15 @@ from pathlib import Path
 
 from styletransfer.errors import UserError
 
+if sys.platform != "win32":
+    import fcntl
+
 NAME = ".lock"
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep every other run out of `folder`, which exists.
-
-    The operating system holds the lock, so that it ends with the process, however that ends. A
-    file system without locks is used without one.
+    """Keep every other run out of `folder`, which exists; Windows does without.
 
     Raises:
         UserError: another run has the folder.
@@ -25,7 +25,18 @@ def locked(folder: Path) -> Iterator[None]:
         yield
         return
     path = folder / NAME
-    file = _open_locked(path)
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        if not _lock(file):
+            os.close(file)
+            raise UserError(
+                f"another run is at work in {folder}; wait for it, or choose another folder "
+                "with hydra.run.dir=FOLDER"
+            )
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file), os.stat(path)):
+                break
+        os.close(file)  # its last owner has removed the file meanwhile
     try:
         yield
     finally:
@@ -34,45 +45,25 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(file)
 
 
-def _open_locked(path: Path) -> int:
-    """Return a descriptor that holds the lock."""
-    import fcntl
-
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(file), os.stat(path)):
-                return file
-        except BlockingIOError as error:
-            os.close(file)
-            raise UserError(
-                f"another run is at work in {path.parent}; wait for it, or choose another folder "
-                "with hydra.run.dir=FOLDER"
-            ) from error
-        except FileNotFoundError:
-            pass
-        except OSError:
-            return file  # no locks here
-        os.close(file)  # the last owner has removed the file meanwhile
-
-
 def is_locked(folder: Path) -> bool:
     """Tell whether a run is at work in `folder`."""
-    if sys.platform == "win32":
-        return False
-    import fcntl
-
     try:
         file = os.open(folder / NAME, os.O_RDWR)
     except OSError:
         return False
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False  # no locks here
+        return not _lock(file)
     finally:
         os.close(file)
-    return False
+
+
+def _lock(file: int) -> bool:
+    """Lock a file until it is closed, where there are locks; False if somebody else has."""
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+    return True

@@ -88,10 +88,9 @@ def peak_memory(work: Work, device: torch.device) -> int:
     """Return how many bytes of tensors one call needs at its peak, above what is held before it.
 
     On an accelerator these are the statistics of torch's allocator. On the CPU the profiler logs
-    every allocation and release of torch's CPU allocator, and the peak of their running sum is
-    returned: not an estimate from tensor shapes, and, unlike the resident set of the process, the
-    same number every time, free of what the C library keeps or other threads do. Neither sees
-    memory that a library takes behind torch's back.
+    every allocation and release, and the peak of their running sum is returned: the same number
+    every time, free of what the C library keeps or other threads do. Neither sees memory that a
+    library takes behind torch's back.
 
     Args:
         work: called twice; the first call, unmeasured, fills caches that later calls share. It
@@ -135,8 +134,17 @@ def counted(*places: tuple[Any, str]) -> Iterator[Calls]:
     """
     calls = Calls()
     originals = [(owner, name, getattr(owner, name)) for owner, name in places]
+
+    def counting(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            calls.count += 1
+            return function(*args, **kwargs)
+
+        return call
+
     for owner, name, original in originals:
-        setattr(owner, name, _counting(original, calls))
+        setattr(owner, name, counting(original))
     try:
         yield calls
     finally:
@@ -156,12 +164,3 @@ def describe_machine(device: torch.device, dtype: torch.dtype) -> dict[str, str 
         "torch": torch.__version__,
         "precision": str(dtype).removeprefix("torch."),
     }
-
-
-def _counting(function: Callable[..., Any], calls: Calls) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def counting(*args: Any, **kwargs: Any) -> Any:
-        calls.count += 1
-        return function(*args, **kwargs)
-
-    return counting

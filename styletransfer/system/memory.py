@@ -1,7 +1,8 @@
-"""How much memory is left, and whether an error means that there was not enough."""
+"""How much memory there is and is left, and whether an error means that there was not enough."""
 
 import math
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -31,9 +32,9 @@ SHORTAGE = (
 def free_bytes(device: torch.device) -> float:
     """Return how many bytes more this process can have on `device`.
 
-    On the CPU that is the least of what the machine has available, what every control group around
-    the process leaves, shared between the job's processes on this machine, and what `ulimit -v`
-    leaves; so it is on an accelerator that shares the machine's memory and keeps no count.
+    On the CPU that is what the machine or a control group leaves, shared between the job's
+    processes on this machine, or what `ulimit -v` leaves; so it is on an accelerator that shares
+    the machine's memory and keeps no count.
     """
     if device.type != "cpu":
         try:
@@ -42,11 +43,30 @@ def free_bytes(device: torch.device) -> float:
             pass
         else:
             # What torch's allocator holds in reserve is free as well.
-            held = torch.accelerator.memory_reserved(device)
-            return float(free + held - torch.accelerator.memory_allocated(device))
+            reserved = torch.accelerator.memory_reserved(device)
+            return float(free + reserved - torch.accelerator.memory_allocated(device))
     return_freed_memory()  # what lies idle in the heap would look taken
-    available = min(float(psutil.virtual_memory().available), *left_by_groups())
+    _, available = memory_here()
     return max(0.0, min(available / place().local_count, _left_by_ulimit()))
+
+
+@cache
+def total_bytes() -> float:
+    """Return how many bytes of memory there are for this process, used or not."""
+    total, _ = memory_here()
+    return total
+
+
+def memory_here(root: Path = Path("/")) -> tuple[float, float]:
+    """Return the bytes that there are, and those available, on the machine or in a container.
+
+    That is the least of what the machine has and what each control group around this process
+    allows. The kernel's `proc` and `sys` are below `root`.
+    """
+    machine = psutil.virtual_memory()
+    groups = [(float(machine.total), float(machine.available)), *_groups(root)]
+    total, available = map(min, zip(*groups, strict=True))
+    return total, available
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -65,12 +85,8 @@ def readable(count: float) -> str:
     return f"{mebibytes:.0f} MiB" if mebibytes < 1000 else f"{mebibytes / 1024:.1f} GiB"
 
 
-def left_by_groups(root: Path = Path("/")) -> Iterator[float]:
-    """Yield what each control group that holds this process leaves, its ancestors included.
-
-    Args:
-        root: of the file system that has the kernel's `proc` and `sys`.
-    """
+def _groups(root: Path) -> Iterator[tuple[float, float]]:
+    """Yield the limit of each control group that holds this process, and what is left of it."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -84,9 +100,9 @@ def left_by_groups(root: Path = Path("/")) -> Iterator[float]:
         # In a container the path may be that of the host; then only the mount itself is there.
         for folder in (group, *group.parents):
             for limit, used, reclaimable in CGROUP_FILES:
-                left = _number(folder / limit) - _number(folder / used, unknown=0)
-                kept = _field(folder / "memory.stat", reclaimable, unknown=0)
-                yield left + kept
+                most = _number(folder / limit, "", unknown=math.inf)
+                spare = _number(folder / "memory.stat", reclaimable)
+                yield most, most - _number(folder / used) + spare
             if folder == mount:
                 break
 
@@ -99,18 +115,10 @@ def _left_by_ulimit() -> float:
     return math.inf if limit == psutil.RLIM_INFINITY else limit - process.memory_info().vms
 
 
-def _number(path: Path, unknown: float = math.inf) -> float:
-    """Return the number that a file holds; cgroup files say "max" for no limit."""
-    try:
-        return float(path.read_text())
-    except (OSError, ValueError):
-        return unknown
-
-
-def _field(path: Path, name: str, unknown: float = math.inf) -> float:
-    """Return the number after `name` in a file of such lines."""
+def _number(path: Path, name: str = "", unknown: float = 0.0) -> float:
+    """Return the number that a file holds, after a name where it has several; "max" is none."""
     try:
         rows = [line.split() for line in path.read_text().splitlines()]
-    except OSError:
+        return next(float(row[-1]) for row in rows if not name or row[0] == name)
+    except (OSError, ValueError, LookupError, StopIteration):
         return unknown
-    return next((float(row[1]) for row in rows if row[0] == name), unknown)

@@ -2,7 +2,8 @@
 
 All make the same calls in the same order, and each of these waits for the others. torchrun starts
 one process for each device; what is exchanged travels by gloo from CPU to CPU, and tensors on an
-accelerator by its own library, NCCL for CUDA.
+accelerator by its own library, NCCL for CUDA. Whatever is exchanged raises LostProcessError where
+another process has ended.
 """
 
 import re
@@ -28,12 +29,7 @@ T = TypeVar("T")
 
 
 class Processes:
-    """The processes of a job, seen from one of them.
-
-    Args:
-        rank: of this one, from 0.
-        count: of all.
-    """
+    """The `count` processes of a job, seen from that of number `rank`, from 0."""
 
     def __init__(self, rank: int = 0, count: int = 1) -> None:
         self.rank, self.count = rank, count
@@ -45,11 +41,7 @@ class Processes:
     def add(self, tensors: Sequence[Tensor]) -> None:
         """Replace each tensor by its sum over all processes, bit for bit the same in all.
 
-        Args:
-            tensors: of the same shapes and dtypes in all, on the job's device.
-
-        Raises:
-            LostProcessError: one has ended.
+        They have the same shapes and dtypes in all, and are on the job's device.
         """
         if self.count == 1 or not tensors:
             return
@@ -67,14 +59,10 @@ class Processes:
             start += tensor.numel()
 
     def first(self, make: Callable[[], T]) -> T:
-        """Return what `make` returns in the first process, which alone calls it.
-
-        Args:
-            make: returns plain values and tensors on the CPU.
+        """Return the plain values and CPU tensors of `make`, which the first process alone calls.
 
         Raises:
             UserError: from `make`, in all processes.
-            LostProcessError: one has ended.
         """
         if self.count == 1:
             return make()
@@ -96,41 +84,48 @@ class Processes:
 
         Raises:
             UserError: naming a key that differs, and where.
-            LostProcessError: one has ended.
         """
         if self.count == 1:
             return
-        found: list[Any] = [None] * self.count
+        gathered: list[Any] = [None] * self.count
         with _losses_told():
-            distributed.all_gather_object(found, {key: str(settings[key]) for key in settings})
-        for rank, other in enumerate(found):
-            for key in sorted({*found[0], *other}):
-                ours, theirs = found[0].get(key), other.get(key)
-                if ours != theirs:
+            distributed.all_gather_object(gathered, {key: str(settings[key]) for key in settings})
+        for rank, other in enumerate(gathered):
+            for key in sorted({*gathered[0], *other}):
+                if gathered[0].get(key) != other.get(key):
                     raise UserError(
-                        f"all processes must be given the same: {key} is {ours} in process 0 and "
-                        f"{theirs} in process {rank}"
+                        f"all processes must be given the same: {key} is {gathered[0].get(key)} in "
+                        f"process 0 and {other.get(key)} in process {rank}"
                     )
 
-    def meet(self, picture: Tensor, stop: Stop) -> None:
-        """Go on only if all processes have the same picture, and none of them is to stop.
+    def largest(self, numbers: list[int]) -> list[int]:
+        """Return the largest that any process has of each number."""
+        if self.count == 1:
+            return numbers
+        tensor = torch.tensor(numbers)
+        with _losses_told():
+            distributed.all_reduce(tensor, distributed.ReduceOp.MAX)
+        return [int(number) for number in tensor]
 
-        Args:
-            picture: floating point; compared by the sum of its bits.
-            stop: of this process.
+    def stopped(self, stop: Stop) -> Stopped | None:
+        """Return the signal that any process has received by now, and the same one in all."""
+        (status,) = self.largest([0 if stop.asked is None else stop.asked.status])
+        return Stopped(status - 128) if status else None
+
+    def meet(self, picture: Tensor, stop: Stop) -> None:
+        """Go on only if all processes have the same picture, bit for bit, and none is to stop.
 
         Raises:
             UserError: the pictures differ, as on processors that round differently.
             Stopped: a signal has come to any of the processes.
-            LostProcessError: one has ended.
         """
         if self.count == 1:
             return
         integer = {2: torch.int16, 4: torch.int32, 8: torch.int64}[picture.element_size()]
         bits = picture.detach().contiguous().view(integer).sum(dtype=torch.int64)
         number = int(bits) % 2**62
-        asked = 0 if stop.asked is None else stop.asked.status
-        status, most, least = self.largest([asked, number, -number])
+        status = 0 if stop.asked is None else stop.asked.status
+        status, most, least = self.largest([status, number, -number])
         if status:
             obey(Stopped(status - 128))
         if most != -least:
@@ -145,7 +140,6 @@ class Processes:
 
         Raises:
             MemoryError, RuntimeError: it ran out here, or elsewhere.
-            LostProcessError: one has ended.
         """
         shortage: BaseException | None = None
         try:
@@ -157,37 +151,10 @@ class Processes:
         if any(self.largest([int(shortage is not None)])):
             raise shortage or MemoryError("memory ran out in another process")
 
-    def largest(self, numbers: list[int]) -> list[int]:
-        """Return the largest that any process has of each number.
-
-        Raises:
-            LostProcessError: one has ended.
-        """
-        if self.count == 1:
-            return numbers
-        found = torch.tensor(numbers)
-        with _losses_told():
-            distributed.all_reduce(found, distributed.ReduceOp.MAX)
-        return [int(each) for each in found]
-
-    def stopped(self, stop: Stop) -> Stopped | None:
-        """Return the signal that any process has received by now, and the same one in all.
-
-        Raises:
-            LostProcessError: one has ended.
-        """
-        if self.count == 1:
-            return stop.asked
-        (status,) = self.largest([0 if stop.asked is None else stop.asked.status])
-        return Stopped(status - 128) if status else None
-
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[Processes]:
     """Find the other processes of this job, if torchrun has started several.
-
-    Args:
-        device: on which this one computes.
 
     Raises:
         UserError: the first process cannot be reached, or some do not come.

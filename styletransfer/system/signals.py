@@ -1,16 +1,16 @@
 """Stopping where nothing is lost: what Ctrl-C, SIGTERM and SIGHUP do to a run.
 
-Within `stop_on_signals` each of them raises `Stopped`; but within `held` it only does so inside
-`interruptible`, and otherwise waits for the next such part. So whatever is held and not marked as
-interruptible (a step's bookkeeping, a file that is being written) is finished whatever is pressed.
-Handlers belong to the main thread; in any other one nothing here has an effect.
+Within `stop_on_signals` each of them raises `Stopped`; but within `signals_held` it only does so
+inside `interruptible`, and otherwise waits for the next such part. So whatever is held and not
+marked as interruptible (a step's bookkeeping, a file that is being written) is finished whatever is
+pressed. Handlers belong to the main thread; in any other one nothing here has an effect.
 """
 
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -84,43 +84,35 @@ def stop_on_signals() -> Iterator[Stop]:
         _here.first, _here.is_watched = None, False
 
 
-@contextmanager
-def signals_held() -> Iterator[None]:
+def signals_held() -> AbstractContextManager[None]:
     """Let signals wait, but for parts that are `interruptible`."""
-    was = _here.is_held
-    try:
-        _here.is_held = True
-        yield
-    finally:
-        _here.is_held = was
+    return _standing(is_held=True)
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible() -> AbstractContextManager[None]:
     """Mark a part of what is held that may be left at any point, and raise what has waited.
 
     Raises:
         Stopped: a signal has come, or comes.
     """
-    was = _here.is_held
-    try:
-        _here.is_held = _here.is_deaf
-        raise_waiting()
-        yield
-    finally:
-        _here.is_held = was
+    return _standing(is_held=_here.is_deaf)
+
+
+def deaf() -> AbstractContextManager[None]:
+    """Let signals wait, also for parts that are `interruptible`; `Stop.asked` tells of them."""
+    return _standing(is_deaf=True, is_held=True)
 
 
 @contextmanager
-def deaf() -> Iterator[None]:
-    """Let signals wait, also for parts that are `interruptible`; `Stop.asked` tells of them."""
-    was = _here.is_deaf
+def _standing(**changes: bool) -> Iterator[None]:
+    """Let this thread stand differently for a while."""
+    before = {name: getattr(_here, name) for name in changes}
     try:
-        _here.is_deaf = True
-        with signals_held():
-            yield
+        vars(_here).update(changes)
+        raise_waiting()
+        yield
     finally:
-        _here.is_deaf = was
+        vars(_here).update(before)
 
 
 def obey(stopped: Stopped) -> None:
@@ -145,8 +137,7 @@ def raise_waiting() -> None:
 
 def _receive(number: int, frame: FrameType | None) -> None:
     _here.first = _here.first or Stopped(number)
-    if not _here.is_held:
-        raise _here.first
+    raise_waiting()
 
 
 def _sent_again(hook: Callable[[Any], object]) -> Callable[[Any], object]:

@@ -10,21 +10,20 @@ import mmap
 import os
 import tempfile
 
-import psutil
 import torch
 from torch import Tensor
 
-from styletransfer.system.memory import readable
+from styletransfer.system.memory import readable, total_bytes
 
 logger = logging.getLogger(__name__)
 
-# Of the machine's memory: a larger tensor is worth a file.
+# Of the memory there is: a larger tensor is worth a file.
 SHARE = 1 / 16
 
 
 def is_large(size: float) -> bool:
     """Tell whether a tensor of so many bytes is better kept in a file."""
-    return os.name == "posix" and size > SHARE * psutil.virtual_memory().total
+    return os.name == "posix" and size > SHARE * total_bytes()
 
 
 def offloaded(tensor: Tensor) -> Tensor:

@@ -317,7 +317,7 @@ def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
         jobs.append(folder)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("styletransfer.commands.train.command.main", interrupted)
+    monkeypatch.setattr("styletransfer.commands.train.main", interrupted)
     status, printed = call(capsys, "train", "-m", "seed=1,2")
     assert (status, printed.err, len(jobs)) == (130, "error: interrupted\n", 1)
     assert not Path("outputs").exists()
@@ -434,7 +434,7 @@ def test_what_a_failed_run_has_made_is_left(desk, capsys, monkeypatch):
         (folder / "half").touch()
         raise UserError("no more")
 
-    monkeypatch.setattr("styletransfer.commands.train.command.main", failing)
+    monkeypatch.setattr("styletransfer.commands.train.main", failing)
     assert call(capsys, "train")[0] == 1
     assert len(of_jobs("half")) == len(of_jobs("config.yaml")) == 1
 
@@ -523,7 +523,7 @@ def test_a_stray_failure_names_its_own_file(error, line, desk, capsys, monkeypat
     def failing(config, folder):
         raise error
 
-    monkeypatch.setattr("styletransfer.commands.train.command.main", failing)
+    monkeypatch.setattr("styletransfer.commands.train.main", failing)
     status, printed = call(capsys, "train", *TINY)
     assert (status, printed.err) == (1, f"{line}\n")
 
@@ -532,7 +532,7 @@ def test_a_failure_without_a_file_keeps_its_traceback(desk, capsys, monkeypatch)
     def failing(config, folder):
         raise OSError(9, "Bad file descriptor")
 
-    monkeypatch.setattr("styletransfer.commands.train.command.main", failing)
+    monkeypatch.setattr("styletransfer.commands.train.main", failing)
     with pytest.raises(OSError, match="Bad file descriptor"):
         call(capsys, "train", *TINY)
 

@@ -15,13 +15,6 @@ from styletransfer.settings import SCHEMAS
 from styletransfer.system.files import atomic
 from styletransfer.system.signals import STOPPING, Stopped, interruptible
 
-# Keys without which a command does not begin.
-NEEDED = {
-    "apply": ["input=b"],
-    "export": ["network=a", "output=b"],
-    "film": ["content=a"],
-}
-
 pytestmark = pytest.mark.usefixtures("signals")
 
 
@@ -29,18 +22,22 @@ def press(number=signal.SIGTERM):
     os.kill(os.getpid(), number)
 
 
-def test_runs_that_are_stopped_at_random_moments(tmp_path, request):
-    """`--kills=600` stops 300."""
+@pytest.mark.slow
+@pytest.mark.parametrize("attack", ["signal_runs", "limited_runs"])
+def test_runs_that_are_stopped_or_have_little_left(attack, tmp_path, request):
+    """Signals at random moments, and small limits; `--kills=600` makes 300 runs of each."""
     runs = request.config.getoption("--kills") // 2
-    command = [sys.executable, str(ROOT / "tests" / "signal_runs.py"), str(tmp_path), str(runs)]
+    command = [sys.executable, str(ROOT / "tests" / f"{attack}.py"), str(tmp_path), str(runs)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{runs} runs, 0 with faults" in done.stdout
 
 
-@pytest.mark.parametrize("number", STOPPING)
-@pytest.mark.parametrize("name", [*SCHEMAS, "gradcheck", "train_tiny"])
+# One that Hydra runs, by each signal, and one that it does not.
+@pytest.mark.parametrize(
+    ("name", "number"), [*(("train", number) for number in STOPPING), ("gradcheck", signal.SIGTERM)]
+)
 def test_a_command_that_is_stopped(name, number, tmp_path, monkeypatch, capsys):
     def stopped(*args):
         with atomic(tmp_path / "half") as temporary:
@@ -52,7 +49,7 @@ def test_a_command_that_is_stopped(name, number, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(f"{module(name)}.main", stopped)
     with pytest.raises(SystemExit) as exit:
-        script(name)([*NEEDED.get(name, []), *(["hydra.run.dir=run"] if name in SCHEMAS else [])])
+        script(name)(["hydra.run.dir=run"] if name in SCHEMAS else [])
     assert exit.value.code == 128 + number
     assert capsys.readouterr().err == "error: interrupted\n"
     assert (tmp_path / "half").read_text() == "begun"
@@ -96,13 +93,3 @@ def test_ctrl_c_while_python_shuts_down():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_at_once()
     assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-
-
-def test_runs_where_little_is_left(tmp_path, request):
-    """`--kills=180` makes 90."""
-    runs = request.config.getoption("--kills") // 2
-    command = [sys.executable, str(ROOT / "tests" / "limited_runs.py"), str(tmp_path), str(runs)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{runs} runs, 0 with faults" in done.stdout

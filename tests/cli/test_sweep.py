@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from helpers import picture
 from hydra.errors import MissingConfigException
+from styletransfer.commands.gallery.runs import Unreadable, find_runs
 
 from styletransfer.cli import main
-from styletransfer.commands.gallery.runs import Unreadable, find_runs
 from styletransfer.pictures import images
 from styletransfer.settings.messages import explain
 
@@ -109,7 +109,7 @@ def test_a_mistake_of_ours_in_one_job_keeps_its_traceback(desk, capsys, monkeypa
             raise ZeroDivisionError("ours")
         (folder / "made").touch()
 
-    monkeypatch.setattr("styletransfer.commands.train.command.main", mistaken)
+    monkeypatch.setattr("styletransfer.commands.train.main", mistaken)
     status, printed = train(capsys, "-m", "seed=0,1,2", "hydra.sweep.dir=sweep")
     assert status == 1
     assert "ZeroDivisionError: ours" in printed.err

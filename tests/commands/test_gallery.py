@@ -26,7 +26,7 @@ from styletransfer.commands.gallery.command import Gallery, make_gallery
 from styletransfer.commands.gallery.found import FoundRun, find_runs
 from styletransfer.commands.gallery.table import Section, differing, lay_out, main_axes
 from styletransfer.config import GalleryConfig
-from styletransfer.runs.metrics import Step
+from styletransfer.runs.folder import Step
 
 HOSTILE = "</script><script>alert(1)</script>\"' onload=x & <b>"
 

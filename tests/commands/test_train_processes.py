@@ -33,16 +33,14 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def torchrun(count: int, *words: str) -> subprocess.CompletedProcess[str]:
     """Start processes; 32 rows are 16 positions of the deepest layer, 5 or 6 for each of three."""
-    run = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        f"--nproc-per-node={count}",
-    ]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    run = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     return subprocess.run(
-        [*run, *words], capture_output=True, text=True, check=False, env=environment, timeout=500
+        [*run, f"--nproc-per-node={count}", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        timeout=500,
     )
 
 
@@ -62,6 +60,7 @@ def check_equal(folder: str, expected: str) -> None:
     assert (ours - theirs).abs().max() < 0.004  # a step of 8 bits
 
 
+@pytest.mark.slow
 def test_processes_paint_the_picture_of_one_and_one_of_them_writes(desk: Path) -> None:
     console(["train", *WORDS, "hydra.run.dir=alone"])
     done = torchrun(3, SCRIPT, *WORDS, "hydra.run.dir=all")
@@ -72,6 +71,7 @@ def test_processes_paint_the_picture_of_one_and_one_of_them_writes(desk: Path) -
     assert done.stdout.count("done in") == 1
 
 
+@pytest.mark.slow
 def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -100,6 +100,7 @@ def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(
     check_equal("both", "alone")
 
 
+@pytest.mark.slow
 def test_processes_that_were_given_different_settings(desk: Path) -> None:
     done = torchrun(2, BEFALLEN, "mistaken", "train", *WORDS, "hydra.run.dir=both")
     assert done.returncode != 0

@@ -15,7 +15,7 @@ from studios import LIVE, opened, painter, status, watch
 
 from styletransfer.cli import script
 from styletransfer.pictures import images
-from styletransfer.runs.folder import read_record
+from styletransfer.runs.folder import read_run
 
 TINY = {"size": 48, "steps": 30, "scales": 1, "precision": "float32", "device": "cpu"}
 LONG = TINY | {"steps": 5000, "optimizer.name": "adam"}
@@ -81,9 +81,9 @@ def test_a_run_is_the_command_lines_own(client, socket, folder, tmp_path):
         "hydra.yaml",
         "overrides.yaml",
     }
-    record = read_record(run)
-    assert record["status"] == "finished"
-    assert record["config"]["color"] == "content_luminance"
+    record = read_run(run)
+    assert record.status == "finished"
+    assert record.settings["color"] == "content_luminance"
     (shown,) = (each for each in client.get("/api/runs").json() if each["id"] == id)
     assert shown["settings"] == {**TINY, "color": "content_luminance"}
     assert (shown["status"], shown["width"], shown["height"]) == ("finished", 48, 32)
@@ -183,7 +183,7 @@ def test_stopped_here_and_gone_on_with_there_and_back(client, socket, folder, ca
     act(client, id, "stop")
     watch(socket, of(id, "stopped"))
     record = json.loads((folder / id / "run.json").read_text())
-    assert record["status"] == "stopped"
+    assert record.status == "stopped"
     script("train")([f"resume={folder / id}", "dry_run=true"])  # which reads its settings
     assert "48 x 32" in capsys.readouterr().out
 
@@ -209,7 +209,7 @@ def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(client, 
     os.kill(client.app.state.desk.painter.pid, signal.SIGKILL)
     told = watch(socket, lambda m: m["type"] == "state" and m["message"])[-1]
     assert "was killed" in told["message"]["error"]
-    assert read_record(folder / id)["status"] == "running"  # it had no time to say otherwise
+    assert read_run(folder / id).status == "running"  # it had no time to say otherwise
     (shown,) = (each for each in client.get("/api/runs").json() if each["id"] == id)
     assert shown["status"] == "stopped"
     watch(socket, of(waiting, "finished"))

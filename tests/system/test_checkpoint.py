@@ -13,8 +13,6 @@ from styletransfer.system import checkpoint as module
 from styletransfer.system.checkpoint import Checkpoint
 
 STATE = {"step": 3, "picture": torch.arange(5000.0), "list": [1.5, None, float("inf")]}
-
-
 REFUSED = r"damaged|not a checkpoint|another version"
 
 
@@ -32,26 +30,16 @@ def alone(file):
     return file
 
 
-def test_what_was_saved_is_loaded(file, tmp_path):
+def test_what_was_saved_is_loaded_until_it_is_removed(file, tmp_path):
     state = Checkpoint(file.path).load()
     assert torch.equal(state.pop("picture"), STATE["picture"])
     assert state == {"step": 3, "list": [1.5, None, float("inf")]}
     assert {path.name for path in tmp_path.iterdir()} == {"checkpoint.pt", "checkpoint.previous.pt"}
-
-
-def test_nothing_to_load(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "checkpoint.pt")
-    assert not checkpoint.exists()
+    for _ in range(2):
+        file.remove()
+        assert (file.exists(), [*tmp_path.iterdir()]) == (False, [])
     with pytest.raises(UserError, match="there is no checkpoint at"):
-        checkpoint.load()
-    checkpoint.remove()
-
-
-def test_removed(file, tmp_path):
-    assert file.exists()
-    file.remove()
-    assert not file.exists()
-    assert list(tmp_path.iterdir()) == []
+        file.load()
 
 
 def test_a_killed_save_leaves_the_one_before(file):
@@ -61,23 +49,20 @@ def test_a_killed_save_leaves_the_one_before(file):
     assert file.load()["step"] == 2
 
 
-@pytest.mark.parametrize("place", [0, 30, 60, 100, 200, 3000, -10, -1])
-def test_a_flipped_bit_is_found(file, place, caplog):
-    data = bytearray(file.path.read_bytes())
-    data[place] ^= 1
-    file.path.write_bytes(data)
-    assert file.load()["step"] == 2
-    assert "going on from the one before" in caplog.text
-    with pytest.raises(UserError, match=REFUSED):
-        alone(file).load()
-
-
-@pytest.mark.parametrize("size", [0, 1, 20, 26, 28, 70, 92, 1000, -1])
-def test_a_truncated_file_is_found(file, size):
-    file.path.write_bytes(file.path.read_bytes()[:size])
-    assert file.load()["step"] == 2
-    with pytest.raises(UserError, match=REFUSED):
-        alone(file).load()
+@pytest.mark.parametrize("place", [0, 27, 60, 100, 3000, -1])
+def test_a_flipped_bit_or_a_lost_end_is_found(file, place, caplog):
+    whole = file.path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[place] ^= 1
+    for data in (flipped, whole[:place]):
+        file.path.write_bytes(data)
+        assert file.load()["step"] == 2
+    assert caplog.text.count("going on from the one before") == 2
+    alone(file)
+    for data in (flipped, whole[:place]):
+        file.path.write_bytes(data)
+        with pytest.raises(UserError, match=REFUSED):
+            file.load()
 
 
 def test_both_are_damaged(file):
@@ -87,18 +72,20 @@ def test_both_are_damaged(file):
         file.load()
 
 
-def test_a_foreign_file(file):
+def test_what_is_no_checkpoint_of_this_version(file, monkeypatch, tmp_path):
     torch.save(STATE, alone(file).path)
     with pytest.raises(UserError, match="is not a checkpoint of this program"):
         file.load()
-
-
-def test_another_version(file, monkeypatch):
-    saved = module.SCHEMA
+    file.save([1, 2])
+    with pytest.raises(UserError, match="something else"):
+        alone(file).load()
     monkeypatch.setattr(module, "MAGIC", module.KIND + b"9\n")
-    with pytest.raises(UserError, match=rf"checkpoint of another version \({saved}, not") as caught:
+    with pytest.raises(UserError, match=rf"of another version \({module.SCHEMA}, not") as caught:
         file.load()
     assert "\n" not in str(caught.value)
+    (tmp_path / "folder.pt").mkdir()
+    with pytest.raises(UserError, match="cannot read the checkpoint"):
+        Checkpoint(tmp_path / "folder.pt").load()
 
 
 class Bomb:
@@ -106,37 +93,24 @@ class Bomb:
         return sys.exit, ("executed",)
 
 
-@pytest.mark.parametrize("has_hash", [False, True])
-def test_nothing_is_executed(file, has_hash, monkeypatch):
+def test_nothing_is_executed(file, monkeypatch):
     """Neither by a stranger's file, nor by one that even has its hash right."""
     content = io.BytesIO()
     torch.save({"step": Bomb()}, content)
-    if has_hash:
-        monkeypatch.setattr(module.torch, "save", lambda state, to: to.write(content.getvalue()))
+    header = file.path.read_bytes()[: module.HEADER]
+    alone(file).path.write_bytes(header + content.getvalue())
+    with pytest.raises(UserError, match="damaged"):
+        file.load()
+    with monkeypatch.context() as patch:
+        patch.setattr(module.torch, "save", lambda state, to: to.write(content.getvalue()))
         file.save({})
-        monkeypatch.undo()
-    else:
-        data = file.path.read_bytes()
-        file.path.write_bytes(data[: module.HEADER] + content.getvalue())
-    with pytest.raises(UserError, match=r"damaged|something else") as caught:
+    with pytest.raises(UserError, match="something else") as caught:
         alone(file).load()
     assert "weights_only" not in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_no_dictionary(file):
-    file.save([1, 2])
-    with pytest.raises(UserError, match="something else"):
-        alone(file).load()
-
-
-def test_a_folder_in_its_place(tmp_path):
-    (tmp_path / "checkpoint.pt").mkdir()
-    with pytest.raises(UserError, match="cannot read the checkpoint"):
-        Checkpoint(tmp_path / "checkpoint.pt").load()
-
-
-@pytest.mark.parametrize("limit", [50, 5000, 15000])
+@pytest.mark.parametrize("limit", [50, 15000])
 def test_a_full_disk_costs_nothing_but_the_checkpoint(file, limit, tmp_path, monkeypatch, caplog):
     resource = pytest.importorskip("resource")
     before = file.path.read_bytes(), file.previous.read_bytes()

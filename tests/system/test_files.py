@@ -20,7 +20,7 @@ from styletransfer.system.files import (
     sha256,
     to_json,
 )
-from styletransfer.system.lock import locked
+from styletransfer.system.lock import is_locked, locked
 
 OWNER = """
 import sys, time
@@ -33,33 +33,29 @@ with locked(Path(sys.argv[1])):
 
 
 def test_a_folder_has_one_run(tmp_path):
-    with (
-        locked(tmp_path),
-        pytest.raises(UserError, match=r"another run is at work in .*another fo"),
-    ):
-        locked(tmp_path).__enter__()
     with locked(tmp_path):
-        pass
+        assert is_locked(tmp_path)
+        with pytest.raises(UserError, match=r"another run is at work in .*another fo"):
+            locked(tmp_path).__enter__()
+    with pytest.raises(ZeroDivisionError), locked(tmp_path):
+        raise ZeroDivisionError
+    assert not is_locked(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_lock_ends_with_its_owner(tmp_path):
     """However that ends."""
     owner = subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE)
     try:
         assert owner.stdout.readline() == b"mine\n"
+        assert is_locked(tmp_path)
         with pytest.raises(UserError, match="another run"):
             locked(tmp_path).__enter__()
     finally:
         owner.send_signal(signal.SIGKILL)
         owner.communicate()
-    with locked(tmp_path):
-        pass
-
-
-def test_a_lock_ends_with_an_error(tmp_path):
-    with pytest.raises(ZeroDivisionError), locked(tmp_path):
-        raise ZeroDivisionError
+    assert not is_locked(tmp_path)
     with locked(tmp_path):
         pass
 
@@ -86,21 +82,43 @@ def test_many_at_once(tmp_path):
     assert len(most) + len(refused) == 400
 
 
-def test_what_killed_writers_have_left_is_removed(tmp_path):
+def test_a_write_that_fails_leaves_what_was_there(tmp_path):
+    target = tmp_path / "picture.png"
+    target.write_bytes(b"older")
+    (tmp_path / "link").symlink_to(target)
+
     def killed():
-        with atomic(tmp_path / "picture.png") as temporary:
+        with atomic(target) as temporary:
             temporary.write_bytes(b"half")
             os.link(temporary, tmp_path / temporary.name.replace(".tmp", "x"))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         killed()
-    (kept,) = tmp_path.iterdir()
-    kept.rename(tmp_path / (kept.name[:-1] + ".tmp"))
-    (tmp_path / "mine.tmp").touch()
-    (tmp_path / ".hidden.tmp").touch()
+    assert target.read_bytes() == b"older"
+    with atomic(tmp_path / "link") as temporary:
+        temporary.write_bytes(b"new")
+    assert (target.read_bytes(), (tmp_path / "link").is_symlink()) == (b"new", True)
+    # What a killed writer has left is removed, and nothing else.
+    (half,) = tmp_path.glob(".*x")
+    half.rename(tmp_path / (half.name[:-1] + ".tmp"))
+    names = {"picture.png", "link", "mine.tmp", ".hidden.tmp"}
+    for name in names:
+        (tmp_path / name).touch()
     remove_stale(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"mine.tmp", ".hidden.tmp"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_what_cannot_be_written_is_one_line(tmp_path):
+    for name, message in (("a" * 300, "File name too long; choose"), (".", "it is a folder; add")):
+        with pytest.raises(UserError, match=message), atomic(tmp_path / name):
+            pytest.fail("not reached")
+        with pytest.raises(UserError, match=message):
+            check_folder(tmp_path / name)
+    with pytest.raises(UserError, match="it is a device or pipe; name a file"):
+        check_folder(os.devnull)
+    check_folder(tmp_path / "new" / "file")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_lines_are_kept(tmp_path):
@@ -125,13 +143,3 @@ def test_sha256(tmp_path):
     assert sha256(tmp_path / "abc").startswith("ba7816bf8f01cfea414140de5dae2223b00361a3")
     with pytest.raises(UserError, match="cannot read nowhere: No such file"):
         sha256(Path("nowhere"))
-
-
-def test_a_name_that_is_too_long_is_one_line(tmp_path):
-    with (
-        pytest.raises(UserError, match="File name too long; choose"),
-        atomic(tmp_path / ("a" * 300)),
-    ):
-        pass
-    with pytest.raises(UserError, match="File name too long; choose"):
-        check_folder(tmp_path / ("a" * 300))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 CHILD = """
 import sys, time
 from styletransfer.system.lifeline import following, is_gone, unblocked

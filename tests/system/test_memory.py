@@ -10,8 +10,8 @@ import psutil
 import pytest
 import torch
 
-from styletransfer.system import heap
-from styletransfer.system.memory import free_bytes, is_out_of_memory, left_by_groups, readable
+from styletransfer.system import heap, memory, storage
+from styletransfer.system.memory import free_bytes, is_out_of_memory, memory_here, readable
 
 CPU = torch.device("cpu")
 GIB = 2**30
@@ -33,32 +33,6 @@ def test_free_memory_here():
     assert 0 < free_bytes(CPU) < 2**50
 
 
-HEAP = """
-import torch
-from styletransfer.system import heap
-
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
-
-heap.keep_freed_memory()
-empty = resident()
-torch.ones(2**25)  # 128 MiB
-print(resident() - empty)
-heap.return_freed_memory()
-print(resident() - empty)
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
-def test_freed_memory_is_kept_until_it_is_returned():
-    run = subprocess.run(
-        [sys.executable, "-c", HEAP], capture_output=True, text=True, check=True, timeout=120
-    )
-    kept, returned = map(int, run.stdout.split())
-    assert kept > 2**26 > returned
-
-
 def test_other_systems_keep_their_own_heap(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(ctypes, "CDLL", lambda name: pytest.fail("the C library was asked for"))
@@ -66,12 +40,32 @@ def test_other_systems_keep_their_own_heap(monkeypatch):
     heap.return_freed_memory()
 
 
-def test_what_the_machine_has_left_is_a_bound(monkeypatch):
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=1000))
-    assert free_bytes(CPU) == 1000
+@pytest.fixture
+def machine(monkeypatch):
+    """One with 10000 bytes of memory, 9000 of them free."""
+    monkeypatch.setattr(
+        psutil, "virtual_memory", lambda: SimpleNamespace(total=10000, available=9000)
+    )
+    memory.total_bytes.cache_clear()
+    yield
+    memory.total_bytes.cache_clear()
 
 
-def test_control_groups_version_2(tmp_path):
+def test_what_the_machine_has_left_is_a_bound(machine, monkeypatch, tmp_path):
+    assert memory_here(tmp_path) == (10000, 9000)
+    assert free_bytes(CPU) == 9000
+    monkeypatch.setenv("RANK", "0")
+    for name, value in (("WORLD_SIZE", "3"), ("LOCAL_RANK", "0"), ("LOCAL_WORLD_SIZE", "3")):
+        monkeypatch.setenv(name, value)
+    assert free_bytes(CPU) == 3000
+    if hasattr(psutil, "RLIMIT_AS"):  # ulimit -v
+        used = SimpleNamespace(vms=1000)
+        process = SimpleNamespace(rlimit=lambda kind: (3500, -1), memory_info=lambda: used)
+        monkeypatch.setattr(psutil, "Process", lambda: process)
+        assert free_bytes(CPU) == 2500
+
+
+def test_control_groups_version_2(machine, tmp_path):
     root = files(
         tmp_path,
         {
@@ -84,10 +78,10 @@ def test_control_groups_version_2(tmp_path):
         },
     )
     # The outer group's limit binds; its page cache would be given back.
-    assert min(left_by_groups(root)) == 1000 - 700 + 200
+    assert memory_here(root) == (1000, 1000 - 700 + 200)
 
 
-def test_control_groups_version_1_in_a_container(tmp_path):
+def test_control_groups_version_1_in_a_container(machine, tmp_path, monkeypatch):
     root = files(
         tmp_path,
         {
@@ -96,28 +90,36 @@ def test_control_groups_version_1_in_a_container(tmp_path):
             "sys/fs/cgroup/memory/memory.usage_in_bytes": "1500",
         },
     )
-    assert min(left_by_groups(root)) == 3500
+    assert memory_here(root) == (5000, 3500)
+    # What is worth a file follows the container's limit, not the host's memory.
+    monkeypatch.setattr(memory, "memory_here", lambda: memory_here(root))
+    assert (storage.is_large(313), storage.is_large(312)) == (True, False)
 
 
-def test_no_control_groups(tmp_path):
-    assert list(left_by_groups(tmp_path)) == []
-
-
-ULIMIT = """
-import resource, psutil, torch
+LIMITS = """
+import psutil, resource, torch
+from styletransfer.system import heap
 from styletransfer.system.memory import free_bytes
 
+heap.keep_freed_memory()
+empty = psutil.Process().memory_info().rss
+torch.ones(2**25)  # 128 MiB
+print(psutil.Process().memory_info().rss - empty)
+heap.return_freed_memory()
+print(psutil.Process().memory_info().rss - empty)
 limit = psutil.Process().memory_info().vms + 2**27
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 print(free_bytes(torch.device("cpu")))
 """
 
 
-@pytest.mark.skipif(not hasattr(psutil, "RLIMIT_AS"), reason="the system has no such limit")
-def test_ulimit_is_a_bound():
-    run = subprocess.run([sys.executable, "-c", ULIMIT], capture_output=True, text=True, check=True)
-    # Trimming the heap gives some of its addresses back.
-    assert 2**26 < float(run.stdout) < 2**28
+@pytest.mark.slow
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
+def test_freed_memory_is_kept_until_it_is_returned_and_ulimit_is_a_bound():
+    run = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, check=True)
+    kept, returned, free = map(float, run.stdout.split())
+    assert kept > 2**26 > returned
+    assert 2**26 < free < 2**28  # trimming the heap gives some of its addresses back
 
 
 def test_what_a_shortage_is():

@@ -167,7 +167,7 @@ def objectives_at(job: Job, side: int) -> dict[str, Objective]:
     """Return mode -> what a run minimises under it at the scale whose longer side is `side`."""
     pictures = job.pictures_at(side)
     return {
-        name: Objective(job.extractor, mode, job.config.objective, pictures)
+        name: Objective(job.extractor, mode, job.criterion, pictures)
         for name, mode in LOSS_MODES.items()
     }
 

@@ -29,8 +29,8 @@ from styletransfer.job.schedule import starting_picture
 from styletransfer.modes import LOSS_MODES
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
+from styletransfer.resources import templates
 from styletransfer.system.files import atomic
-from styletransfer.system.templates import templates
 
 
 def main(config: TrainConfig, folder: Path) -> None:

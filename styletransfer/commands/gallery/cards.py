@@ -15,7 +15,7 @@ from styletransfer.commands.gallery.table import Axis
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import small_picture
-from styletransfer.runs.metrics import Step
+from styletransfer.runs.folder import Step
 from styletransfer.settings.command_line import command
 
 # Longer sides in pixels: of a page's previews, the fewer the larger, and of the sheet's pictures.

@@ -16,8 +16,8 @@ from styletransfer.commands.gallery.sheet import draw_sheet
 from styletransfer.commands.gallery.table import Section, differing, lay_out, main_axes
 from styletransfer.config import GalleryConfig, each
 from styletransfer.errors import UserError
+from styletransfer.resources import templates
 from styletransfer.system.files import atomic, check_folder
-from styletransfer.system.templates import templates
 
 # Of keys that change what the losses measure.
 MEASURE = ("objective.", "features.", "content", "style", "size", "experiment")

@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import ERROR, PASTICHE, RECORD, read_record
-from styletransfer.runs.metrics import HYDRA, Step, read_steps, recorded, typed
+from styletransfer.runs.folder import (
+    HYDRA,
+    RECORD,
+    Step,
+    read_error,
+    read_run,
+    read_steps,
+    recorded,
+)
 from styletransfer.settings.schemas import GROUPS
 
 # What Hydra calls a run of `train`.
@@ -97,20 +104,17 @@ def _began_training(place: Path) -> bool:
 
 def _read(place: Path, name: str) -> FoundRun:
     if not (place / RECORD).exists():
-        if (place / ERROR).exists():
-            raise UserError((place / ERROR).read_text(encoding="utf-8").strip().splitlines()[-1])
-        raise UserError(f"it ended before its first step, and left no {RECORD}")
-    record = read_record(place)
-    seconds = record.get("seconds")
+        reason = read_error(place)
+        raise UserError(reason or f"it ended before its first step, and left no {RECORD}")
+    run = read_run(place)
     choices = recorded(place, HYDRA, "hydra", "runtime", "choices") or {}
-    pictures = [place / PASTICHE, Path(record["picture"])]
     return FoundRun(
         name=name,
-        status=record["status"],
-        settings=record["config"],
+        status=run.status,
+        settings=run.settings,
         choices={group: choices[group] for group in GROUPS if group in choices},
-        typed=typed(place),
-        seconds=float(seconds) if isinstance(seconds, int | float) else None,
-        picture=next((path for path in pictures if path.is_file()), None),
+        typed=run.typed,
+        seconds=run.seconds,
+        picture=next((path for path in (run.pastiche, run.output) if path.is_file()), None),
         steps=tuple(read_steps(place)),
     )

@@ -17,9 +17,8 @@ from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize.dry_run import plan
 from styletransfer.runs.folder import CHECKPOINT
-from styletransfer.runs.paint import FinishedRun, paint
+from styletransfer.runs.paint import FinishedRun, assist, check_given, paint
 from styletransfer.runs.resume import finished_picture, own_settings
-from styletransfer.runs.shared import assist, check_given
 from styletransfer.settings.changes import in_turn
 from styletransfer.system.devices import choose_device
 from styletransfer.system.processes import Processes, joined
@@ -29,22 +28,22 @@ def main(config: TrainConfig, folder: Path) -> None:
     """Run one style transfer, or go on with one, and say where the picture is."""
     with joined(choose_device(config.device)) as processes:
         check_given(config, processes)
-        begun = processes.first(lambda: begin(config, folder, processes))
+        begun = processes.first(lambda: _begin(config, folder, processes))
         if begun is None:
             return
         if processes.rank > 0:
             assist(begun[0], processes)
             return
         config, folder = begun
-        outcome = paint(config, folder, processes=processes)
-    tell(outcome, folder)
-    if outcome.problem is not None:
-        raise UserError(outcome.problem)
-    if outcome.stopped is not None:
-        sys.exit(outcome.stopped.status)
+        run = paint(config, folder, processes=processes)
+    _tell(run, folder)
+    if run.problem is not None:
+        raise UserError(run.problem)
+    if run.stopped is not None:
+        sys.exit(run.stopped.status)
 
 
-def begin(
+def _begin(
     config: TrainConfig, folder: Path, processes: Processes
 ) -> tuple[TrainConfig, Path] | None:
     """Return the settings and the folder of the run; or say why there is none, and return None.
@@ -54,9 +53,9 @@ def begin(
     """
     if config.resume not in (None, "auto"):
         folder = Path(config.resume)
-        config = own_settings(config, folder, typed_keys())
+        config = own_settings(config, folder, _typed_keys())
     if config.dry_run:
-        tell_plans(config, processes)
+        _tell_plans(config, processes)
         return None
     if picture := finished_picture(config, folder):
         print(f"already finished\n{picture}")
@@ -64,7 +63,7 @@ def begin(
     return config, folder
 
 
-def tell_plans(config: TrainConfig, processes: Processes) -> None:
+def _tell_plans(config: TrainConfig, processes: Processes) -> None:
     """Print what a run would do, and what it would do after each of its changes.
 
     Raises:
@@ -72,7 +71,7 @@ def tell_plans(config: TrainConfig, processes: Processes) -> None:
     """
     later = in_turn(config, config.changes)
     first = prepare(config, enlarge=False, processes=processes)
-    jobs = [first, *(prepare(each, enlarge=False, like=first) for each in later)]
+    jobs = [first, *(prepare(changed, enlarge=False, like=first) for changed in later)]
     begins = [0, *(change.after for change in config.changes)]
     for index, (after, job) in enumerate(zip(begins, jobs, strict=True)):
         if after in begins[index + 1 :]:  # another change comes before a step is made
@@ -82,24 +81,21 @@ def tell_plans(config: TrainConfig, processes: Processes) -> None:
         print(plan(job))
 
 
-def tell(outcome: FinishedRun, folder: Path) -> None:
+def _tell(run: FinishedRun, folder: Path) -> None:
     """Print the losses, how the run ended, and where the picture is."""
-    result = outcome.result
+    result = run.result
     losses = "  ".join(f"{name} {value:.4g}" for name, value in result.losses.items())
     if losses:
         print(losses)
     early = result.interrupted or result.problem is not None
     how = "stopped early after" if early else "done in"
-    print(
-        f"{how} {outcome.seconds:.1f} s, {result.steps} steps, "
-        f"{outcome.device}, {outcome.precision}"
-    )
+    print(f"{how} {run.seconds:.1f} s, {result.steps} steps, {run.device}, {run.precision}")
     if (folder / CHECKPOINT).exists():
         print(f"go on with resume={folder}")
-    print(outcome.picture)
+    print(run.picture)
 
 
-def typed_keys() -> list[str]:
+def _typed_keys() -> list[str]:
     """Return the keys that were given on the command line, groups included."""
     if not HydraConfig.initialized():
         return []

@@ -1,1 +1,0 @@
-"""`train`: two pictures in, a pastiche out."""

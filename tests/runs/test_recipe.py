@@ -1,0 +1,106 @@
+"""What a result depends on, for the settings of any command, and what of it may differ."""
+
+import pytest
+from helpers import picture
+
+from styletransfer.config import ChangeConfig, FeaturesConfig, FilmConfig, TrainConfig
+from styletransfer.config.networks import TrainNetworkConfig
+from styletransfer.errors import UserError
+from styletransfer.job.sources import picture_files
+from styletransfer.pictures import images
+from styletransfer.runs.recipe import check_recipe, recipe, settings, until
+from styletransfer.system.files import sha256
+
+
+@pytest.fixture(autouse=True)
+def desk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("a.png", "b.png", "folder/c.png", "folder/d.png")):
+        images.write(name, picture(seed, 8, 8))
+    return tmp_path
+
+
+def test_settings_are_by_key_and_files_by_full_path_and_hash(desk):
+    changes = [ChangeConfig(3, {"style": "b.png", "size": 9})]
+    config = TrainConfig(content="a.png", style=["folder", "gone.png"], output="new.png")
+    config.changes, config.resume = changes, "folder"
+    made = recipe(config, ["output", "resume"], {"extra": ["1"]}, device="cpu")
+    said = made["config"]
+    assert said["content"] == str(desk / "a.png")
+    assert said["style"] == [str(desk / "folder"), "gone.png"]
+    assert (said["output"], said["resume"]) == (str(desk / "new.png"), "folder")
+    assert said["changes"] == [{"after": 3, "set": {"style": str(desk / "b.png"), "size": 9}}]
+    assert (said["size"], said["optimizer.name"], made["device"]) == (512, "lbfgs", "cpu")
+    assert made["files"] == {
+        "content": [sha256("a.png")],
+        "style": [sha256("folder/c.png"), sha256("folder/d.png")],
+        "changes[0].style": [sha256("b.png")],
+        "extra": ["1"],
+    }
+    assert "changes[0].style" not in until(made, 0)["files"]
+    assert until(made, 1) == made
+
+
+def test_a_word_is_no_path_whatever_lies_beside():
+    """As in a folder that holds others called content and noise."""
+    for name in ("content", "style", "noise", "pretrained", "random", "auto"):
+        images.write(f"{name}/picture.png", picture(0, 8, 8))
+    for start in ("content", "style", "noise"):
+        config = TrainConfig(content="a.png", style="b.png", init=start)
+        config.features = FeaturesConfig("vgg19", "random" if start == "style" else "pretrained")
+        made = recipe(config)
+        assert made["config"]["init"] == start
+        assert made["config"]["features.weights"] == config.features.weights
+        assert made["files"].keys() == {"content", "style"}
+        assert picture_files(config) == [("content", "a.png"), ("style", "b.png")]
+    config = TrainConfig(content="a.png", style="b.png", init="folder/c.png")
+    assert recipe(config)["files"]["init"] == [sha256("folder/c.png")]
+    assert ("init", "folder/c.png") in picture_files(config)
+    assert settings(TrainNetworkConfig(style="a.png"))["start"] == "auto"
+
+
+def test_films_and_networks_have_recipes_too(desk):
+    film = recipe(FilmConfig(content="a.png", style="b.png", device="cpu"), ["output", "device"])
+    check_recipe(film, recipe(FilmConfig(content="a.png", style="b.png")), ["output", "device"])
+    with pytest.raises(UserError, match=r"frame_steps=9 differs from the run's own frame_steps=30"):
+        check_recipe(
+            film, recipe(FilmConfig(content="a.png", style="b.png", frame_steps=9)), ["device"]
+        )
+    network = recipe(TrainNetworkConfig(style="folder", pictures="folder"), ["pictures"])
+    assert network["files"].keys() == {"style", "preview"}
+
+
+def differing(**changes):
+    made = recipe(TrainConfig(content="a.png", style="b.png"), device="cpu")
+    return made, made | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"version": "0"}, "was begun by version 0, and this is "),
+        ({"config": {}}, "has the settings of another version"),
+        ({"files": {"content": ["0"]}}, r"content=.*a.png has changed since the run began"),
+        ({"files": {"protect": ["0"]}}, r"content=.*a.png has changed since"),
+        ({"files": None}, "no run's record"),
+        ({"config": None}, "no run's record"),
+    ],
+)
+def test_what_differs_is_named(changes, words):
+    now, then = differing(**changes)
+    with pytest.raises(UserError, match=words):
+        check_recipe(then, now)
+    for nothing in ({}, None):
+        with pytest.raises(UserError, match="no run's record"):
+            check_recipe(nothing, now)
+
+
+def test_what_changes_the_last_bits_is_a_warning_and_what_is_free_is_nothing(caplog):
+    now, then = differing(threads=99, device="cuda")
+    then["config"] = then["config"] | {"output": "there.png"}
+    check_recipe(then, now, ["output"])
+    assert "with threads 99, and goes on with 1: the last bits may differ" in caplog.text
+    assert "with device cuda, and goes on with cpu" in caplog.text
+    assert len(caplog.records) == 2
+    with pytest.raises(UserError, match=r"output=None differs from the run's own output="):
+        check_recipe(then, now)
