@@ -23,8 +23,9 @@ from helpers import picture
 from safetensors.torch import load_file
 
 from styletransfer.cli import main as command_line
-from styletransfer.cli.catalogue import module, names
+from styletransfer.cli import module
 from styletransfer.cli.errors import one_line_errors
+from styletransfer.config.commands import SCHEMAS
 from styletransfer.features import vgg
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
@@ -147,7 +148,7 @@ def check_whole(path: Path) -> None:
 def set_up(desk: Path) -> None:
     """Import and make once what each run needs."""
     torch.set_num_threads(1)
-    for each in ("styletransfer.cli.hydrated", *map(module, names())):
+    for each in ("styletransfer.cli.hydrated", *map(module, SCHEMAS)):
         importlib.import_module(each)
     vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
     desk.mkdir(parents=True, exist_ok=True)

@@ -125,13 +125,11 @@ def open_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def flush(stream: TextIO) -> OSError | None:
-    """Write what is held back; if that fails, say why and let the rest go nowhere."""
+def flush(stream: TextIO) -> None:
+    """Write what is held back; if that fails, let the rest go nowhere."""
     try:
         stream.flush()
-    except OSError as error:
+    except OSError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
-        return error
-    return None

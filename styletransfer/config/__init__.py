@@ -4,17 +4,22 @@ These dataclasses are the schema of the files under `configs/`: a misspelt key o
 wrong type is an error before anything runs.
 """
 
-from styletransfer.config.films import FilmConfig, FlickerConfig
+from styletransfer.config.films import FlickerConfig
 from styletransfer.config.groups import (
+    ASSETS,
     CONTENT_LAYER,
+    MISSING,
+    NUMBERS,
+    PATHS,
     STYLE_LAYER_FACTORS,
     STYLE_LAYERS,
     FeaturesConfig,
     LossModeConfig,
     ObjectiveConfig,
     OptimizerConfig,
+    each,
+    path,
 )
-from styletransfer.config.keys import ASSETS, NUMBERS, PATHS, each, path
 from styletransfer.config.measures import BenchmarkConfig, JudgeConfig, PairConfig
 from styletransfer.config.networks import (
     ApplyConfig,
@@ -25,16 +30,18 @@ from styletransfer.config.networks import (
 from styletransfer.config.pictures import (
     ChangeConfig,
     CompareConfig,
+    FilmConfig,
     GalleryConfig,
     MixConfig,
+    StudioConfig,
     StyleTransferConfig,
     TrainConfig,
 )
-from styletransfer.config.studio import StudioConfig
 
 __all__ = [
     "ASSETS",
     "CONTENT_LAYER",
+    "MISSING",
     "NUMBERS",
     "PATHS",
     "STYLE_LAYERS",

@@ -3,10 +3,15 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from omegaconf import MISSING
-
-from styletransfer.config.groups import FeaturesConfig, ObjectiveConfig, OptimizerConfig
-from styletransfer.config.keys import ASSETS, PATHS, path
+from styletransfer.config.groups import (
+    ASSETS,
+    MISSING,
+    PATHS,
+    FeaturesConfig,
+    ObjectiveConfig,
+    OptimizerConfig,
+    path,
+)
 
 
 @dataclass

@@ -15,14 +15,13 @@ from omegaconf import OmegaConf
 
 from styletransfer import __version__, commands
 from styletransfer.cli import main, script
-from styletransfer.cli.catalogue import names, summary
 from styletransfer.cli.errors import one_line_errors
+from styletransfer.config.commands import COMMANDS
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.settings import SCHEMAS, compose, settings_of
-from styletransfer.settings.paths import quote_path
-from styletransfer.settings.resolvers import new_folder
-from styletransfer.settings.schemas import UNUSED
+from styletransfer.settings.command_line import quote_path
+from styletransfer.settings.paths import new_folder
 
 # A run that takes a moment.
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
@@ -63,17 +62,17 @@ def test_the_overview_has_one_line_for_each_command(capsys):
     assert (status, printed.err) == (0, "")
     lines = printed.out.splitlines()
     assert len(lines) < 24
-    for name in names():
+    for name in COMMANDS:
         (line,) = (line for line in lines if line.split()[:1] == [name])
-        assert summary(name) in line
+        assert COMMANDS[name].summary in line
         assert len(line) <= 80
     assert call(capsys)[1] == printed
 
 
 def test_every_folder_of_commands_is_a_command():
     folders = {path.name for path in Path(commands.__path__[0]).iterdir() if path.is_dir()}
-    assert set(names()) == folders - {"__pycache__"}
-    assert set(SCHEMAS) <= set(names())
+    assert set(COMMANDS) == folders - {"__pycache__"}
+    assert set(SCHEMAS) <= set(COMMANDS)
 
 
 def test_every_script_is_an_alias():
@@ -193,7 +192,7 @@ def test_help_says_what_each_key_means(name, capsys):
     assert max(map(len, lines)) <= 100
     for field in SCHEMAS[name].__dataclass_fields__:
         shown = f"\n{field}=" in printed.out or field in lines[-4]
-        assert shown is (field not in UNUSED.get(name, ()))
+        assert shown is (field not in COMMANDS[name].unused)
     for group in ("features", "teacher", "bundled"):
         if group in SCHEMAS[name].__dataclass_fields__:
             told = call(capsys, name, "--help", group)[1].out

@@ -9,7 +9,7 @@ from hydra.errors import MissingConfigException
 from styletransfer.cli import main
 from styletransfer.commands.gallery.runs import Unreadable, find_runs
 from styletransfer.pictures import images
-from styletransfer.settings.messages import explain
+from styletransfer.settings.check import explain
 
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
 
