@@ -28,28 +28,24 @@ from styletransfer.settings.schemas import (
 
 
 class Arguments(argparse.Namespace):
-    """What a command line asks for.
+    """What a command line asks for, each flag by its name.
 
     Attributes:
         overrides: KEY=VALUE in Hydra's grammar, file names quoted.
         folders: that hydra.run.dir= and hydra.sweep.dir= name.
-        config_dir: a folder with a person's own files, or None.
-        help: whether to print the keys instead of running.
-        version: whether to print the version instead.
-        cfg: which part of the composed config to print instead: job, hydra, all; or None.
-        package: of that part, the only node to print, or None.
-        resolve: whether its references are resolved.
+        cfg: which part of the composed config to print instead of running: job, hydra or all.
+        package: the only node of that part to print.
         multirun: whether there is one job for each combination of values.
     """
 
     overrides: list[str]
     folders: list[str]
-    config_dir: str | None
     help: bool
     version: bool
     cfg: str | None
     package: str | None
     resolve: bool
+    config_dir: str | None
     multirun: bool
 
 
@@ -71,16 +67,11 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
-    parser.add_argument("-h", "--help", action="store_true")
-    parser.add_argument("--version", action="store_true")
-    parser.add_argument("-m", "--multirun", action="store_true")
+    for flags in (("-h", "--help"), ("--version",), ("-m", "--multirun"), ("--resolve",)):
+        parser.add_argument(*flags, action="store_true")
     parser.add_argument("-c", "--cfg", choices=("job", "hydra", "all"))
     parser.add_argument("-p", "--package")
-    parser.add_argument("--resolve", action="store_true")
     parser.add_argument("-cd", "--config-dir")
-    for flag in argv:
-        if flag in ("-cn", "-cp", "--config-name", "--config-path"):
-            raise UserError(f"{flag}: a command has one config; --config-dir adds your own presets")
     arguments, unknown = parser.parse_known_intermixed_args(list(argv), Arguments())
     if unknown:
         raise UserError(f"unknown flag {unknown[0]}; see --help")
@@ -93,10 +84,14 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     launcher = [word for word in words if word.startswith("hydra/launcher=")]
     if launcher and not (sweep or arguments.cfg):
         raise UserError(f"{launcher[-1]} is for sweeps; add --multirun")
-    arguments.folders = _folders(words)
+    pairs = [word.lstrip("+").partition("=") for word in words]
+    folders = [value for key, _, value in pairs if key in HYDRA_FOLDERS and "${" not in value]
+    arguments.folders = [folder.strip("'\"") for folder in folders]
     paths, lists = path_keys(schema), keys_marked(schema, "each")
-    quotes = [quote_path(word, paths, lists, sweep=sweep) for word in words]
-    arguments.overrides = [_opened(word, mapping_keys(schema)) for word in quotes]
+    words = [quote_path(word, paths, lists, sweep=sweep) for word in words]
+    # To Hydra, only ++KEY may add a key to a mapping that no schema knows.
+    opened = re.compile(rf"({'|'.join(mapping_keys(schema))})[.=]")
+    arguments.overrides = [f"++{word}" if opened.match(word) else word for word in words]
     return arguments
 
 
@@ -140,19 +135,6 @@ def _pictures(override: str, value: str) -> list[str] | None:
     if pictures := [path for path in matching if path.lower().endswith(EXTENSIONS)]:
         return pictures
     raise UserError(f"{override}: no picture has a name like that; check the pattern")
-
-
-def _opened(override: str, mappings: Collection[str]) -> str:
-    """Let a mapping take keys that no schema knows: to Hydra only ++KEY may add them."""
-    key = override.partition("=")[0].partition(".")[0]
-    return f"++{override}" if key in mappings else override
-
-
-def _folders(overrides: Sequence[str]) -> list[str]:
-    pairs = (override.lstrip("+").partition("=") for override in overrides)
-    return [
-        value.strip("'\"") for key, _, value in pairs if key in HYDRA_FOLDERS and "${" not in value
-    ]
 
 
 def _named(arguments: Sequence[str], schema: type[Any]) -> list[str]:

@@ -4,68 +4,8 @@ These dataclasses are the schema of the files under `configs/`: a misspelt key o
 wrong type is an error before anything runs.
 """
 
-from styletransfer.config.films import FlickerConfig
-from styletransfer.config.groups import (
-    ASSETS,
-    CONTENT_LAYER,
-    MISSING,
-    NUMBERS,
-    PATHS,
-    STYLE_LAYER_FACTORS,
-    STYLE_LAYERS,
-    FeaturesConfig,
-    LossModeConfig,
-    ObjectiveConfig,
-    OptimizerConfig,
-    each,
-    path,
-)
-from styletransfer.config.measures import BenchmarkConfig, JudgeConfig, PairConfig
-from styletransfer.config.networks import (
-    ApplyConfig,
-    DistillConfig,
-    ExportConfig,
-    TrainNetworkConfig,
-)
-from styletransfer.config.pictures import (
-    ChangeConfig,
-    CompareConfig,
-    FilmConfig,
-    GalleryConfig,
-    MixConfig,
-    StudioConfig,
-    StyleTransferConfig,
-    TrainConfig,
-)
-
-__all__ = [
-    "ASSETS",
-    "CONTENT_LAYER",
-    "MISSING",
-    "NUMBERS",
-    "PATHS",
-    "STYLE_LAYERS",
-    "STYLE_LAYER_FACTORS",
-    "ApplyConfig",
-    "BenchmarkConfig",
-    "ChangeConfig",
-    "CompareConfig",
-    "DistillConfig",
-    "ExportConfig",
-    "FeaturesConfig",
-    "FilmConfig",
-    "FlickerConfig",
-    "GalleryConfig",
-    "JudgeConfig",
-    "LossModeConfig",
-    "MixConfig",
-    "ObjectiveConfig",
-    "OptimizerConfig",
-    "PairConfig",
-    "StudioConfig",
-    "StyleTransferConfig",
-    "TrainConfig",
-    "TrainNetworkConfig",
-    "each",
-    "path",
-]
+from styletransfer.config.films import *  # noqa: F403
+from styletransfer.config.groups import *  # noqa: F403
+from styletransfer.config.measures import *  # noqa: F403
+from styletransfer.config.networks import *  # noqa: F403
+from styletransfer.config.pictures import *  # noqa: F403

@@ -38,51 +38,36 @@ def check(settings: Any, prefix: str = "") -> None:
     """Expand file names in place, and refuse numbers and lists that no code could take."""
     for field in fields(settings):
         value, key = getattr(settings, field.name), prefix + field.name
-        if "each" in field.metadata:
-            setattr(settings, field.name, _one_or_more(key, value, field.metadata))
-        elif is_dataclass(value):
+        _check_integers(key, value)
+        if is_dataclass(value):
             check(value, f"{key}.")
+        elif "each" in field.metadata and value is not None:
+            setattr(settings, field.name, _one_or_more(key, value, field.metadata["each"]))
         elif get_args(field.type)[1:] == (int,):
-            setattr(settings, field.name, _numbered(key, value))
+            for name, number in value.items():
+                _check_integers(f"{key}.{name}", number)
+                if not _fits(number, int):  # OmegaConf lets lists pass
+                    raise UserError(f"{key}.{name}={number} must be a whole number")
+            # Of a name such as 1, Hydra makes a number.
+            setattr(settings, field.name, {str(name): value[name] for name in value})
         elif get_origin(field.type) is list:
             if not _fits(value, field.type):  # OmegaConf lets lists within lists pass
                 raise UserError(f"{key}={value} must be {LISTS.get(field.type, 'a list')}")
             for entry in filter(is_dataclass, value):
                 check(entry, f"{key}.")
-            _check_integers(key, value)
-        elif isinstance(value, int):
-            _check_integers(key, value)
         elif isinstance(value, str) and "path" in field.metadata:
-            written = field.metadata.get("written", False)
-            setattr(settings, field.name, expanded(value, written=written))
+            setattr(settings, field.name, expanded(value, written=field.metadata["written"]))
 
 
-def _numbered(key: str, value: Mapping[Any, Any]) -> dict[str, int]:
-    """Return a mapping to whole numbers; of a key such as 1, Hydra makes a number.
-
-    Raises:
-        UserError: a value that is none.
-    """
-    for name, number in value.items():
-        if not _fits(number, int):  # OmegaConf lets lists pass
-            raise UserError(f"{key}.{name}={number} must be a whole number")
-        _check_integers(f"{key}.{name}", number)
-    return {str(name): number for name, number in value.items()}
-
-
-def _one_or_more(key: str, value: Any, metadata: Mapping[str, Any]) -> Any:
-    """Return one value or a list of them, of the kind that the schema names, file names expanded.
+def _one_or_more(key: str, value: Any, kind: type) -> Any:
+    """Return one value or a list of them, file names expanded.
 
     Raises:
-        UserError: another kind.
+        UserError: another kind than the schema names.
     """
-    kind = metadata["each"]
-    known = "a number" if kind is float else "a file name"
-    _check_integers(key, value)
-    if value is None:
-        return None
     entries = value if isinstance(value, list) else [value]
     if not all(_fits(entry, kind) for entry in entries):
+        known = "a number" if kind is float else "a file name"
         raise UserError(f"{key}={value} must be {known}, or a list of them in brackets")
     entries = [expanded(entry) if isinstance(entry, str) else entry for entry in entries]
     return entries if isinstance(value, list) else entries[0]
@@ -99,6 +84,7 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _check_integers(key: str, value: Any) -> None:
+    """Refuse a number, or one in a list, that fits no tensor."""
     if isinstance(value, list):
         for entry in value:
             _check_integers(key, entry)
