@@ -135,7 +135,7 @@ def test_a_tool_runs_as_commands_do(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs/chisel.yaml").write_text(
-        "defaults:\n  - chisel_schema\n  - features: vgg16\n  - _self_\nhydra:\n  run: {dir: made}\n"
+        "defaults: [chisel_schema, features: vgg16, _self_]\nhydra: {run: {dir: made}}\n"
     )
     seen = []
 
@@ -470,8 +470,9 @@ def test_a_log_file_that_takes_no_more_is_no_traceback(capsys):
 
 
 def test_a_command_that_torchrun_starts(capsys, monkeypatch):
-    for name, value in zip(("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"), "1212"):
-        monkeypatch.setenv(name, value)
+    for name in ("", "LOCAL_"):
+        monkeypatch.setenv(f"{name}RANK", "1")
+        monkeypatch.setenv(f"{name}WORLD_SIZE", "2")
     seen = []
     replace_train(monkeypatch, lambda config, folder: seen.append((config, str(folder))))
     assert call(capsys, "train", "size=33") == (0, ("", ""))  # the second one makes no folder

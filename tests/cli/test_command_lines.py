@@ -10,6 +10,8 @@ from helpers import ROOT
 
 from styletransfer.config.commands import COMMANDS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks a process for each line")
 def test_command_lines(tmp_path, request):

@@ -306,11 +306,14 @@ def test_download_unreachable(desk, monkeypatch):
 
 
 def test_errors_and_warnings_are_one_line(capsys):
-    with warnings.catch_warnings(), pytest.raises(SystemExit):
+    def complain():
+        warnings.warn("an odd\nprofile", stacklevel=1)
+        raise UserError("two\nlines\tand  spaces")
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always")
-        with one_line_errors():
-            warnings.warn("an odd\nprofile", stacklevel=1)
-            raise UserError("two\nlines\tand  spaces")
+        with pytest.raises(SystemExit), one_line_errors():
+            complain()
     assert capsys.readouterr().err == "note: an odd profile\nerror: two lines and spaces\n"
 
 
