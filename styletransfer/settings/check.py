@@ -1,6 +1,5 @@
 """What settings are refused for, in one line: by us, and by Hydra and OmegaConf."""
 
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, get_args, get_origin
 
