@@ -163,16 +163,15 @@ def _check(overrides: Sequence[str], known: Collection[str], *, sweep: bool) -> 
     """
     for override in overrides:
         key, _, value = override.lstrip("+").partition("=")
-        group = key.partition("@")[0]
         if key == "hydra.job.name" and "/" in value:
             raise UserError(f"{override}: a job's name becomes a file's, which holds no /")
-        # Hydra would add it to each job of a sweep, where it is then refused.
-        is_known = group in ("", *known, *GROUPS) or re.match(r"hydra\b", group)
+        # Hydra would add it, though nothing reads it.
+        is_known = key in ("", *known, *GROUPS) or re.match(r"hydra\b", key)
         if override[:1] == "+" and not is_known:
             raise UserError(unknown_key(key, known))
         if key in GROUPS and (value == "null" or value[:1] in ("[", "{")):
             raise UserError(f"{override}: give one name, or leave it out; see --help")
-        if override and not group:
+        if override and not key.partition("@")[0]:
             raise UserError(f"cannot understand {override!r}; write KEY=VALUE")
         is_swept = len(split(value)) > 1 or SWEEP_FUNCTION.fullmatch(value)
         if sweep and key == "output" and value != "null" and not is_swept:

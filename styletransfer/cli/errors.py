@@ -23,11 +23,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Ended(SystemExit):
-    """The program ends, having told why.
-
-    Attributes:
-        message: what it told.
-    """
+    """The program ends, having told why by its `message`."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(status)

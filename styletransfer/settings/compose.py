@@ -5,7 +5,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from styletransfer.errors import UserError
 from styletransfer.settings.check import check, explain
 from styletransfer.settings.command_line import quoted
 from styletransfer.settings.paths import absent, names, new_folder, resumed
-from styletransfer.settings.schemas import keys, unknown_key
 
 # Hydra's state is the process's, not a thread's.
 _ONE_AT_A_TIME = threading.Lock()
@@ -79,11 +77,8 @@ def settings_of(config: DictConfig, name: str) -> Any:
         name: of the command.
 
     Raises:
-        UserError: a key that the schema does not know, a value that is missing, refers to nothing
-            or is too large.
+        UserError: a value that is missing, refers to nothing or is too large.
     """
-    for key in _added_keys(config):
-        raise UserError(unknown_key(key, (known for known, _ in keys(schema_of(name)))))
     try:
         settings = OmegaConf.to_object(config)
     except OmegaConfBaseException as error:
@@ -186,18 +181,3 @@ def _own_hydra() -> Iterator[None]:
             GlobalHydra.instance().hydra = before
             store.repo = repo
             VersionBase.instance().version_base = base
-
-
-def _added_keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
-    """Yield the keys that `+key=value` added beside those of the schema; nothing reads them."""
-    schema = OmegaConf.get_type(config)
-    known = (
-        {field.name for field in fields(schema)} if is_dataclass(schema) else {*map(str, config)}
-    )
-    for key in map(str, config):
-        if key not in known:
-            yield prefix + key
-        elif OmegaConf.is_missing(config, key) or OmegaConf.is_interpolation(config, key):
-            continue  # has no value yet
-        elif isinstance(node := config[key], DictConfig) and OmegaConf.get_type(node) is not dict:
-            yield from _added_keys(node, prefix + key + ".")

@@ -159,6 +159,8 @@ LINES = [
     (["objective.style_wieght=3"], r"did you mean objective\.style_weight\?"),
     (["xyzzy=3"], r"unknown key xyzzy; see --help"),
     (["+objective.foo=3"], r"unknown key objective\.foo"),
+    (["++stepps=3"], r"unknown key stepps; did you mean steps\?"),
+    (["+features@more=vgg16"], r"unknown key features@more"),
     (["size=big"], r"size: Value 'big' of type 'str' could not be converted"),
     (["objective.style_layers=relu1_1"], r"objective\.style_layers: Invalid val"),
     (["objective.style_layers=[[relu1_1]]"], r"style_layers=.* must be a list of names"),
