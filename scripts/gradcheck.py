@@ -1,8 +1,8 @@
-"""The command `gradcheck`; see styletransfer/commands/gradcheck.py."""
+"""Check every hand-written backward: `python scripts/gradcheck.py`."""
 
-import sys
+from styletransfer.cli import script
 
-from styletransfer.commands.gradcheck import main
+main = script("gradcheck")
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

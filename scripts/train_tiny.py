@@ -1,8 +1,8 @@
-"""The command `train_tiny`; see styletransfer/commands/train_tiny.py."""
+"""Train a tiny model twice: `python scripts/train_tiny.py`."""
 
-import sys
+from styletransfer.cli import script
 
-from styletransfer.commands.train_tiny import main
+main = script("train_tiny")
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from PIL import Image
 from torch import Tensor
 
@@ -31,18 +29,9 @@ from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.pictures.folders import in_folder
 from styletransfer.settings import compose, settings_of
-from styletransfer.settings.changes import changed, check_can_change
-from styletransfer.settings.messages import explain
-from styletransfer.settings.paths import expanded, literal
-from styletransfer.settings.schemas import (
-    GROUPS,
-    check_choice,
-    flat,
-    keys,
-    mapping_keys,
-    path_keys,
-    unknown_key,
-)
+from styletransfer.settings.changes import changed, check_can_change, with_values
+from styletransfer.settings.paths import expanded
+from styletransfer.settings.schemas import GROUPS, check_choice, keys, unknown_key
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
@@ -73,7 +62,7 @@ class Result:
         Raises:
             UserError: another extension, or the file cannot be written.
         """
-        images.write(expanded(path), self.image, self.alpha)
+        images.write(expanded(path, written=True), self.image, self.alpha)
 
     def to_pil(self) -> Image.Image:
         """Return a Pillow image, RGB, or RGBA where the content had transparency."""
@@ -248,59 +237,30 @@ def _check_devices(sources: Mapping[str, object]) -> None:
 
 def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
     """Return the config that these keys make, defaults and presets included."""
-    mappings = {key: given[key] for key in mapping_keys(TrainConfig) if key in given}
-    values = dict(flat({key: given[key] for key in given if key not in mappings}))
+    values = {key: value for key, value in given.items() if (key, value) != ("experiment", None)}
     _check_keys(values)
-    if values.get("experiment") is None:
-        values.pop("experiment", None)
-    overrides = []
-    for group in GROUPS:
-        if group in values:
-            name = values.pop(group)
-            check_choice(group, name)
-            overrides.append(f"{group}={name}")
-    config, paths = compose("train", overrides), path_keys(TrainConfig)
-    try:
-        for key, value in values.items():
-            OmegaConf.update(config, key, _plain(key, value, is_path=key in paths))
-        for key, value in mappings.items():
-            OmegaConf.update(config, key, _plain_mapping(value), force_add=True)
-    except (OmegaConfBaseException, ValueError) as error:
-        raise UserError(explain(error, "train")) from error
-    settings: TrainConfig = settings_of(config, "train")
+    named = [key for key in GROUPS if not isinstance(values.get(key, {}), Mapping)]
+    presets = {group: values.pop(group) for group in named}
+    for group, name in presets.items():
+        check_choice(group, name)
+    composed = compose("train", [f"{group}={name}" for group, name in presets.items()])
+    settings: TrainConfig = settings_of(composed, "train")
     if settings.changes:
         raise UserError(
             f"experiment={given['experiment']} has changes, which the command line makes; leave it "
             "out, and steer the run that iterate returns"
         )
-    return settings
-
-
-def _plain(key: str, value: Any, *, is_path: bool) -> Any:
-    """Return a value as OmegaConf takes it."""
-    if is_path and value is not None:
-        if not isinstance(value, str | os.PathLike):
-            raise UserError(f"{key} is a {type(value).__name__}; give a path")
-        return literal(os.fspath(value))
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _plain_mapping(value: Any) -> Any:
-    """Return a mapping with Python's own numbers for NumPy's."""
-    if not isinstance(value, Mapping):
-        return value
-    return {key: one.item() if isinstance(one, np.generic) else one for key, one in value.items()}
+    return with_values(settings, values)
 
 
 def _check_keys(values: Mapping[str, Any]) -> None:
     known = {key for key, _ in keys(StyleTransferConfig)} | {"experiment"}
-    known -= {"content", "style", "output", "objective"}
+    known -= {"content", "style", "output"}
     own = {field.name for field in fields(TrainConfig)}
     for key in values:
         if key in known:
             continue
-        if key in own - {"objective"}:
+        if key in own:
             raise UserError(f"{key} is a key of the command line; see Result.save, callback")
-        raise UserError(unknown_key(key, known, f"there are {', '.join(sorted(known))}"))
+        names = sorted(known - {"objective"})
+        raise UserError(unknown_key(key, names, f"there are {', '.join(names)}"))

@@ -9,7 +9,8 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, get_origin
 
-from styletransfer.settings.schemas import SCHEMAS, keys
+from styletransfer.config.commands import SCHEMAS
+from styletransfer.settings.schemas import keys
 
 LAYERS = ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1,relu2_1]"]
 PICTURES = ["content=content.png", "style=style.png"]

@@ -27,7 +27,8 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from styletransfer.cli import main as styletransfer
-from styletransfer.cli.catalogue import module, names
+from styletransfer.cli import module
+from styletransfer.config.commands import COMMANDS
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.networks import LAYOUTS, StyleNetwork, file
@@ -152,7 +153,7 @@ def _succeeded(words: list[str], out: str, errors: list[str], desk: Path) -> str
     """Judge a line that ended with status 0."""
     if errors:
         return "FAULT: an error with status 0"
-    looks = "--help|-h|--version|--hydra-help|--cfg.*|-c|--info.*|-i|dry_run=.*"
+    looks = "--help|-h|--version|--cfg.*|-c|dry_run=.*"
     told = not words or words[0] not in SCHEMAS
     if told or any(re.fullmatch(looks, word) for word in words):
         return "done" if out.strip() else "FAULT: printed nothing"
@@ -168,7 +169,7 @@ def main(folder: Path, count: int, seed: int = 0, first: int = 0, watch: int = 0
     torch.set_num_threads(1)
     vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
     torch.optim.Adam([torch.zeros(1)])  # torch imports much at the first one: once, not for each
-    for name in names():
+    for name in COMMANDS:
         importlib.import_module(module(name))
 
     def unreachable(name: str) -> dict[str, torch.Tensor]:

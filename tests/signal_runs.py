@@ -23,13 +23,13 @@ from helpers import picture
 from safetensors.torch import load_file
 
 from styletransfer.cli import main as command_line
-from styletransfer.cli.catalogue import module, names
+from styletransfer.cli import module
 from styletransfer.cli.errors import one_line_errors
+from styletransfer.config.commands import SCHEMAS
 from styletransfer.features import vgg
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
 from styletransfer.pictures import images
-from styletransfer.settings import SCHEMAS
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import STOPPING, interruptible
 
@@ -147,8 +147,8 @@ def check_whole(path: Path) -> None:
 def set_up(desk: Path) -> None:
     """Import and make once what each run needs."""
     torch.set_num_threads(1)
-    for name in ("styletransfer.cli.hydrated", *map(module, names())):
-        importlib.import_module(name)
+    for each in ("styletransfer.cli.hydrated", *map(module, SCHEMAS)):
+        importlib.import_module(each)
     vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
     torch.optim.Adam([torch.zeros(1)])  # torch imports much at the first one: once, not in each run
     desk.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,83 @@
 """The console command `styletransfer`, of which every script is a thin alias."""
 
-from styletransfer.cli.console import main, script
+import difflib
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 
-__all__ = ["main", "script"]
+from styletransfer import __version__
+from styletransfer.cli.errors import one_line_errors
+from styletransfer.config.commands import COMMANDS
+from styletransfer.errors import UserError
+from styletransfer.system.launch import place
+from styletransfer.system.signals import interruptible
+
+OVERVIEW = """\
+Neural style transfer: two pictures in, one painting out.
+
+usage: styletransfer COMMAND KEY=VALUE ...
+
+{commands}
+
+styletransfer COMMAND --help says what each key means; styletransfer --version, which version.
+Try: styletransfer train content=photo.jpg style=painting.jpg output=pastiche.png
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run `styletransfer` with these arguments, those of the process by default."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    with one_line_errors():
+        if not arguments or arguments[0] in ("-h", "--help"):
+            lines = (f"  {name:<14}{known.summary}" for name, known in COMMANDS.items())
+            print(OVERVIEW.format(commands="\n".join(lines)), end="")
+        elif arguments[0] == "--version":
+            print(f"styletransfer {__version__}")
+        elif arguments[0] not in COMMANDS:
+            raise UserError(_unknown(arguments[0]))
+        else:
+            script(arguments[0])(arguments[1:])
+
+
+def script(name: str) -> Callable[[Sequence[str] | None], None]:
+    """Return the main of a command; its modules are imported when it is called.
+
+    Commands with a config file are run by Hydra. The others have a `main(argv)` that reads its own
+    arguments and returns the exit status.
+    """
+
+    def run(argv: Sequence[str] | None = None) -> None:
+        with one_line_errors():
+            if place().count > 1 and not COMMANDS[name].shared:
+                raise UserError(f"{name} works in one process; start it without torchrun")
+            if COMMANDS[name].schema is not None:
+                from styletransfer.cli.hydrated import hydrated
+
+                hydrated(name)(argv)
+            else:
+                command = importlib.import_module(module(name)).main
+                with interruptible():
+                    status = command(argv)
+                sys.exit(status)
+
+    return run
+
+
+def module(name: str) -> str:
+    """Return the name of the module that holds a command's `main`."""
+    if name == "studio":
+        return "styletransfer.studio.command"
+    plain = f"styletransfer.commands.{name}"
+    spec = find_spec(plain)
+    is_folder = spec is not None and spec.submodule_search_locations is not None
+    return f"{plain}.command" if is_folder else plain
+
+
+def _unknown(name: str) -> str:
+    """Say in one line that there is no such command, and which is the nearest."""
+    if "=" in name:
+        return f"{name!r} is no command; name one first: styletransfer train {name}"
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
+    return f"unknown command {name!r}; {hint}"

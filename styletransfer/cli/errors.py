@@ -23,11 +23,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Ended(SystemExit):
-    """The program ends, having told why.
-
-    Attributes:
-        message: what it told.
-    """
+    """The program ends, having told why by its `message`."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(status)
@@ -125,13 +121,11 @@ def open_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def flush(stream: TextIO) -> OSError | None:
-    """Write what is held back; if that fails, say why and let the rest go nowhere."""
+def flush(stream: TextIO) -> None:
+    """Write what is held back; if that fails, let the rest go nowhere."""
     try:
         stream.flush()
-    except OSError as error:
+    except OSError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
-        return error
-    return None

@@ -1,7 +1,7 @@
 """The jobs of one command line: one, or those of a sweep, of which each may fail alone."""
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,8 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from styletransfer.cli.errors import Ended, one_line_errors
-from styletransfer.cli.folders import remove_unused
 from styletransfer.runs.folder import ERROR
-from styletransfer.settings.resolvers import register_resolvers
+from styletransfer.settings.compose import register_resolvers
 from styletransfer.system.lifeline import following, is_gone, unblocked
 from styletransfer.system.signals import STOPPING
 
@@ -20,6 +19,8 @@ from styletransfer.system.signals import STOPPING
 FAILED = (1, 2)
 # Of a job that a signal has stopped.
 STOPPED = tuple(128 + number for number in STOPPING)
+# What Hydra writes into the folder of a run, and of a sweep, before our code is called.
+HYDRAS_OWN = (".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml", "multirun.yaml")
 
 
 class Jobs:
@@ -79,6 +80,11 @@ class Jobs:
             traceback.print_exc()
             return self._ended(Ended(1, traceback.format_exc()), folder)
 
+    def clear(self, folder: Path) -> None:
+        """Remove the folder of a job that made nothing, if it lies in one that is ours."""
+        if {*self._claimed} & {*folder.parents}:
+            remove_unused([folder])
+
     def _run(self, config: DictConfig) -> None:
         with one_line_errors(), unblocked():
             self._start(config)
@@ -98,7 +104,23 @@ class Jobs:
                 (folder / ERROR).write_text(message.rstrip() + "\n", encoding="utf-8")
         return status
 
-    def clear(self, folder: Path) -> None:
-        """Remove the folder of a job that made nothing, if it lies in one that is ours."""
-        if {*self._claimed} & {*folder.parents}:
-            remove_unused([folder])
+
+def remove_unused(folders: Iterable[Path]) -> None:
+    """Remove the folders that hold nothing but Hydra's own files and what a job failed for.
+
+    Args:
+        folders: which this process has made; inner ones before those that they lie in.
+    """
+    for folder in folders:
+        record = folder / ".hydra"
+        # No patterns: compiling one takes memory, of which a run may have ended for want.
+        present = {path for place in (folder, record) if place.is_dir() for path in place.iterdir()}
+        logs = {path for path in present if path.suffix == ".log" and path.parent == folder}
+        own = {record, *(folder / name for name in (*HYDRAS_OWN, ERROR)), *logs}
+        if present <= own:
+            with suppress(OSError):  # not worth a second complaint
+                for path in present - {record}:
+                    path.unlink()
+                if record in present:
+                    record.rmdir()
+                folder.rmdir()

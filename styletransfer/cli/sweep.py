@@ -8,11 +8,10 @@ import os
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from hydra import initialize_config_dir
 from hydra._internal.callbacks import Callbacks
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, env_override
@@ -23,9 +22,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from styletransfer.cli.jobs import Jobs
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import ERROR
+from styletransfer.settings.command_line import quoted
 from styletransfer.settings.compose import settings_of
-from styletransfer.settings.paths import quoted
-from styletransfer.settings.schemas import folder_of, search_path
 from styletransfer.system.lifeline import Lifeline, lifeline
 from styletransfer.system.signals import interruptible
 
@@ -35,46 +33,41 @@ Batches = list[list[list[str]]]
 HERE, CHILDREN = "BasicLauncher", ("JoblibLauncher", "LocalLauncher")
 
 
-def run_sweep(
-    config_name: str, jobs: Jobs, overrides: Sequence[str], config_dir: str | None = None
-) -> None:
+def run_sweep(hydra: Any, name: str, jobs: Jobs, overrides: Sequence[str]) -> None:
     """Run a job for each combination of the values in `overrides`, and say how many succeeded.
 
     Args:
-        config_name: of a file under configs/.
+        hydra: initialised for the command.
+        name: of the command.
         jobs: run each.
         overrides: KEY=VALUE in Hydra's grammar, of which some have several values.
-        config_dir: a folder with a person's own files, or None.
 
     Raises:
         UserError: not all did, or none was begun.
         Stopped: a signal came; the jobs have ended.
     """
-    with initialize_config_dir(
-        str(folder_of(config_name)), job_name=config_name, version_base="1.3"
-    ):
-        config, context = _composed(config_name, overrides, config_dir)
-        if config.hydra.sweeper._target_.rpartition(".")[2] != BasicSweeper.__name__:
-            raise UserError("only Hydra's own sweeper is used here; leave hydra/sweeper= out")
-        kind = config.hydra.launcher._target_.rpartition(".")[2]
-        at_once = config.hydra.sweeper.max_batch_size
-        if at_once is None and kind == "LocalLauncher":
-            at_once = cores()  # it would start all jobs at the same time
-        batches = _batches(config, context, at_once)
-        for words in chain(*batches):
-            job = context.config_loader.load_sweep_config(config, words)
-            with read_write(job), open_dict(job):
-                del job["hydra"]
-            settings_of(job, config_name)
-        folder = _folder(config)
-        launcher = Plugins.instance().instantiate_launcher(
-            hydra_context=context, task_function=jobs.run, config=config
-        )
-        results = _launch(launcher, kind, jobs, batches)
+    config = hydra.compose_config(
+        name, list(overrides), RunMode.MULTIRUN, with_log_configuration=True
+    )
+    context = HydraContext(hydra.config_loader, Callbacks(config))
+    if config.hydra.sweeper._target_.rpartition(".")[2] != BasicSweeper.__name__:
+        raise UserError("only Hydra's own sweeper is used here; leave hydra/sweeper= out")
+    kind = config.hydra.launcher._target_.rpartition(".")[2]
+    batches = _batches(config, context, kind)
+    for words in chain(*batches):
+        job = context.config_loader.load_sweep_config(config, words)
+        with read_write(job), open_dict(job):
+            del job["hydra"]
+        settings_of(job, name)
+    folder = _folder(config)
+    launcher = Plugins.instance().instantiate_launcher(
+        hydra_context=context, task_function=jobs.run, config=config
+    )
+    results = _launch(launcher, kind, jobs, batches)
     failed = {
-        each.hydra_cfg.hydra.job.num: Path(each.hydra_cfg.hydra.runtime.output_dir)
-        for each in results
-        if each.return_value and each.hydra_cfg
+        job.hydra_cfg.hydra.job.num: Path(job.hydra_cfg.hydra.runtime.output_dir)
+        for job in results
+        if job.return_value and job.hydra_cfg
     }
     if kind == HERE and len(failed) == len(results):  # nothing is left but what has been printed
         for made in failed.values():
@@ -82,23 +75,11 @@ def run_sweep(
     _report(len(results), failed, folder)
 
 
-def _composed(
-    config_name: str, overrides: Sequence[str], config_dir: str | None
-) -> tuple[DictConfig, HydraContext]:
-    """Return the config of the sweep, and what composes those of its jobs."""
-    if config_dir is not None and not os.path.isdir(config_dir):
-        raise UserError(f"Additional config directory {config_dir!r} not found")
-    searched = search_path(config_name, config_dir)
-    hydra = GlobalHydra.instance().hydra
-    assert hydra is not None
-    config = hydra.compose_config(
-        config_name, [*searched, *overrides], RunMode.MULTIRUN, with_log_configuration=True
-    )
-    return config, HydraContext(hydra.config_loader, Callbacks(config))
-
-
-def _batches(config: DictConfig, context: HydraContext, at_once: int | None) -> Batches:
-    """Return the overrides of each job, so many jobs together."""
+def _batches(config: DictConfig, context: HydraContext, kind: str) -> Batches:
+    """Return the overrides of each job, those together that a launcher is to start together."""
+    at_once = config.hydra.sweeper.max_batch_size
+    if at_once is None and kind == "LocalLauncher":
+        at_once = cores()  # it would start all jobs at the same time
     words = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
     words += config.hydra.overrides.task
     parsed = OverridesParser.create(context.config_loader).parse_overrides(words)
@@ -144,11 +125,7 @@ def _launch(launcher: Launcher, kind: str, jobs: Jobs, batches: Batches) -> list
 
 
 def _results(launcher: Launcher, batches: Batches, line: Lifeline | None = None) -> list[JobReturn]:
-    """Return what became of each job.
-
-    Raises:
-        Stopped: all were asked to stop, and have.
-    """
+    """Return what became of each job; raise what all were asked to stop for, once they have."""
     results: list[JobReturn] = []
     try:
         for batch in batches:
@@ -161,12 +138,7 @@ def _results(launcher: Launcher, batches: Batches, line: Lifeline | None = None)
 
 
 def _report(count: int, failed: dict[int, Path], folder: Path) -> None:
-    """Say how many jobs succeeded.
-
-    Args:
-        count: of the jobs.
-        failed: the numbers and folders of those that did not.
-        folder: of the sweep.
+    """Say how many jobs succeeded; `failed` holds the numbers and folders of the others.
 
     Raises:
         UserError: not all did.

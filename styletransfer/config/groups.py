@@ -1,8 +1,49 @@
-"""What several commands have in common: the groups of settings."""
+"""What several commands have in common: groups of settings, and how keys are declared."""
 
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from styletransfer.config.keys import path
+from styletransfer.resources import resource
+
+T = TypeVar("T")
+
+ASSETS = resource("assets")
+# What OmegaConf takes for a value that has to be given.
+MISSING: Any = "???"
+
+# Of keys that hold one value or a list of them; see `each`.
+NUMBERS = {"each": float}
+PATHS = {"each": str, "path": True}
+
+
+def path(
+    default: T,
+    *,
+    positional: bool = False,
+    swept: bool = False,
+    written: bool = False,
+    words: tuple[str, ...] = (),
+) -> T:
+    """Say that a key's value is a file name: the command line takes any, as it is typed.
+
+    Args:
+        default: the key's value.
+        positional: it may be given without its key.
+        swept: a folder or a pattern stands for one job for each of its pictures.
+        written: the file is made, not read.
+        words: that are no file names, whatever lies beside.
+    """
+    marks = {"positional": positional, "swept": swept, "written": written, "words": words}
+    declared: T = field(default=default, metadata={"path": True, **marks})
+    return declared
+
+
+def each(value: Any) -> list[Any]:
+    """Return the values of a key that holds one or more: a list, empty for None."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
 
 # Gatys et al. 2016: the layers at which styles and contents are compared.
 STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")

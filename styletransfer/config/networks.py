@@ -3,10 +3,15 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from omegaconf import MISSING
-
-from styletransfer.config.groups import FeaturesConfig, LossModeConfig, ObjectiveConfig
-from styletransfer.config.keys import ASSETS, PATHS, path
+from styletransfer.config.groups import (
+    ASSETS,
+    MISSING,
+    PATHS,
+    FeaturesConfig,
+    LossModeConfig,
+    ObjectiveConfig,
+    path,
+)
 
 
 @dataclass
@@ -71,7 +76,7 @@ class ApplyConfig:
     six styles."""
     input: str = path(MISSING)
     """Path of a picture or a film, or of a folder with all that is below it."""
-    output: str | None = path(None)
+    output: str | None = path(None, written=True)
     """Where the pastiche goes, the extension chooses the format; or the folder for all of them.
     Default: into the current folder, named after the input and the network: photo_oil.jpg."""
     style: str | None = None
@@ -102,5 +107,5 @@ class ExportConfig:
 
     network: str = path(MISSING)
     """A file that train_network has written, or the name of a network that ships."""
-    output: str = path(MISSING)
+    output: str = path(MISSING, written=True)
     """The file to write; ends in .onnx."""

@@ -1,17 +1,19 @@
-"""Pictures by optimisation: `train`, what `compare` shares with it, and `mix`."""
+"""Pictures and films by optimisation, and what becomes of their runs."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from omegaconf import MISSING
-
 from styletransfer.config.groups import (
+    ASSETS,
+    MISSING,
+    NUMBERS,
+    PATHS,
     FeaturesConfig,
     LossModeConfig,
     ObjectiveConfig,
     OptimizerConfig,
+    path,
 )
-from styletransfer.config.keys import ASSETS, NUMBERS, PATHS, path
 
 
 @dataclass
@@ -50,7 +52,7 @@ class StyleTransferConfig:
     Transfer", but in OKLab."""
     color_strength: float = 1.0
     """How far color= goes beyond style: 0 to 1."""
-    output: str | None = path(None)
+    output: str | None = path(None, written=True)
     """Where the pastiche goes; the extension chooses the format. Default: the run folder."""
     size: int = 512
     """Longer side of the pastiche in pixels."""
@@ -105,6 +107,39 @@ class TrainConfig(StyleTransferConfig):
 
 
 @dataclass
+class CompareConfig(StyleTransferConfig):
+    """`scripts/compare.py`."""
+
+    output: str | None = path(None, written=True)
+    """Where a copy of the overview goes; the extension chooses the format. Default: nowhere."""
+    loss_mode: LossModeConfig = field(default_factory=lambda: LossModeConfig("loss_attribute"))
+    """The reference that all modes are compared with. Default: autograd's own gradient."""
+    rounds: int = 5
+    """Timed evaluations of each loss mode."""
+    points: int = 4
+    """Pictures along the reference's path, from start to end, at which gradients are compared; 2 to
+    1000."""
+
+
+@dataclass
+class FilmConfig(StyleTransferConfig):
+    """`scripts/film.py`: a film, painted frame by frame. Masks and label pictures lie still."""
+
+    content: str = path(MISSING)
+    """Path of the film, in any container that FFmpeg reads."""
+    output: str | None = path(None, written=True)
+    """Where the painted film goes; the extension chooses the format. Default: the run folder."""
+    frame_steps: int = 30
+    """Optimiser steps of a frame that follows another; the first one, and the first after a cut,
+    make `steps`."""
+    temporal_weight: float = 10.0
+    """Linear weight of the temporal loss of Ruder et al. 2016, which holds a frame to the one
+    before it, moved along; 0 for none."""
+    independent: bool = False
+    """Paint every frame as a picture by itself, to compare with."""
+
+
+@dataclass
 class MixConfig:
     """`scripts/mix.py`: shares of a run's pastiche; the rest is its content."""
 
@@ -116,7 +151,7 @@ class MixConfig:
     """How much of its lightness; null for as much as strength says."""
     color_strength: float | None = None
     """How much of its colours; null for as much as strength says."""
-    output: str | None = path(None)
+    output: str | None = path(None, written=True)
     """Where the mixture goes; the extension chooses the format. Default: the folder of the run."""
 
 
@@ -127,21 +162,18 @@ class GalleryConfig:
     folders: Any = field(default=None, metadata=PATHS | {"positional": True})
     """Run folders of `train`, sweeps, or folders that hold any of them; may be given without
     folders=, several too."""
-    output: str | None = path(None)
+    output: str | None = path(None, written=True)
     """Where the page goes, as NAME.html; the contact sheet becomes NAME.png beside it. Default:
     gallery.html in the first folder."""
 
 
 @dataclass
-class CompareConfig(StyleTransferConfig):
-    """`scripts/compare.py`."""
+class StudioConfig:
+    """`scripts/studio.py`: a page on this machine."""
 
-    output: str | None = path(None)
-    """Where a copy of the overview goes; the extension chooses the format. Default: nowhere."""
-    loss_mode: LossModeConfig = field(default_factory=lambda: LossModeConfig("loss_attribute"))
-    """The reference that all modes are compared with. Default: autograd's own gradient."""
-    rounds: int = 5
-    """Timed evaluations of each loss mode."""
-    points: int = 4
-    """Pictures along the reference's path, from start to end, at which gradients are compared; 2 to
-    1000."""
+    runs: Any = field(default=None, metadata=PATHS | {"positional": True})
+    """More folders whose runs the page shows; may be given without runs=, several too."""
+    port: int = 0
+    """Of 127.0.0.1, where the page is served; 0 for any that is free."""
+    open: bool = True
+    """Open the page in the browser."""

@@ -12,7 +12,7 @@ from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import FREE_KEYS, RECORD, read_run
 from styletransfer.runs.recipe import check_settings, settings
-from styletransfer.settings.paths import literal
+from styletransfer.settings.command_line import literal
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:

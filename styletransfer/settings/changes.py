@@ -1,21 +1,21 @@
-"""Changing the settings of a run that is under way."""
+"""A config from keys and values, and changes of one whose run is under way."""
 
+import os
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer.config import ChangeConfig, StyleTransferConfig, TrainConfig
+from styletransfer.config.commands import CONFIGS
 from styletransfer.errors import UserError
-from styletransfer.settings.check import check
-from styletransfer.settings.messages import explain
-from styletransfer.settings.paths import literal
+from styletransfer.settings.check import check, explain
+from styletransfer.settings.command_line import literal
 from styletransfer.settings.schemas import (
-    CONFIGS,
     GROUPS,
     check_choice,
     flat,
@@ -31,37 +31,53 @@ Config = TypeVar("Config", bound=StyleTransferConfig)
 FIXED = ("content", "init", "seed", "device", "precision", "output")
 
 
-def changed(config: Config, values: Mapping[str, Any]) -> Config:
-    """Return settings of which some have other values.
+def with_values(config: Config, values: Mapping[str, Any]) -> Config:
+    """Return settings of which some keys have other values.
 
     Args:
         config: stays as it is.
-        values: by their keys, such as "objective.content_weight"; "features", "loss_mode" and
-            "optimizer" may name one of their presets.
+        values: by their keys, such as "objective.content_weight", or nested; "features",
+            "loss_mode" and "optimizer" may name one of their presets. Python's own values or
+            NumPy's; texts are taken as they are.
 
     Raises:
-        UserError: an unknown key, one that cannot change during a run, or a value of another type.
+        UserError: an unknown key, or a value of another type.
     """
-    check_can_change(values)
     schema = type(config)
-    known = [key for key, _ in keys(StyleTransferConfig)]
     mappings = {key: values[key] for key in mapping_keys(schema) if key in values}
     others = flat({key: value for key, value in values.items() if key not in mappings})
-    asked, paths = dict(others) | mappings, path_keys(schema)
+    # A preset comes first, so that keys of its group may differ from it.
+    asked = dict(sorted(others, key=lambda pair: pair[0] not in GROUPS)) | mappings
+    known = [key for key, _ in keys(StyleTransferConfig)]
     node, result = OmegaConf.structured(schema), deepcopy(config)
     try:
         for key, value in asked.items():
             if key not in known:
-                raise UserError(unknown_key(key, set(known) - set(FIXED)))
-            _update(node, key, value, is_path=key in paths)
-        found = OmegaConf.to_object(node)
+                raise UserError(unknown_key(key, known))
+            if key in GROUPS:
+                check_choice(key, value)
+                value = OmegaConf.load(CONFIGS / key / f"{value}.yaml")
+            else:
+                value = _plain(key, value)
+            OmegaConf.update(node, key, value, merge=key not in mappings)
+        parsed = OmegaConf.to_object(node)
     except (OmegaConfBaseException, ValueError) as error:
         raise UserError(explain(error, "train")) from error
     for key in asked:
         owner, _, name = key.rpartition(".")
-        setattr(attrgetter(owner)(result) if owner else result, name, attrgetter(key)(found))
+        setattr(attrgetter(owner)(result) if owner else result, name, attrgetter(key)(parsed))
     check(result)
     return result
+
+
+def changed(config: Config, values: Mapping[str, Any]) -> Config:
+    """Return the settings of a run that goes on under other values; see `with_values`.
+
+    Raises:
+        UserError: also a key that cannot change during a run.
+    """
+    check_can_change(values)
+    return with_values(config, values)
 
 
 def check_can_change(asked: Iterable[str]) -> None:
@@ -84,14 +100,14 @@ def in_turn(config: Config, changes: list[ChangeConfig]) -> list[Config]:
     Raises:
         UserError: one cannot be made, or they are not in their order.
     """
-    found, before = [], 0
+    settings, before = [], 0
     for change in changes:
         if change.after < before:
             raise UserError(f"changes: after={change.after} must be {before} or more, in order")
         before = change.after
         config = changed(config, change.set)
-        found.append(config)
-    return found
+        settings.append(config)
+    return settings
 
 
 def with_change(changes: list[ChangeConfig], change: ChangeConfig) -> list[ChangeConfig]:
@@ -101,17 +117,18 @@ def with_change(changes: list[ChangeConfig], change: ChangeConfig) -> list[Chang
     return [*changes, change]
 
 
-def _update(node: DictConfig, key: str, value: Any, *, is_path: bool) -> None:
-    """Set a key to a value, or a group to one of its presets."""
-    if key in GROUPS:
-        check_choice(key, value)
-        value = OmegaConf.load(CONFIGS / key / f"{value}.yaml")
-    elif is_path:
-        value = _literal(value)
-    OmegaConf.update(node, key, value, merge=key not in mapping_keys(StyleTransferConfig))
+def _plain(key: str, value: Any) -> Any:
+    """Return a value as OmegaConf takes it, its texts escaped.
 
-
-def _literal(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_literal(each) for each in value]
-    return literal(value) if isinstance(value, str) else value
+    Raises:
+        UserError: the key names files, and the value does not.
+    """
+    if isinstance(value, Mapping):
+        return {name: _plain(key, one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(key, one) for one in value]
+    if isinstance(value, str | os.PathLike):
+        return literal(os.fspath(value))
+    if value is not None and key in path_keys(StyleTransferConfig):
+        raise UserError(f"{key} is a {type(value).__name__}; give a path")
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -1,11 +1,20 @@
-"""What the schemas cannot say of a setting: file names as typed, and numbers that fit a tensor."""
+"""What settings are refused for, in one line: by us, and by Hydra and OmegaConf."""
 
-from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, get_args, get_origin
 
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf.errors import (
+    ConfigAttributeError,
+    ConfigKeyError,
+    MissingMandatoryValue,
+    OmegaConfBaseException,
+)
+
+from styletransfer.config.commands import schema_of
 from styletransfer.errors import UserError
 from styletransfer.settings.paths import expanded
+from styletransfer.settings.schemas import keys, unknown_key
 
 LARGEST = 2**63 - 1
 """Integers beyond it fit no tensor."""
@@ -15,58 +24,52 @@ LISTS: dict[Any, str] = {
     list[float]: "a list of numbers",
     list[int]: "a list of whole numbers",
 }
+# Launchers of sweeps, and the extra of ours that brings each.
+LAUNCHERS = {
+    "joblib": "sweep",
+    "submitit_local": "sweep",
+    "submitit_slurm": "sweep",
+    "ray": "ray",
+}
 
 
 def check(settings: Any, prefix: str = "") -> None:
     """Expand file names in place, and refuse numbers and lists that no code could take."""
     for field in fields(settings):
         value, key = getattr(settings, field.name), prefix + field.name
-        if "each" in field.metadata:
-            setattr(settings, field.name, _one_or_more(key, value, field.metadata))
-        elif is_dataclass(value):
+        _check_integers(key, value)
+        if is_dataclass(value):
             check(value, f"{key}.")
+        elif "each" in field.metadata and value is not None:
+            setattr(settings, field.name, _one_or_more(key, value, field.metadata["each"]))
         elif get_args(field.type)[1:] == (int,):
-            setattr(settings, field.name, _numbered(key, value))
+            for name, number in value.items():
+                _check_integers(f"{key}.{name}", number)
+                if not _fits(number, int):  # OmegaConf lets lists pass
+                    raise UserError(f"{key}.{name}={number} must be a whole number")
+            # Of a name such as 1, Hydra makes a number.
+            setattr(settings, field.name, {str(name): value[name] for name in value})
         elif get_origin(field.type) is list:
             if not _fits(value, field.type):  # OmegaConf lets lists within lists pass
                 raise UserError(f"{key}={value} must be {LISTS.get(field.type, 'a list')}")
             for entry in filter(is_dataclass, value):
                 check(entry, f"{key}.")
-            _check_integers(key, value)
-        elif isinstance(value, int):
-            _check_integers(key, value)
         elif isinstance(value, str) and "path" in field.metadata:
-            setattr(settings, field.name, expanded(value))
+            setattr(settings, field.name, expanded(value, written=field.metadata["written"]))
 
 
-def _numbered(key: str, value: Mapping[Any, Any]) -> dict[str, int]:
-    """Return a mapping to whole numbers; of a key such as 1, Hydra makes a number.
-
-    Raises:
-        UserError: a value that is none.
-    """
-    for name, number in value.items():
-        if not _fits(number, int):  # OmegaConf lets lists pass
-            raise UserError(f"{key}.{name}={number} must be a whole number")
-        _check_integers(f"{key}.{name}", number)
-    return {str(name): number for name, number in value.items()}
-
-
-def _one_or_more(key: str, value: Any, metadata: Mapping[str, Any]) -> Any:
-    """Return one value or a list of them, of the kind that the schema names, file names expanded.
+def _one_or_more(key: str, value: Any, kind: type) -> Any:
+    """Return one value or a list of them, file names expanded.
 
     Raises:
-        UserError: another kind.
+        UserError: another kind than the schema names.
     """
-    kind = metadata["each"]
-    known = "a number" if kind is float else "a file name"
-    _check_integers(key, value)
-    found = []
-    for entry in value if isinstance(value, list) else [value]:
-        if not _fits(entry, kind) and (entry is not None or isinstance(value, list)):
-            raise UserError(f"{key}={value} must be {known}, or a list of them in brackets")
-        found.append(expanded(entry) if isinstance(entry, str) else entry)
-    return found if isinstance(value, list) else found[0]
+    entries = value if isinstance(value, list) else [value]
+    if not all(_fits(entry, kind) for entry in entries):
+        known = "a number" if kind is float else "a file name"
+        raise UserError(f"{key}={value} must be {known}, or a list of them in brackets")
+    entries = [expanded(entry) if isinstance(entry, str) else entry for entry in entries]
+    return entries if isinstance(value, list) else entries[0]
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -80,8 +83,56 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def _check_integers(key: str, value: Any) -> None:
+    """Refuse a number, or one in a list, that fits no tensor."""
     if isinstance(value, list):
         for entry in value:
             _check_integers(key, entry)
     elif isinstance(value, int) and abs(value) > LARGEST:
         raise UserError(f"{key}={value} is too large; it must be below 2^63")
+
+
+def explain(error: Exception, config_name: str) -> str:
+    """Say in one line what is wrong with the command line or the config.
+
+    Args:
+        error: raised by Hydra or OmegaConf while they compose or read a config.
+        config_name: of the file under configs/.
+    """
+    if isinstance(error, MissingConfigException) and error.options is not None:
+        group, _, name = str(error.missing_cfg_file).rpartition("/")
+        if group == "hydra/launcher" and name in LAUNCHERS:
+            extra = f"pip install 'styletransfer[{LAUNCHERS[name]}]'"
+            return f"hydra/launcher={name} is not installed; run: {extra}"
+        return f"unknown {group} {name!r}; there are {', '.join(error.options) or 'none'}"
+    if isinstance(error, OverrideParseException):
+        return (
+            f"cannot understand {error.override!r}; write KEY=VALUE, with quotes around a value "
+            "that holds special characters: 'KEY=\"a=b (1)\"'"
+        )
+    if isinstance(error, HydraException | OmegaConfBaseException):
+        return _of_a_key(error, config_name)
+    # All of it: the last lines of PyYAML's say in which file and line.
+    reason = " ".join(str(error).split()) or type(error).__name__
+    if reason.startswith("Config group override"):
+        return f"{reason[0].lower()}{reason[1:]}; see --help for the names of each group"
+    cause = f": {' '.join(str(error.__cause__).split())}" if error.__cause__ else ""
+    return f"{reason}{cause}"
+
+
+def _of_a_key(error: Exception, config_name: str) -> str:
+    cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
+    key = getattr(cause, "full_key", None)
+    if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
+        return unknown_key(key, (name for name, _ in keys(schema_of(config_name))))
+    if key and isinstance(cause, MissingMandatoryValue):
+        return f"{key} is missing; give {key}=VALUE"
+    reason = _reason(cause)
+    if reason.startswith("Ambiguous value"):
+        reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
+    return f"{key}: {reason}" if key else reason
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of a message, and the next where that only announces it."""
+    first, *rest = [line.strip() for line in str(error).splitlines()] or [type(error).__name__]
+    return f"{first} {rest[0]}" if first.endswith(":") and rest else first

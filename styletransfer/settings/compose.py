@@ -1,33 +1,33 @@
-"""Composing a config outside a command, and turning one into typed settings."""
+"""Composing a config, and turning one into typed settings."""
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from copy import deepcopy
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra.core.config_store import ConfigStore
+from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.version import VersionBase
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from styletransfer.config import ASSETS
+from styletransfer.config.commands import CONFIGS, SCHEMAS, command, schema_of
 from styletransfer.errors import UserError
-from styletransfer.settings.check import check
-from styletransfer.settings.messages import explain
-from styletransfer.settings.resolvers import register_resolvers
-from styletransfer.settings.schemas import (
-    folder_of,
-    keys,
-    register_schema,
-    schema_of,
-    search_path,
-    unknown_key,
-)
+from styletransfer.settings.check import check, explain
+from styletransfer.settings.command_line import quoted
+from styletransfer.settings.paths import absent, names, new_folder, resumed
 
 # Hydra's state is the process's, not a thread's.
 _ONE_AT_A_TIME = threading.Lock()
+# Configs that depend on nothing but their overrides, by those; so many are remembered.
+_COMPOSED: dict[tuple[str, ...], DictConfig] = {}
+_MOST = 64
 
 
 def compose(
@@ -37,12 +37,12 @@ def compose(
     config_dir: str | None = None,
     with_hydra: bool = False,
 ) -> DictConfig:
-    """Return the config of `configs/<name>.yaml` with overrides, as a command would have it.
+    """Return the config of NAME.yaml with overrides, as a command would have it.
 
     A caller's own Hydra is left as it was.
 
     Args:
-        name: of a file under configs/, such as "train".
+        name: of a command, such as "train".
         overrides: KEY=VALUE in Hydra's grammar.
         config_dir: a folder with more files, as `--config-dir` names it.
         with_hydra: keep Hydra's own settings, under `hydra`.
@@ -50,36 +50,122 @@ def compose(
     Raises:
         UserError: an unknown key, a value of the wrong type, or a file that cannot be read.
     """
-    searched = search_path(name, config_dir)
+    of_hydra = any(word.lstrip("+~").startswith("hydra") for word in overrides)
+    pure = not (config_dir or with_hydra or of_hydra)
+    words = (name, *overrides)
     with _own_hydra():
-        register_schema(name)
-        register_resolvers()
+        if pure and words in _COMPOSED:
+            return deepcopy(_COMPOSED[words])
         try:
-            with hydra.initialize_config_dir(str(folder_of(name)), version_base="1.3"):
-                return hydra.compose(name, [*searched, *overrides], return_hydra_config=with_hydra)
+            with initialized(name):
+                overrides = [*search_path(name, config_dir), *overrides]
+                config = hydra.compose(name, overrides, return_hydra_config=with_hydra)
+        except UserError:
+            raise
         except Exception as error:  # broken files under config_dir raise nearly anything
             raise UserError(explain(error, name)) from error
+        if pure and len(_COMPOSED) < _MOST:
+            _COMPOSED[words] = deepcopy(config)
+    return config
 
 
 def settings_of(config: DictConfig, name: str) -> Any:
     """Return a composed config as an instance of its schema, `~` in file names expanded.
 
     Args:
-        config: of `configs/<name>.yaml`.
-        name: of the file.
+        config: of NAME.yaml.
+        name: of the command.
 
     Raises:
-        UserError: a key that the schema does not know, a value that is missing, refers to nothing
-            or is too large.
+        UserError: a value that is missing, refers to nothing or is too large.
     """
-    for key in _added_keys(config):
-        raise UserError(unknown_key(key, (known for known, _ in keys(schema_of(name)))))
     try:
         settings = OmegaConf.to_object(config)
     except OmegaConfBaseException as error:
         raise UserError(explain(error, name)) from error
     check(settings)
     return settings
+
+
+@contextmanager
+def initialized(name: str, claimed: list[Path] | None = None) -> Iterator[Any]:
+    """Set up the process's Hydra for NAME.yaml, and yield it.
+
+    Args:
+        name: of the command.
+        claimed: see `register_resolvers`.
+    """
+    # A file may build on another of its schema.
+    same = [other for other, schema in SCHEMAS.items() if schema is schema_of(name)]
+    for known in {name, *same}:
+        ConfigStore.instance().repo[f"{known}_schema.yaml"] = _schema_node(known)
+    register_resolvers(claimed)
+    folder = str(command(name).folder)
+    with hydra.initialize_config_dir(folder, job_name=name, version_base="1.3"):
+        yield GlobalHydra.instance().hydra
+
+
+def search_path(name: str, config_dir: str | None) -> list[str]:
+    """Return the override by which Hydra finds presets beside those in the command's own folder.
+
+    Raises:
+        UserError: `config_dir` is no folder.
+    """
+    folders = [] if command(name).folder == CONFIGS else [str(CONFIGS)]
+    if config_dir is not None:
+        if not os.path.isdir(config_dir):
+            raise UserError(f"Additional config directory {config_dir!r} not found")
+        folders.append(os.path.abspath(config_dir))
+    listed = ",".join(quoted(f"file://{folder}") for folder in folders)
+    return [f"hydra.searchpath=[{listed}]"] if folders else []
+
+
+def register_resolvers(claimed: list[Path] | None = None) -> None:
+    """Register what config files may say in ${...}.
+
+    ${either:CONDITION,A,B}: A where the condition is true, else B.
+    ${asset:NAME}: the path of a picture that comes with the package.
+    ${new_folder:PATH,INSTEAD}: PATH, or PATH-2, PATH-3, ..., the first that did not exist: two runs
+    that start in one second do not share a folder. INSTEAD where that is not empty.
+    ${kept_folder:PATH}: PATH, at every start the same.
+    ${resumed:${resume}}: the folder that resume=FOLDER names, "." if no run has been there (then
+    nothing is to be written), and nothing where a run begins in a folder of its own.
+    ${names:PATHS}: the names of one or more files without folder and extension, joined by "+".
+
+    Args:
+        claimed: receives the run's folder and the parents of it that did not exist before. None
+            where a config is only looked at, and no folder is made.
+    """
+
+    def new(path: str, instead: str = "") -> str:
+        if instead or claimed is None:
+            return instead or path
+        parents = absent(Path(path).parent)
+        made = new_folder(path)
+        claimed.extend([Path(made).absolute(), *parents])
+        return made
+
+    def kept(path: str) -> str:
+        if claimed is not None:
+            claimed.extend(absent(Path(path)))
+        return path
+
+    register = partial(OmegaConf.register_new_resolver, replace=True)
+    register("either", lambda when, a, b: a if when else b)
+    register("asset", lambda name: str(ASSETS / name))
+    # Cached: one folder for one config, and for all jobs of a sweep.
+    register("new_folder", new, use_cache=True)
+    register("kept_folder", kept, use_cache=True)
+    register("resumed", resumed)
+    register("nowhere", lambda: os.devnull)
+    register("names", names)
+
+
+@cache
+def _schema_node(name: str) -> ConfigNode:
+    """Return what Hydra's store has of a schema; it takes a moment to convert one."""
+    node = OmegaConf.structured(schema_of(name))
+    return ConfigNode(name=f"{name}_schema", node=node, group=None, package=None, provider=None)
 
 
 @contextmanager
@@ -95,18 +181,3 @@ def _own_hydra() -> Iterator[None]:
             GlobalHydra.instance().hydra = before
             store.repo = repo
             VersionBase.instance().version_base = base
-
-
-def _added_keys(config: DictConfig, prefix: str = "") -> Iterator[str]:
-    """Yield the keys that `+key=value` added beside those of the schema; nothing reads them."""
-    schema = OmegaConf.get_type(config)
-    known = (
-        {field.name for field in fields(schema)} if is_dataclass(schema) else {*map(str, config)}
-    )
-    for key in map(str, config):
-        if key not in known:
-            yield prefix + key
-        elif OmegaConf.is_missing(config, key) or OmegaConf.is_interpolation(config, key):
-            continue  # has no value yet
-        elif isinstance(node := config[key], DictConfig) and OmegaConf.get_type(node) is not dict:
-            yield from _added_keys(node, prefix + key + ".")

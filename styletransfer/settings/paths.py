@@ -1,69 +1,22 @@
-"""File names on the command line: any that a person types, though Hydra's grammar knows few."""
+"""Names of files and folders: those that people give, and those that runs make."""
 
 import os
-import re
-from collections.abc import Collection
+from pathlib import Path
+from typing import Any
 
-from hydra.core.override_parser.types import Quote, QuotedString
-
+from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
 
-# Hydra's own keys that name a folder; there ${...} keeps its meaning.
-HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
-# choice(a,b), range(1,3) and the like, which Hydra knows in sweeps.
-SWEEP_FUNCTION = re.compile(r"(choice|range|interval|glob|shuffle|sort|tag)\(.*\)")
-# Names that all stand in single quotes, as `quoted` leaves them; commas may be among their letters.
-QUOTED_LIST = re.compile(r"\[(?:'(?:[^'\\]|\\.)*'(?:,|(?=\])))+\]")
 
+def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
+    """Return a file name with `~` expanded, or where the package has a picture of that name.
 
-def quote_path(
-    override: str, keys: Collection[str], lists: Collection[str] = (), *, sweep: bool = False
-) -> str:
-    """Return KEY=VALUE so that Hydra takes VALUE as it is, if KEY is one of `keys`.
-
-    Left to Hydra are `null` and a value that stands in quotes. In brackets stand several names,
-    with commas between them, where KEY is one of `lists`. In a sweep commas separate values, and a
-    name that holds one needs quotes.
+    content/coffee.jpg, or assets/content/coffee.jpg, is the package's where the working directory
+    has no such file. A name without a folder is never looked for there.
 
     Args:
-        override: an argument, such as content=a (1).jpg.
-        keys: those whose values are file names.
-        lists: those of them that take several.
-        sweep: whether the command line asks for one job per value.
-    """
-    key, equals, value = override.partition("=")
-    name = key.lstrip("+")
-    folder = name in HYDRA_FOLDERS and "${" not in value
-    if not equals or not (folder or name in keys) or value == "null" or _in_quotes(value):
-        return override
-    if sweep and (value[:1] in ("'", '"') or SWEEP_FUNCTION.fullmatch(value)):
-        return override
-    values = re.split(r",(?![^\[]*\])", value) if sweep and not folder else [value]
-    return f"{key}=" + ",".join(_listed(each) if name in lists else quoted(each) for each in values)
-
-
-def _listed(value: str) -> str:
-    """Return a list in brackets with each of its names in quotes, or one name."""
-    if not (value.startswith("[") and value.endswith("]")):
-        return quoted(value)
-    if QUOTED_LIST.fullmatch(value):
-        return value
-    names = [name.strip() for name in value[1:-1].split(",")] if value[1:-1].strip() else []
-    return "[" + ",".join(name if _in_quotes(name) else quoted(name) for name in names) + "]"
-
-
-def quoted(value: str) -> str:
-    """Return a value in quotes that Hydra and OmegaConf read as the very same characters."""
-    return QuotedString(text=literal(value), quote=Quote.single).with_quotes()
-
-
-def literal(value: str) -> str:
-    """Escape what OmegaConf would take for an interpolation."""
-    return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + "\\${", value)
-
-
-def expanded(path: str | os.PathLike[str]) -> str:
-    """Return a file name with `~` expanded.
+        path: as typed.
+        written: the file is to be made, so that it need not be there.
 
     Raises:
         UserError: no file can have that name, as it holds a NUL character or half a character.
@@ -75,8 +28,58 @@ def expanded(path: str | os.PathLike[str]) -> str:
         possible = False
     if not possible:
         raise UserError(f"{name!r} holds a character that no file name can; choose another")
-    return os.path.expanduser(name)
+    name = os.path.expanduser(name)
+    folder, _, rest = os.path.normpath(name).replace(os.sep, "/").partition("/")
+    if written or not rest or folder in ("", "..") or os.path.lexists(name):
+        return name
+    packaged = ASSETS / (rest if folder == "assets" else f"{folder}/{rest}")
+    try:
+        return str(packaged) if packaged.exists() else name
+    except OSError:  # a name that is too long
+        return name
 
 
-def _in_quotes(value: str) -> bool:
-    return len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
+def names(paths: Any) -> str:
+    """Return the names of one or more files without folder and extension, joined by "+"."""
+    listed = [paths] if isinstance(paths, str) else paths or []
+    return "+".join(Path(str(path)).stem for path in listed) or "none"
+
+
+def resumed(resume: str | None) -> str:
+    """Return the folder that a run goes on in, "." if no run has been there, or nothing.
+
+    Nothing means that the run begins in a folder of its own.
+
+    Args:
+        resume: what `resume=` says.
+    """
+    if resume in (None, "auto"):
+        return ""
+    folder = os.path.expanduser(str(resume))
+    return folder if os.path.isfile(os.path.join(folder, "run.json")) else "."
+
+
+def absent(path: Path) -> list[Path]:
+    """Return what does not exist of a path and its parents, from the path up, each in full."""
+    full = path.absolute()  # a job may change the working directory
+    return [folder for folder in (full, *full.parents) if not folder.exists()]
+
+
+def new_folder(path: str) -> str:
+    """Make a folder that did not exist: `path`, or else `path-2`, `path-3` and so on.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    claimed, number = path, 1
+    while True:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            # Of several processes, only one succeeds in making it.
+            Path(claimed).mkdir()
+            return claimed
+        except FileNotFoundError:  # another run has failed, and taken its empty parents away
+            continue
+        except FileExistsError:
+            number += 1
+            claimed = f"{path}-{number}"

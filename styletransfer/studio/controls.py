@@ -7,8 +7,7 @@ from typing import Any
 
 from styletransfer.config import TrainConfig
 from styletransfer.settings import SCHEMAS
-from styletransfer.settings.meanings import meanings
-from styletransfer.settings.schemas import keys
+from styletransfer.settings.schemas import keys, meanings
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from styletransfer.settings.resolvers import new_folder
+from styletransfer.settings.paths import new_folder
 from styletransfer.studio import painter
 from styletransfer.studio.asked import Asked
 from styletransfer.studio.controls import key_in

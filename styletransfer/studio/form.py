@@ -8,9 +8,10 @@ from operator import attrgetter
 from typing import Any
 
 from styletransfer.config import TrainConfig, each
+from styletransfer.config.commands import CONFIGS
 from styletransfer.settings import compose, settings_of
 from styletransfer.settings.changes import FIXED
-from styletransfer.settings.schemas import CONFIGS, choices, keys
+from styletransfer.settings.schemas import choices, keys
 from styletransfer.studio.controls import CHOOSING, CONTROLS, GROUPS, Control, helps
 from styletransfer.studio.pictures import Pictures
 

@@ -5,11 +5,15 @@ from pathlib import Path
 import pytest
 from helpers import picture
 from hydra.errors import MissingConfigException
-from styletransfer.commands.gallery.runs import Unreadable, find_runs
+from omegaconf import OmegaConf
 
-from styletransfer.cli import main
+from styletransfer.cli import main, module
+from styletransfer.cli.arguments import parse
+from styletransfer.config import TrainConfig
+from styletransfer.config.commands import SCHEMAS
 from styletransfer.pictures import images
-from styletransfer.settings.messages import explain
+from styletransfer.settings.check import explain
+from styletransfer.settings.compose import compose
 
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
 
@@ -25,49 +29,44 @@ def desk(tmp_path, monkeypatch, tiny_vgg):
     return tmp_path
 
 
-def train(capsys, *arguments):
+def train(capsys, *words):
     """Run `styletransfer train`; return its status and what it printed."""
     status = 0
     try:
-        main(["train", *TINY, *arguments])
+        main(["train", *TINY, *words])
     except SystemExit as exit:
         status = exit.code
     return status, capsys.readouterr()
 
 
-def contents():
-    """The names of the contents that were painted, in the order of the jobs."""
-    overrides = sorted(Path().rglob(".hydra/overrides.yaml"))
-    lines = [line for path in overrides for line in path.read_text().splitlines()]
-    return [line.partition("content=")[2].strip("'") for line in lines if "content=" in line]
-
-
 @pytest.mark.parametrize(
-    "content",
-    ["photos [1]", "photos [1]/", "photos [1]/*", "*/*.[pP]*", "photos ?1]/*", "**/*b.*"],
+    "content", ["photos [1]", "photos [1]/", "photos [1]/*", "photos ?1]/*", "**/*b.*"]
 )
-def test_each_picture_of_a_folder_is_a_job(content, desk, capsys):
-    fits = "*.[pP]*" not in content  # brackets are letters
-    status, printed = train(capsys, f"content={content}", "style=style.png")
-    assert status == (0 if fits else 1)
-    if fits:
-        assert printed.out.endswith("2 of 2 jobs succeeded\n")
-        assert [Path(name).name for name in contents()] == ["a,b.PNG", "b.png"]
-        assert len([*Path().rglob("pastiche.png")]) == 2
+def test_each_picture_of_a_folder_is_a_job(content, desk):
+    arguments = parse([f"content={content}"], TrainConfig)
+    assert arguments.multirun
+    assert arguments.overrides == ["content='photos [1]/a,b.PNG','photos [1]/b.png'"]
 
 
 def test_folders_and_pictures_beside_each_other(desk, capsys):
-    words = ["content=style.png,photos [1]/b*", "style='style.png'", "seed=1,2"]
-    assert train(capsys, "-m", *words)[0] == 0
-    names = ["style.png"] * 2 + ["photos [1]/b.png"] * 2
-    assert contents() == names
+    words = ["-m", "content=style.png,photos [1]/b*", "style='style.png'", "seed=1,2"]
+    status, printed = train(capsys, *words)
+    assert (status, printed.out.endswith("4 of 4 jobs succeeded\n")) == (0, True)
+    jobs = sorted(Path("outputs/sweep").glob("*/*/[0-9]*"))
+    assert [job.name for job in jobs] == ["0", "1", "2", "3"]
+    assert all((job / "pastiche.png").exists() for job in jobs)
+    configs = [OmegaConf.load(job / ".hydra/config.yaml") for job in jobs]
+    contents = ["style.png"] * 2 + ["photos [1]/b.png"] * 2
+    assert [(one.content, one.seed) for one in configs] == list(
+        zip(contents, [1, 2, 1, 2], strict=True)
+    )
 
 
-def test_a_file_of_that_very_name_is_a_file(desk, capsys):
+def test_a_file_of_that_very_name_is_a_file(desk):
     for name in ("a*.png", "ab.png"):
         images.write(Path(name), picture(0, 24, 32))
-    status, printed = train(capsys, "content=a*.png", "style=style.png", "dry_run=true")
-    assert (status, "jobs succeeded" in printed.out) == (0, False)
+    arguments = parse(["content=a*.png"], TrainConfig)
+    assert (arguments.overrides, arguments.multirun) == (["content='a*.png'"], False)
 
 
 @pytest.mark.parametrize(
@@ -75,13 +74,17 @@ def test_a_file_of_that_very_name_is_a_file(desk, capsys):
     [
         (["content=empty"], "content=empty: there is no picture in that folder (.jpg, "),
         (["content=photos/*.jpg"], "content=photos/*.jpg: no picture has a name like that"),
+        (["content=*/*.[pP]*"], "content=*/*.[pP]*: no picture has a name like that"),
         (["content=style.png,*.gif", "-m"], "content=style.png,*.gif: no picture has a name"),
         (["content=photos [1]", "output=a.png"], "all jobs of a sweep would write a.png"),
         (["hydra/launcher=joblib"], "hydra/launcher=joblib is for sweeps; add --multirun"),
         (["-m", "hydra/launcher=slurm", "seed=1,2"], "unknown hydra/launcher 'slurm'; there are"),
         (["-m", "seed=1,2", "region_styles={red:1},{red:[2]}"], "region_styles.red=[2] must be a"),
         (["-m", "seed=1,99999999999999999999"], "seed=99999999999999999999 is too large"),
-        (["-m", "--run", "seed=1,2"], "--run is for one job, and --multirun for a sweep"),
+        (["-m", "size=24,big"], "size: Value 'big' of type 'str' could not be converted"),
+        (["-m", "size=24,32", "+stepps=3"], "unknown key stepps; did you mean steps?"),
+        (["-m", "features=bundled,vgg20"], "unknown features 'vgg20'; there are"),
+        (["-m", "seed=glob(*)"], "there is no job: a key is to be swept over no value"),
         (["-m", "seed=1,2", "hydra.sweeper._target_=a.B"], "only Hydra's own sweeper is used here"),
         (["-m", "seed=1,2", "--config-dir", "gone"], "Additional config directory 'gone'"),
     ],
@@ -89,9 +92,15 @@ def test_a_file_of_that_very_name_is_a_file(desk, capsys):
 def test_refused_before_the_first_job(words, message, desk, capsys):
     before = sorted(desk.rglob("*"))
     status, printed = train(capsys, *words)
-    assert (status, len(printed.err.splitlines())) == (1, 1)
+    assert (status, printed.err.count("\n")) == (1, 1)
     assert printed.err.startswith(f"error: {message}")
     assert sorted(desk.rglob("*")) == before
+
+
+def test_every_command_sweeps_in_a_folder_of_its_own(desk):
+    for name in SCHEMAS:
+        sweep = compose(name, with_hydra=True).hydra.sweep
+        assert OmegaConf.to_container(sweep)["dir"].startswith("${new_folder:outputs/sweep/")
 
 
 @pytest.mark.parametrize(
@@ -103,13 +112,26 @@ def test_a_launcher_that_is_not_installed(launcher, extra):
     assert explain(missing, "train") == f"hydra/launcher={launcher} is not installed; run: {advice}"
 
 
+def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
+    jobs = []
+
+    def interrupted(config, folder):
+        jobs.append(folder)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"{module('train')}.main", interrupted)
+    status, printed = train(capsys, "-m", "seed=1,2")
+    assert (status, printed.err, len(jobs)) == (130, "error: interrupted\n", 1)
+    assert not Path("outputs").exists()
+
+
 def test_a_mistake_of_ours_in_one_job_keeps_its_traceback(desk, capsys, monkeypatch):
     def mistaken(config, folder):
         if config.seed == 1:
             raise ZeroDivisionError("ours")
         (folder / "made").touch()
 
-    monkeypatch.setattr("styletransfer.commands.train.main", mistaken)
+    monkeypatch.setattr(f"{module('train')}.main", mistaken)
     status, printed = train(capsys, "-m", "seed=0,1,2", "hydra.sweep.dir=sweep")
     assert status == 1
     assert "ZeroDivisionError: ours" in printed.err
@@ -118,8 +140,7 @@ def test_a_mistake_of_ours_in_one_job_keeps_its_traceback(desk, capsys, monkeypa
         f"{desk / 'sweep'}"
     )
     assert "Traceback" in Path("sweep/1/error.txt").read_text()
-    assert Path("sweep/0/made").exists()
-    assert Path("sweep/2/made").exists()
+    assert [Path(f"sweep/{job}/made").exists() for job in range(3)] == [True, False, True]
 
 
 def test_what_failed_once_and_then_succeeds(desk, capsys):
@@ -127,9 +148,6 @@ def test_what_failed_once_and_then_succeeds(desk, capsys):
     again = [*words, "hydra.sweep.dir=sweep", "resume=auto"]
     assert train(capsys, *again)[0] == 1
     assert Path("sweep/1/error.txt").read_text() == "late.png does not exist; check the path\n"
-    assert find_runs([Path("sweep")])[1] == [
-        Unreadable("1", "late.png does not exist; check the path")
-    ]
     painted = Path("sweep/0/pastiche.png").stat().st_mtime_ns
     images.write(Path("late.png"), picture(5, 24, 32))
     status, printed = train(capsys, *again)

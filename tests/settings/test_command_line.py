@@ -10,7 +10,7 @@ from styletransfer.config import TrainConfig
 from styletransfer.settings.command_line import command, override
 
 
-def test_the_command_to_copy() -> None:
+def test_the_command_to_copy():
     assert command(None) == ""
     typed = ["size=64", "style='my oil.jpg'", "output='a$b.png'", "experiment=bold"]
     expected = "styletransfer train size=64 'style=my oil.jpg' 'output='\"'\"'a$b.png'\"'\"'' "
@@ -18,12 +18,8 @@ def test_the_command_to_copy() -> None:
 
 
 NAMES = [
-    ["a.jpg"],
-    ["a.jpg", "b,c.jpg"],
-    ["my oil.jpg", "été (1)=[a,b].png"],
-    ["null"],
-    ["it's", '"', "${so}", "\\"],
-    [" edges ", "\xa0"],
+    *(["a.jpg"], ["a.jpg", "b,c.jpg"], ["my oil.jpg", "été (1)=[a,b].png"], ["null"]),
+    *(["it's", '"', "${so}", "a${b}.jpg", "\\"], [" edges ", "\xa0"]),
     ["[a]", "{b}", "a:b", "choice(1,2)", "3"],
 ]
 
@@ -36,25 +32,21 @@ def test_what_is_shown_reads_as_the_same_file_names(names):
     assert (config.content, config.style) == (names[-1], names)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("size", 300),
-        ("objective.content_weight", 1e-05),
-        ("color", "content_palette"),
-        ("tile", "off"),
-        ("tile", "256"),
-        ("device", "cuda:1"),
-        ("style_scale", [1.0, 2.5]),
-        ("style_weights", []),
-        ("objective.style_layers", ["relu1_1", "relu2_1"]),
-        ("region_styles", {"red": 1, "0x0000ff": 2, "00e100": 1}),
-        ("style_detail", None),
-        ("dry_run", True),
-    ],
-)
-def test_values_of_every_kind(key, value):
-    found = composed("train", *parse([override(key, value)], TrainConfig).overrides)
-    for name in key.split("."):
-        found = getattr(found, name)
-    assert found == value
+def test_values_of_every_kind():
+    values = {
+        "size": 300,
+        "color": "content_palette",
+        "tile": "off",
+        "precision": "256",
+        "device": "cuda:1",
+        "style_scale": [1.0, 2.5],
+        "style_weights": [],
+        "region_styles": {"red": 1, "0x0000ff": 2, "00e100": 1},
+        "style_detail": None,
+        "dry_run": True,
+    }
+    words = [override(key, value) for key, value in values.items()]
+    words.append(override("objective.content_weight", 1e-05))
+    config = composed("train", *parse(words, TrainConfig).overrides)
+    assert {key: getattr(config, key) for key in values} == values
+    assert config.objective.content_weight == 1e-05

@@ -20,8 +20,8 @@ from styletransfer.losses import content_loss, mean_square
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
-from styletransfer.settings import SCHEMAS, compose
-from styletransfer.settings.schemas import keys, path_keys
+from styletransfer.settings import SCHEMAS, compose, settings_of
+from styletransfer.settings.schemas import choices, keys, path_keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
@@ -39,21 +39,20 @@ def heading(path):
     return [line for line in lines[:3] if line != "# @package _global_"][:2]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "configs")))
-def test_every_file_composes_by_the_command_it_gives(path):
-    first, second = heading(path)
-    assert re.match(r"# \S.{20,}", first), "the first line says what the file is for"
-    assert second.startswith("# ")
-    command = re.search(r"python (scripts/\w+\.py)(.*)", f"{first}\n{second}")
-    assert command, "one of the first two lines gives the command"
-    assert (ROOT / command[1]).is_file()
-    overrides = shlex.split(command[2])
-    config = compose(Path(command[1]).stem, overrides, with_hydra=True)
-    group = path.parent.relative_to(ROOT / "configs").as_posix()
-    if group != ".":
-        assert config.hydra.runtime.choices[group] == path.stem
-    else:
-        assert config.hydra.job.config_name == path.stem
+def test_every_file_composes_by_the_command_it_gives():
+    for path in FILES:
+        first, second = heading(path)
+        assert re.match(r"# \S.{20,}", first), "the first line says what the file is for"
+        assert second.startswith("# ")
+        command = re.search(r"python (scripts/\w+\.py)(.*)", f"{first}\n{second}")
+        assert command, "one of the first two lines gives the command"
+        assert (ROOT / command[1]).is_file()
+        config = compose(Path(command[1]).stem, shlex.split(command[2]), with_hydra=True)
+        group = path.parent.relative_to(ROOT / "configs").as_posix()
+        chosen = (
+            config.hydra.job.config_name if group == "." else config.hydra.runtime.choices[group]
+        )
+        assert chosen == path.stem
 
 
 def test_defaults_are_those_of_the_schema():
@@ -61,26 +60,16 @@ def test_defaults_are_those_of_the_schema():
     assert trained() == TrainConfig()
 
 
-@pytest.mark.parametrize("name", ["bundled", "vgg19", "vgg16"])
-def test_features_group(name):
-    assert trained(f"features={name}").features.name == name
-
-
-def test_features_weights_beside_the_group():
-    features = trained("features=vgg19", "features.weights=a.pth").features
-    assert (features.name, features.weights) == ("vgg19", "a.pth")
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "configs" / "loss_mode").glob("*.yaml")))
-def test_loss_modes_exist(path):
-    assert get_loss_mode(trained(f"loss_mode={path.stem}").loss_mode.name).name == path.stem
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "configs" / "optimizer").glob("*.yaml")))
-def test_optimizers_exist(path):
-    config = trained(f"optimizer={path.stem}")
-    assert config.optimizer.name == path.stem
-    check_run(config)
+def test_every_preset_of_a_group_is_what_its_name_says():
+    for name in choices("features"):
+        features = trained(f"features={name}", "features.weights=a.pth").features
+        assert (features.name, features.weights) == (name, "a.pth")
+    for name in choices("loss_mode"):
+        assert get_loss_mode(trained(f"loss_mode={name}").loss_mode.name).name == name
+    for name in choices("optimizer"):
+        config = trained(f"optimizer={name}")
+        assert config.optimizer.name == name
+        check_run(config)
 
 
 # Presets.
@@ -98,20 +87,21 @@ def test_presets_are_jobs_that_work(name):
     check_layers(build_features(config.features), layers, config, loaded)
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_constant_of_a_preset_has_a_comment(name):
-    lines = (ROOT / "configs" / "experiment" / f"{name}.yaml").read_text().splitlines()
-    constants = [line for line in lines if re.match(r"\s*[a-z_]+: \S", line)]
-    assert constants
-    assert [line for line in constants if "  # " not in line] == []
+def test_every_constant_of_a_preset_has_a_comment():
+    for name in PRESETS:
+        lines = (ROOT / "configs" / "experiment" / f"{name}.yaml").read_text().splitlines()
+        constants = [line for line in lines if re.match(r"\s*[a-z_]+: \S", line)]
+        assert constants
+        assert [line for line in constants if "  # " not in line] == []
 
 
-@pytest.mark.parametrize("look", ["faithful", "painterly", "bold"])
-def test_looks_set_the_objective_alone(look):
+def test_looks_set_the_objective_alone():
     """So each goes together with any network, size and loss mode."""
-    config, plain = trained(f"experiment={look}"), trained()
-    assert config.objective != plain.objective
-    assert replace(config, objective=plain.objective) == plain
+    plain = trained()
+    for look in ("faithful", "painterly", "bold"):
+        config = trained(f"experiment={look}")
+        assert config.objective != plain.objective
+        assert replace(config, objective=plain.objective) == plain
 
 
 def test_presets_are_overridden_by_the_command_line():
@@ -154,38 +144,40 @@ def test_gatys_weights_are_the_papers_equations():
 # The schema.
 
 
-@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
-def test_keys_are_found_for_hints(schema):
-    found = {key for key, _ in keys(schema)}
-    assert all("." not in key or key.split(".")[0] in found for key in found)
-    assert found >= schema.__dataclass_fields__.keys()
+def test_keys_are_found_for_hints():
+    for schema in SCHEMAS.values():
+        found = {key for key, _ in keys(schema)}
+        assert all("." not in key or key.split(".")[0] in found for key in found)
+        assert found >= schema.__dataclass_fields__.keys()
 
 
 @pytest.mark.parametrize(
-    ("command", "override", "message"),
+    ("override", "message"),
     [
-        ("train", "objective.content_layer_weights=[[4]]", "must be a list of numbers"),
-        ("train", "objective.style_layers=[[relu1_1]]", "must be a list of names"),
+        ("objective.content_layer_weights=[[4]]", "must be a list of numbers"),
+        ("objective.style_layers=[[relu1_1]]", "must be a list of names"),
+        (f"size={2**70}", "is too large; it must be below 2^63"),
+        ("style_scale=[1,big]", "style_scale=[1, 'big'] must be a number, or a list of them"),
+        ("style_scale=true", "style_scale=True must be a number, or a list of them"),
+        ("content_regions=[[a]]", "content_regions=[['a']] must be a file name, or a list"),
     ],
 )
-def test_entries_of_lists_have_the_type_that_the_schema_says(command, override, message):
+def test_entries_of_lists_have_the_type_that_the_schema_says(override, message):
     with pytest.raises(UserError, match=re.escape(message)):
-        composed(command, override)
+        composed("train", override)
 
 
 def test_keys_that_name_files():
-    assert path_keys(SCHEMAS["train"]) == [
-        "content",
-        "style",
-        "style_detail",
-        "content_regions",
-        "style_regions",
-        "protect",
-        "output",
-        "init",
-        "features.weights",
-        "resume",
-    ]
+    names = "content style style_detail content_regions style_regions protect output init"
+    assert " ".join(path_keys(TrainConfig)) == f"{names} features.weights resume"
+    assert path_keys(SCHEMAS["apply"]) == ("network", "input", "output")
+    written = {
+        key
+        for schema in SCHEMAS.values()
+        for key, field in keys(schema)
+        if field.metadata.get("written")
+    }
+    assert written == {"output"}
 
 
 def test_a_networks_folder_is_named_after_its_styles():
@@ -194,8 +186,8 @@ def test_a_networks_folder_is_named_after_its_styles():
         assert config.hydra.run.dir == f"outputs/networks/{name}"
 
 
-def test_keys_of_networks_that_name_files():
-    assert path_keys(SCHEMAS["apply"]) == ["network", "input", "output"]
-    assert path_keys(SCHEMAS["export"]) == ["network", "output"]
-    expected = ["style", "start", "pictures", "preview", "features.weights"]
-    assert path_keys(SCHEMAS["train_network"]) == expected
+def test_what_is_composed_is_the_callers_own():
+    first = compose("train", ["size=64"])
+    first.size = 3
+    assert compose("train", ["size=64"]).size == 64
+    assert settings_of(compose("train", ["size=65"]), "train").size == 65

@@ -8,7 +8,7 @@ from studios import opened
 
 from styletransfer.cli.arguments import parse
 from styletransfer.config import TrainConfig
-from styletransfer.settings.meanings import meanings
+from styletransfer.settings.schemas import meanings
 from styletransfer.studio.controls import CONTROLS, key_in
 
 # Never the page's to choose: they name files, or folders.

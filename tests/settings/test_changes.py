@@ -1,0 +1,73 @@
+"""A config from keys and values, and what may change while a run is under way."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from styletransfer.config import ChangeConfig, ObjectiveConfig, TrainConfig
+from styletransfer.errors import UserError
+from styletransfer.settings.changes import FIXED, changed, in_turn, with_change, with_values
+
+
+def test_values_in_every_spelling():
+    values = {
+        "objective": {"content_weight": 3, "style_layers": ("relu1_1",)},
+        "objective.tv_weight": np.float32(0.5),
+        "optimizer": "adam",
+        "optimizer.averaging": 0.5,
+        "style_weights": np.array([1.0, 2.0]),
+        "style": [Path("a${b}.jpg"), "~x.jpg"],
+        "region_styles": {"red": np.int64(2)},
+        "steps": np.int64(4),
+    }
+    config = TrainConfig(region_styles={"blue": 1}, size=64)
+    made = with_values(config, values)
+    assert made.objective == ObjectiveConfig(3.0, tv_weight=0.5, style_layers=["relu1_1"])
+    assert (made.optimizer.name, made.optimizer.learning_rate) == ("adam", 0.02)
+    assert made.optimizer.averaging == 0.5  # a key beside its preset counts, in whatever order
+    assert with_values(config, dict(reversed(values.items()))) == made
+    assert made.style == ["a${b}.jpg", "~x.jpg"]
+    assert (made.style_weights, made.steps, made.size) == ([1.0, 2.0], 4, 64)
+    assert made.region_styles == {"red": 2}
+    assert config == TrainConfig(region_styles={"blue": 1}, size=64)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"objective": {"style_wieght": 1}}, r"did you mean objective\.style_weight\?"),
+        ({"optimizer": "sgd"}, "unknown optimizer 'sgd'; there are adam, lbfgs"),
+        ({"size": "big"}, "size: Value 'big' .* could not be converted"),
+        ({"size": "${seed}"}, r"size: .*'\$\{seed\}' .*could not be converted"),
+        ({"style": 3}, "style is a int; give a path"),
+        ({"style": [3]}, "style is a int; give a path"),
+        ({"style_weights": [[1]]}, "style_weights.*"),
+        ({"region_styles": {"red": 2**70}}, r"region_styles\.red=.* is too large"),
+    ],
+)
+def test_values_that_are_refused(values, message):
+    with pytest.raises(UserError, match=message) as refused:
+        with_values(TrainConfig(), values)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("key", [*FIXED, "resume", "changes", "snapshot_every"])
+def test_keys_that_cannot_change_during_a_run(key):
+    message = f"{key} cannot change during a run; start another one"
+    for value in (1, "auto"):
+        with pytest.raises(UserError, match=message):
+            changed(TrainConfig(), {"size": 64, key: value})
+
+
+def test_changes_in_turn():
+    changes = [ChangeConfig(2, {"size": 64}), ChangeConfig(2, {"steps": 9, "seed": 0})]
+    with pytest.raises(UserError, match="seed cannot change"):
+        in_turn(TrainConfig(), changes)
+    del changes[1].set["seed"]
+    first, second = in_turn(TrainConfig(), changes)
+    assert (first, second) == (TrainConfig(size=64), TrainConfig(size=64, steps=9))
+    with pytest.raises(UserError, match="after=1 must be 2 or more, in order"):
+        in_turn(TrainConfig(), [*changes, ChangeConfig(1, {"size": 32})])
+    assert with_change(changes[:1], changes[1]) == [ChangeConfig(2, {"size": 64, "steps": 9})]
+    assert with_change(changes[:1], ChangeConfig(3, {})) == [changes[0], ChangeConfig(3, {})]
