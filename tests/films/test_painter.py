@@ -110,16 +110,6 @@ def test_a_share_of_the_frame_before_moved_along_is_kept():
     assert torch.equal(untouched.mixed(picture(3), picture(4)), picture(4))
 
 
-def test_noise_of_each_frame_is_taken_away_by_the_formula():
-    """Of E_warp, share s leaves (1 - s)^2 / (1 + s) once the mixture has settled."""
-    share, generator = 0.6, torch.Generator().manual_seed(0)
-    painted = [torch.randn(1, 3, 40, 40, generator=generator).mul(0.05).add(0.5) for _ in range(40)]
-    steady = Steady(share, moving(torch.ones(1, 1, 40, 40), 0))
-    mixed = [steady.mixed(frame, frame) for frame in painted]
-    before, after = (torch.cat(film[20:]).diff(dim=0).square().mean() for film in (painted, mixed))
-    assert after / before == pytest.approx((1 - share) ** 2 / (1 + share), rel=0.05)
-
-
 def test_a_pan_stays_sharp():
     steady = Steady(0.8, lambda image, other: make_motion(pan_flow(), -pan_flow()))
     for frame in map(pan, range(8)):

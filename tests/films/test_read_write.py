@@ -224,28 +224,18 @@ def test_what_is_no_film_is_told_in_one_line(tmp_path):
         assert "\n" not in str(caught.value)
 
 
-def played(film):
-    """Return how many frames can be read, and what is said if that are not all."""
-    count = 0
-    try:
-        for _ in film.frames():
-            count += 1
-    except UserError as error:
-        return count, str(error)
-    return count, ""
-
-
 def test_a_damaged_film_ends_where_the_damage_is(tmp_path):
     made = bytearray(make(tmp_path / "in.mp4", noise(20), g="1").read_bytes())
     start, middle = made.index(b"mdat") + 4, len(made) // 2
     made[start : start + 2000] = bytes(2000)  # as where a recording begins between key frames
     made[middle : middle + 9000] = bytes(9000)
     (tmp_path / "in.mp4").write_bytes(made)
-    with Film(tmp_path / "in.mp4") as film:
-        count, told = played(film)
-    assert 5 < count < 15
-    pattern = rf".*in\.mp4 is damaged after frame {count} \(.*\); get an intact copy"
-    assert re.fullmatch(pattern, told)
+    read = []
+    with Film(tmp_path / "in.mp4") as film, pytest.raises(UserError) as caught:
+        read.extend(film.frames())
+    assert 5 < len(read) < 15
+    pattern = rf".*in\.mp4 is damaged after frame {len(read)} \(.*\); get an intact copy"
+    assert re.fullmatch(pattern, str(caught.value))
 
 
 def test_a_film_that_was_cut_off_is_told(tmp_path, caplog):
@@ -312,20 +302,6 @@ def test_a_full_disk_ends_in_one_line(extension, tmp_path):
     with largest_file(20), pytest.raises(UserError, match="File too large"):
         rewritten(source, target)
     assert {path.name for path in tmp_path.iterdir()} == {"in.mp4", target.name}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("extension", [".mp4", ".mkv"])
-def test_what_a_killed_process_leaves_can_be_played(extension, tmp_path):
-    left = tmp_path / f"left{extension}"
-    source = make(tmp_path / "in.mp4", [image for image in noise(10) for _ in range(30)])
-    with Film(source) as film, FilmWriter(tmp_path / f"out{extension}", like=film) as writer:
-        for number, frame in enumerate(film.frames()):
-            writer.write(frame.image + 0.2 * torch.rand(1, 3, 48, 64), frame.time)
-            if number == 298:
-                left.write_bytes((tmp_path / f"out.partial{extension}").read_bytes())
-    with Film(left) as film:
-        assert played(film)[0] > 100
 
 
 def test_broken_frames_are_refused(tmp_path):
