@@ -90,8 +90,10 @@ class PlainLoop:
 
     def features(self, image: Tensor) -> dict[str, Tensor]:
         """Return the layers that have a loss, by name, for an image (1, 3, H, W)."""
-        # Rounded to float32 in every precision, as the tutorial's are.
-        mean, std = (torch.tensor(values).view(1, 3, 1, 1).to(image) for values in (MEAN, STD))
+        mean, std = (
+            torch.tensor(values, dtype=image.dtype, device=image.device).view(1, 3, 1, 1)
+            for values in (MEAN, STD)
+        )
         activation = (image - mean) / std
         found: dict[str, Tensor] = {}
         for name, layer in self.network.named_children():
