@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from styletransfer.config.keys import path
+from styletransfer.config.keys import choice, path
 
 # Gatys et al. 2016: the layers at which styles and contents are compared.
 STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
@@ -21,11 +21,11 @@ class FeaturesConfig:
     """bundled (ships with the project), vgg19 or vgg16."""
     weights: str = path("pretrained")
     """pretrained, random, or the path of a .safetensors or .pth file."""
-    pooling: str = "max"
+    pooling: str = choice("max", "average")
     """max (as trained) or average (Gatys et al. 2016)."""
-    padding: str = "replicate"
+    padding: str = choice("replicate", "zeros")
     """Of the first convolution: zeros (as trained) or replicate (no frame along the border)."""
-    preprocessing: str = "imagenet"
+    preprocessing: str = choice("imagenet", "none")
     """imagenet (mean and standard deviation), or none (sRGB in [0, 1], as the 0.3 tutorial)."""
 
 
@@ -47,7 +47,7 @@ class ObjectiveConfig:
     """Linear weight of the style losses."""
     tv_weight: float = 0.0
     """Linear weight of the squared total variation of the picture."""
-    style_loss: str = "gram"
+    style_loss: str = choice("gram", "moments", "wasserstein")
     """How styles are compared: gram (Gatys et al. 2016), moments (mean and standard deviation of
     each channel) or wasserstein (mean and covariance)."""
     content_layers: list[str] = field(default_factory=lambda: [CONTENT_LAYER])
@@ -59,10 +59,10 @@ class ObjectiveConfig:
     style_layer_weights: list[float] = field(default_factory=list)
     """One factor per style layer; empty for 1 each, but 0.1 at relu5_1, which would lay whole
     objects of the style over faces."""
-    normalization: str = "target"
+    normalization: str = choice("target", "none")
     """target (each loss over its target's own mean square; that of a content beyond 512 px is taken
     at 512 px) or none (the tutorials' plain MSE)."""
-    propagation: str = "average"
+    propagation: str = choice("average", "inside")
     """How a region reaches a layer's positions: average (by the share of the region in the pixels
     they stand for) or inside (only those that see nothing outside; Gatys et al. 2017)."""
     detail_layers: list[str] = field(default_factory=lambda: ["relu1_1", "relu2_1"])

@@ -10,13 +10,19 @@ T = TypeVar("T")
 ASSETS = resource("assets")
 
 
-def path(default: T, *, positional: bool = False, swept: bool = False) -> T:
+def choice(*words: str) -> str:
+    """Say that a key takes one of these words, of which the first is its default."""
+    declared: str = field(default=words[0], metadata={"choices": words})
+    return declared
+
+
+def path(default: T, *words: str, positional: bool = False, swept: bool = False) -> T:
     """Say that a key's value is a file name: the command line takes any, as it is typed.
 
-    A positional one may be given without its key. Where one is `swept`, a folder or a pattern
-    stands for one job for each of its pictures.
+    It may be one of some `words` as well. A positional one may be given without its key. Where one
+    is `swept`, a folder or a pattern stands for one job for each of its pictures.
     """
-    metadata = {"path": True, "positional": positional, "swept": swept}
+    metadata = {"path": True, "choices": words, "positional": positional, "swept": swept}
     declared: T = field(default=default, metadata=metadata)
     return declared
 

@@ -41,13 +41,13 @@ def socket(client):
 
 
 def paint(client, **settings):
-    answer = client.post("/api/jobs", json={"settings": settings})
+    answer = client.post("/api/queue", json={"settings": settings})
     assert answer.status_code == 202, answer.text
     return answer.json()["id"]
 
 
 def act(client, id, action, **body):
-    answer = client.post(f"/api/jobs/{id}/{action}", json=body)
+    answer = client.post(f"/api/queue/{id}/{action}", json=body)
     assert answer.status_code == 202, answer.text
 
 
@@ -56,7 +56,7 @@ def is_at(step):
 
 
 def of(id, *wanted):
-    return lambda message: status(*wanted)(message) and message["job"]["id"] == id
+    return lambda message: status(*wanted)(message) and message["current"]["id"] == id
 
 
 def made_by(command, folder):
@@ -123,13 +123,13 @@ def test_steering_is_on_the_record_and_reproduces(client, socket, folder, tmp_pa
     changed = {**TINY, "objective.content_weight": 0.9, "style": ["style-mosaic"]}
     act(client, id, "steer", settings={**changed, "objective.content_weight": 5})
     act(client, id, "steer", settings=changed)
-    job = watch(socket, lambda m: m["type"] == "state" and m["job"]["settings"] == changed)
-    job = job[-1]["job"]
+    job = watch(socket, lambda m: m["type"] == "state" and m["current"]["settings"] == changed)
+    job = job[-1]["current"]
     assert job["status"] == "paused"
     assert job["changes"][-1]["set"]["style"] == ["style-mosaic"]
-    assert any("before" in moment["reason"] for moment in job["moments"])
+    assert any("before" in moment["reason"] for moment in job["snapshots"])
     act(client, id, "resume")
-    job = watch(socket, of(id, "finished"))[-1]["job"]
+    job = watch(socket, of(id, "finished"))[-1]["current"]
     assert "changes=" in job["command"]
     (shown,) = (each for each in client.get("/api/runs").json() if each["id"] == id)
     assert shown["command"] == job["command"]
@@ -138,10 +138,10 @@ def test_steering_is_on_the_record_and_reproduces(client, socket, folder, tmp_pa
 
 def test_a_finished_run_goes_on_when_it_is_steered(client, socket, folder):
     id = paint(client, **TINY)
-    steps = watch(socket, of(id, "finished"))[-1]["job"]["step"]
+    steps = watch(socket, of(id, "finished"))[-1]["current"]["step"]
     before = (folder / id / "pastiche.png").read_bytes()
     act(client, id, "steer", settings={**TINY, "objective.style_weight": 3})
-    again = lambda m: of(id, "finished")(m) and m["job"]["step"] > steps  # noqa: E731
+    again = lambda m: of(id, "finished")(m) and m["current"]["step"] > steps  # noqa: E731
     watch(socket, again)
     assert (folder / id / "pastiche.png").read_bytes() != before
     assert client.post(f"/api/runs/{id}/delete", json={}).status_code == 200
@@ -152,14 +152,14 @@ def test_undo_goes_back_with_its_settings(client, socket):
     id = paint(client, **LONG)
     watch(socket, is_at(2))
     act(client, id, "snapshot")
-    told = watch(socket, lambda m: m["type"] == "state" and len(m["job"]["moments"]) == 2)[-1]
-    moment = told["job"]["moments"][-1]
+    told = watch(socket, lambda m: m["type"] == "state" and len(m["current"]["snapshots"]) == 2)[-1]
+    moment = told["current"]["snapshots"][-1]
     assert moment["reason"] == "snapshot"
     act(client, id, "steer", settings={**LONG, "objective.content_weight": 2})
-    watch(socket, lambda m: m["type"] == "state" and m["job"]["changes"])
-    act(client, id, "undo", moment=moment["number"])
-    told = watch(socket, lambda m: m["type"] == "state" and m["job"]["settings"] == LONG)[-1]
-    act(client, id, "undo", moment=99)
+    watch(socket, lambda m: m["type"] == "state" and m["current"]["changes"])
+    act(client, id, "undo", snapshot=moment["number"])
+    told = watch(socket, lambda m: m["type"] == "state" and m["current"]["settings"] == LONG)[-1]
+    act(client, id, "undo", snapshot=99)
     told = watch(socket, lambda m: m["type"] == "state" and m["message"])[-1]
     assert "there is no moment 99" in told["message"]["error"]
     act(client, id, "stop")
@@ -176,7 +176,7 @@ def test_stopped_here_and_gone_on_with_there_and_back(client, socket, folder, ca
     assert (folder / id / "pastiche.png").is_file()
     answer = client.post(f"/api/runs/{id}/resume", json={})
     assert answer.status_code == 202
-    job = watch(socket, of(id, "painting"))[-1]["job"]
+    job = watch(socket, of(id, "painting"))[-1]["current"]
     assert job["settings"] == LONG
     assert client.post(f"/api/runs/{id}/resume", json={}).status_code == 409
     assert client.post(f"/api/runs/{id}/delete", json={}).status_code == 409
@@ -193,7 +193,7 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
     Image.new("RGB", (1, 1), "teal").save(buffer, "PNG")
     uploaded = client.post("/api/pictures?name=dot.png", content=buffer.getvalue()).json()
     id = paint(client, **TINY, content=uploaded["id"])
-    job = watch(socket, of(id, "failed"))[-1]["job"]
+    job = watch(socket, of(id, "failed"))[-1]["current"]
     assert "pixels" in job["error"]
     id = paint(client, **(TINY | {"size": -3}))
     told = watch(socket, of(id, "failed"))[-1]
@@ -206,14 +206,14 @@ def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(client, 
     id = paint(client, **LONG)
     waiting = paint(client, **TINY)
     watch(socket, is_at(3))
-    os.kill(client.app.state.desk.painter.pid, signal.SIGKILL)
+    os.kill(client.app.state.studio.queue.painter.pid, signal.SIGKILL)
     told = watch(socket, lambda m: m["type"] == "state" and m["message"])[-1]
     assert "was killed" in told["message"]["error"]
     assert read_record(folder / id)["status"] == "running"  # it had no time to say otherwise
     (shown,) = (each for each in client.get("/api/runs").json() if each["id"] == id)
     assert shown["status"] == "stopped"
     watch(socket, of(waiting, "finished"))
-    assert psutil.pid_exists(client.app.state.desk.painter.pid)
+    assert psutil.pid_exists(client.app.state.studio.queue.painter.pid)
 
 
 def test_runs_of_other_folders_are_shown_and_left_alone(client, socket, folder, tmp_path):

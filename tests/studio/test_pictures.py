@@ -190,7 +190,7 @@ def test_sides_that_are_none(client, side):
 
 
 def test_a_reader_that_dies_is_a_message_and_is_there_again(client, folder):
-    answers = client.app.state.studio.answers
+    answers = client.app.state.studio.reader
     gone = upload(client, photo(7)).json()
     client.portal.call(answers.worker.kill)
     for _ in range(3):  # the one that died of it, and those after

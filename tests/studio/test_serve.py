@@ -18,7 +18,7 @@ from helpers import ROOT
 pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
 from styletransfer.cli import script
-from styletransfer.studio import library
+from styletransfer.studio import command
 
 LONG = {"size": 48, "steps": 5000, "scales": 1, "optimizer.name": "adam", "precision": "float32"}
 # Seconds in which even a busy machine does anything.
@@ -58,7 +58,7 @@ class Process:
 
     def paint(self) -> str:
         """Begin a long run, and return once it has made a picture."""
-        answer = self.client.post("/api/jobs", json={"settings": LONG})
+        answer = self.client.post("/api/queue", json={"settings": LONG})
         assert answer.status_code == 202
         id: str = answer.json()["id"]
         until(lambda: self.client.get(f"/api/runs/{id}/picture").status_code == 200)
@@ -173,7 +173,7 @@ def test_bad_input(tmp_path, monkeypatch, capsys):
 
 def test_without_the_extra(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(library, "find_spec", lambda name: None)
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
     error = refused(capsys)
     assert "pip install 'styletransfer[studio]'" in error
     assert list(tmp_path.iterdir()) == []
