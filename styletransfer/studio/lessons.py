@@ -73,6 +73,7 @@ async def _explain(overrides: Sequence[str]) -> str:
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
+            await process.wait()
         if process.returncode:
             lines = said.decode("utf-8", "replace").strip().splitlines() or ["it was killed"]
             raise UserError(lines[-1].removeprefix("error: "))

@@ -31,7 +31,7 @@ def stranger(client):
 def refuses_socket(client, **headers):
     with (
         pytest.raises(WebSocketDisconnect),
-        client.websocket_connect(LIVE, headers=headers or None),
+        client.websocket_connect(LIVE, headers=headers),
     ):
         pass
 

@@ -92,13 +92,14 @@ def start(tmp_path):
         return started[-1]
 
     yield begin
-    for each in started:
-        if each.process.poll() is None:
-            each.process.kill()
-            each.process.communicate()
-        each.client.close()
+    for studio in started:
+        if studio.process.poll() is None:
+            studio.process.kill()
+            studio.process.communicate()
+        studio.client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_the_run_and_keeps_it(start, number, tmp_path):
     studio = start("open=false")
@@ -112,6 +113,7 @@ def test_a_signal_stops_the_run_and_keeps_it(start, number, tmp_path):
     assert not list(run.glob("*.tmp"))
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_takes_its_processes_with_it(start, tmp_path):
     studio = start("open=false")
     id = studio.paint()
@@ -124,16 +126,18 @@ def test_a_server_that_is_killed_takes_its_processes_with_it(start, tmp_path):
     assert again.client.post(f"/api/runs/{id}/resume", json={}).status_code == 202
 
 
+@pytest.mark.slow
 def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
     studio = start("open=false")
     process = psutil.Process(studio.process.pid)
-    listening = [each.laddr for each in process.net_connections() if each.status == "LISTEN"]
+    listening = [one.laddr for one in process.net_connections() if one.status == "LISTEN"]
     assert [tuple(each) for each in listening] == [("127.0.0.1", studio.port)]
     studio.client.get("/api/form")
     studio.client.get("/api/runs")
-    assert not [each.path for each in process.memory_maps() if "libtorch" in each.path]
+    assert not [one.path for one in process.memory_maps() if "libtorch" in one.path]
 
 
+@pytest.mark.slow
 def test_two_hosts_on_the_wire(start):
     studio = start("open=false")
     cookie = "; ".join(f"{key}={value}" for key, value in studio.client.cookies.items())
@@ -143,6 +147,7 @@ def test_two_hosts_on_the_wire(start):
         assert wire.recv(100).startswith(b"HTTP/1.1 400")
 
 
+@pytest.mark.slow
 def test_no_browser_is_a_line(start):
     studio = start(BROWSER="false", DISPLAY="", WAYLAND_DISPLAY="", PATH="/nowhere")
     _, out, _ = studio.end(signal.SIGTERM)
