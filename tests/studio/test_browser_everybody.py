@@ -8,7 +8,7 @@ from studio_pages import Visit, needs_chromium, served, visited
 axe = pytest.importorskip(
     "axe_playwright_python.sync_playwright", reason="no axe-core: pip install -e '.[browser]'"
 )
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.slow, needs_chromium]
 
 
 def violations(page: Visit) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from studio_pages import Visit, needs_chromium, served, visited
 
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.slow, needs_chromium]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_several_styles_are_mixed_and_shared_out(page: Visit) -> None:
     page.click("[data-picker=style] .tile[title=mosaic]")
     page.expect("[data-picker=style] .badge").to_have_count(2)
     page.click("#more > summary")
-    page.click("[data-group=style] > summary")
+    page.click("[data-group=strokes] > summary")
     page.expect(".shares input").to_have_count(2)
     page.locator(".shares input").last.press("Home")
     page.expect("#command pre").to_contain_text("style_weights=[1,0]")

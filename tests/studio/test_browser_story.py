@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from studio_pages import Visit, needs_chromium, png, served, visit, visited
 
-pytestmark = needs_chromium
+pytestmark = [pytest.mark.slow, needs_chromium]
 
 BOXES = """['.stage', '.actions', '#go'].map(
   (one) => JSON.stringify(document.querySelector(one).getBoundingClientRect())).join()"""
