@@ -19,7 +19,7 @@ from styletransfer.errors import UserError
 from styletransfer.studio import lessons, pictures
 from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.form import RunRequest, command_of, form
-from styletransfer.studio.runs import StoredRun, as_columns
+from styletransfer.studio.runs import StoredRun
 from styletransfer.studio.studio import Studio
 from styletransfer.studio.viewers import live
 from styletransfer.system.lock import is_locked
@@ -186,7 +186,7 @@ async def download(request: Request) -> Response:
 
 
 async def get_losses(request: Request) -> Response:
-    """Return the losses of a run, a column for each name."""
+    """Return the losses of a run, (step, name -> value) each."""
     studio, id = _studio(request), request.path_params["id"]
     entry = studio.queue.current
     live = entry.losses if entry is not None and entry.id == id else []
@@ -198,7 +198,7 @@ async def get_losses(request: Request) -> Response:
         steps = []  # it has no record yet
     if live:  # which the disk may not have yet
         steps = [(step, losses) for step, losses in steps if step < live[0][0]] + live
-    return JSONResponse(as_columns(steps))
+    return JSONResponse(steps)
 
 
 async def go_on(request: Request) -> Response:

@@ -4,17 +4,15 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 
 from styletransfer.errors import UserError
 from styletransfer.studio.access import RefusedError
 
-# Seconds for one, and how many are remembered.
-PATIENCE, REMEMBERED = 300.0, 8
+# Seconds for one.
+PATIENCE = 300.0
 # What explain's page, which holds its own styles and script, may do: nothing else.
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
@@ -23,34 +21,31 @@ POLICY = (
 
 
 class Lessons:
-    """Makes lessons, one at a time."""
+    """Makes lessons, one at a time, and remembers the last one."""
 
     def __init__(self) -> None:
-        self._made: OrderedDict[str, asyncio.Task[str]] = OrderedDict()
-        self._numbers = count(1)
+        self._task: asyncio.Task[str] | None = None
+        self._number = 0
 
     def ask(self, overrides: Sequence[str]) -> str:
         """Begin a lesson about KEY=VALUE, and return its id; RefusedError if one is being made."""
-        if any(not task.done() for task in self._made.values()):
+        if self._task is not None and not self._task.done():
             raise RefusedError("another lesson is being made; wait for it", 429)
-        id = str(next(self._numbers))
-        self._made[id] = asyncio.create_task(_explain(overrides))
-        while len(self._made) > REMEMBERED:
-            self._made.popitem(last=False)
-        return id
+        self._task = asyncio.create_task(_explain(overrides))
+        self._number += 1
+        return str(self._number)
 
     def find(self, id: str) -> str | None:
         """Return a lesson's page, None while it is made; UserError in explain's own words."""
-        if id not in self._made:
+        if self._task is None or id != str(self._number):
             raise RefusedError("there is no such lesson; ask for it again", 404)
-        task = self._made[id]
-        return task.result() if task.done() else None
+        return self._task.result() if self._task.done() else None
 
     async def close(self) -> None:
         """End what is being made."""
-        for task in self._made.values():
-            task.cancel()
-        await asyncio.gather(*self._made.values(), return_exceptions=True)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
 
 
 async def _explain(overrides: Sequence[str]) -> str:

@@ -126,13 +126,6 @@ class StoredRuns:
         }
 
 
-def as_columns(steps: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
-    """Return losses by name, each a list with a value for each step, under "names"; and "steps"."""
-    names = dict.fromkeys(name for _, values in steps for name in values)
-    columns = {name: [values.get(name) for _, values in steps] for name in names}
-    return {"steps": [step for step, _ in steps], "names": columns}
-
-
 def with_sums(losses: dict[str, Any]) -> dict[str, Any]:
     """Return the losses of a step by layer, such as "style/relu1_1", with the sums of each kind."""
     sums: dict[str, Any] = {}

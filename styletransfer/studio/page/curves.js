@@ -130,12 +130,9 @@ async function load(id) {
   // A run that has just begun has no losses yet, and reports every step from now on.
   if (id && !(id === state.current?.id && !state.current.step)) {
     // A run without losses has no curve.
-    const { steps, names } = await get(`/api/runs/${id}/losses`).catch(() => ({ steps: [] }));
+    const steps = await get(`/api/runs/${id}/losses`).catch(() => []);
     if (drawnRun !== id) return;
-    for (const [place, step] of steps.entries()) {
-      const losses = Object.entries(names).map(([name, all]) => [name, all[place]]);
-      add(step, Object.fromEntries(losses));
-    }
+    for (const [step, losses] of steps) add(step, losses);
   }
   soon();
 }
