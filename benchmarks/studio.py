@@ -37,11 +37,11 @@ class Page:
     """
 
     def __init__(self, address: str) -> None:
-        parts = re.fullmatch(r"http://([\d.]+:\d+)(/\?token=.*)", address)
-        assert parts is not None
-        self.host = parts[1]
+        match = re.fullmatch(r"http://([\d.]+:\d+)(/\?token=.*)", address)
+        assert match is not None
+        self.host = match[1]
         self.headers = {"Origin": f"http://{self.host}"}
-        self.headers["Cookie"] = self._ask("GET", parts[2]).headers["set-cookie"].partition(";")[0]
+        self.headers["Cookie"] = self._ask("GET", match[2]).headers["set-cookie"].partition(";")[0]
 
     def post(self, path: str, **body: Any) -> dict[str, Any]:
         """Send what a button sends."""
@@ -99,12 +99,12 @@ def is_preview(message: Any) -> bool:
 
 
 def state_with(wanted: Callable[[dict[str, Any]], bool]) -> Callable[[Any], bool]:
-    """Return what tells a state whose job is wanted."""
+    """Return what tells a state whose run is wanted."""
     return lambda message: (
         isinstance(message, dict)
         and message["type"] == "state"
-        and message["job"] is not None
-        and wanted(message["job"])
+        and message["current"] is not None
+        and wanted(message["current"])
     )
 
 
@@ -112,28 +112,28 @@ def moved(page: Page, settings: dict[str, Any]) -> tuple[float, float]:
     """Press paint and move a slider at the finest scale; return seconds to each one's preview."""
     with page.watched() as socket:
         began = time.perf_counter()
-        job = page.post("/api/jobs", settings=settings)["id"]
+        id = page.post("/api/queue", settings=settings)["id"]
         until(socket, is_preview)
         first = time.perf_counter() - began
         until(socket, lambda seen: not is_preview(seen) and seen.get("scale") == seen.get("scales"))
         began = time.perf_counter()
         other = settings | {"objective.content_weight": 0.5}
-        page.post(f"/api/jobs/{job}/steer", settings=other)
-        until(socket, state_with(lambda seen: len(seen["changes"]) > 0))
+        page.post(f"/api/queue/{id}/steer", settings=other)
+        until(socket, state_with(lambda run: "changes=" in run["command"]))
         until(socket, is_preview)
         second = time.perf_counter() - began
-        page.post(f"/api/jobs/{job}/stop")
-        until(socket, state_with(lambda seen: seen["status"] == "stopped"))
+        page.post(f"/api/queue/{id}/stop")
+        until(socket, state_with(lambda run: run["status"] == "stopped"))
     return first, second
 
 
 def by_page(page: Page, settings: dict[str, Any]) -> tuple[int, float]:
     """Paint in the studio; return a step, and the seconds from it to the end."""
     with page.watched() as socket:
-        page.post("/api/jobs", settings=settings)
+        page.post("/api/queue", settings=settings)
         step = until(socket, lambda seen: not is_preview(seen) and seen.get("step", 0) > 1)["step"]
         began = time.perf_counter()
-        until(socket, state_with(lambda seen: seen["status"] == "finished"))
+        until(socket, state_with(lambda run: run["status"] == "finished"))
         return step, time.perf_counter() - began
 
 
@@ -170,25 +170,25 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="pictures of each kind")
     parser.add_argument("--loading", type=float, default=20, help="seconds until it rests")
     parser.add_argument("--rest", type=float, default=10, help="seconds of rest")
-    asked = parser.parse_args()
-    settings = {"size": asked.size, "steps": asked.steps}
+    options = parser.parse_args()
+    settings = {"size": options.size, "steps": options.steps}
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as (page, studio):
-        time.sleep(asked.loading)
+        time.sleep(options.loading)
         before = used(studio)
-        time.sleep(asked.rest)
-        idle = (used(studio) - before) / asked.rest
-        quick = [moved(page, settings) for _ in range(asked.rounds)]
+        time.sleep(options.rest)
+        idle = (used(studio) - before) / options.rest
+        quick = [moved(page, settings) for _ in range(options.rounds)]
         both = []
-        for _ in range(asked.rounds):
+        for _ in range(options.rounds):
             step, seconds = by_page(page, settings)
-            both.append((seconds, alone(asked.size, asked.steps, step)))
-    first, steered = (statistics.median(seconds) for seconds in zip(*quick, strict=True))
+            both.append((seconds, alone(options.size, options.steps, step)))
+    first, steered = (statistics.median(times) for times in zip(*quick, strict=True))
     ratio = statistics.median(painted / plain for painted, plain in both)
-    print(f"{asked.size} pixels, median of {asked.rounds}, {torch.get_num_threads()} threads\n")
+    print(f"{options.size} pixels, median of {options.rounds}, {torch.get_num_threads()} threads\n")
     print("| | |\n|---|---:|")
     print(f"| from pressing paint to the first preview | {first:.2f} s |")
     print(f"| from moving a slider to a preview of it, finest scale | {steered:.2f} s |")
-    print(f"| time of a run with a page over that without, {asked.steps} steps | {ratio:.3f} |")
+    print(f"| time of a run with a page over that without, {options.steps} steps | {ratio:.3f} |")
     print(f"| processor time at rest, share of a core | {100 * idle:.2f} % |")
     pairs = ", ".join(f"{painted:.1f} / {plain:.1f}" for painted, plain in both)
     print(f"\nSeconds with and without a page, in turn: {pairs}")

@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,9 @@ playwright = pytest.importorskip(
     "playwright.sync_api", reason="no Playwright: pip install -e '.[browser]'"
 )
 pytest.importorskip("starlette", reason="no Starlette: pip install -e '.[studio]'")
+axe = pytest.importorskip(
+    "axe_playwright_python.sync_playwright", reason="no axe-core: pip install -e '.[browser]'"
+)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium to open the page with")
@@ -28,15 +30,15 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium to ope
 PATIENCE = 120_000
 
 DROP = """([query, files]) => {
-  const held = new DataTransfer();
+  const dropped = new DataTransfer();
   for (const [name, text] of files) {
     const bytes = Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
-    held.items.add(new File([bytes], name, { type: "image/png" }));
+    dropped.items.add(new File([bytes], name, { type: "image/png" }));
   }
   const target = document.querySelector(query);
   for (const kind of ["dragenter", "dragover", "drop"])
     target.dispatchEvent(
-      new DragEvent(kind, { dataTransfer: held, bubbles: true, cancelable: true }));
+      new DragEvent(kind, { dataTransfer: dropped, bubbles: true, cancelable: true }));
 }"""
 
 
@@ -59,9 +61,9 @@ def served(folder: Path) -> Iterator[str]:
     )
     assert process.stdout is not None
     try:
-        found = re.search(r"http://\S+", process.stdout.readline())
-        assert found is not None
-        yield found.group()
+        address = re.search(r"http://\S+", process.stdout.readline())
+        assert address is not None
+        yield address.group()
     finally:
         process.terminate()
         process.communicate(timeout=180)
@@ -86,17 +88,10 @@ class Visit:
         """Return Playwright's patient assertions about what a selector finds."""
         return playwright.expect(self.page.locator(query))
 
-    def until(self, script: str) -> None:
-        """Wait until a script is true; the page's policy forbids Playwright's own way."""
-        ends = time.monotonic() + PATIENCE / 1000
-        while not self.page.evaluate(script):
-            assert time.monotonic() < ends, f"never: {script}"
-            self.page.wait_for_timeout(50)
-
     def drop(self, query: str, **files: bytes) -> None:
         """Drop files, by their names, on what a selector finds."""
-        held = [[f"{name}.png", base64.b64encode(data).decode()] for name, data in files.items()]
-        self.page.evaluate(DROP, [query, held])
+        texts = [[f"{name}.png", base64.b64encode(data).decode()] for name, data in files.items()]
+        self.page.evaluate(DROP, [query, texts])
 
     def enter(self, key: str, text: str) -> None:
         """Type into the field of a key."""
@@ -104,13 +99,19 @@ class Visit:
         field.fill(text)
         field.press("Enter")
 
+    def unfold(self, *groups: str) -> None:
+        """Unfold groups of controls, all of them if none is named."""
+        if not self.page.locator("#more[open]").count():
+            self.page.click("#more > summary")
+        for query in [f"[data-group={group}]" for group in groups] or [".group"]:
+            for summary in self.page.locator(f"{query} > summary").all():
+                summary.click()
+
     def ask_for_tiny(self) -> None:
         """Ask for a run whose steps take no time, and which does not end by itself meanwhile."""
         self.enter("size", "96")
-        self.page.click("#more > summary")
-        self.page.click("[data-group=steps] > summary")
+        self.unfold("steps", "network")
         self.enter("steps", "50000")
-        self.page.click("[data-group=network] > summary")
         self.enter("optimizer.plateau", "0")  # or a scale ends where little changes
 
     def paint(self) -> None:
@@ -163,3 +164,13 @@ def visit(context: Any, address: str) -> Visit:
     opened.expect(".tile img").not_to_have_count(0)
     opened.expect("#command pre").to_contain_text("styletransfer train")
     return opened
+
+
+def violations(visit: Visit) -> list[str]:
+    """Return what axe-core holds for serious or critical, with the elements."""
+    return [
+        f"{one['id']}: {node['html']}"
+        for one in axe.Axe().run(visit.page).response["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]

@@ -1,13 +1,15 @@
-"""A studio for tests: its server in this process, and a painter that paints nothing."""
+"""A studio for tests: its server in this process, and its processes as threads, unless asked."""
 
 import json
+import multiprocessing
 import os
-import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,11 +18,10 @@ pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
 from starlette.testclient import TestClient
 
-from styletransfer.studio import painter
+from styletransfer.studio import painter, reader, worker
 from styletransfer.studio.app import make_app
-from styletransfer.studio.child import become_a_child
 from styletransfer.studio.form import defaults
-from styletransfer.studio.orders import Orders
+from styletransfer.studio.painter import Orders
 from styletransfer.studio.studio import Studio
 
 PORT, TOKEN = 8000, "a-secret-token"
@@ -29,27 +30,49 @@ LIVE = f"ws://127.0.0.1:{PORT}/live"
 JPEG = b"\xff\xd8 a picture"
 
 
+class Thread(threading.Thread):
+    """What the server takes for a process; SystemExit kills it."""
+
+    exitcode, pid = 0, 0
+
+    def __init__(self, target: Callable[[Connection], None], args: Any, daemon: bool) -> None:
+        super().__init__(daemon=daemon)
+        self.target = target
+        self.pipe = Connection(os.dup(args[0].fileno()))  # a process has an end of its own, too
+
+    def run(self) -> None:
+        try:
+            self.target(self.pipe)
+        except SystemExit:
+            self.exitcode = -9
+        finally:  # whoever still reads from it learns that, too
+            with socket.socket(fileno=os.dup(self.pipe.fileno())) as end:
+                end.shutdown(socket.SHUT_RDWR)
+            self.pipe.close()
+
+    def kill(self) -> None:
+        """Wait for the end, which comes by itself."""
+
+
 def pretend(pipe: Connection) -> None:
     """A painter that begins a run, shows a picture, and then only does what it is told.
 
     pause: pauses; resume: finishes; stop: stops; snapshot: dies; steer, undo: are refused.
     """
-    become_a_child()
-    orders = Orders()
-    threading.Thread(target=orders.listen, args=(pipe,), daemon=True).start()
+    orders = Orders(pipe)
     while (order := orders.next_run()) is not None:
-        job = order["job"]
+        id = order["id"]
 
-        def say(job: str = job, **message: Any) -> None:
-            pipe.send({"job": job, **message})
+        def say(id: str = id, **message: Any) -> None:
+            pipe.send({"id": id, **message})
 
-        standing = {"width": 8, "height": 6, "now": defaults(), "changes": [], "moments": []}
+        standing = {"now": defaults(), "changes": [], "snapshots": []}
         say(type="begun", **standing)
-        report = {"step": 1, "steps": 2, "scale": 1, "scales": 1, "width": 8, "height": 6}
-        report |= {"seconds": 0.1, "left": None, "history": [[1, {"style/a": 1.0, "total": 2.0}]]}
-        say(type="progress", picture=JPEG, **report)
+        report = {"step": 1, "steps": 2, "scale": 1, "scales": 1, "seconds": 0.1, "left": None}
+        history = [(1, {"style/a": 1.0, "total": 2.0})]
+        say(type="progress", picture=JPEG, history=history, **report)
         ended = {"status": "stopped", "error": None}
-        while (wish := orders.next_wish(job, wait=True)) is not None:
+        while (wish := orders.next_wish(id, wait=True)) is not None:
             match wish["type"]:
                 case "pause":
                     say(type="paused")
@@ -59,22 +82,34 @@ def pretend(pipe: Connection) -> None:
                 case "stop" | "leave":
                     break
                 case "snapshot":
-                    os.kill(os.getpid(), signal.SIGKILL)
+                    raise SystemExit
                 case "steer" | "undo":
-                    say(type="refused", error="size=3 is too small", **standing)
+                    say(type="standing", error="size=3 is too small", **standing)
         say(type="ended", **ended)
 
 
 @contextmanager
 def opened(
-    folder: Path, paint: Callable[[Connection], None] = pretend, others: tuple[Path, ...] = ()
+    folder: Path,
+    paint: Callable[[Connection], None] = pretend,
+    others: tuple[Path, ...] = (),
+    *,
+    processes: bool = False,
 ) -> Iterator[TestClient]:
     """Open a studio, and yield a browser that has been let in."""
-    app = make_app(Studio(folder, others, paint), PORT, TOKEN)
-    origin = {"origin": ADDRESS}
-    with TestClient(app, ADDRESS, headers=origin, raise_server_exceptions=False) as client:
-        assert client.get(f"/?token={TOKEN}").status_code == 200
-        yield client
+    with pytest.MonkeyPatch.context() as patch:
+        if not processes:
+            threads = SimpleNamespace(Process=Thread, Pipe=multiprocessing.Pipe)
+            patch.setattr(worker, "_SPAWN", threads)
+            patch.setattr(painter, "_warm_up", lambda: None)
+            patch.setattr(reader, "NICE", 0)
+            for module in (painter, reader):
+                patch.setattr(module, "become_a_child", lambda: None)
+        app = make_app(Studio(folder, others, paint), PORT, TOKEN)
+        origin = {"origin": ADDRESS}
+        with TestClient(app, ADDRESS, headers=origin, raise_server_exceptions=False) as client:
+            assert client.get(f"/?token={TOKEN}").status_code == 200
+            yield client
 
 
 def watch(socket: Any, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
@@ -92,22 +127,13 @@ def watch(socket: Any, until: Callable[[dict[str, Any]], bool]) -> list[dict[str
             return seen
 
 
-def status(*wanted: str) -> Callable[[dict[str, Any]], bool]:
-    """Return what tells the message in which the run has one of these statuses."""
-    return lambda message: (
-        message["type"] == "state" and (message["job"] or {}).get("status") in wanted
-    )
+def status(*wanted: str, id: str | None = None) -> Callable[[dict[str, Any]], bool]:
+    """Return what tells the message in which the run, perhaps that of an id, has a status."""
 
+    def is_wanted(message: dict[str, Any]) -> bool:
+        if message["type"] != "state" or message["current"] is None:
+            return False
+        run = message["current"]
+        return run["status"] in wanted and id in (None, run["id"])
 
-__all__ = [
-    "ADDRESS",
-    "JPEG",
-    "LIVE",
-    "PORT",
-    "TOKEN",
-    "opened",
-    "painter",
-    "pretend",
-    "status",
-    "watch",
-]
+    return is_wanted

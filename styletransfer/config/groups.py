@@ -16,6 +16,12 @@ NUMBERS = {"each": float}
 PATHS = {"each": str, "path": True}
 
 
+def choice(*words: str) -> str:
+    """Say that a key takes one of these words, of which the first is its default."""
+    declared: str = field(default=words[0], metadata={"choices": words})
+    return declared
+
+
 def path(
     default: T,
     *,
@@ -33,7 +39,7 @@ def path(
         written: the file is made, not read.
         words: that are no file names, whatever lies beside.
     """
-    marks = {"positional": positional, "swept": swept, "written": written, "words": words}
+    marks = {"positional": positional, "swept": swept, "written": written, "choices": words}
     declared: T = field(default=default, metadata={"path": True, **marks})
     return declared
 
@@ -62,11 +68,11 @@ class FeaturesConfig:
     """bundled (ships with the project), vgg19 or vgg16."""
     weights: str = path("pretrained", words=("pretrained", "random"))
     """pretrained, random, or the path of a .safetensors or .pth file."""
-    pooling: str = "max"
+    pooling: str = choice("max", "average")
     """max (as trained) or average (Gatys et al. 2016)."""
-    padding: str = "replicate"
+    padding: str = choice("replicate", "zeros")
     """Of the first convolution: zeros (as trained) or replicate (no frame along the border)."""
-    preprocessing: str = "imagenet"
+    preprocessing: str = choice("imagenet", "none")
     """imagenet (mean and standard deviation), or none (sRGB in [0, 1], as the 0.3 tutorial)."""
 
 
@@ -88,7 +94,7 @@ class ObjectiveConfig:
     """Linear weight of the style losses."""
     tv_weight: float = 0.0
     """Linear weight of the squared total variation of the picture."""
-    style_loss: str = "gram"
+    style_loss: str = choice("gram", "moments", "wasserstein")
     """How styles are compared: gram (Gatys et al. 2016), moments (mean and standard deviation of
     each channel) or wasserstein (mean and covariance)."""
     content_layers: list[str] = field(default_factory=lambda: [CONTENT_LAYER])
@@ -100,10 +106,10 @@ class ObjectiveConfig:
     style_layer_weights: list[float] = field(default_factory=list)
     """One factor per style layer; empty for 1 each, but 0.1 at relu5_1, which would lay whole
     objects of the style over faces."""
-    normalization: str = "target"
+    normalization: str = choice("target", "none")
     """target (each loss over its target's own mean square; that of a content beyond 512 px is taken
     at 512 px) or none (the tutorials' plain MSE)."""
-    propagation: str = "average"
+    propagation: str = choice("average", "inside")
     """How a region reaches a layer's positions: average (by the share of the region in the pixels
     they stand for) or inside (only those that see nothing outside; Gatys et al. 2017)."""
     detail_layers: list[str] = field(default_factory=lambda: ["relu1_1", "relu2_1"])

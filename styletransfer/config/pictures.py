@@ -12,6 +12,7 @@ from styletransfer.config.groups import (
     LossModeConfig,
     ObjectiveConfig,
     OptimizerConfig,
+    choice,
     path,
 )
 
@@ -45,7 +46,7 @@ class StyleTransferConfig:
     the masks' names; 1 is the first style."""
     protect: str | None = path(None)
     """Grey mask: where it is white, the pastiche is the content image."""
-    color: str = "style"
+    color: str = choice("style", "content_palette", "content_luminance")
     """Whose colours: style; content_palette (the style is recoloured beforehand, to the mean and
     covariance of the content's colours); or content_luminance (the content's colours, under the
     pastiche's lightness). Nearest to Gatys et al. 2016, "Preserving Color in Neural Artistic Style
@@ -65,7 +66,7 @@ class StyleTransferConfig:
     """Where the optimisation starts: content, style, noise, or the path of a picture."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
-    precision: str = "auto"
+    precision: str = choice("auto", "bfloat16", "float32", "float64")
     """Of the network: auto, bfloat16, float32 or float64. The picture is at least float32."""
     tile: str = "auto"
     """Exact tiling: auto (only where the whole picture does not fit memory), off, or the side of a

@@ -36,7 +36,7 @@ def path_keys(schema: type[Any]) -> tuple[str, ...]:
 
 def named_files(schema: type[Any], key: str, value: Any) -> list[str]:
     """Return the files and folders that a value of a key names, without the key's own words."""
-    words = dict(keys(schema))[key].metadata.get("words", ())
+    words = dict(keys(schema))[key].metadata.get("choices", ())
     return [name for name in each(value) if isinstance(name, str) and name not in words]
 
 

@@ -8,9 +8,11 @@ from http import HTTPStatus
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from styletransfer.studio.controls import key_in
 
 # What a page of ours may load, and who may show it: itself alone.
 POLICY = (
@@ -26,6 +28,25 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+
+
+class RefusedError(Exception):
+    """A request that is refused, in one line, with an HTTP status, and the key that it is about."""
+
+    def __init__(self, message: str, status: int = 400, key: str | None = None) -> None:
+        super().__init__(message)
+        self.status, self.key = status, key
+
+
+def refused(request: Request, error: Exception) -> Response:
+    """Return the answer to a request that ended in a RefusedError or a UserError."""
+    if isinstance(error, RefusedError):
+        return _refusal(error.status, str(error), error.key)
+    return _refusal(422, str(error), key_in(str(error)))
+
+
+def _refusal(status: int, message: str, key: str | None = None) -> Response:
+    return JSONResponse({"error": message, "key": key}, status)
 
 
 class Access:
@@ -60,31 +81,27 @@ class Access:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return _refused(400, f"this is http://{self._hosts[0]}, and has no other name")
+            return _refusal(400, f"this is http://{self._hosts[0]}, and has no other name")
         is_safe = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
         if not is_safe and headers.getlist("origin") != [f"http://{hosts[0]}"]:
-            return _refused(403, "a page from another origin may not do that")
+            return _refusal(403, "a page from another origin may not do that")
         if scope["type"] == "http" and scope["path"] == "/" and is_safe:
-            given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-            if given and self._is_token(given[0]):
+            tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+            if tokens and self._is_token(tokens[0]):
                 return self._welcome()
         if not self._is_token(HTTPConnection(scope).cookies.get(self._cookie, "")):
-            return _refused(403, "open the address that the studio has printed, with its token")
+            return _refusal(403, "open the address that the studio has printed, with its token")
         return None
 
-    def _is_token(self, given: str) -> bool:
+    def _is_token(self, text: str) -> bool:
         """Compare in a time that tells nothing."""
-        return secrets.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
+        return secrets.compare_digest(text.encode("utf-8", "replace"), self._token.encode())
 
     def _welcome(self) -> Response:
         """Keep the token in a cookie, and out of the address."""
         answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
         answer.set_cookie(self._cookie, self._token, path="/", httponly=True, samesite="strict")
         return answer
-
-
-def _refused(status: int, message: str) -> Response:
-    return JSONResponse({"error": message, "key": None}, status)
 
 
 def _with_headers(send: Send) -> Send:

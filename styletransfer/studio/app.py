@@ -1,9 +1,12 @@
 """The addresses of the studio, and what each answers."""
 
 import asyncio
+import json
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -14,34 +17,29 @@ from starlette.staticfiles import StaticFiles
 
 from styletransfer.errors import UserError
 from styletransfer.studio import lessons, pictures
-from styletransfer.studio.access import Access
-from styletransfer.studio.asked import command_of
-from styletransfer.studio.form import form
-from styletransfer.studio.job_routes import ROUTES as JOB_ROUTES
-from styletransfer.studio.live import live
-from styletransfer.studio.refusal import RefusedError, refused
-from styletransfer.studio.run_routes import ROUTES as RUN_ROUTES
-from styletransfer.studio.studio import Studio, body, jpeg, side, studio
+from styletransfer.studio.access import Access, RefusedError, refused
+from styletransfer.studio.form import RunRequest, command_of, form
+from styletransfer.studio.runs import StoredRun
+from styletransfer.studio.studio import Studio
+from styletransfer.studio.viewers import live
+from styletransfer.system.lock import is_locked
 
 PAGE = Path(__file__).parent / "page"
+MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}
+# Of a JSON body, in bytes.
+LARGEST = 64 * 2**10
 
 
-def make_app(opened: Studio, port: int, token: str) -> Starlette:
-    """Return the application; starting it starts the studio's processes.
-
-    Args:
-        opened: what it serves.
-        port: of 127.0.0.1.
-        token: secret, of the printed address.
-    """
+def make_app(studio: Studio, port: int, token: str) -> Starlette:
+    """Return the application; starting it starts the studio's processes. See `Access`."""
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        opened.open()
+        studio.open()
         try:
             yield
         finally:
-            await opened.close()
+            await studio.close()
 
     app = Starlette(
         routes=[
@@ -51,8 +49,15 @@ def make_app(opened: Studio, port: int, token: str) -> Starlette:
             Route("/api/pictures", take_picture, methods=["POST"]),
             Route("/api/pictures/{id}", get_picture),
             Route("/api/check", check, methods=["POST"]),
-            *JOB_ROUTES,
-            *RUN_ROUTES,
+            Route("/api/queue", submit, methods=["POST"]),
+            Route("/api/queue/{id}/{action}", act, methods=["POST"]),
+            Route("/api/runs", list_runs),
+            Route("/api/runs/{id}/picture", get_run_picture),
+            Route("/api/runs/{id}/content", get_run_content),
+            Route("/api/runs/{id}/download", download),
+            Route("/api/runs/{id}/losses", get_losses),
+            Route("/api/runs/{id}/resume", go_on, methods=["POST"]),
+            Route("/api/runs/{id}/delete", remove, methods=["POST"]),
             Route("/api/lessons", ask_lesson, methods=["POST"]),
             Route("/api/lessons/{id}", get_lesson),
             WebSocketRoute("/live", live),
@@ -62,7 +67,7 @@ def make_app(opened: Studio, port: int, token: str) -> Starlette:
         exception_handlers={RefusedError: refused, UserError: refused},
         lifespan=lifespan,
     )
-    app.state.studio, app.state.desk = opened, opened.desk
+    app.state.studio = studio
     return app
 
 
@@ -73,51 +78,189 @@ async def page(request: Request) -> Response:
 
 async def get_form(request: Request) -> Response:
     """Return what the page is made of."""
-    return JSONResponse(await asyncio.to_thread(form, studio(request).pictures))
+    return JSONResponse(await asyncio.to_thread(form, _studio(request).pictures))
 
 
 async def list_pictures(request: Request) -> Response:
     """Return the pictures that can be chosen."""
-    return JSONResponse([entry.shown for entry in studio(request).pictures.all])
+    return JSONResponse([picture.shown for picture in _studio(request).pictures.all])
 
 
 async def take_picture(request: Request) -> Response:
     """Keep a picture that was dropped on the page."""
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared[:20]) > pictures.LARGEST:
-        raise RefusedError(
-            f"the picture has more than {pictures.LARGEST >> 20} MiB; shrink it", 413
-        )
+        raise pictures.too_large()
     name = request.query_params.get("name", "")
-    entry = await studio(request).pictures.take(name, request.stream())
-    shown = {key: entry.shown[key] for key in ("id", "name", "width", "height")}
-    return JSONResponse(shown)
+    return JSONResponse((await _studio(request).pictures.take(name, request.stream())).shown)
 
 
 async def get_picture(request: Request) -> Response:
     """Return a picture, made small; a bundled one is small as it is, and there at once."""
-    here, longest = studio(request).pictures, side(request)
-    entry = here.find(request.path_params["id"])
-    if entry.kind != "upload":
-        return FileResponse(entry.path)
-    return jpeg(await here.small(entry.path, longest))
+    shelf, side = _studio(request).pictures, _side(request)
+    picture = shelf.find(request.path_params["id"])
+    if picture.kind != "upload":
+        return FileResponse(picture.path)
+    return _jpeg(await shelf.small(picture.path, side))
 
 
 async def check(request: Request) -> Response:
     """Say which command line makes the picture that is asked for, or what is wrong."""
-    asked = await studio(request).ask((await body(request)).get("settings"))
-    return JSONResponse({"command": command_of(asked.overrides)})
+    return JSONResponse({"command": command_of((await _run_request(request)).overrides)})
 
 
 async def ask_lesson(request: Request) -> Response:
     """Begin a lesson."""
-    asked = await studio(request).ask((await body(request)).get("settings"))
-    return JSONResponse({"id": studio(request).lessons.ask(asked)}, 202)
+    overrides = (await _run_request(request)).overrides
+    return JSONResponse({"id": _studio(request).lessons.ask(overrides)}, 202)
 
 
 async def get_lesson(request: Request) -> Response:
     """Return a lesson's page, which may do nothing but show itself."""
-    text = studio(request).lessons.find(request.path_params["id"])
+    text = _studio(request).lessons.find(request.path_params["id"])
     if text is None:
         return JSONResponse({"status": "working"}, 202)
     return HTMLResponse(text, headers={"content-security-policy": lessons.POLICY})
+
+
+async def submit(request: Request) -> Response:
+    """Paint a new picture, or let it wait."""
+    return JSONResponse({"id": _studio(request).queue.submit(await _run_request(request))}, 202)
+
+
+async def act(request: Request) -> Response:
+    """Do something with a run that is being painted, or waits."""
+    queue, id = _studio(request).queue, request.path_params["id"]
+    match request.path_params["action"]:
+        case "pause" | "resume" | "stop" | "snapshot" as action:
+            queue.act(id, action)
+        case "steer":
+            queue.act(id, "steer", config=(await _run_request(request)).config)
+        case "undo":
+            number = (await _body(request)).get("snapshot")
+            if not isinstance(number, int) or isinstance(number, bool):
+                raise RefusedError("snapshot must be a number")
+            queue.act(id, "undo", snapshot=number)
+        case "cancel":
+            queue.cancel(id)
+        case _:
+            raise RefusedError("there is no such action", 404)
+    return JSONResponse({"id": id}, 202)
+
+
+async def list_runs(request: Request) -> Response:
+    """Return the runs on disk, the newest first."""
+    runs = await asyncio.to_thread(_studio(request).runs.all)
+    return JSONResponse([run.shown for run in runs])
+
+
+async def get_run_picture(request: Request) -> Response:
+    """Return the picture of a run, made small; of the one at work its latest."""
+    studio, id = _studio(request), request.path_params["id"]
+    entry = studio.queue.at_work
+    if entry is not None and entry.id == id:
+        if entry.picture is None:
+            raise RefusedError("the run has no picture yet", 404)
+        return _jpeg(entry.picture)
+    run = await _run(request)
+    return _jpeg(await studio.pictures.small(str(run.picture), _side(request)))
+
+
+async def get_run_content(request: Request) -> Response:
+    """Return the content of a run at the pastiche's size, made small."""
+    path = str((await _run(request)).content)
+    return _jpeg(await _studio(request).pictures.small(path, _side(request)))
+
+
+async def download(request: Request) -> Response:
+    """Return the pastiche as a file, at full size and from its full depth."""
+    kind = request.query_params.get("format", "png")
+    if kind not in MEDIA_TYPES:
+        raise RefusedError(f"format must be one of {', '.join(MEDIA_TYPES)}")
+    run = await _run(request)
+    if not run.picture.is_file():
+        raise RefusedError("the run has no picture yet", 404)
+    file = await _studio(request).reader.ask("converted", str(run.picture), f".{kind}")
+    headers = {"content-disposition": f'attachment; filename="pastiche_{run.id}.{kind}"'}
+    return Response(file, media_type=MEDIA_TYPES[kind], headers=headers)
+
+
+async def get_losses(request: Request) -> Response:
+    """Return the losses of a run, (step, name -> value) each."""
+    studio, id = _studio(request), request.path_params["id"]
+    entry = studio.queue.current
+    live = entry.losses if entry is not None and entry.id == id else []
+    try:
+        steps = await asyncio.to_thread(lambda run: run.losses, await _run(request))
+    except RefusedError:
+        if entry is None or entry.id != id:
+            raise
+        steps = []  # it has no record yet
+    if live:  # which the disk may not have yet
+        steps = [(step, losses) for step, losses in steps if step < live[0][0]] + live
+    return JSONResponse(steps)
+
+
+async def go_on(request: Request) -> Response:
+    """Let a run that was stopped go on from its checkpoint."""
+    run = await _run(request)
+    if not run.has_checkpoint:
+        raise RefusedError("the run has no checkpoint to go on from", 409)
+    _studio(request).queue.go_on(run.id, run.folder, run.shown["settings"], run.typed or ())
+    return JSONResponse({"id": run.id}, 202)
+
+
+async def remove(request: Request) -> Response:
+    """Remove a run of the studio's own folder."""
+    queue, run = _studio(request).queue, await _run(request)
+    if not run.is_own:
+        raise RefusedError("that run lies in another folder; remove it there", 403)
+    await queue.let_go(run.id)
+    if queue.has(run.id) or is_locked(run.folder):
+        raise RefusedError("that run is being painted; stop it first", 409)
+    await asyncio.to_thread(shutil.rmtree, run.folder)
+    queue.changed(runs=True)
+    return JSONResponse({"id": run.id})
+
+
+def _studio(request: Request) -> Studio:
+    studio: Studio = request.app.state.studio
+    return studio
+
+
+async def _run(request: Request) -> StoredRun:
+    """Return the run that a request is about."""
+    return await asyncio.to_thread(_studio(request).runs.find, request.path_params["id"])
+
+
+async def _run_request(request: Request) -> RunRequest:
+    """Return the run that the settings in a request ask for."""
+    return await _studio(request).read_request((await _body(request)).get("settings"))
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """Return the JSON object of a request; RefusedError if it is none, or is too large."""
+    text = bytearray()
+    async for piece in request.stream():
+        text += piece
+        if len(text) > LARGEST:
+            raise RefusedError("that is too much to say at once", 413)
+    try:
+        body = json.loads(text or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise RefusedError("the request is no JSON") from error
+    if not isinstance(body, dict):
+        raise RefusedError("the request must be a JSON object")
+    return body
+
+
+def _side(request: Request) -> int:
+    """Return how long in pixels a picture may be that is asked for."""
+    side = request.query_params.get("side", "1600")
+    if not side.isdecimal() or len(side) > 6:
+        raise RefusedError("side must be a number of pixels")
+    return int(side)
+
+
+def _jpeg(picture: bytes) -> Response:
+    return Response(picture, media_type="image/jpeg")

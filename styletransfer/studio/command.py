@@ -4,20 +4,27 @@ Serves the page on 127.0.0.1 alone, prints its address and opens the browser. Ru
 that were dropped on the page, are kept in the run folder, `outputs/studio` by default.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from styletransfer.config import StudioConfig
-from styletransfer.studio.library import check_library
+from styletransfer.errors import UserError
+
+# The extra [studio].
+LIBRARIES = ("starlette", "uvicorn", "websockets")
 
 
 def main(config: StudioConfig, folder: Path) -> None:
     """Serve the page until Ctrl-C.
 
     Raises:
-        UserError: bad input, a port that is taken, or Starlette and uvicorn are not installed.
+        UserError: bad input, a port that is taken, or the extra is not installed.
         Stopped: by a signal, which is the way to end it.
     """
-    check_library()
+    if missing := [name for name in LIBRARIES if find_spec(name) is None]:
+        raise UserError(
+            f"the studio needs {' and '.join(missing)}; run: pip install 'styletransfer[studio]'"
+        )
     from styletransfer.studio.serve import serve
 
     serve(config, folder)

@@ -2,165 +2,130 @@
 
 import re
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cached_property
+from typing import Any, get_origin
 
 from styletransfer.config import TrainConfig
-from styletransfer.settings import SCHEMAS
-from styletransfer.settings.schemas import keys, meanings
+from styletransfer.settings.schemas import GROUPS as FILES
+from styletransfer.settings.schemas import choices, keys
+
+FIELDS = dict(keys(TrainConfig))
+# Keys that choose a file of their group, which sets other keys of the group as well.
+CHOOSING = {f"{group}.name": group for group in FILES if f"{group}.name" in FIELDS}
+# Keys whose pictures are painted on the page.
+BRUSHED = {"content_regions": "regions", "protect": "mask"}
 
 
 @dataclass(frozen=True)
 class Control:
-    """How one key is set on the page.
+    """How one key is set on the page; what it takes is the schema's to say.
 
-    Attributes:
-        key: such as "objective.content_weight".
-        label: in a word or two.
-        kind: picture, pictures, number, integer, choice, text, numbers, regions, mask, mapping,
-            bool; and names, a text with commas between names.
-        choices: of kind choice.
-        low: of a number that a slider shows; the config may take others.
-        high: likewise.
-        step: between two places of the slider.
-        log: whether the slider's places are even in the logarithm.
+    A slider shows numbers from `low` to `high`; the config may take others.
     """
 
     key: str
     label: str
-    kind: str
-    choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
-    step: float | None = None
-    log: bool = False
+    step: float = 0.01
+    log: bool = False  # whether the slider's places are even in the logarithm
+
+    @cached_property
+    def choices(self) -> tuple[str, ...]:
+        """The words that the key takes, its default first; empty if it takes anything else."""
+        field = FIELDS[self.key]
+        if self.key in CHOOSING:
+            others = [name for name in choices(CHOOSING[self.key]) if name != field.default]
+            return (str(field.default), *others)
+        words: tuple[str, ...] = field.metadata.get("choices", ())
+        return words
+
+    @cached_property
+    def kind(self) -> str:
+        """One of picture, pictures, regions, mask, number, integer, numbers, choice, mapping, text;
+        and names, a text with commas between names.
+        """
+        field = FIELDS[self.key]
+        is_path, is_several = "path" in field.metadata, "each" in field.metadata
+        if self.key in BRUSHED:
+            return BRUSHED[self.key]
+        if self.choices:
+            return "choice"
+        if is_path:
+            return "pictures" if is_several else "picture"
+        if is_several:
+            return "numbers"
+        if get_origin(field.type) is dict:
+            return "mapping"
+        kinds: dict[Any, str] = {int: "integer", float: "number"}
+        kinds |= {list[float]: "numbers", list[str]: "names"}
+        return kinds.get(field.type, "text")
 
 
-def _number(
-    key: str, label: str, low: float, high: float, step: float = 0.01, **more: Any
-) -> Control:
-    return Control(key, label, "number", low=low, high=high, step=step, **more)
-
-
-def _whole(key: str, label: str, low: int, high: int, **more: Any) -> Control:
-    return Control(key, label, "integer", low=low, high=high, step=1, **more)
-
-
-STYLE_LOSSES = ("gram", "moments", "wasserstein")
-COLORS = ("style", "content_palette", "content_luminance")
-MODES = ("autograd_function", "loss_attribute", "fake_backward")
-NETWORKS = ("bundled", "vgg19", "vgg16")
-PRECISIONS = ("auto", "bfloat16", "float32", "float64")
-
-# Name of a group -> its title and its controls. The first group is what is seen at first.
-GROUPS: dict[str, tuple[str, tuple[Control, ...]]] = {
-    "first": (
-        "",
-        (
-            Control("content", "Photograph", "picture"),
-            Control("style", "Style", "pictures"),
-            _whole("size", "Size", 64, 2048),
-            _number("objective.content_weight", "Keep the photograph", 0.01, 10.0, log=True),
-            Control("color", "Colours", "choice", COLORS),
-            Control("style_scale", "Strokes", "numbers", low=0.25, high=3.0, step=0.05, log=True),
-        ),
+# Title of a group -> its controls. The first group is what is seen at first.
+GROUPS = {
+    "": (
+        Control("content", "Photograph"),
+        Control("style", "Style"),
+        Control("size", "Size", 64, 2048),
+        Control("objective.content_weight", "Keep the photograph", 0.01, 10.0, log=True),
+        Control("color", "Colours"),
+        Control("style_scale", "Strokes", 0.25, 3.0, 0.05, log=True),
     ),
-    "style": (
-        "Strokes and styles",
-        (
-            Control(
-                "style_weights", "How much of each style", "numbers", low=0.0, high=1.0, step=0.01
-            ),
-            Control("style_rotation", "Turn the strokes", "numbers", low=-180, high=180, step=1),
-            Control("style_detail", "Fine texture from", "picture"),
-            Control("objective.detail_layers", "Layers of fine texture", "names"),
-        ),
+    "Strokes and styles": (
+        Control("style_weights", "How much of each style", 0.0, 1.0),
+        Control("style_rotation", "Turn the strokes", -180, 180, 1),
+        Control("style_detail", "Fine texture from"),
+        Control("objective.detail_layers", "Layers of fine texture"),
     ),
-    "color": (
-        "Colour",
-        (_number("color_strength", "How far", 0.0, 1.0),),
+    "Colour": (Control("color_strength", "How far", 0.0, 1.0),),
+    "Regions": (
+        Control("content_regions", "Regions of the photograph"),
+        Control("region_styles", "Which style paints which"),
+        Control("protect", "Leave alone"),
+        Control("objective.propagation", "How regions reach a layer"),
     ),
-    "regions": (
-        "Regions",
-        (
-            Control("content_regions", "Regions of the photograph", "regions"),
-            Control("region_styles", "Which style paints which", "mapping"),
-            Control("protect", "Leave alone", "mask"),
-            Control(
-                "objective.propagation",
-                "How regions reach a layer",
-                "choice",
-                ("average", "inside"),
-            ),
-        ),
+    "Look": (
+        Control("objective.style_loss", "How styles are compared"),
+        Control("objective.style_weight", "Weight of the style", 0.01, 100.0, log=True),
+        Control("objective.tv_weight", "Smoothness", 0.0, 1.0),
+        Control("objective.content_layers", "Layers of the photograph"),
+        Control("objective.style_layers", "Layers of the style"),
+        Control("objective.content_layer_weights", "Their weights, photograph"),
+        Control("objective.style_layer_weights", "Their weights, style"),
+        Control("objective.normalization", "Units of the losses"),
     ),
-    "look": (
-        "Look",
-        (
-            Control("objective.style_loss", "How styles are compared", "choice", STYLE_LOSSES),
-            _number("objective.style_weight", "Weight of the style", 0.01, 100.0, log=True),
-            _number("objective.tv_weight", "Smoothness", 0.0, 1.0),
-            Control("objective.content_layers", "Layers of the photograph", "names"),
-            Control("objective.style_layers", "Layers of the style", "names"),
-            Control("objective.content_layer_weights", "Their weights, photograph", "numbers"),
-            Control("objective.style_layer_weights", "Their weights, style", "numbers"),
-            Control("objective.normalization", "Units of the losses", "choice", ("target", "none")),
-        ),
+    "Steps": (
+        Control("steps", "Steps", 1, 1000),
+        Control("scales", "Scales", 0, 8),
+        Control("init", "Start from"),
+        Control("seed", "Seed", 0, 1000),
     ),
-    "steps": (
-        "Steps",
-        (
-            _whole("steps", "Steps", 1, 1000),
-            _whole("scales", "Scales", 0, 8),
-            Control("init", "Start from", "choice", ("content", "style", "noise")),
-            _whole("seed", "Seed", 0, 1000),
-        ),
-    ),
-    "network": (
-        "Network and optimiser",
-        (
-            Control("features.name", "Network", "choice", NETWORKS),
-            Control("features.pooling", "Pooling", "choice", ("max", "average")),
-            Control("features.padding", "Padding", "choice", ("replicate", "zeros")),
-            Control("loss_mode.name", "Loss mode", "choice", MODES),
-            Control("optimizer.name", "Optimiser", "choice", ("lbfgs", "adam")),
-            _number("optimizer.learning_rate", "Learning rate", 0.001, 2.0, log=True, step=0.001),
-            _whole("optimizer.history", "L-BFGS history", 1, 100),
-            _number("optimizer.preconditioner", "Preconditioner", 0.0, 2.0),
-            _number("optimizer.plateau", "End a scale early below", 0.0, 0.1, step=0.0001),
-            _number("optimizer.averaging", "Averaging", 0.0, 0.999, step=0.001),
-            Control("precision", "Precision", "choice", PRECISIONS),
-            Control("device", "Device", "text"),
-            Control("tile", "Tiles", "text"),
-        ),
+    "Network and optimiser": (
+        Control("features.name", "Network"),
+        Control("features.pooling", "Pooling"),
+        Control("features.padding", "Padding"),
+        Control("loss_mode.name", "Loss mode"),
+        Control("optimizer.name", "Optimiser"),
+        Control("optimizer.learning_rate", "Learning rate", 0.001, 2.0, 0.001, log=True),
+        Control("optimizer.history", "L-BFGS history", 1, 100),
+        Control("optimizer.preconditioner", "Preconditioner", 0.0, 2.0),
+        Control("optimizer.plateau", "End a scale early below", 0.0, 0.1, 0.0001),
+        Control("optimizer.averaging", "Averaging", 0.0, 0.999, 0.001),
+        Control("precision", "Precision"),
+        Control("device", "Device"),
+        Control("tile", "Tiles"),
     ),
 }
-CONTROLS = {control.key: control for _, group in GROUPS.values() for control in group}
-# Keys that choose a file of their group, which sets other keys of the group as well.
-CHOOSING = {
-    "features.name": "features",
-    "loss_mode.name": "loss_mode",
-    "optimizer.name": "optimizer",
-}
-
-
-@cache
-def helps() -> dict[str, str]:
-    """Return key -> what the config says about it."""
-    found = {}
-    for key, _ in keys(TrainConfig):
-        group, _, name = key.rpartition(".")
-        schema = dict(keys(TrainConfig))[group].type if group else SCHEMAS["train"]
-        found[key] = meanings(schema).get(name, "")  # type: ignore[arg-type]
-    return found
+CONTROLS = {control.key: control for group in GROUPS.values() for control in group}
 
 
 def key_in(message: str) -> str | None:
     """Return the key that a message is about, for the page to show it beside its control."""
     for key in sorted(CONTROLS, key=len, reverse=True):
-        said = re.escape(key)
-        if re.match(rf"{said}\b", message) or re.search(rf"(?<![\w.]){said}=", message):
+        word = rf"(?<![\w.]){re.escape(key)}"
+        if re.match(rf"{word}\b", message) or re.search(f"{word}=", message):
             return key
-        if "." in key and re.search(rf"(?<![\w.]){said}(?![\w.])", message):
+        if "." in key and re.search(rf"{word}(?![\w.])", message):
             return key
     return None

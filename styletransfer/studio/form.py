@@ -1,136 +1,222 @@
-"""The form of the page: every control with its default, its help, and the presets of many."""
+"""The form of the page, and its values: as the page has them, and as the config has them."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cache
 from operator import attrgetter
 from typing import Any
+
+from omegaconf import OmegaConf
 
 from styletransfer.config import TrainConfig, each
 from styletransfer.config.commands import CONFIGS
 from styletransfer.settings import compose, settings_of
 from styletransfer.settings.changes import FIXED
-from styletransfer.settings.schemas import choices, keys
-from styletransfer.studio.controls import CHOOSING, CONTROLS, GROUPS, Control, helps
-from styletransfer.studio.pictures import Pictures
+from styletransfer.settings.command_line import command, override
+from styletransfer.settings.schemas import choices, meanings, unknown_key
+from styletransfer.studio.access import RefusedError
+from styletransfer.studio.controls import CHOOSING, CONTROLS, FIELDS, GROUPS, Control
+from styletransfer.studio.pictures import PictureShelf
+
+# Of a text, in characters, and of a list, in entries.
+LONGEST, MOST = 300, 64
+ONE_PICTURE = ("picture", "regions", "mask")
 
 
-def form(pictures: Pictures) -> dict[str, Any]:
+def form(shelf: PictureShelf) -> dict[str, Any]:
     """Return what the page is made of, as plain values."""
-    shown = shown_settings(defaults(), pictures)
-    return {
-        "groups": [
-            {
-                "name": name,
-                "title": title,
-                "controls": [_control(control, shown[control.key]) for control in group],
-            }
-            for name, (title, group) in GROUPS.items()
-        ],
-        "experiments": experiments(),
-    }
+    shown = shown_settings(defaults(), shelf)
+    groups = [
+        {"title": title, "controls": [_described(control, shown) for control in controls]}
+        for title, controls in GROUPS.items()
+    ]
+    return {"groups": groups, "experiments": experiments()}
 
 
-def _control(control: Control, default: Any) -> dict[str, Any]:
+def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
+    group, _, name = control.key.rpartition(".")
+    schema: Any = FIELDS[group].type if group else TrainConfig
     return {
         "key": control.key,
         "label": control.label,
         "kind": "text" if control.kind == "names" else control.kind,
-        "default": default,
-        "help": helps()[control.key],
-        "choices": list(control.choices) or None,
+        "default": shown[control.key],
+        "help": _meanings(schema)[name],
+        "choices": control.choices,
         "min": control.low,
         "max": control.high,
-        "step": control.step,
+        "step": 1 if control.kind == "integer" else control.step,
         "log": control.log,
         "steerable": control.key not in FIXED,
     }
 
 
-def shown_changes(changes: Sequence[Mapping[str, Any]], pictures: Pictures) -> list[dict[str, Any]]:
-    """Return the changes of a run as the page has them, pictures by their ids."""
-    return [
-        {
-            "after": change["after"],
-            "set": {
-                key: _shown(CONTROLS[key], value, pictures) if key in CONTROLS else value
-                for key, value in change["set"].items()
-            },
-        }
-        for change in changes
-    ]
-
-
-def shown_settings(values: Mapping[str, Any], pictures: Pictures) -> dict[str, Any]:
-    """Return every key of the page with its value as the page has it, pictures by their ids.
-
-    Those of files that are not among the pictures are None.
-
-    Args:
-        values: key -> value, as a run records its settings.
-        pictures: that there are.
-    """
-    return {key: _shown(control, values[key], pictures) for key, control in CONTROLS.items()}
-
-
-def changed_settings(values: Mapping[str, Any], pictures: Pictures) -> dict[str, Any]:
-    """Return those keys that differ from what the page has by default, as the page sends them.
-
-    Raises:
-        KeyError: the values are of another version.
-    """
-    chosen = tuple(f"{group}={values[key]}" for key, group in CHOOSING.items())
-    first, plain = defaults(), defaults(chosen)
-    differing = {
-        key
-        for key in CONTROLS
-        if values[key] != plain[key] or (key in CHOOSING and values[key] != first[key])
-    }
-    shown = shown_settings(values, pictures)
-    return {key: shown[key] for key in CONTROLS if key in differing}
+@cache
+def _meanings(schema: Any) -> dict[str, str]:
+    return meanings(schema)
 
 
 @cache
 def defaults(overrides: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return key -> value of a run of which nothing else is asked."""
-    config = settings_of(compose("train", overrides), "train")
+    return page_values(settings_of(compose("train", overrides), "train"))
+
+
+def page_values(config: TrainConfig) -> dict[str, Any]:
+    """Return key -> value of those keys of a config that the page offers."""
     return {key: attrgetter(key)(config) for key in CONTROLS}
 
 
 @cache
 def experiments() -> list[dict[str, Any]]:
     """Return the presets that set nothing but keys of the page."""
-    found = []
+    presets = []
+    plain = [key for key, field in FIELDS.items() if not is_dataclass(field.type)]
     default = TrainConfig()
     for name in choices("experiment"):
         config = settings_of(compose("train", [f"experiment={name}"]), "train")
-        differing = {
-            key: attrgetter(key)(config)
-            for key, field in keys(TrainConfig)
-            if not is_dataclass(field.type) and attrgetter(key)(config) != attrgetter(key)(default)
-        }
-        if differing.keys() <= CONTROLS.keys():
-            values = {key: _plain(CONTROLS[key], value) for key, value in differing.items()}
-            found.append({"name": name, "help": _heading(name), "values": values})
-    return found
+        values = {key: attrgetter(key)(config) for key in plain}
+        values = {key: it for key, it in values.items() if it != attrgetter(key)(default)}
+        if values.keys() <= CONTROLS.keys():
+            lines = (CONFIGS / "experiment" / f"{name}.yaml").read_text("utf-8").splitlines()
+            heading = next(line for line in lines if line.startswith("# ") and "@" not in line)
+            shown = {key: _shown(CONTROLS[key], value) for key, value in values.items()}
+            presets.append({"name": name, "help": heading[2:], "values": shown})
+    return presets
 
 
-def _heading(name: str) -> str:
-    """Return the line that opens the file of a preset."""
-    lines = (CONFIGS / "experiment" / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
-    return next(line for line in lines if line.startswith("# ") and "@package" not in line)[2:]
+def shown_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
+    """Return every key of the page with its value there: pictures as ids, None for other files."""
+    return {key: _shown(control, values[key], shelf) for key, control in CONTROLS.items()}
 
 
-def _shown(control: Control, value: Any, pictures: Pictures) -> Any:
-    if control.kind in ("picture", "regions", "mask"):
-        return None if not isinstance(value, str) else pictures.id_of(value)
+def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
+    """Return those keys that differ from what the page has by default, as the page sends them.
+
+    Values of another version raise a KeyError.
+    """
+    chosen = tuple(f"{group}={values[key]}" for key, group in CHOOSING.items())
+    first, implied = defaults(), defaults(chosen)
+    shown = shown_settings(values, shelf)
+    return {
+        key: shown[key]
+        for key in CONTROLS
+        if values[key] != implied[key] or (key in CHOOSING and values[key] != first[key])
+    }
+
+
+def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> Any:
+    if control.kind in ONE_PICTURE:
+        return shelf.id_of(value) if shelf and isinstance(value, str) else None
     if control.kind == "pictures":
-        return [pictures.id_of(path) for path in each(value)]
-    return _plain(control, value)
-
-
-def _plain(control: Control, value: Any) -> Any:
+        return [shelf.id_of(path) for path in each(value)] if shelf else []
     if control.kind == "mapping":
         return {re.sub("^0x", "#", name): number for name, number in value.items()}
     return ",".join(value) if control.kind == "names" else value
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A run that is asked for."""
+
+    settings: dict[str, Any]  # as the page sent them
+    overrides: list[str]  # KEY=VALUE in Hydra's grammar
+    config: TrainConfig  # composed of them
+    record: dict[str, str]  # name -> text of the files that Hydra keeps in a run's .hydra
+
+
+def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
+    """Check what the page has sent, key -> value with pictures by their ids, and compose a run.
+
+    Raises:
+        RefusedError: an unknown key, or a value of another kind than its control gives.
+        UserError: what the command line refuses.
+    """
+    if not isinstance(settings, Mapping):
+        raise RefusedError("settings must be a JSON object")
+    for key in settings:
+        if key not in CONTROLS:
+            raise RefusedError(unknown_key(str(key), CONTROLS, "the page offers none of that name"))
+    values = {key: _read(CONTROLS[key], value, shelf) for key, value in settings.items()}
+    overrides = [
+        override(CHOOSING.get(key, key), value)
+        for key, value in sorted(values.items(), key=lambda item: item[0] not in CHOOSING)
+    ]
+    composed = compose("train", overrides, with_hydra=True)
+    hydra = composed.hydra
+    OmegaConf.set_struct(composed, False)
+    del composed["hydra"]
+    files = {"config": composed, "hydra": {"hydra": hydra}, "overrides": overrides}
+    record = {f"{name}.yaml": _yaml(content) for name, content in files.items()}
+    return RunRequest(dict(settings), overrides, settings_of(composed, "train"), record)
+
+
+def _yaml(content: Any) -> str:
+    return OmegaConf.to_yaml(OmegaConf.create(content))
+
+
+def command_of(typed: Sequence[str], changes: Sequence[Mapping[str, Any]] = ()) -> str:
+    """Return the command line that makes the picture of a run, which began with KEY=VALUE.
+
+    The changes by which it was steered each have "after" and "set".
+    """
+    words = [word for word in typed if word.partition("=")[0] != "changes"]
+    plain = [{"after": change["after"], "set": dict(change["set"])} for change in changes]
+    return command([*words, *([override("changes", plain)] if plain else [])])
+
+
+def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
+    """Return a value as the config has it; RefusedError if no control gives such a one."""
+    key = control.key
+    match control.kind:
+        case "picture" | "regions" | "mask":
+            return None if value is None else shelf.find(_text(key, value)).path
+        case "pictures":
+            ids = value if isinstance(value, list) else [value]
+            paths = [shelf.find(_text(key, id)).path for id in _listed(key, ids)]
+            return paths[0] if len(paths) == 1 else paths
+        case "numbers" if isinstance(value, list):
+            return [_number(key, number) for number in _listed(key, value)]
+        case "number" | "integer" | "numbers":
+            return _number(key, value)
+        case "names":
+            return [name for word in _text(key, value).split(",") if (name := word.strip())]
+        case "mapping":
+            return _mapping(key, value)
+        case "choice" if value not in control.choices:
+            words = ", ".join(control.choices)
+            raise RefusedError(f"{key}={value!s:.80} must be one of {words}", key=key)
+        case _:
+            return _text(key, value)
+
+
+def _text(key: str, value: Any) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST or not value.isprintable():
+        raise RefusedError(f"{key} must be a text of at most {LONGEST} characters", key=key)
+    return value
+
+
+def _number(key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise RefusedError(f"{key} must be a number", key=key)
+    return value
+
+
+def _listed(key: str, value: list[Any]) -> list[Any]:
+    if len(value) > MOST:
+        raise RefusedError(f"{key} has {len(value)} values; give at most {MOST}", key=key)
+    return value
+
+
+def _mapping(key: str, value: Any) -> dict[str, int]:
+    """Return a mapping of colours to whole numbers; Hydra knows no #, and 0x says the same."""
+    if not isinstance(value, Mapping) or len(value) > MOST:
+        raise RefusedError(f"{key} must give each of at most {MOST} colours a number", key=key)
+    for name, number in value.items():
+        if not re.fullmatch(r"[a-z]{1,30}|#[0-9a-f]{6}", name):
+            raise RefusedError(f"{key}: {name[:80]!r} is no name of a colour", key=key)
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise RefusedError(f"{key}.{name} must be a whole number", key=key)
+    return {name.replace("#", "0x"): number for name, number in value.items()}

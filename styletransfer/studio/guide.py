@@ -1,185 +1,216 @@
 """What watches and steers a run from within, between two of its steps."""
 
+import io
+import math
+import statistics
 import time
+from collections import deque
 from multiprocessing.connection import Connection
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from styletransfer.config import TrainConfig
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.nn.functional import avg_pool2d
+
 from styletransfer.errors import UserError
 from styletransfer.optimize.results import Iterate
+from styletransfer.optimize.run import Run
 from styletransfer.runs.recorded_run import RecordedRun
-from styletransfer.studio.clock import Clock
-from styletransfer.studio.controls import CONTROLS
-from styletransfer.studio.orders import Orders
-from styletransfer.studio.preview import Pace, encode
+from styletransfer.studio.form import page_values
+from styletransfer.studio.painter import Orders
 
 # Seconds between two reports of steps and losses.
 REPORT = 0.1
+# The last steps by whose time that of the next ones is told.
+RATES = 20
+# Of a preview's longer side in pixels; seconds between two; the share of the run's time that they
+# may take; and their age above which that does not matter.
+SIDE, OFTEN, SHARE, OLD = 1024, 0.25, 0.02, 1.0
+QUALITY = 85
 
 
 class Guide:
     """Shows a run to the server after every step, and does there what the server asks for.
 
     Args:
-        order: what the server has asked for: "job", "folder", and "record", Hydra's files by name.
+        order: what the server has asked for: "id", "folder", and "record", Hydra's files by name.
         orders: where wishes come from.
         pipe: where reports go.
     """
 
     def __init__(self, order: dict[str, Any], orders: Orders, pipe: Connection) -> None:
         self._order, self._orders, self._pipe = order, orders, pipe
-        self._job: str = order["job"]
-        self._pace, self._reported = Pace(), 0.0
-        self._history: list[tuple[int, Any]] = []
+        self._id: str = order["id"]
+        self._history: list[tuple[int, Any]] = []  # since the last report
+        self._reported = self._next_preview = 0.0
         self._clock = Clock()
-        self._begun = False
         self._last: Iterate | None = None
 
-    def step(self, work: RecordedRun, iterate: Iterate) -> None:
-        """Look at what was evaluated, and do what is asked for.
-
-        Raises:
-            KeyboardInterrupt: the run is to be stopped, and what there is to be kept.
-        """
-        if not self._begun:
-            self._begin(work)
-        self._clock.step(iterate)
+    def step(self, run: RecordedRun, iterate: Iterate) -> None:
+        """Look at what was evaluated, and do what is asked for; KeyboardInterrupt stops the run."""
+        if self._last is None:
+            self._begin(run)
+        self._clock.step(run.run, iterate)
         self._last = iterate
         self._history.append((iterate.step, iterate.losses))
-        self._report(work, iterate)
-        while (wish := self._orders.next_wish(self._job)) is not None:
+        self._report(run, iterate)
+        while (wish := self._orders.next_wish(self._id)) is not None:
             if wish["type"] == "pause":
-                self._pause(work, iterate)
+                self._pause(run, iterate)
             else:
-                self._do(work, wish)
+                self._do(run, wish)
         if self._orders.over:
             raise KeyboardInterrupt
 
-    def end(self, work: RecordedRun) -> bool:
+    def end(self, run: RecordedRun) -> bool:
         """Wait for the finished run to be steered; tell whether it was, and goes on.
 
         Another run, or the end of the pipe, ends the waiting.
         """
-        work.metrics.flush()
+        run.metrics.flush()
         if self._last is not None:
-            self._tell(work, self._last, None)
-        self._say(type="finished", picture=encode(work.run.result().picture), **standing(work))
-        with self._clock.stopped():
-            while (wish := self._orders.next_wish(self._job, wait=True)) is not None:
-                if wish["type"] == "leave":
-                    return False
-                if wish["type"] in ("steer", "undo") and self._do(work, wish):
-                    self._say(type="resumed")
-                    return True
+            self._tell(run, self._last, None)
+        self._say(type="finished", picture=encode(run.run.result().picture), **standing(run))
+        while (wish := self._orders.next_wish(self._id, wait=True)) is not None:
+            if wish["type"] == "leave":
+                return False
+            if wish["type"] in ("steer", "undo") and self._do(run, wish):
+                self._clock.go_on()
+                self._say(type="resumed")
+                return True
         return False
 
-    def _begin(self, work: RecordedRun) -> None:
+    def _begin(self, run: RecordedRun) -> None:
         """Keep how the run was asked for where Hydra keeps it, and say what is going to be made."""
-        self._begun = True
         folder = Path(self._order["folder"]) / ".hydra"
         for name, text in self._order["record"].items():
             folder.mkdir(exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
-        self._say(type="begun", **standing(work))
+        self._say(type="begun", **standing(run))
 
-    def _pause(self, work: RecordedRun, iterate: Iterate) -> None:
+    def _pause(self, run: RecordedRun, iterate: Iterate) -> None:
         """Wait for a wish to go on, or to stop; do others meanwhile."""
-        self._tell(work, iterate, encode(iterate.picture))
+        self._tell(run, iterate, encode(iterate.picture))
         self._say(type="paused")
-        with self._clock.stopped():
-            while True:
-                wish = self._orders.next_wish(self._job, wait=True, other_runs=False)
-                if wish is None:  # the server is gone
-                    raise KeyboardInterrupt
-                if wish["type"] == "resume":
-                    break
-                self._do(work, wish)
+        while True:
+            wish = self._orders.next_wish(self._id, wait=True, other_runs=False)
+            if wish is None:  # the server is gone
+                raise KeyboardInterrupt
+            if wish["type"] == "resume":
+                break
+            self._do(run, wish)
+        self._clock.go_on()
         self._say(type="resumed")
 
-    def _do(self, work: RecordedRun, wish: dict[str, Any]) -> bool:
-        """Do what is asked for, or say why that cannot be; tell whether the run goes another way.
-
-        Raises:
-            KeyboardInterrupt: it is to stop.
-        """
-        type, goes = wish["type"], False
-        if type == "stop":
-            raise KeyboardInterrupt
+    def _do(self, run: RecordedRun, wish: dict[str, Any]) -> bool:
+        """Do what is asked for, or say why not; tell whether the run goes another way."""
+        goes, error = False, None
         try:
-            if type == "steer" and (changes := differing(work.now, wish["config"])):
-                work.steer(changes)
-                goes = True
-            elif type == "snapshot":
-                work.remember("snapshot")
-            elif type == "undo":
-                work.go_back(wish["moment"])
-                goes = True
-        except UserError as error:
-            self._say(type="refused", error=str(error), **standing(work))
-        else:
-            self._say(type="standing", **standing(work))
+            match wish["type"]:
+                case "stop":
+                    raise KeyboardInterrupt
+                case "steer":
+                    now, wanted = page_values(run.now), page_values(wish["config"])
+                    changes = {key: wanted[key] for key in wanted if wanted[key] != now[key]}
+                    if changes:
+                        run.steer(changes)
+                        goes = True
+                case "snapshot":
+                    run.remember("snapshot")
+                case "undo":
+                    run.go_back(wish["snapshot"])
+                    goes = True
+        except UserError as problem:
+            error = str(problem)
+        self._say(type="standing", error=error, **standing(run))
         return goes
 
-    def _report(self, work: RecordedRun, iterate: Iterate) -> None:
+    def _report(self, run: RecordedRun, iterate: Iterate) -> None:
         """Send steps and losses, and the picture, if it is time for them."""
         began = time.monotonic()
-        if self._pace.is_due():
+        if began >= self._next_preview:
             picture = encode(iterate.picture)
-            self._pace.made(began)
-            self._tell(work, iterate, picture)
+            now = time.monotonic()
+            self._next_preview = now + min(max(OFTEN, (now - began) / SHARE), OLD)
+            self._tell(run, iterate, picture)
         elif began - self._reported >= REPORT:
-            self._tell(work, iterate, None)
+            self._tell(run, iterate, None)
 
-    def _tell(self, work: RecordedRun, iterate: Iterate, picture: bytes | None) -> None:
+    def _tell(self, run: RecordedRun, iterate: Iterate, picture: bytes | None) -> None:
         """Send where the run is, its losses since the last report, and perhaps a picture."""
         self._reported = time.monotonic()
-        history = [[step, losses.as_floats()] for step, losses in self._history]
-        self._history.clear()
-        height, width = iterate.image.shape[2:]
+        history, self._history = self._history, []
         self._say(
             type="progress",
             step=iterate.step,
             steps=iterate.steps,
             scale=iterate.scale,
             scales=iterate.scales,
-            width=width,
-            height=height,
             seconds=round(self._clock.seconds, 1),
-            left=self._clock.left(work.run, iterate),
-            history=history,
+            left=self._clock.left(run.run, iterate),
+            history=[(step, losses.as_floats()) for step, losses in history],
             picture=picture,
         )
 
     def _say(self, **message: Any) -> None:
-        """Send a message about this run.
-
-        Raises:
-            KeyboardInterrupt: the server is gone.
-        """
+        """Send a message about this run; KeyboardInterrupt if the server is gone."""
         try:
-            self._pipe.send({"job": self._job, **message})
+            self._pipe.send({"id": self._id, **message})
         except OSError as error:
             raise KeyboardInterrupt from error
 
 
-def standing(work: RecordedRun) -> dict[str, Any]:
+def standing(run: RecordedRun) -> dict[str, Any]:
     """Return what a run is and has become by being steered, as plain values."""
-    height, width = work.run.scales[-1].size
     return {
-        "width": width,
-        "height": height,
-        "now": {key: attrgetter(key)(work.now) for key in CONTROLS},
-        "changes": [{"after": each.after, "set": dict(each.set)} for each in work.config.changes],
-        "moments": [
+        "now": page_values(run.now),
+        "changes": [{"after": one.after, "set": dict(one.set)} for one in run.config.changes],
+        "snapshots": [
             {"number": entry.number, "step": entry.snapshot.steps, "reason": entry.reason}
-            for entry in work.history
+            for entry in run.history
         ],
     }
 
 
-def differing(now: TrainConfig, wanted: TrainConfig) -> dict[str, Any]:
-    """Return the keys of the page, with the values wanted, that differ from those in force."""
-    values = {key: attrgetter(key)(wanted) for key in CONTROLS}
-    return {key: value for key, value in values.items() if value != attrgetter(key)(now)}
+def encode(picture: Tensor) -> bytes:
+    """Return a picture (1, 3, H, W) in [0, 1] as a JPEG of at most `SIDE` pixels."""
+    factor = -(-max(picture.shape[2:]) // SIDE)
+    small = avg_pool2d(picture.detach(), factor, ceil_mode=True)
+    samples = (torch.nan_to_num(small)[0].clamp(0.0, 1.0) * 255).round().to("cpu", torch.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(samples.permute(1, 2, 0).numpy()).save(buffer, "JPEG", quality=QUALITY)
+    return buffer.getvalue()
+
+
+class Clock:
+    """Counts the seconds that a run is at work, and those that a pixel takes a step."""
+
+    def __init__(self) -> None:
+        self.seconds, self._last = 0.0, time.monotonic()
+        self._scale = 0
+        self._rates: deque[float] = deque(maxlen=RATES)
+
+    def step(self, run: Run, iterate: Iterate) -> None:
+        """Note that a step was made; the first of a scale holds what its beginning takes."""
+        spent = time.monotonic() - self._last
+        self.seconds += spent
+        self.go_on()
+        if iterate.scale == self._scale:
+            self._rates.append(spent / math.prod(run.scales[iterate.scale - 1].size))
+        self._scale = iterate.scale
+
+    def go_on(self) -> None:
+        """Count on from now: the run has waited."""
+        self._last = time.monotonic()
+
+    def left(self, run: Run, iterate: Iterate) -> float | None:
+        """Return the seconds until the end; None if that is unknown."""
+        if not self._rates:
+            return None
+        later = run.scales[iterate.scale :]
+        here = iterate.steps - iterate.step - sum(scale.steps for scale in later)
+        pixels = sum(scale.steps * math.prod(scale.size) for scale in later)
+        pixels += max(here, 0) * math.prod(run.scales[iterate.scale - 1].size)
+        return round(pixels * statistics.fmean(self._rates), 1)

@@ -2,19 +2,17 @@
 
 import asyncio
 import os
-import shutil
 import sys
 import tempfile
-from collections import OrderedDict
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from styletransfer.errors import UserError
-from styletransfer.studio.asked import Asked
-from styletransfer.studio.refusal import RefusedError
+from styletransfer.studio.access import RefusedError
 
-# Seconds for one, and how many are kept.
-PATIENCE, KEPT = 300.0, 8
+# Seconds for one.
+PATIENCE = 300.0
 # What explain's page, which holds its own styles and script, may do: nothing else.
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
@@ -23,58 +21,40 @@ POLICY = (
 
 
 class Lessons:
-    """Makes lessons, one at a time."""
+    """Makes lessons, one at a time, and remembers the last one."""
 
     def __init__(self) -> None:
-        self._made: OrderedDict[str, asyncio.Task[str]] = OrderedDict()
-        self._count = 0
+        self._task: asyncio.Task[str] | None = None
+        self._number = 0
 
-    def ask(self, asked: Asked) -> str:
-        """Begin a lesson and return its id.
-
-        Raises:
-            RefusedError: another one is being made.
-        """
-        if any(not task.done() for task in self._made.values()):
+    def ask(self, overrides: Sequence[str]) -> str:
+        """Begin a lesson about KEY=VALUE, and return its id; RefusedError if one is being made."""
+        if self._task is not None and not self._task.done():
             raise RefusedError("another lesson is being made; wait for it", 429)
-        self._count += 1
-        id = str(self._count)
-        self._made[id] = asyncio.create_task(_explain(asked.overrides))
-        while len(self._made) > KEPT:
-            self._made.popitem(last=False)
-        return id
+        self._task = asyncio.create_task(_explain(overrides))
+        self._number += 1
+        return str(self._number)
 
     def find(self, id: str) -> str | None:
-        """Return a lesson's page, None while it is made.
-
-        Raises:
-            UserError: explain has refused, in its own words.
-            RefusedError: there is none of that id.
-        """
-        if id not in self._made:
+        """Return a lesson's page, None while it is made; UserError in explain's own words."""
+        if self._task is None or id != str(self._number):
             raise RefusedError("there is no such lesson; ask for it again", 404)
-        task = self._made[id]
-        return task.result() if task.done() else None
+        return self._task.result() if self._task.done() else None
 
     async def close(self) -> None:
         """End what is being made."""
-        for task in self._made.values():
-            task.cancel()
-        await asyncio.gather(*self._made.values(), return_exceptions=True)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
 
 
-async def _explain(overrides: list[str]) -> str:
-    """Return the page of `explain`.
-
-    Raises:
-        UserError: it fails.
-    """
-    folder = Path(tempfile.mkdtemp(prefix="styletransfer-"))
-    command = [sys.executable, "-m", "styletransfer", "explain", *overrides]
-    try:
+async def _explain(overrides: Sequence[str]) -> str:
+    """Return the page of `explain`; UserError if it fails."""
+    with tempfile.TemporaryDirectory(prefix="styletransfer-", ignore_cleanup_errors=True) as folder:
+        command = ["-m", "styletransfer", "explain", *overrides, f"hydra.run.dir={folder}"]
         process = await asyncio.create_subprocess_exec(
+            sys.executable,
             *command,
-            f"hydra.run.dir={folder}",
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
@@ -88,9 +68,8 @@ async def _explain(overrides: list[str]) -> str:
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
+            await process.wait()
         if process.returncode:
             lines = said.decode("utf-8", "replace").strip().splitlines() or ["it was killed"]
             raise UserError(lines[-1].removeprefix("error: "))
-        return (folder / "explain.html").read_text(encoding="utf-8")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        return (Path(folder) / "explain.html").read_text(encoding="utf-8")

@@ -1,15 +1,16 @@
-"""The process that opens picture files, whatever is in them: one after the other, at low priority.
+"""The process that opens picture files, whatever is in them, and how the server asks it.
 
-It is asked (number, name of a function, arguments) and answers (number, value, None), or (number,
-None, message).
+It works on one file after the other, at low priority. A question is (number, name of a function,
+arguments), its answer (number, value, None) or (number, None, message).
 """
 
+import asyncio
 import io
 import os
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,61 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.studio.child import become_a_child
+from styletransfer.studio.access import RefusedError
+from styletransfer.studio.worker import Worker, become_a_child
 
+# Questions that may wait, as a page asks for a few pictures at once; and seconds for an answer.
+MOST, PATIENCE = 64, 120.0
 QUALITY = 88
 # Longer side in pixels of what is shown at most, and how many pictures are kept at that size.
-LARGEST, KEPT = 2048, 16
+LARGEST, REMEMBERED = 2048, 16
 # To whom others go first, as the painter does; at 10 next to nothing would be left.
 NICE = 5
+
+
+class Reader:
+    """Asks the process about picture files."""
+
+    def __init__(self) -> None:
+        self.worker = Worker(main, self._hear, self._ended)
+        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._numbers = count()
+
+    async def ask(self, name: str, *arguments: Any) -> Any:
+        """Return what `measure`, `small` or `converted` returns.
+
+        Raises:
+            UserError: from there, or the process has died of the picture.
+            RefusedError: too many questions wait.
+        """
+        if len(self._asked) >= MOST:
+            raise RefusedError("the studio is busy with other pictures; try again in a moment", 429)
+        number, answer = next(self._numbers), asyncio.get_running_loop().create_future()
+        self._asked[number] = answer
+        self.worker.send((number, name, arguments))
+        try:
+            return await asyncio.wait_for(answer, PATIENCE)
+        except TimeoutError as error:
+            self.worker.kill()
+            raise UserError("the picture takes too long to read; save it anew") from error
+        finally:
+            self._asked.pop(number, None)
+
+    def _hear(self, message: Any) -> None:
+        number, value, problem = message
+        answer = self._asked.get(number)
+        if answer is None or answer.done():
+            return
+        if problem is None:
+            answer.set_result(value)
+        else:
+            answer.set_exception(UserError(problem))
+
+    def _ended(self, reason: str) -> None:
+        """Fail what was asked: any of the pictures may have been the cause."""
+        for answer in self._asked.values():
+            if not answer.done():
+                answer.set_exception(UserError(f"the process that reads pictures {reason}"))
 
 
 def main(pipe: Connection) -> None:
@@ -50,70 +99,22 @@ def _answer(function: Any, arguments: tuple[Any, ...]) -> tuple[Any, str | None]
         return None, "the picture does not fit in memory; shrink it first"
 
 
-@dataclass(frozen=True)
-class _File:
-    """A picture file, the same whatever it is called."""
-
-    identity: tuple[int, int, int]
-    path: str = field(compare=False)
-
-
 def measure(path: str) -> tuple[int, int]:
-    """Return the width and height of a picture that can be painted from.
-
-    Raises:
-        UserError: it cannot be read.
-    """
-    return _opened(_file(path))[0]
+    """Return the width and height of a picture that can be painted from."""
+    return _opened(_File(path))[0]
 
 
 def small(path: str, side: int) -> bytes:
-    """Return a picture as a JPEG at most `side` pixels long, on white where it is transparent.
-
-    Raises:
-        UserError: it cannot be read.
-    """
-    image = _opened(_file(path))[1].copy()
+    """Return a picture as a JPEG at most `side` pixels long, on white where it is transparent."""
+    image = _opened(_File(path))[1].copy()
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=QUALITY)
     return buffer.getvalue()
 
 
-def _file(path: str) -> _File:
-    """Name a file by what stays when it is given another name.
-
-    Raises:
-        UserError: it is gone.
-    """
-    try:
-        found = os.stat(path)
-    except OSError as error:
-        raise UserError(f"{path} is gone") from error
-    return _File((found.st_ino, found.st_size, found.st_mtime_ns), path)
-
-
-@lru_cache(KEPT)
-def _opened(file: _File) -> tuple[tuple[int, int], Image.Image]:
-    """Return the width and height of a picture, and a version of it that is large enough to show.
-
-    Raises:
-        UserError: it cannot be read.
-    """
-    from styletransfer.pictures import images
-    from styletransfer.pictures.convert import small_picture
-
-    picture = images.read(file.path)
-    height, width = picture.size
-    return (width, height), small_picture(picture, LARGEST)
-
-
 def converted(path: str, extension: str) -> bytes:
-    """Return a picture in the format of an extension, such as ".tiff", at full size and depth.
-
-    Raises:
-        UserError: it cannot be read, or that format cannot hold it.
-    """
+    """Return a picture in the format of an extension, such as ".tiff", at full size and depth."""
     from styletransfer.pictures import images
 
     picture = images.read(path)
@@ -121,3 +122,31 @@ def converted(path: str, extension: str) -> bytes:
         file = Path(folder) / f"pastiche{extension}"
         images.write(file, picture.rgb, picture.alpha)
         return file.read_bytes()
+
+
+class _File(str):
+    """The path of a file that is the same whatever it is called; UserError if it is gone."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            stat = os.stat(path)
+        except OSError as error:
+            raise UserError(f"{path} is gone") from error
+        self.identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _File) and self.identity == other.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+
+@lru_cache(REMEMBERED)
+def _opened(path: _File) -> tuple[tuple[int, int], Image.Image]:
+    """Return the size of a picture, and a version of it that is large enough to show."""
+    from styletransfer.pictures import images
+    from styletransfer.pictures.convert import small_picture
+
+    picture = images.read(path)
+    height, width = picture.size
+    return (width, height), small_picture(picture, LARGEST)

@@ -16,13 +16,11 @@ from styletransfer.runs.folder import (
     CONTENT,
     PASTICHE,
     RECORD,
-    read_run,
     read_steps,
 )
-from styletransfer.studio.asked import command_of
-from styletransfer.studio.form import changed_settings
-from styletransfer.studio.pictures import Pictures
-from styletransfer.studio.refusal import RefusedError
+from styletransfer.studio.access import RefusedError
+from styletransfer.studio.form import changed_settings, command_of
+from styletransfer.studio.pictures import PictureShelf
 from styletransfer.system.lock import is_locked
 
 # Shown at most, the newest.
@@ -30,22 +28,14 @@ MOST = 300
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A run on disk.
-
-    Attributes:
-        id: made by the server.
-        folder: of the run.
-        own: whether it lies in the studio's own folder.
-        typed: KEY=VALUE with which it began; None if that is not known.
-        shown: what the page is told, but for its status where it is at work here.
-    """
+class StoredRun:
+    """A run on disk, by an id that the server has made."""
 
     id: str
     folder: Path
-    own: bool
-    typed: tuple[str, ...] | None
-    shown: dict[str, Any]
+    is_own: bool  # whether it lies in the studio's own folder
+    typed: tuple[str, ...] | None  # KEY=VALUE with which it began, if that is known
+    shown: dict[str, Any]  # what the page is told
 
     @property
     def picture(self) -> Path:
@@ -57,43 +47,46 @@ class Kept:
         """The content at its size."""
         return self.folder / CONTENT
 
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether it can be gone on with."""
+        return (self.folder / CHECKPOINT).exists()
 
-class Runs:
-    """Finds runs by their ids; nothing else leads to a folder.
+    @property
+    def losses(self) -> list[tuple[int, dict[str, Any]]]:
+        """The steps, with losses and their sums where the total is finite."""
+        return [
+            (step.step, with_sums(dict(step.losses)) if "total" in step.losses else {})
+            for step in read_steps(self.folder)
+        ]
 
-    Args:
-        root: the studio's own folder.
-        others: more folders.
-        pictures: to name those of a run.
-    """
 
-    def __init__(self, root: Path, others: Sequence[Path], pictures: Pictures) -> None:
-        self._root, self._others, self._pictures = root, others, pictures
-        self._read: dict[str, tuple[int, Kept]] = {}
+class StoredRuns:
+    """Finds runs, of the studio's own folder and of others, by ids; nothing else leads to one."""
 
-    def all(self) -> list[Kept]:
+    def __init__(self, root: Path, others: Sequence[Path], shelf: PictureShelf) -> None:
+        self._root, self._others, self._shelf = root, others, shelf
+        self._read: dict[str, tuple[int, StoredRun]] = {}  # id -> when it was written, and it
+
+    def all(self) -> list[StoredRun]:
         """Return the newest runs, the latest first; damaged ones are left out."""
-        found = []
-        for folder, own in self._folders():
+        places = []
+        for folder, is_own in self._folders():
             with suppress(OSError):
-                found.append(((folder / RECORD).stat().st_mtime_ns, folder, own))
-        found.sort(key=lambda each: each[0], reverse=True)
-        return [kept for each in found[:MOST] if (kept := self._look(*each)) is not None]
+                places.append(((folder / RECORD).stat().st_mtime_ns, folder, is_own))
+        places.sort(key=lambda place: place[0], reverse=True)
+        return [run for place in places[:MOST] if (run := self._look(*place)) is not None]
 
-    def find(self, id: str) -> Kept:
-        """Return a run.
-
-        Raises:
-            RefusedError: there is none of that id.
-        """
+    def find(self, id: str) -> StoredRun:
+        """Return a run; RefusedError if there is none of that id."""
         if id not in self._read:
             self.all()
         if id in self._read:
-            place = self._read[id][1]
+            run = self._read[id][1]
             with suppress(OSError):
-                stamp = (place.folder / RECORD).stat().st_mtime_ns
-                if kept := self._look(stamp, place.folder, place.own):
-                    return kept
+                written = (run.folder / RECORD).stat().st_mtime_ns
+                if found := self._look(written, run.folder, run.is_own):
+                    return found
         raise RefusedError("there is no such run", 404)
 
     def _folders(self) -> Iterator[tuple[Path, bool]]:
@@ -105,54 +98,36 @@ class Runs:
                 if RECORD in files and Path(place).parent.resolve() != self._root.resolve():
                     yield Path(place), False
 
-    def _look(self, stamp: int, folder: Path, own: bool) -> Kept | None:
+    def _look(self, written: int, folder: Path, is_own: bool) -> StoredRun | None:
         """Return a run, read anew where its record has changed; None if it cannot be read."""
-        id = folder.name if own else hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-        if id in self._read and self._read[id][0] == stamp:
-            kept = self._read[id][1]
-        else:
+        id = folder.name if is_own else hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+        if self._read.get(id, (None,))[0] != written:
             try:
-                kept = Kept(id, folder, own, *self._shown(id, folder))
+                record = read_run(folder)
+                run = StoredRun(id, folder, is_own, record.typed, self._shown(id, record))
             except (UserError, OSError, KeyError, TypeError, ValueError):
                 return None
-            self._read[id] = (stamp, kept)
-        if kept.shown["status"] == "running" and not is_locked(folder):
-            return replace(kept, shown=kept.shown | {"status": "stopped"})
-        return kept
+            self._read[id] = (written, run)
+        run = self._read[id][1]
+        if run.shown["status"] == "running" and not is_locked(folder):
+            return replace(run, shown=run.shown | {"status": "stopped"})
+        return run
 
-    def _shown(self, id: str, folder: Path) -> tuple[tuple[str, ...] | None, dict[str, Any]]:
-        run = read_run(folder)
-        asked = run.typed
+    def _shown(self, id: str, record: RunFolder) -> dict[str, Any]:
+        words, changes = record.typed, record.settings.get("changes", [])
         width = height = None
-        with suppress(OSError), Image.open(folder / CONTENT) as image:
+        with suppress(OSError), Image.open(record.content) as image:
             width, height = image.size
-        steps = losses(folder)
-        return asked, {
+        return {
             "id": id,
-            "status": run.status,
-            "settings": changed_settings(run.settings, self._pictures),
-            "command": "" if asked is None else command_of(asked, run.settings.get("changes", [])),
-            "seconds": run.seconds,
-            "losses": steps[-1][1] if steps else {},
+            "status": record.status,
+            "settings": changed_settings(record.settings, self._shelf),
+            "command": "" if words is None else command_of(words, changes),
+            "seconds": record.seconds,
             "width": width,
             "height": height,
-            "has_checkpoint": (folder / CHECKPOINT).exists(),
+            "has_checkpoint": (record.folder / CHECKPOINT).exists(),
         }
-
-
-def losses(folder: Path) -> list[tuple[int, dict[str, Any]]]:
-    """Return the steps of a run, with losses and their sums where the total is finite."""
-    return [
-        (each.step, with_sums(dict(each.losses)) if "total" in each.losses else {})
-        for each in read_steps(folder)
-    ]
-
-
-def as_columns(steps: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any]:
-    """Return losses by name, each a list with a value for each step, under "names"; and "steps"."""
-    names = dict.fromkeys(name for _, values in steps for name in values)
-    columns = {name: [values.get(name) for _, values in steps] for name in names}
-    return {"steps": [step for step, _ in steps], "names": columns}
 
 
 def with_sums(losses: dict[str, Any]) -> dict[str, Any]:

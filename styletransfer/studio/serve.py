@@ -37,22 +37,19 @@ def serve(config: StudioConfig, folder: Path) -> None:
             raise UserError(f"{path} is no folder; name one that holds runs")
     with _listening(config.port) as listener:
         port, token = listener.getsockname()[1], secrets.token_urlsafe(32)
-        app = make_app(Studio(folder, others), port, token)
         address = f"http://{HOST}:{port}/?token={token}"
-        server = _Server(
-            uvicorn.Config(
-                app,
-                ws="websockets-sansio",
-                ws_max_size=2**16,
-                log_config=None,
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                limit_concurrency=MOST,
-                timeout_graceful_shutdown=PATIENCE,
-            ),
-            address if config.open else None,
+        options = uvicorn.Config(
+            make_app(Studio(folder, others), port, token),
+            ws="websockets-sansio",
+            ws_max_size=2**16,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            limit_concurrency=MOST,
+            timeout_graceful_shutdown=PATIENCE,
         )
+        server = _Server(options, address if config.open else None)
         print(f"the studio is at {address}\nCtrl-C ends it", flush=True)
         with signals_held():  # a signal is the server's to handle
             asyncio.run(server.serve([listener]))
@@ -61,12 +58,7 @@ def serve(config: StudioConfig, folder: Path) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which ends by our signals, and opens the browser once it listens.
-
-    Args:
-        config: uvicorn's.
-        address: to open, or None.
-    """
+    """uvicorn, which ends by our signals, and opens an address in the browser once it listens."""
 
     def __init__(self, config: uvicorn.Config, address: str | None) -> None:
         super().__init__(config)
@@ -82,11 +74,11 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Let each signal that is not ignored end the server in good order."""
-        before = {}
+        handled = [
+            number for number in STOPPING if signal.getsignal(number) not in (signal.SIG_IGN, None)
+        ]
+        before = {number: signal.signal(number, self._stop) for number in handled}
         try:
-            for number in STOPPING:
-                if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                    before[number] = signal.signal(number, self._stop)
             yield
         finally:
             for number, handler in before.items():
@@ -107,11 +99,7 @@ def _open(address: str) -> bool:
 
 @contextmanager
 def _listening(port: int) -> Iterator[socket.socket]:
-    """Listen on a port of this machine, any free one for 0.
-
-    Raises:
-        UserError: it cannot be had.
-    """
+    """Listen on a port of this machine, any free one for 0; UserError if it cannot be had."""
     if not 0 <= port < 2**16:
         raise UserError(f"port={port} must be 0 to 65535; 0 takes any that is free")
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
@@ -120,7 +108,6 @@ def _listening(port: int) -> Iterator[socket.socket]:
             listener.bind((HOST, port))
             listener.listen(MOST)  # whoever has the address may come before we are ready
         except OSError as error:
-            raise UserError(
-                f"port={port} cannot be had: {error.strerror}; leave it out for one that is free"
-            ) from error
+            reason = f"port={port} cannot be had: {error.strerror}"
+            raise UserError(f"{reason}; leave it out for one that is free") from error
         yield listener

@@ -1,13 +1,16 @@
-"""A process of ours at the other end of a pipe, as the server sees it."""
+"""A process of ours at the other end of a pipe, as the server sees it, and as it behaves."""
 
 import asyncio
 import logging
 import multiprocessing
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 logger = logging.getLogger(__name__)
@@ -16,6 +19,8 @@ logger = logging.getLogger(__name__)
 _SPAWN = multiprocessing.get_context("spawn")
 # Seconds before a process that has ended is started again: doubled each time that it ends at once.
 SOON, LATE, AT_ONCE = 0.2, 30.0, 10.0
+# Of 1000: whom Linux ends first where memory runs out.
+FIRST_TO_GO = "500"
 
 
 class Worker:
@@ -47,15 +52,16 @@ class Worker:
 
     def start(self) -> None:
         """Start the process; called in the event loop."""
+        if self._closing:
+            return
         loop = asyncio.get_running_loop()
-        self._pipe, theirs = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=self._target, args=(theirs,), daemon=True)
+        self._pipe, far_end = _SPAWN.Pipe()
+        self._process = _SPAWN.Process(target=self._target, args=(far_end,), daemon=True)
         self._process.start()
-        theirs.close()
+        far_end.close()
         self._began = loop.time()
         self._gone.clear()
-        listener = threading.Thread(target=self._listen, args=(self._pipe, loop), daemon=True)
-        listener.start()
+        threading.Thread(target=self._listen, args=(self._pipe, loop), daemon=True).start()
         waiting, self._waiting = self._waiting, []
         for message in waiting:
             self.send(message)
@@ -74,16 +80,15 @@ class Worker:
             self._process.kill()
 
     async def close(self, patience: float) -> None:
-        """Let the process end by closing the pipe; kill it after `patience` seconds."""
+        """Let the process end by None in the pipe; kill it after `patience` seconds."""
         self._closing = True
         if self._process is None:
             return
         self.send(None)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._gone.wait(), patience)
-        if self._process is not None:
-            self.kill()
-            await self._gone.wait()
+        self.kill()
+        await self._gone.wait()
 
     def _listen(self, pipe: Connection, loop: asyncio.AbstractEventLoop) -> None:
         """Hand on what the process says, in a thread that waits for it."""
@@ -106,20 +111,26 @@ class Worker:
         loop = asyncio.get_running_loop()
         lived = loop.time() - self._began
         self._pause = SOON if lived > AT_ONCE else min(2 * self._pause, LATE)
-        reason = how_it_ended(code)
+        reason = _how_it_ended(code)
         logger.warning("a process of the studio %s; it is started again", reason)
-        loop.call_later(self._pause, self._start_again)
+        loop.call_later(self._pause, self.start)
         self._ended(reason)
 
-    def _start_again(self) -> None:
-        if not self._closing:
-            self.start()
 
-
-def how_it_ended(code: int | None) -> str:
+def _how_it_ended(code: int | None) -> str:
     """Say in words what an exit code of a process means."""
     if code == -signal.SIGKILL:
         return "was killed, perhaps for want of memory: choose a smaller size"
     if code is not None and code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     return f"has ended with status {code}"
+
+
+def become_a_child() -> None:
+    """Leave Ctrl-C and a closed terminal to the server, say nothing there, and die before it."""
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO, encoding="ascii")

@@ -16,25 +16,18 @@ def client(tmp_path):
         yield client
 
 
-def ask(client, **settings):
-    answer = client.post("/api/lessons", json={"settings": settings})
-    assert answer.status_code == 202
-    return answer.json()["id"]
-
-
-def made(client, id):
-    while (answer := client.get(f"/api/lessons/{id}")).status_code == 202:
+def made(client, **settings):
+    asked = client.post("/api/lessons", json={"settings": TINY | settings})
+    assert asked.status_code == 202
+    while (answer := client.get(f"/api/lessons/{asked.json()['id']}")).status_code == 202:
         assert answer.json() == {"status": "working"}
         time.sleep(0.1)
     return answer
 
 
+@pytest.mark.slow
 def test_a_lesson(client):
-    id = ask(client, **TINY)
-    busy = client.post("/api/lessons", json={"settings": TINY})
-    assert busy.status_code == 429
-    page = made(client, id)
-    assert page.status_code == 200
+    page = made(client)
     assert page.headers["content-type"].startswith("text/html")
     for mode in ("fake_backward", "loss_attribute", "autograd_function"):
         assert f'id="{mode}"' in page.text
@@ -42,20 +35,17 @@ def test_a_lesson(client):
     assert policy.startswith("default-src 'none'")
     assert "sandbox allow-scripts" in policy
     assert "allow-same-origin" not in policy
+    refused = made(client, size=-1)
+    assert (refused.status_code, refused.json()["key"]) == (422, "size")
+    assert refused.json()["error"].startswith("size=-1")
 
 
-def test_what_explain_refuses(client):
-    answer = made(client, ask(client, **(TINY | {"size": -1})))
-    assert answer.status_code == 422
-    assert answer.json()["key"] == "size"
-    assert answer.json()["error"].startswith("size=-1")
+def test_one_lesson_at_a_time(client):
+    answers = [client.post("/api/lessons", json={"settings": TINY}) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [202, 429]
 
 
-def test_a_lesson_that_takes_too_long(client, monkeypatch):
-    monkeypatch.setattr(lessons, "PATIENCE", 0.2)
-    answer = made(client, ask(client, **TINY))
-    assert "takes too long" in answer.json()["error"]
-
-
-def test_lessons_that_there_are_not(client):
+def test_a_lesson_that_takes_too_long_and_one_that_there_is_not(client, monkeypatch):
     assert client.get("/api/lessons/1").status_code == 404
+    monkeypatch.setattr(lessons, "PATIENCE", 0.2)
+    assert "takes too long" in made(client).json()["error"]

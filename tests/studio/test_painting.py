@@ -1,9 +1,9 @@
 """Runs that are really painted: watched, steered, stopped, taken up again, and made once more."""
 
 import io
-import json
 import os
 import shlex
+import shutil
 import signal
 
 import numpy as np
@@ -15,9 +15,8 @@ from studios import LIVE, opened, painter, status, watch
 
 from styletransfer.cli import script
 from styletransfer.pictures import images
-from styletransfer.runs.folder import read_run
 
-TINY = {"size": 48, "steps": 30, "scales": 1, "precision": "float32", "device": "cpu"}
+TINY = {"size": 48, "steps": 8, "scales": 1, "precision": "float32", "device": "cpu"}
 LONG = TINY | {"steps": 5000, "optimizer.name": "adam"}
 
 
@@ -28,10 +27,16 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(folder):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_NUM_THREADS", "1")
-        with opened(folder, painter.main) as client:
-            yield client
+    with opened(folder, painter.main) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def finished(client):
+    """The id of a run, and what was told while it was painted."""
+    with client.websocket_connect(LIVE) as socket:
+        id = paint(client, **TINY, color="content_luminance")
+        return id, watch(socket, status("finished", id=id))
 
 
 @pytest.fixture
@@ -41,13 +46,13 @@ def socket(client):
 
 
 def paint(client, **settings):
-    answer = client.post("/api/jobs", json={"settings": settings})
+    answer = client.post("/api/queue", json={"settings": settings})
     assert answer.status_code == 202, answer.text
     return answer.json()["id"]
 
 
 def act(client, id, action, **body):
-    answer = client.post(f"/api/jobs/{id}/{action}", json=body)
+    answer = client.post(f"/api/queue/{id}/{action}", json=body)
     assert answer.status_code == 202, answer.text
 
 
@@ -55,48 +60,39 @@ def is_at(step):
     return lambda message: message["type"] == "progress" and message["step"] >= step
 
 
-def of(id, *wanted):
-    return lambda message: status(*wanted)(message) and message["job"]["id"] == id
+def shown(client, id):
+    return next(run for run in client.get("/api/runs").json() if run["id"] == id)
 
 
 def made_by(command, folder):
     """The bytes of the picture that a command line makes."""
-    words = shlex.split(command)
-    assert words[:2] == ["styletransfer", "train"]
-    script("train")([*words[2:], f"hydra.run.dir={folder}", f"output={folder}/pastiche.tiff"])
+    words = shlex.split(command)[2:]
+    script("train")([*words, f"hydra.run.dir={folder}", f"output={folder}/pastiche.tiff"])
     return (folder / "pastiche.png").read_bytes()
 
 
-def test_a_run_is_the_command_lines_own(client, socket, folder, tmp_path):
-    id = paint(client, **TINY, color="content_luminance")
-    seen = watch(socket, of(id, "finished"))
+def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
+    id, seen = finished
     pictures = [message["bytes"] for message in seen if message["type"] == "picture"]
     with Image.open(io.BytesIO(pictures[-1])) as last:
         assert last.size == (48, 32)
     steps = [step for m in seen if m["type"] == "progress" for step, _ in m["history"]]
     assert steps == list(range(1, steps[-1] + 1))
-    run = folder / id
-    assert {path.name for path in (run / ".hydra").iterdir()} == {
-        "config.yaml",
-        "hydra.yaml",
-        "overrides.yaml",
-    }
-    record = read_run(run)
-    assert record.status == "finished"
-    assert record.settings["color"] == "content_luminance"
-    (shown,) = (each for each in client.get("/api/runs").json() if each["id"] == id)
-    assert shown["settings"] == {**TINY, "color": "content_luminance"}
-    assert (shown["status"], shown["width"], shown["height"]) == ("finished", 48, 32)
-    assert shown["losses"]["content"] == shown["losses"]["content/relu4_2"]
-    assert made_by(shown["command"], tmp_path) == (run / "pastiche.png").read_bytes()
-    lines = client.get(f"/api/runs/{id}/losses").json()
+    names = {path.name for path in (folder / id / ".hydra").iterdir()}
+    assert names == {"config.yaml", "hydra.yaml", "overrides.yaml"}
+    run = shown(client, id)
+    assert run["settings"] == {**TINY, "color": "content_luminance"}
+    assert (run["status"], run["width"], run["height"]) == ("finished", 48, 32)
+    assert made_by(run["command"], tmp_path) == (folder / id / "pastiche.png").read_bytes()
+    losses = client.get(f"/api/runs/{id}/losses").json()
     # The last report may come after the state that says finished.
-    assert len(lines["names"]["total"]) == len(lines["steps"]) >= steps[-1]
+    assert [step for step, _ in losses] == list(range(1, len(losses) + 1))
+    assert len(losses) >= steps[-1]
+    assert all(values["content"] == values["content/relu4_2"] for _, values in losses)
 
 
-def test_downloads_are_as_good_as_the_run(client, socket, folder):
-    id = paint(client, **TINY)
-    watch(socket, of(id, "finished"))
+def test_downloads_are_as_good_as_the_run(client, finished, folder):
+    id, _ = finished
     best = images.read(folder / id / "pastiche.png").rgb
     for kind, name in (("png", "PNG"), ("jpeg", "JPEG"), ("webp", "WEBP"), ("tiff", "TIFF")):
         answer = client.get(f"/api/runs/{id}/download", params={"format": kind})
@@ -104,86 +100,79 @@ def test_downloads_are_as_good_as_the_run(client, socket, folder):
         if kind == "tiff":
             samples = tifffile.imread(io.BytesIO(answer.content))
             assert samples.dtype == np.uint16
-            exact = (best[0] * 65535).round().permute(1, 2, 0).numpy()
-            assert (samples == exact).all()
+            assert (samples == (best[0] * 65535).round().permute(1, 2, 0).numpy()).all()
             assert (samples % 257).any()  # more than 8 bits
         else:
             with Image.open(io.BytesIO(answer.content)) as image:
                 assert (image.format, image.size) == (name, (48, 32))
     assert client.get(f"/api/runs/{id}/download?format=exe").status_code == 400
     for path in ("picture", "content"):
-        shown = client.get(f"/api/runs/{id}/{path}?side=160")
-        assert shown.headers["content-type"] == "image/jpeg"
+        small = client.get(f"/api/runs/{id}/{path}?side=160")
+        assert small.headers["content-type"] == "image/jpeg"
+
+
+def test_runs_of_other_folders_are_shown_and_left_alone(finished, folder, tmp_path):
+    shutil.copytree(folder / finished[0], tmp_path / "deep" / "run")
+    with opened(tmp_path / "studio", others=(tmp_path / "deep",)) as other:
+        (run,) = other.get("/api/runs").json()
+        assert run["status"] == "finished"
+        assert other.get(f"/api/runs/{run['id']}/picture?side=160").status_code == 200
+        assert other.post(f"/api/runs/{run['id']}/delete", json={}).status_code == 403
+    assert (tmp_path / "deep" / "run").is_dir()
 
 
 def test_steering_is_on_the_record_and_reproduces(client, socket, folder, tmp_path):
     id = paint(client, **TINY)
     act(client, id, "pause")  # before it can be over
-    watch(socket, of(id, "paused"))
+    watch(socket, status("paused"))
     changed = {**TINY, "objective.content_weight": 0.9, "style": ["style-mosaic"]}
     act(client, id, "steer", settings={**changed, "objective.content_weight": 5})
     act(client, id, "steer", settings=changed)
-    job = watch(socket, lambda m: m["type"] == "state" and m["job"]["settings"] == changed)
-    job = job[-1]["job"]
-    assert job["status"] == "paused"
-    assert job["changes"][-1]["set"]["style"] == ["style-mosaic"]
-    assert any("before" in moment["reason"] for moment in job["moments"])
+    is_changed = lambda m: m["type"] == "state" and m["current"]["settings"] == changed  # noqa: E731
+    run = watch(socket, is_changed)[-1]["current"]
+    assert run["status"] == "paused"
+    assert any("before" in snapshot["reason"] for snapshot in run["snapshots"])
     act(client, id, "resume")
-    job = watch(socket, of(id, "finished"))[-1]["job"]
-    assert "changes=" in job["command"]
-    (shown,) = (each for each in client.get("/api/runs").json() if each["id"] == id)
-    assert shown["command"] == job["command"]
-    assert made_by(shown["command"], tmp_path) == (folder / id / "pastiche.png").read_bytes()
-
-
-def test_a_finished_run_goes_on_when_it_is_steered(client, socket, folder):
-    id = paint(client, **TINY)
-    steps = watch(socket, of(id, "finished"))[-1]["job"]["step"]
+    run = watch(socket, status("finished"))[-1]["current"]
+    assert "changes=" in run["command"]
+    assert "mosaic.jpg" in run["command"]
+    assert shown(client, id)["command"] == run["command"]
     before = (folder / id / "pastiche.png").read_bytes()
-    act(client, id, "steer", settings={**TINY, "objective.style_weight": 3})
-    again = lambda m: of(id, "finished")(m) and m["job"]["step"] > steps  # noqa: E731
-    watch(socket, again)
+    assert made_by(run["command"], tmp_path) == before
+    # A finished run goes on when it is steered.
+    act(client, id, "steer", settings={**changed, "objective.style_weight": 3})
+    watch(socket, lambda m: status("finished")(m) and m["current"]["step"] > run["step"])
     assert (folder / id / "pastiche.png").read_bytes() != before
     assert client.post(f"/api/runs/{id}/delete", json={}).status_code == 200
     assert not (folder / id).exists()
 
 
-def test_undo_goes_back_with_its_settings(client, socket):
+def test_undo_and_a_stop_that_is_gone_on_from(client, socket, folder, capsys):
     id = paint(client, **LONG)
     watch(socket, is_at(2))
+    act(client, id, "pause")
     act(client, id, "snapshot")
-    told = watch(socket, lambda m: m["type"] == "state" and len(m["job"]["moments"]) == 2)[-1]
-    moment = told["job"]["moments"][-1]
-    assert moment["reason"] == "snapshot"
+    told = watch(socket, lambda m: m["type"] == "state" and len(m["current"]["snapshots"]) == 2)
+    snapshot = told[-1]["current"]["snapshots"][-1]
+    assert snapshot["reason"] == "snapshot"
     act(client, id, "steer", settings={**LONG, "objective.content_weight": 2})
-    watch(socket, lambda m: m["type"] == "state" and m["job"]["changes"])
-    act(client, id, "undo", moment=moment["number"])
-    told = watch(socket, lambda m: m["type"] == "state" and m["job"]["settings"] == LONG)[-1]
-    act(client, id, "undo", moment=99)
+    watch(socket, lambda m: m["type"] == "state" and "changes=" in m["current"]["command"])
+    act(client, id, "undo", snapshot=snapshot["number"])
+    watch(socket, lambda m: m["type"] == "state" and m["current"]["settings"] == LONG)
+    act(client, id, "undo", snapshot=99)
     told = watch(socket, lambda m: m["type"] == "state" and m["message"])[-1]
-    assert "there is no moment 99" in told["message"]["error"]
+    assert " 99 to go back to" in told["message"]["error"]
     act(client, id, "stop")
-    watch(socket, of(id, "stopped"))
-
-
-def test_stopped_here_and_gone_on_with_there_and_back(client, socket, folder, capsys):
-    id = paint(client, **LONG)
-    watch(socket, is_at(3))
-    act(client, id, "stop")
-    watch(socket, of(id, "stopped"))
-    (shown,) = (each for each in client.get("/api/runs").json() if each["id"] == id)
-    assert (shown["status"], shown["has_checkpoint"]) == ("stopped", True)
+    watch(socket, status("stopped"))
+    assert (shown(client, id)["status"], shown(client, id)["has_checkpoint"]) == ("stopped", True)
     assert (folder / id / "pastiche.png").is_file()
-    answer = client.post(f"/api/runs/{id}/resume", json={})
-    assert answer.status_code == 202
-    job = watch(socket, of(id, "painting"))[-1]["job"]
-    assert job["settings"] == LONG
+    assert client.post(f"/api/runs/{id}/resume", json={}).status_code == 202
+    run = watch(socket, status("painting"))[-1]["current"]
+    assert run["settings"] == LONG
     assert client.post(f"/api/runs/{id}/resume", json={}).status_code == 409
     assert client.post(f"/api/runs/{id}/delete", json={}).status_code == 409
     act(client, id, "stop")
-    watch(socket, of(id, "stopped"))
-    record = json.loads((folder / id / "run.json").read_text())
-    assert record.status == "stopped"
+    watch(socket, status("stopped"))
     script("train")([f"resume={folder / id}", "dry_run=true"])  # which reads its settings
     assert "48 x 32" in capsys.readouterr().out
 
@@ -193,37 +182,29 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
     Image.new("RGB", (1, 1), "teal").save(buffer, "PNG")
     uploaded = client.post("/api/pictures?name=dot.png", content=buffer.getvalue()).json()
     id = paint(client, **TINY, content=uploaded["id"])
-    job = watch(socket, of(id, "failed"))[-1]["job"]
-    assert "pixels" in job["error"]
+    run = watch(socket, status("failed", id=id))[-1]["current"]
+    assert "pixels" in run["error"]
     id = paint(client, **(TINY | {"size": -3}))
-    told = watch(socket, of(id, "failed"))[-1]
+    told = watch(socket, status("failed", id=id))[-1]
     assert told["message"]["key"] == "size"
     assert told["message"]["error"].startswith("size=-3")
     assert not (folder / id).exists()
 
 
-def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(client, socket, folder):
-    id = paint(client, **LONG)
-    waiting = paint(client, **TINY)
-    watch(socket, is_at(3))
-    os.kill(client.app.state.desk.painter.pid, signal.SIGKILL)
-    told = watch(socket, lambda m: m["type"] == "state" and m["message"])[-1]
-    assert "was killed" in told["message"]["error"]
-    assert read_run(folder / id).status == "running"  # it had no time to say otherwise
-    (shown,) = (each for each in client.get("/api/runs").json() if each["id"] == id)
-    assert shown["status"] == "stopped"
-    watch(socket, of(waiting, "finished"))
-    assert psutil.pid_exists(client.app.state.desk.painter.pid)
-
-
-def test_runs_of_other_folders_are_shown_and_left_alone(client, socket, folder, tmp_path):
-    id = paint(client, **TINY)
-    watch(socket, of(id, "finished"))
-    (tmp_path / "deep").mkdir()
-    (folder / id).rename(tmp_path / "deep" / "run")
-    with opened(tmp_path / "studio", others=(tmp_path / "deep",)) as other:
-        (shown,) = other.get("/api/runs").json()
-        assert shown["status"] == "finished"
-        assert other.get(f"/api/runs/{shown['id']}/picture?side=160").status_code == 200
-        assert other.post(f"/api/runs/{shown['id']}/delete", json={}).status_code == 403
-    assert (tmp_path / "deep" / "run").is_dir()
+@pytest.mark.slow
+def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    with (
+        opened(tmp_path, painter.main, processes=True) as client,
+        client.websocket_connect(LIVE) as socket,
+    ):
+        worker = client.app.state.studio.queue.painter
+        id, waiting = paint(client, **LONG), paint(client, **TINY)
+        watch(socket, is_at(3))
+        os.kill(worker.pid, signal.SIGKILL)
+        told = watch(socket, lambda m: m["type"] == "state" and m["message"])[-1]
+        assert "was killed" in told["message"]["error"]
+        assert read_record(tmp_path / id)["status"] == "running"  # no time to say otherwise
+        assert shown(client, id)["status"] == "stopped"
+        watch(socket, status("finished", id=waiting))
+        assert psutil.pid_exists(worker.pid)

@@ -18,7 +18,7 @@ from helpers import ROOT
 pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
 from styletransfer.cli import script
-from styletransfer.studio import library
+from styletransfer.studio import command
 
 LONG = {"size": 48, "steps": 5000, "scales": 1, "optimizer.name": "adam", "precision": "float32"}
 # Seconds in which even a busy machine does anything.
@@ -31,10 +31,8 @@ class Process:
     """A studio in a process of its own, and a browser that has been let in."""
 
     def __init__(self, folder: Path, *words: str, **environment: str) -> None:
-        self.folder = folder
-        command = [sys.executable, str(ROOT / "scripts" / "studio.py"), *words]
         self.process = subprocess.Popen(
-            command,
+            [sys.executable, str(ROOT / "scripts" / "studio.py"), *words],
             cwd=folder,
             env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
             stdout=subprocess.PIPE,
@@ -42,13 +40,13 @@ class Process:
             text=True,
             start_new_session=True,
         )
-        assert self.process.stdout is not None
-        self.line = self.process.stdout.readline()
-        found = re.search(r"(http://127\.0\.0\.1:(\d+))/\?token=(\S{20,})", self.line)
-        assert found, self.line + self.process.communicate()[1]
-        self.address, self.port = found[1], int(found[2])
-        self.client = httpx2.Client(base_url=found[1], headers={"origin": found[1]}, timeout=300)
-        until(lambda: self.answers(found[0]))
+        line = self.process.stdout.readline()
+        address = re.search(r"(http://127\.0\.0\.1:(\d+))/\?token=(\S{20,})", line)
+        assert address, line + self.process.communicate()[1]
+        self.port = int(address[2])
+        origin = {"origin": address[1]}
+        self.client = httpx2.Client(base_url=address[1], headers=origin, timeout=300)
+        until(lambda: self.answers(address[0]))
 
     def answers(self, address: str) -> bool:
         try:
@@ -58,9 +56,7 @@ class Process:
 
     def paint(self) -> str:
         """Begin a long run, and return once it has made a picture."""
-        answer = self.client.post("/api/jobs", json={"settings": LONG})
-        assert answer.status_code == 202
-        id: str = answer.json()["id"]
+        id = self.client.post("/api/queue", json={"settings": LONG}).json()["id"]
         until(lambda: self.client.get(f"/api/runs/{id}/picture").status_code == 200)
         return id
 
@@ -92,13 +88,14 @@ def start(tmp_path):
         return started[-1]
 
     yield begin
-    for each in started:
-        if each.process.poll() is None:
-            each.process.kill()
-            each.process.communicate()
-        each.client.close()
+    for studio in started:
+        if studio.process.poll() is None:
+            studio.process.kill()
+            studio.process.communicate()
+        studio.client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_the_run_and_keeps_it(start, number, tmp_path):
     studio = start("open=false")
@@ -112,6 +109,7 @@ def test_a_signal_stops_the_run_and_keeps_it(start, number, tmp_path):
     assert not list(run.glob("*.tmp"))
 
 
+@pytest.mark.slow
 def test_a_server_that_is_killed_takes_its_processes_with_it(start, tmp_path):
     studio = start("open=false")
     id = studio.paint()
@@ -124,27 +122,20 @@ def test_a_server_that_is_killed_takes_its_processes_with_it(start, tmp_path):
     assert again.client.post(f"/api/runs/{id}/resume", json={}).status_code == 202
 
 
+@pytest.mark.slow
 def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
-    studio = start("open=false")
+    studio = start(BROWSER="false", DISPLAY="", WAYLAND_DISPLAY="", PATH="/nowhere")
     process = psutil.Process(studio.process.pid)
-    listening = [each.laddr for each in process.net_connections() if each.status == "LISTEN"]
-    assert [tuple(each) for each in listening] == [("127.0.0.1", studio.port)]
+    listening = [one.laddr for one in process.net_connections() if one.status == "LISTEN"]
+    assert [tuple(one) for one in listening] == [("127.0.0.1", studio.port)]
     studio.client.get("/api/form")
     studio.client.get("/api/runs")
-    assert not [each.path for each in process.memory_maps() if "libtorch" in each.path]
-
-
-def test_two_hosts_on_the_wire(start):
-    studio = start("open=false")
+    assert not [one.path for one in process.memory_maps() if "libtorch" in one.path]
     cookie = "; ".join(f"{key}={value}" for key, value in studio.client.cookies.items())
     hosts = f"Host: 127.0.0.1:{studio.port}\r\nHost: evil.example\r\n"
     with socket.create_connection(("127.0.0.1", studio.port)) as wire:
         wire.sendall(f"GET /api/form HTTP/1.1\r\n{hosts}Cookie: {cookie}\r\n\r\n".encode())
         assert wire.recv(100).startswith(b"HTTP/1.1 400")
-
-
-def test_no_browser_is_a_line(start):
-    studio = start(BROWSER="false", DISPLAY="", WAYLAND_DISPLAY="", PATH="/nowhere")
     _, out, _ = studio.end(signal.SIGTERM)
     assert "open the address yourself" in out
 
@@ -159,7 +150,7 @@ def refused(capsys, *words):
     return error
 
 
-def test_bad_input(tmp_path, monkeypatch, capsys):
+def test_bad_input_and_a_missing_extra(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -168,12 +159,6 @@ def test_bad_input(tmp_path, monkeypatch, capsys):
     assert "must be 0 to 65535" in refused(capsys, "port=-1")
     assert "gone is no folder" in refused(capsys, "gone")
     assert "unknown key host" in refused(capsys, "+host=0.0.0.0")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_without_the_extra(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(library, "find_spec", lambda name: None)
-    error = refused(capsys)
-    assert "pip install 'styletransfer[studio]'" in error
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    assert "pip install 'styletransfer[studio]'" in refused(capsys)
     assert list(tmp_path.iterdir()) == []

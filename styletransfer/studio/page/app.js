@@ -1,36 +1,68 @@
 // The studio's page: it asks the server what there is, builds itself, and stays connected.
 import { startBrush } from "./brush.js";
-import { startCommand } from "./command.js";
-import { startCompare } from "./compare.js";
 import { startCurves } from "./curves.js";
-import { startDrops } from "./drop.js";
+import { button, el, find } from "./dom.js";
 import { startEasel } from "./easel.js";
-import { buildForm } from "./form.js";
-import { startGestures } from "./gestures.js";
-import { get } from "./http.js";
+import { buildForm, showError } from "./form.js";
 import { startLesson } from "./lesson.js";
 import { connect } from "./live.js";
-import { startMessages, tell } from "./messages.js";
-import { startMoments } from "./moments.js";
-import { startResult } from "./result.js";
+import { startDrops } from "./picker.js";
+import { startResults } from "./results.js";
 import { startStage } from "./stage.js";
-import { emit, list, state } from "./store.js";
-import { startStrip } from "./strip.js";
-import { startTabs } from "./tabs.js";
+import { emit, get, list, on, state } from "./store.js";
 import { startTransport } from "./transport.js";
 
 /** Settings from the last visit, without pictures that the server no longer has. */
 function remembered() {
-  const kept = JSON.parse(localStorage.getItem("settings") ?? "{}");
-  const there = (id) => state.pictures.some((one) => one.id === id);
-  for (const [key, given] of Object.entries(kept)) {
+  const settings = JSON.parse(localStorage.getItem("settings") ?? "{}");
+  const has = (id) => state.pictures.some((one) => one.id === id);
+  for (const [key, value] of Object.entries(settings)) {
     const kind = state.controls.get(key)?.kind;
-    const pictures =
-      ["picture", "pictures", "regions", "mask"].includes(kind) && typeof given !== "object";
-    if (!kind || ((pictures || kind === "pictures") && !list(given).every(there))) delete kept[key];
+    const isPicture = ["picture", "pictures", "regions", "mask"].includes(kind);
+    if (!kind || (isPicture && !list(value).every(has))) delete settings[key];
   }
-  if (!kept.content_regions) delete kept.region_styles;
-  return kept;
+  if (!settings.content_regions) delete settings.region_styles;
+  return settings;
+}
+
+function tell(text) {
+  const lines = [...find("messages").children];
+  if (lines.some((line) => line.firstChild.textContent === text)) return;
+  const line = el("p.message", el("span", text));
+  line.append(button("×", () => line.remove(), { "aria-label": "Dismiss", class: "quiet" }));
+  find("messages").append(line);
+}
+
+/** What went wrong stands beside the control that caused it, or above the page. */
+function startMessages() {
+  const advice = "This page tries again by itself; if it stays away, look at the terminal.";
+  const gone = el("p.message", el("span", `The studio's server does not answer. ${advice}`));
+  on("refusal", ({ error, key }) => {
+    if (!key || !showError(key, error)) tell(error);
+  });
+  on("asked", () => find("messages").replaceChildren(...(gone.isConnected ? [gone] : [])));
+  on("connection", (open) => (open ? gone.remove() : find("messages").append(gone)));
+}
+
+/** The two views: arrow keys change between them, as a list of tabs should. */
+function startTabs() {
+  const tabs = [find("tab-paint"), find("tab-lesson")];
+  const choose = (chosen) => {
+    for (const tab of tabs) {
+      tab.setAttribute("aria-selected", String(tab === chosen));
+      tab.tabIndex = tab === chosen ? 0 : -1;
+      find(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
+    }
+  };
+  for (const [place, tab] of tabs.entries()) {
+    tab.addEventListener("click", () => choose(tab));
+    tab.addEventListener("keydown", ({ key }) => {
+      if (!["ArrowLeft", "ArrowRight"].includes(key)) return;
+      const other = tabs[1 - place];
+      choose(other);
+      other.focus();
+    });
+  }
 }
 
 async function start() {
@@ -41,27 +73,19 @@ async function start() {
     tell(refusal.message);
     return;
   }
-  for (const { controls } of state.form.groups)
-    for (const control of controls) state.controls.set(control.key, control);
+  for (const control of state.form.groups.flatMap(({ controls }) => controls))
+    state.controls.set(control.key, control);
   state.settings = remembered();
   buildForm();
-  for (const begin of [
-    startTabs,
-    startStage,
-    startGestures,
-    startCompare,
-    startEasel,
-    startTransport,
-    startMoments,
-    startCurves,
-    startStrip,
-    startResult,
-    startCommand,
-    startDrops,
-    startBrush,
-    startLesson,
-  ])
-    begin();
+  startTabs();
+  startStage();
+  startEasel();
+  startTransport();
+  startCurves();
+  startResults();
+  startDrops();
+  startBrush();
+  startLesson();
   emit("pictures");
   connect();
 }

@@ -1,53 +1,49 @@
-// The brush: regions and protection are painted on the picture with a mouse, a finger or keys.
-import { debounced, el, find, say } from "./dom.js";
-import { buildBrushBar } from "./brushbar.js";
-import { lend } from "./gestures.js";
-import { load, raster, regionStyles, save, seen } from "./layers.js";
-import { active, change, on, show, state, value } from "./store.js";
-import { onMove, placed, place } from "./stage.js";
+// The brush: regions and protection are painted on the picture with a mouse, a finger or keys; and
+// its bar, which says what it is dipped in, how large it is, and what can be done at once.
+import { button, debounced, el, find, press, say, track } from "./dom.js";
+import { load, raster, REGIONS, regionStyles, save, seen } from "./layers.js";
+import { lend, place, placed, whenMoved } from "./stage.js";
+import { active, change, list, on, pictureName, show, state, value } from "./store.js";
 
-/** What the bar sets and the hand uses. `size` is a share of the picture's width. */
-export const hand = { key: "content_regions", number: 1, erase: false, size: 0.12 };
-
+// `size` is a share of the picture's width.
+const hand = { key: "content_regions", number: 1, erase: false, size: 0.12 };
+const bar = {}; // its elements by name
 const overlay = find("overlay");
-let bar;
+let offered = 2; // regions
 let last = null; // where the stroke is, from 0 to 1
 let at = { u: 0.5, v: 0.5 }; // where the keyboard's or the pointer's brush is
 const saved = { content_regions: debounced(save, 400), protect: debounced(save, 400) };
 
 const open = () => !overlay.hidden;
-const paintedValue = () => (hand.erase ? 0 : hand.key === "protect" ? 255 : hand.number);
+const covering = () => (hand.key === "protect" ? 255 : hand.number);
 
-function pixel({ u, v }) {
+function redraw(box) {
   const { width, height } = raster(hand.key);
-  return { x: u * width, y: v * height };
-}
-
-export function redraw(box) {
-  const made = raster(hand.key);
-  if (overlay.width !== made.width || overlay.height !== made.height) {
-    overlay.width = made.width;
-    overlay.height = made.height;
-  }
-  made.draw(overlay.getContext("2d"), seen(hand.key), box);
+  const fits = overlay.width === width && overlay.height === height;
+  if (!fits) Object.assign(overlay, { width, height });
+  raster(hand.key).draw(overlay.getContext("2d"), seen(hand.key), box);
 }
 
 function stroke(from, to) {
   const made = raster(hand.key);
-  redraw(made.stroke(pixel(from), pixel(to), (hand.size * made.width) / 2, paintedValue()));
+  const pixel = ({ u, v }) => ({ x: u * made.width, y: v * made.height });
+  const radius = (hand.size * made.width) / 2;
+  redraw(made.stroke(pixel(from), pixel(to), radius, hand.erase ? 0 : covering()));
 }
 
 function finish() {
-  bar.refresh();
+  drawBar();
   saved[hand.key](hand.key);
 }
 
 /** Do something to the whole raster: clear, fill, invert, undo. */
-export function whole(action) {
+function whole(action) {
   action(raster(hand.key));
   redraw();
   finish();
 }
+
+const undo = () => whole((made) => made.undo());
 
 function hover(to) {
   if (to) at = { u: to.u, v: to.v };
@@ -62,24 +58,22 @@ function ring() {
   cursor.style.transform = `translate(${x}px, ${y}px) translate(-50%, -50%)`;
 }
 
-export function resize(to) {
+function resize(to) {
   hand.size = Math.min(0.5, Math.max(0.01, to));
-  bar.refresh();
+  drawBar();
   ring();
 }
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const within = (share) => Math.min(1, Math.max(0, share));
 
 /** The keyboard's brush: arrows carry it, space sets it down, brackets change its size. */
 function key(event) {
-  if ((event.ctrlKey || event.metaKey) && event.key === "z") whole((made) => made.undo());
+  if ((event.ctrlKey || event.metaKey) && event.key === "z") undo();
   else if (event.ctrlKey || event.metaKey || event.altKey) return false;
   else if (event.key in STEPS) {
-    const way = STEPS[event.key].map((one) => one * (event.shiftKey ? 0.005 : 0.025));
-    hover({
-      u: Math.min(1, Math.max(0, at.u + way[0])),
-      v: Math.min(1, Math.max(0, at.v + way[1])),
-    });
+    const [x, y] = STEPS[event.key].map((one) => one * (event.shiftKey ? 0.005 : 0.025));
+    hover({ u: within(at.u + x), v: within(at.v + y) });
   } else if (event.key === " " || event.key === "Enter") {
     raster(hand.key).remember();
     stroke(at, at);
@@ -111,27 +105,27 @@ const holder = {
     last = null;
   },
   abandon() {
-    if (last) whole((made) => made.undo());
+    if (last) undo();
     last = null;
   },
 };
 
 /** Take up the brush, for regions or for protection. */
-export async function take(key_ = hand.key) {
-  hand.key = key_;
+async function take(wanted = hand.key) {
+  hand.key = wanted;
   if (!active() && state.view !== "content") show("content");
   await load(hand.key);
   overlay.hidden = find("brushes").hidden = false;
-  find("brush").setAttribute("aria-pressed", "true");
+  press(find("brush"), true);
   redraw();
-  bar.refresh();
+  drawBar();
   lend(holder);
 }
 
 function putDown() {
   if (!open()) return;
   overlay.hidden = find("brushes").hidden = find("cursor").hidden = true;
-  find("brush").setAttribute("aria-pressed", "false");
+  press(find("brush"), false);
   lend(null);
 }
 
@@ -146,11 +140,103 @@ async function follow({ keys, by }) {
   if (!open()) return;
   await load(hand.key);
   redraw();
-  bar.refresh();
+  drawBar();
+}
+
+function dip(how) {
+  Object.assign(hand, how);
+  drawBar();
+}
+
+function segments(label, buttons) {
+  return el("div.segments", { role: "group", "aria-label": label }, buttons);
+}
+
+function buildBar() {
+  const range = { type: "range", min: 1, max: 50, step: 1, "aria-label": "Size of the brush" };
+  bar.targets = [
+    button("Regions", () => take("content_regions")),
+    button("Protect", () => take("protect")),
+  ];
+  bar.tools = [
+    button("Paint", () => dip({ erase: false })),
+    button("Erase", () => dip({ erase: true })),
+  ];
+  bar.regions = el("div.regions", { role: "group", "aria-label": "Region" });
+  bar.size = el("input", { ...range, oninput: () => resize(bar.size.value / 100) });
+  bar.undo = button("Undo", undo);
+  bar.note = el("p.muted");
+  find("brushes").append(
+    segments("What is brushed", bar.targets),
+    bar.regions,
+    segments("Paint or erase", bar.tools),
+    el("label.size", "Size", bar.size),
+    bar.undo,
+    button("Fill", () => whole((made) => made.fill(covering()))),
+    button("Invert", () => whole((made) => made.invert(covering()))),
+    button("Clear", () => whole((made) => made.fill(0))),
+    bar.note,
+  );
+}
+
+function styleOf(number, text) {
+  const styles = list(value("style"));
+  if (styles.length < 2 || !raster("content_regions").present.includes(number)) return null;
+  const name = REGIONS[number][0];
+  const chosen = regionStyles()[name];
+  const options = styles.map((style, at) => {
+    const properties = { value: at + 1, selected: chosen === at + 1 };
+    return el("option", properties, `${at + 1} ${pictureName(style)}`);
+  });
+  const pick = () => change({ region_styles: regionStyles({ [name]: Number(select.value) }) });
+  const label = `Style of ${text.toLowerCase()}`;
+  const select = el("select", { "aria-label": label, onchange: pick }, options);
+  return select;
+}
+
+function region(number) {
+  const swatch = el("i.dab");
+  swatch.style.background = `rgb(${REGIONS[number][1].join(" ")})`;
+  const text = number === 0 ? "The rest" : `Region ${number}`;
+  const properties = {
+    type: "button",
+    "aria-pressed": String(hand.number === number),
+    onclick: () => dip({ number, erase: false }),
+  };
+  const pick = number ? el("button.pick", properties, swatch, text) : el("span.pick", swatch, text);
+  return el("div.region", pick, styleOf(number, text));
+}
+
+function drawRegions() {
+  offered = Math.max(offered, 2, ...raster("content_regions").present.map((one) => one + 1));
+  const controls = () => [...bar.regions.querySelectorAll("button, select")];
+  const focus = controls().indexOf(document.activeElement);
+  const add = button("+", () => dip({ number: offered++, erase: false }), {
+    "aria-label": "Add a region",
+    title: "Add a region",
+  });
+  const all = Array.from({ length: offered }, (_, number) => region(number));
+  bar.regions.replaceChildren(...all, ...(offered < REGIONS.length ? [add] : []));
+  if (focus >= 0) controls()[focus]?.focus();
+}
+
+function drawBar() {
+  const protect = hand.key === "protect";
+  bar.targets.forEach((target, at) => press(target, protect === (at === 1)));
+  bar.tools.forEach((tool, at) => press(tool, hand.erase === (at === 1)));
+  bar.size.value = 100 * hand.size;
+  track(bar.size, hand.size * 2);
+  bar.undo.setAttribute("aria-disabled", String(!raster(hand.key)?.past.length));
+  bar.regions.hidden = protect;
+  if (!protect) drawRegions();
+  const alone = "Each region takes the style by itself; with Mix several each gets its own.";
+  const mixed = list(value("style")).length > 1;
+  const regions = mixed ? "Each region is painted in its own style." : alone;
+  bar.note.textContent = protect ? "What is covered stays the photograph." : regions;
 }
 
 export function startBrush() {
-  bar = buildBrushBar({ take, whole, resize });
+  buildBar();
   find("brush").addEventListener("click", () => (open() ? putDown() : take()));
   find("brush").addEventListener("open", ({ detail }) => {
     take(detail);
@@ -160,6 +246,6 @@ export function startBrush() {
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && open()) putDown();
   });
-  onMove(ring);
+  whenMoved(ring);
   on("settings", follow);
 }

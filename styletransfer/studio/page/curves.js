@@ -1,10 +1,12 @@
 // The losses over the steps, by term, on a logarithmic axis.
 import { el, find } from "./dom.js";
-import { get } from "./http.js";
-import { on, shownRun, state } from "./store.js";
+import { get, on, shownId, state } from "./store.js";
 
 const [WIDTH, HEIGHT] = [420, 180];
 const MOST = 300; // points of a line; more would not be seen
+/** Sums first; layers are listed, but not drawn until asked for. */
+const SUMS = ["total", "content", "style"];
+
 const history = new Map(); // step -> { name: loss }
 const hidden = new Set(); // terms that are switched off
 const known = new Set();
@@ -17,79 +19,54 @@ const svg = (tag, properties) => {
   return element;
 };
 
-/** Sums first; layers are listed, but not drawn until asked for. */
-const SUMS = ["total", "content", "style"];
-const ordered = () => [
-  ...SUMS.filter((name) => known.has(name)),
-  ...[...known].filter((name) => !SUMS.includes(name)),
-];
+function ordered() {
+  const layers = [...known].filter((name) => !SUMS.includes(name));
+  return [...SUMS.filter((name) => known.has(name)), ...layers];
+}
 
 const tint = (name) => `c${ordered().indexOf(name) % 8}`;
 
 function add(step, losses) {
   history.set(step, losses);
   for (const name of Object.keys(losses)) {
-    if (known.has(name)) continue;
+    if (!known.has(name) && !SUMS.includes(name)) hidden.add(name);
     known.add(name);
-    if (!SUMS.includes(name)) hidden.add(name);
   }
 }
 
-/** Say where a loss stands: x by step, y by the logarithm. */
+/** Say where a loss stands: x by step, y by the logarithm; null if there is nothing to draw. */
 function axes(steps, names) {
-  const seen = steps
-    .flatMap((step) => names.map((name) => history.get(step)[name]))
-    .filter((one) => one > 0);
-  if (!seen.length) return null;
-  const [low, high] = [Math.log10(Math.min(...seen)), Math.log10(Math.max(...seen))];
+  const losses = steps.flatMap((step) => names.map((name) => history.get(step)[name]));
+  const positive = losses.filter((loss) => loss > 0);
+  if (steps.length < 2 || !positive.length) return null;
+  const [low, high] = [Math.log10(Math.min(...positive)), Math.log10(Math.max(...positive))];
   const [from, to] = [Math.max(low, high - 6) - 0.05, high + 0.05];
   const last = Math.max(steps.at(-1), 2);
+  const powers = Array.from({ length: 8 }, (_, at) => Math.ceil(from) + at);
   return {
     x: (step) => (WIDTH * (step - 1)) / (last - 1),
     y: (loss) => HEIGHT * (1 - (Math.log10(loss) - from) / (to - from)),
-    decades: Array.from({ length: 8 }, (_, at) => Math.ceil(from) + at).filter(
-      (power) => power < to,
-    ),
+    decades: powers.filter((power) => power < to).map((power) => 10 ** power),
     last,
   };
 }
 
-function lines(steps, names, axis) {
+function lines(steps, names, { x, y, decades, last }) {
   const box = svg("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
     role: "img",
     preserveAspectRatio: "none",
-    "aria-label": `losses over ${axis.last} steps, on a logarithmic axis`,
+    "aria-label": `losses over ${last} steps, on a logarithmic axis`,
   });
-  for (const power of axis.decades)
-    box.append(
-      svg("line", {
-        class: "level",
-        x1: 0,
-        x2: WIDTH,
-        y1: axis.y(10 ** power),
-        y2: axis.y(10 ** power),
-      }),
-    );
+  for (const level of decades)
+    box.append(svg("line", { class: "level", x1: 0, x2: WIDTH, y1: y(level), y2: y(level) }));
   for (const name of names.toReversed()) {
     const points = steps
       .filter((step) => history.get(step)[name] > 0)
-      .map((step) => `${axis.x(step).toFixed(1)},${axis.y(history.get(step)[name]).toFixed(1)}`);
+      .map((step) => `${x(step).toFixed(1)},${y(history.get(step)[name]).toFixed(1)}`);
     box.append(svg("polyline", { points: points.join(" "), class: tint(name) }));
   }
   return box;
-}
-
-function levels(axis) {
-  return axis.decades.map((power) => {
-    const label = el(
-      "span",
-      { class: "level", "aria-hidden": "true" },
-      String(Number((10 ** power).toPrecision(1))),
-    );
-    label.style.top = `${(100 * axis.y(10 ** power)) / HEIGHT}%`;
-    return label;
-  });
 }
 
 function plot() {
@@ -97,48 +74,42 @@ function plot() {
   const every = Math.ceil(all.length / MOST);
   const steps = all.filter((_, place) => place % every === 0 || place === all.length - 1);
   const names = ordered().filter((name) => !hidden.has(name));
-  const axis = steps.length > 1 && axes(steps, names);
-  if (!axis)
-    return [
-      el(
-        "p",
-        { class: "muted" },
-        history.size ? "No term is chosen." : "They appear as soon as something is painted.",
-      ),
-    ];
-  return [
-    lines(steps, names, axis),
-    ...levels(axis),
-    el("span", { class: "last", "aria-hidden": "true" }, `step ${axis.last}`),
-  ];
-}
-
-function toggle(name) {
-  if (!hidden.delete(name)) hidden.add(name);
-  draw();
+  const axis = axes(steps, names);
+  if (!axis) {
+    const early = "They appear as soon as something is painted.";
+    return [el("p.muted", history.size ? "No term is chosen." : early)];
+  }
+  const labels = axis.decades.map((level) => {
+    const label = el("span.level", { "aria-hidden": "true" }, String(Number(level.toPrecision(1))));
+    label.style.top = `${(100 * axis.y(level)) / HEIGHT}%`;
+    return label;
+  });
+  const last = el("span.last", { "aria-hidden": "true" }, `step ${axis.last}`);
+  return [lines(steps, names, axis), ...labels, last];
 }
 
 function legend() {
   const last = history.get(Math.max(...history.keys())) ?? {};
   const focus = document.activeElement?.dataset.term;
   const shown = ordered().filter((name) => name in last || !hidden.has(name));
-  const keys = shown.map((name) =>
-    el(
-      "button",
-      {
-        type: "button",
-        class: "term",
-        "data-term": name,
-        "aria-pressed": String(!hidden.has(name)),
-        onclick: () => toggle(name),
-      },
-      el("i", { class: `swatch ${tint(name)}` }),
-      el("span", {}, name),
-      el("span", { class: "number" }, last[name] ? String(Number(last[name].toPrecision(3))) : ""),
-    ),
-  );
+  const keys = shown.map((name) => {
+    const properties = {
+      type: "button",
+      "data-term": name,
+      "aria-pressed": String(!hidden.has(name)),
+      onclick: () => toggle(name),
+    };
+    const number = last[name] ? String(Number(last[name].toPrecision(3))) : "";
+    const swatch = el(`i.swatch.${tint(name)}`);
+    return el("button.term", properties, swatch, el("span", name), el("span.number", number));
+  });
   find("terms").replaceChildren(...keys);
   keys.find((key) => key.dataset.term === focus)?.focus();
+}
+
+function toggle(name) {
+  if (!hidden.delete(name)) hidden.add(name);
+  draw();
 }
 
 function draw() {
@@ -153,54 +124,41 @@ function soon() {
   setTimeout(draw, 250);
 }
 
-async function loadRun(id) {
+async function load(id) {
   drawnRun = id;
-  history.clear();
-  known.clear();
-  hidden.clear();
-  // A job that has just begun has no losses yet, and reports every step from now on.
-  if (id && !(id === state.job?.id && !state.job.step)) {
-    try {
-      const { steps, names } = await get(`/api/runs/${id}/losses`);
-      if (drawnRun !== id) return;
-      steps.forEach((step, place) =>
-        add(
-          step,
-          Object.fromEntries(Object.entries(names).map(([name, all]) => [name, all[place]])),
-        ),
-      );
-    } catch {
-      // A run without losses has no curve.
-    }
+  for (const one of [history, known, hidden]) one.clear();
+  // A run that has just begun has no losses yet, and reports every step from now on.
+  if (id && !(id === state.current?.id && !state.current.step)) {
+    // A run without losses has no curve.
+    const steps = await get(`/api/runs/${id}/losses`).catch(() => []);
+    if (drawnRun !== id) return;
+    for (const [step, losses] of steps) add(step, losses);
   }
   soon();
 }
 
-function take(progress) {
-  if (drawnRun !== progress.job) return;
-  for (const [step, losses] of progress.history) add(step, losses);
-  soon();
-}
-
-/** The job's, or those of the result that is shown. */
+/** Those of the run that is shown. */
 function follow() {
-  const id = state.view === "content" ? null : shownRun();
-  if (id !== drawnRun) loadRun(id);
+  const id = state.view === "content" ? null : shownId();
+  if (id !== drawnRun) load(id);
 }
 
 export function startCurves() {
   find("curves").append(
-    el("div", { id: "plot", class: "plot" }),
-    el("div", { id: "terms", class: "terms", role: "group", "aria-label": "Terms" }),
+    el("div.plot", { id: "plot" }),
+    el("div.terms", { id: "terms", role: "group", "aria-label": "Terms" }),
   );
-  on("view otherjob", follow);
-  on("progress", take);
+  on("view", follow);
+  on("progress", (progress) => {
+    if (drawnRun !== progress.id) return;
+    for (const [step, losses] of progress.history) add(step, losses);
+    soon();
+  });
   // An undo takes steps back, and what came after them.
-  on("job", () => {
+  on("current", () => {
     follow();
-    if (drawnRun !== state.job?.id) return;
-    for (const step of [...history.keys()])
-      if (step > state.job.step && state.job.status !== "painting") history.delete(step);
+    if (!drawnRun || drawnRun !== state.current?.id || state.current.status === "painting") return;
+    for (const step of [...history.keys()]) if (step > state.current.step) history.delete(step);
   });
   draw();
 }

@@ -2,28 +2,33 @@
 
 export const find = (id) => document.getElementById(id);
 
-/** Make an element: el("button", { class: "main", onclick: paint }, "Paint"). */
-export function el(tag, properties = {}, ...children) {
+/** Make an element: el("p.muted", { id: "note" }, "Text", child); what is null is left out. */
+export function el(name, ...parts) {
+  const [tag, ...classes] = name.split(".");
   const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined)
-      element.setAttribute(name, value);
+  element.classList.add(...classes);
+  const properties = parts[0]?.constructor === Object ? parts.shift() : {};
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (value === true) element.setAttribute(key, "");
+    else if (value !== false && value !== null) element.setAttribute(key, value);
   }
-  element.append(...children.filter((child) => child !== null));
+  element.append(...parts.flat().filter((part) => part !== null));
   return element;
 }
 
 export const button = (text, onclick, properties = {}) =>
   el("button", { type: "button", onclick, ...properties }, text);
 
+export const press = (control, pressed) => control.setAttribute("aria-pressed", String(pressed));
+
 /** Say whether a button acts; unlike `disabled` this keeps the keyboard's focus where it is. */
-export function enable(control, enabled) {
-  control.setAttribute("aria-disabled", String(!enabled));
-}
+export const enable = (control, can) => control.setAttribute("aria-disabled", String(!can));
 
 export const enabled = (control) => control.getAttribute("aria-disabled") !== "true";
+
+/** Fill the track of a slider from 0 to a share of 1. */
+export const track = (slider, share) => slider.style.setProperty("--at", share);
 
 /** Tell screen readers, without changing what is seen. */
 export function say(text) {
@@ -33,18 +38,8 @@ export function say(text) {
 /** Call `action` once nothing has asked for it during so many milliseconds. */
 export function debounced(action, milliseconds) {
   let timer;
-  return (...given) => {
+  return (...parts) => {
     clearTimeout(timer);
-    timer = setTimeout(() => action(...given), milliseconds);
+    timer = setTimeout(() => action(...parts), milliseconds);
   };
-}
-
-export async function copy(text, source) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return "Copied";
-  } catch {
-    getSelection().selectAllChildren(source);
-    return "Selected: press Ctrl-C";
-  }
 }

@@ -1,15 +1,17 @@
-// What the stage shows: the content, the job as it is painted, or a result.
-import { el, find } from "./dom.js";
-import { pictureUrl, runUrl } from "./http.js";
-import { active, list, on, picture, pictureName, show, state, value } from "./store.js";
-import { setOriginal } from "./compare.js";
-import { setSize } from "./stage.js";
+// What the stage shows: the content, the run as it is painted, or a result; and, left of a line,
+// the photograph before.
+import { el, find, press } from "./dom.js";
+import { place, setSize } from "./stage.js";
+import { active, on, picture, pictureName, pictureUrl, runUrl } from "./store.js";
+import { show, state, titleOf, value } from "./store.js";
 
 const SIDE = 2048; // the largest preview that the server makes
 const canvas = find("canvas");
+const [before, divider, stage] = [find("before"), find("divider"), find("stage")];
 let drawn = null; // what was asked for last; an answer to anything else comes too late
-let newest = null; // the latest live picture: { job, blob }
+let newest = null; // the latest live picture: { id, blob }
 let decoding = false;
+let share = 0.5; // of the stage's width that shows the photograph
 
 function put(image, width, height) {
   canvas.width = width;
@@ -33,11 +35,13 @@ async function load(url, width, height) {
   put(image, image.naturalWidth, image.naturalHeight);
 }
 
+const isLive = () => state.view === "current" && active() && newest?.id === state.current.id;
+
 /** Draw the latest live picture; never more than one is being decoded. */
 async function decode() {
   if (decoding) return;
   decoding = true;
-  while (drawn !== newest && live()) {
+  while (drawn !== newest && isLive()) {
     const taken = (drawn = newest);
     try {
       const bitmap = await createImageBitmap(taken.blob);
@@ -50,10 +54,6 @@ async function decode() {
   decoding = false;
 }
 
-const hasPicture = (job) => ["finished", "stopped"].includes(job.status);
-const live = () =>
-  state.view === "job" && newest !== null && newest.job === state.job?.id && !hasPicture(state.job);
-
 /** The size of the pastiche that these settings would make. */
 export function planned(settings) {
   const content = picture(value("content", settings));
@@ -62,70 +62,84 @@ export function planned(settings) {
   return [content.width, content.height].map((side) => Math.max(1, Math.round(side * scale)));
 }
 
-export function titleOf(settings) {
-  const styles = list(value("style", settings)).map(pictureName);
-  return `${pictureName(value("content", settings))} in ${styles.join(" + ")}`;
+/** Say which picture is the one before. */
+function setOriginal(url) {
+  const image = find("original");
+  if (image.getAttribute("src") !== url) image.src = url;
 }
 
-function showContent(settings, name) {
-  if (!value("content", settings)) return;
-  const url = pictureUrl(value("content", settings), SIDE);
-  setOriginal(url);
-  load(url, ...planned(settings));
-  canvas.setAttribute("aria-label", name);
+function showContent(settings) {
+  const id = value("content", settings);
+  if (!id) return;
+  setOriginal(pictureUrl(id, SIDE));
+  load(pictureUrl(id, SIDE), ...planned(settings));
 }
 
-function showJob(job) {
-  const ended = hasPicture(job);
-  const size = planned(job.settings);
-  const content = pictureUrl(value("content", job.settings), SIDE);
-  setOriginal(content);
-  canvas.setAttribute(
-    "aria-label",
-    `${titleOf(job.settings)}, ${ended ? job.status : "being painted"}`,
-  );
-  if (ended) return load(runUrl(job.id, "picture", `side=${SIDE}&step=${job.step}`), ...size);
-  // Until the first preview comes, the content stands for it.
-  if (!live()) return load(content, ...size);
-  setSize(...size);
-  return decode();
+function showCurrent(run) {
+  const size = planned(run.settings);
+  if (["finished", "stopped"].includes(run.status)) {
+    setOriginal(pictureUrl(value("content", run.settings), SIDE));
+    load(runUrl(run.id, "picture", `side=${SIDE}&step=${run.step}`), ...size);
+  } else if (isLive()) {
+    setSize(...size);
+    decode();
+  } else showContent(run.settings); // until the first preview comes
 }
 
 function showRun(run) {
-  if (!run.width) return showContent(run.settings, titleOf(run.settings));
+  if (!run.width) return showContent(run.settings);
   setOriginal(runUrl(run.id, "content", `side=${SIDE}`));
-  canvas.setAttribute("aria-label", titleOf(run.settings));
-  return load(
-    runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`),
-    run.width,
-    run.height,
-  );
+  const url = runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
+  return load(url, run.width, run.height);
 }
 
 function draw() {
-  const run = state.runs.find(({ id }) => id === state.view);
-  const title = find("title");
-  if (state.view === "job" && state.job) {
-    title.textContent = titleOf(state.job.settings);
-    showJob(state.job);
-  } else if (run) {
-    title.textContent = titleOf(run.settings);
-    showRun(run);
-  } else {
-    title.textContent = pictureName(value("content"));
-    showContent(state.settings, pictureName(value("content")));
-  }
-  title.title = title.textContent;
+  const current = state.view === "current" ? state.current : null;
+  const run = current ?? state.runs.find(({ id }) => id === state.view);
+  const title = run ? titleOf(run.settings) : pictureName(value("content"));
+  find("title").textContent = find("title").title = title;
+  const status = active(current) ? "being painted" : current?.status;
+  canvas.setAttribute("aria-label", current ? `${title}, ${status}` : title);
+  if (current) showCurrent(current);
+  else if (run) showRun(run);
+  else showContent(state.settings);
+}
+
+function moveDivider(to) {
+  share = Math.min(1, Math.max(0, to));
+  before.style.clipPath = `inset(0 ${100 * (1 - share)}% 0 0)`;
+  divider.style.left = `${100 * share}%`;
+  divider.setAttribute("aria-valuenow", Math.round(100 * share));
+  divider.setAttribute("aria-valuetext", `${Math.round(100 * share)} % photograph`);
+}
+
+function startCompare() {
+  find("compare").addEventListener("click", () => {
+    before.hidden = divider.hidden = !before.hidden;
+    press(find("compare"), !before.hidden);
+  });
+  divider.addEventListener("pointerdown", (event) => divider.setPointerCapture(event.pointerId));
+  divider.addEventListener("pointermove", (event) => {
+    if (divider.hasPointerCapture(event.pointerId)) moveDivider(place(event).x / stage.clientWidth);
+  });
+  divider.addEventListener("keydown", (event) => {
+    const way = { ArrowLeft: -0.05, ArrowRight: 0.05, Home: -1, End: 1 }[event.key];
+    if (!way) return;
+    event.preventDefault();
+    moveDivider(share + way);
+  });
+  moveDivider(share);
 }
 
 export function startEasel() {
-  on("view job pictures runs", draw);
+  startCompare();
+  on("view current pictures runs", draw);
   on("settings", ({ keys, by }) => {
     if (keys.includes("content") && by === "person" && !active()) show("content");
     else if (state.view === "content") draw();
   });
   on("preview", (blob) => {
-    newest = { job: state.job?.id, blob };
+    newest = { id: state.current?.id, blob };
     draw();
   });
 }

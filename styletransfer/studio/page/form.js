@@ -4,101 +4,80 @@ import { makeField } from "./fields.js";
 import { makePicker } from "./picker.js";
 import { active, change, fallback, on, same, state, value } from "./store.js";
 
-const PICTURES = ["picture", "pictures"];
-const BRUSHED = ["regions", "mask"];
-const fields = new Map(); // key -> { row, field, ... }
+const rows = new Map(); // key -> { control, element, field, reset, error }
 // What the brush sets together has one place for its errors.
-const home = (key) => (key === "region_styles" ? "content_regions" : key);
+const rowOf = (key) => rows.get(key === "region_styles" ? "content_regions" : key);
 
 function brushed({ key, label }) {
-  const note = el("span", { class: "muted" });
+  const note = el("span.muted");
   const open = button(`Brush ${label.toLowerCase()}`, () =>
     find("brush").dispatchEvent(new CustomEvent("open", { detail: key })),
   );
-  const refresh = (given) => {
-    note.textContent = given ? "brushed" : "none";
-  };
-  return { element: el("div", { class: "under" }, open, note), refresh };
+  const refresh = (id) => (note.textContent = id ? "brushed" : "none");
+  return { element: el("div.under", open, note), refresh };
 }
 
-function show(default_) {
-  if (default_ === null || typeof default_ === "object") return "the default";
-  return String(default_).replaceAll("_", " ");
+const MAKERS = { picture: makePicker, pictures: makePicker, regions: brushed, mask: brushed };
+
+function words(value) {
+  if (value === null || typeof value === "object") return "the default";
+  return String(value).replaceAll("_", " ");
+}
+
+function helpFor({ label, help }, id) {
+  const text = el("p.help", { id: `${id}-help`, hidden: true }, help);
+  const toggle = () => {
+    text.hidden = !text.hidden;
+    about.setAttribute("aria-expanded", String(!text.hidden));
+  };
+  const about = button("?", toggle, {
+    class: "about",
+    "aria-label": `About ${label}`,
+    "aria-expanded": "false",
+    "aria-controls": text.id,
+  });
+  return { text, about };
 }
 
 function row(control) {
-  const id = `control-${control.key}`;
-  const make = PICTURES.includes(control.kind)
-    ? makePicker
-    : BRUSHED.includes(control.kind)
-      ? brushed
-      : makeField;
-  const field = make(control, id);
-  const grouped =
-    !field.element.matches("input, select") &&
-    !field.element.querySelector(`[id="${id}"]:is(input, select)`);
-  const name = grouped
-    ? el("span", { class: "name" }, control.label)
-    : el("label", { class: "name", for: id }, control.label);
-  const help = el("p", { class: "help", id: `${id}-help`, hidden: true }, control.help);
-  const about = button(
-    "?",
-    () => {
-      help.hidden = !help.hidden;
-      about.setAttribute("aria-expanded", String(!help.hidden));
-    },
-    {
-      class: "about",
-      "aria-label": `About ${control.label}`,
-      "aria-expanded": "false",
-      "aria-controls": help.id,
-    },
-  );
-  const reset = button("Reset", () => change({ [control.key]: fallback(control.key) }), {
+  const { key, label, kind } = control;
+  const id = `control-${key}`;
+  const field = (MAKERS[kind] ?? makeField)(control, id);
+  const input = [field.element, ...field.element.children].find((one) => one.id === id);
+  const name = input?.matches("input, select")
+    ? el("label.name", { for: id }, label)
+    : el("span.name", label);
+  const { text, about } = helpFor(control, id);
+  const title = `Reset to ${words(control.default)}`;
+  const reset = button("Reset", () => change({ [key]: fallback(key) }), {
     class: "reset",
     hidden: true,
-    "aria-label": `Reset ${control.label} to ${show(control.default)}`,
-    title: `Reset to ${show(control.default)}`,
+    "aria-label": title.replace("Reset", `Reset ${label}`),
+    title,
   });
-  const error = el("p", { class: "error", id: `${id}-error`, role: "alert", hidden: true });
-  const heading = el(
-    "div",
-    { class: "heading" },
-    name,
-    about,
-    el(
-      "span",
-      { class: "live", hidden: true, title: "acts on the picture that is being painted" },
-      " acts at once",
-    ),
-    reset,
-  );
-  const element = el(
-    "div",
-    { class: `control ${control.kind}`, "data-control": control.key },
-    heading,
-    field.element,
-    help,
-    error,
-  );
-  fields.set(control.key, { control, element, field, reset, error });
+  const hint = { hidden: true, title: "acts on the picture that is being painted" };
+  const heading = el("div.heading", name, about, el("span.live", hint, " acts at once"), reset);
+  const error = el("p.error", { id: `${id}-error`, role: "alert", hidden: true });
+  const place = { "data-control": key };
+  const element = el(`div.control.${kind}`, place, heading, field.element, text, error);
+  rows.set(key, { control, element, field, reset, error });
   return element;
 }
 
 function refresh(keys) {
   for (const key of keys) {
-    const made = fields.get(key);
-    if (!made) continue;
-    made.field.refresh(value(key));
-    made.reset.hidden = same(value(key), fallback(key));
+    if (!rows.has(key)) continue;
+    const { field, reset } = rows.get(key);
+    field.refresh(value(key));
+    reset.hidden = same(value(key), fallback(key));
     clearError(key);
   }
-  find("reset-all")?.toggleAttribute("hidden", !Object.keys(state.settings).length);
+  find("reset-all").hidden = !Object.keys(state.settings).length;
 }
 
 /** Take back what was said beside a control. */
 export function clearError(key) {
-  const made = fields.get(home(key));
+  const made = rowOf(key);
   if (!made || made.error.hidden) return;
   made.error.hidden = true;
   made.element.classList.remove("wrong");
@@ -110,7 +89,7 @@ export function clearError(key) {
 
 /** Show an error beside its control, unfolding the group it is in; false if there is none. */
 export function showError(key, text) {
-  const made = fields.get(home(key));
+  const made = rowOf(key);
   if (!made) return false;
   made.element.closest("details:not([open])")?.setAttribute("open", "");
   find("more").open ||= Boolean(made.element.closest("#more"));
@@ -125,57 +104,37 @@ export function showError(key, text) {
 }
 
 function presets() {
-  const { experiments } = state.form;
-  if (!experiments.length) return null;
-  return el(
-    "div",
-    { class: "control" },
-    el("div", { class: "heading" }, el("span", { class: "name" }, "Presets")),
-    el(
-      "div",
-      { class: "presets" },
-      ...experiments.map((one) =>
-        button(one.name.replaceAll("_", " "), () => change(one.values), { title: one.help }),
-      ),
-    ),
+  const buttons = state.form.experiments.map(({ name, values, help }) =>
+    button(name.replaceAll("_", " "), () => change(values), { title: help }),
   );
+  const heading = el("div.heading", el("span.name", "Presets"));
+  return el("div.control", heading, el("div.presets", buttons));
 }
 
-function group({ name, title, controls }) {
+function group({ title, controls }) {
   return el(
-    "details",
-    { class: "group", "data-group": name },
-    el("summary", {}, title),
-    ...(name === "look" ? [presets()] : []).filter(Boolean),
-    ...controls.filter(({ key }) => key !== "region_styles").map(row),
+    "details.group",
+    { "data-group": title.toLowerCase().split(" ")[0] },
+    el("summary", title),
+    title === "Look" ? presets() : null,
+    controls.filter(({ key }) => key !== "region_styles").map(row),
   );
-}
-
-function markLive() {
-  const running = active();
-  for (const { control, element } of fields.values())
-    element.querySelector(".live").hidden = !(running && control.steerable);
 }
 
 export function buildForm() {
   const [first, ...others] = state.form.groups;
-  const more = el(
-    "details",
-    { class: "more", id: "more" },
-    el("summary", {}, "More"),
-    ...others.map(group),
+  const defaults = () => [...state.controls.keys()].map((key) => [key, fallback(key)]);
+  const reset = () => change(Object.fromEntries(defaults()));
+  find("form").replaceChildren(
+    ...first.controls.map(row),
+    el("details.more", { id: "more" }, el("summary", "More"), others.map(group)),
+    button("Reset everything", reset, { id: "reset-all", hidden: true }),
   );
-  const all = button(
-    "Reset everything",
-    () =>
-      change(
-        Object.fromEntries([...fields.keys(), "region_styles"].map((key) => [key, fallback(key)])),
-      ),
-    { id: "reset-all", hidden: true },
-  );
-  find("form").replaceChildren(...first.controls.map(row), more, all);
   find("form").addEventListener("submit", (event) => event.preventDefault());
   refresh(state.controls.keys());
   on("settings", ({ keys }) => refresh(keys));
-  on("job", markLive);
+  on("current", () => {
+    for (const { control, element } of rows.values())
+      element.querySelector(".live").hidden = !(active() && control.steerable);
+  });
 }

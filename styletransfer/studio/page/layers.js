@@ -1,8 +1,6 @@
-// The two things that can be brushed, regions and protection, and how they become settings.
-import { pictureUrl, upload } from "./http.js";
+// The two things that can be brushed, regions and protection, as rasters and as settings.
 import { BRUSHED } from "./picker.js";
-import { Raster, rasterSize } from "./raster.js";
-import { change, fail, list, picture, state, value } from "./store.js";
+import { change, fail, list, picture, pictureUrl, state, upload, value } from "./store.js";
 
 // CSS names, as region_styles knows them, with their colours; the first is what is not brushed.
 export const REGIONS = [
@@ -13,91 +11,180 @@ export const REGIONS = [
   ["orchid", [218, 112, 214]],
   ["aqua", [0, 255, 255]],
 ];
-
+const STROKES = 20; // that can be undone
+const SIDE = 1024; // of a raster, at most
 const [SEEN, RUBY] = [150, [230, 0, 60]]; // of 255, how much an overlay covers; of masks its colour
 
-const distance = (one, other) =>
-  Math.max(...one.map((level, channel) => Math.abs(level - other[channel])));
-
 function nearest(...color) {
-  const distances = REGIONS.map(([, other]) => distance(color, other));
+  const distances = REGIONS.map(([, other]) =>
+    Math.max(...color.map((level, channel) => Math.abs(level - other[channel]))),
+  );
   return distances.indexOf(Math.min(...distances));
 }
 
-/** For each key: its file's name, what its colours mean in the file, and how they are shown. */
+const regionColor = (byte) => (REGIONS[byte] ?? REGIONS[0])[1];
+
+/** For each key: what its colours mean in the file, and how they are shown. */
 const KINDS = {
   content_regions: {
-    name: BRUSHED.regions,
-    written: (byte) => [...(REGIONS[byte] ?? REGIONS[0])[1], 255],
-    seen: (byte) => (byte ? [...(REGIONS[byte] ?? REGIONS[0])[1], SEEN] : [0, 0, 0, 0]),
+    written: (byte) => [...regionColor(byte), 255],
+    seen: (byte) => (byte ? [...regionColor(byte), SEEN] : [0, 0, 0, 0]),
     read: nearest,
   },
   protect: {
-    name: BRUSHED.protection,
     written: (byte) => [byte, byte, byte, 255],
     seen: (byte) => [...RUBY, (byte * SEEN) / 255],
     read: (red) => red,
   },
 };
 
-const rasters = new Map(); // key -> its raster
-const loaded = new Map(); // key -> the id of the picture that the raster is
+/** What a brush has left on a picture: one byte for each pixel, with its strokes to undo. */
+class Raster {
+  /** `soft` rasters are masks from 0 to 255 with soft edges; others hold numbers of regions. */
+  constructor(width, height, soft) {
+    Object.assign(this, { width, height, soft, bytes: new Uint8Array(width * height), past: [] });
+  }
 
-export const raster = (key) => rasters.get(key);
+  /** Keep what there is, to come back to it by `undo`. */
+  remember() {
+    this.past.push(this.bytes.slice());
+    if (this.past.length > STROKES) this.past.shift();
+  }
+
+  undo() {
+    if (this.past.length) this.bytes = this.past.pop();
+  }
+
+  fill(value) {
+    this.remember();
+    this.bytes.fill(value);
+  }
+
+  /** Swap what is covered by `value` and what is not. */
+  invert(value) {
+    this.remember();
+    const swapped = (byte) => (byte === value ? 0 : byte === 0 ? value : byte);
+    this.bytes = this.bytes.map((byte) => (this.soft ? 255 - byte : swapped(byte)));
+  }
+
+  get empty() {
+    return this.bytes.every((byte) => byte === 0);
+  }
+
+  /** Return the numbers that occur, in order. */
+  get present() {
+    return [...new Set(this.bytes)].sort((one, other) => one - other);
+  }
+
+  /**
+   * Cover all within `radius` pixels of the line between two places.
+   * Returns the box [x, y, width, height] that may have changed.
+   */
+  stroke(from, to, radius, value) {
+    const feather = this.soft ? Math.max(1, radius * 0.2) : 0;
+    const low = (one, other) => Math.max(0, Math.floor(Math.min(one, other) - radius - 1));
+    const high = (one, other, most) =>
+      Math.min(most, Math.ceil(Math.max(one, other) + radius + 1));
+    const [left, top] = [low(from.x, to.x), low(from.y, to.y)];
+    const [right, bottom] = [high(from.x, to.x, this.width), high(from.y, to.y, this.height)];
+    const [dx, dy] = [to.x - from.x, to.y - from.y];
+    const length = dx * dx + dy * dy || 1;
+    for (let y = top; y < bottom; y++)
+      for (let x = left; x < right; x++) {
+        const [px, py] = [x + 0.5 - from.x, y + 0.5 - from.y];
+        const along = Math.min(1, Math.max(0, (px * dx + py * dy) / length));
+        const distance = Math.hypot(px - along * dx, py - along * dy);
+        if (distance <= radius)
+          this.#touch(y * this.width + x, value, (radius - distance) / feather);
+      }
+    return [left, top, Math.max(0, right - left), Math.max(0, bottom - top)];
+  }
+
+  #touch(at, value, inside) {
+    const strength = 255 * Math.min(1, inside);
+    if (!this.soft) this.bytes[at] = value;
+    else if (value) this.bytes[at] = Math.max(this.bytes[at], strength);
+    else this.bytes[at] = Math.min(this.bytes[at], 255 - strength);
+  }
+
+  /** Draw a part of it; `color(byte)` is [red, green, blue, alpha]. */
+  draw(context, color, [left, top, width, height] = [0, 0, this.width, this.height]) {
+    if (!width || !height) return;
+    const image = context.createImageData(width, height);
+    const colors = Array.from({ length: 256 }, (_, byte) => color(byte));
+    for (let y = 0; y < height; y++)
+      for (let x = 0; x < width; x++)
+        image.data.set(colors[this.bytes[(top + y) * this.width + left + x]], 4 * (y * width + x));
+    context.putImageData(image, left, top);
+  }
+
+  /** Take over a picture; `byte(red, green, blue)` says what a colour means. */
+  async read(url, byte) {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const context = new OffscreenCanvas(this.width, this.height).getContext("2d");
+    context.imageSmoothingEnabled = false;
+    context.drawImage(image, 0, 0, this.width, this.height);
+    const { data } = context.getImageData(0, 0, this.width, this.height);
+    this.bytes = this.bytes.map((_, at) => byte(data[4 * at], data[4 * at + 1], data[4 * at + 2]));
+  }
+
+  /** Return it as a PNG file. */
+  png(color) {
+    const canvas = new OffscreenCanvas(this.width, this.height);
+    this.draw(canvas.getContext("2d"), color);
+    return canvas.convertToBlob({ type: "image/png" });
+  }
+}
+
+const rasters = new Map(); // key -> { raster, id of the picture that it is, number of saves }
+
+export const raster = (key) => rasters.get(key)?.raster;
 export const seen = (key) => KINDS[key].seen;
 
-/** Make the raster what the settings say. */
+/** Make the raster what the settings say: of the content's aspect ratio. */
 export async function load(key) {
-  const content = picture(value("content"));
+  const content = picture(value("content")) ?? { width: 1, height: 1 };
   const id = value(key);
-  const [width, height] = rasterSize(content ?? { width: 1, height: 1 });
+  const scale = Math.min(1, SIDE / Math.max(content.width, content.height));
+  const sides = [content.width, content.height];
+  const [width, height] = sides.map((side) => Math.max(1, Math.round(side * scale)));
   const old = rasters.get(key);
-  if (old && loaded.get(key) === id && old.width === width && old.height === height) return;
+  if (old?.id === id && old.raster.width === width && old.raster.height === height) return;
   const made = new Raster(width, height, key === "protect");
-  rasters.set(key, made);
-  loaded.set(key, id);
-  if (id) await made.read(pictureUrl(id, 1024), KINDS[key].read).catch(() => {});
+  rasters.set(key, { raster: made, id, saves: 0 });
+  if (id) await made.read(pictureUrl(id, SIDE), KINDS[key].read).catch(() => {});
 }
 
 /** Which style paints which region; `wanted` is one choice that may be new. */
 export function regionStyles(wanted = {}) {
   const styles = list(value("style")).length;
   const chosen = { ...value("region_styles"), ...wanted };
-  const present = rasters.get("content_regions")?.present ?? [];
   if (styles < 2) return {};
-  return Object.fromEntries(
-    present.map((number) => {
-      const name = REGIONS[number][0];
-      return [
-        name,
-        chosen[name] >= 1 && chosen[name] <= styles ? chosen[name] : 1 + (number % styles),
-      ];
-    }),
-  );
+  const pairs = (raster("content_regions")?.present ?? []).map((number) => {
+    const style = chosen[REGIONS[number][0]];
+    return [REGIONS[number][0], style >= 1 && style <= styles ? style : 1 + (number % styles)];
+  });
+  return Object.fromEntries(pairs);
 }
-
-const saving = new Map(); // key -> number of the latest save
 
 /** Upload what was brushed, and set it. */
 export async function save(key) {
-  const number = (saving.get(key) ?? 0) + 1;
-  saving.set(key, number);
-  const made = rasters.get(key);
+  const layer = rasters.get(key);
+  const number = ++layer.saves;
   let id = null;
   try {
-    if (!made.empty) {
-      const added = await upload(KINDS[key].name, await made.png(KINDS[key].written));
+    if (!layer.raster.empty) {
+      const added = await upload(BRUSHED[key], await layer.raster.png(KINDS[key].written));
       id = added.id;
-      if (!picture(id)) state.pictures.push({ kind: "upload", ...added, name: KINDS[key].name });
+      if (!picture(id)) state.pictures.push({ ...added, name: BRUSHED[key] });
     }
   } catch (refusal) {
     return fail(refusal, key);
   }
-  if (saving.get(key) !== number || rasters.get(key) !== made) return null;
-  loaded.set(key, id);
-  return change(
-    key === "protect"
-      ? { protect: id }
-      : { content_regions: id, region_styles: id ? regionStyles() : {} },
-  );
+  if (rasters.get(key) !== layer || layer.saves !== number) return null;
+  layer.id = id;
+  const regions = { content_regions: id, region_styles: id ? regionStyles() : {} };
+  return change(key === "protect" ? { protect: id } : regions);
 }

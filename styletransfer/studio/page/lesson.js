@@ -1,7 +1,6 @@
 // The lesson: the explain page of the settings, its three loss modes side by side.
-import { button, el, find, say } from "./dom.js";
-import { get, post } from "./http.js";
-import { state } from "./store.js";
+import { button, el, find, press, say } from "./dom.js";
+import { get, post, state } from "./store.js";
 
 const MODES = {
   fake_backward: "Fake backward",
@@ -10,34 +9,26 @@ const MODES = {
 };
 const AGAIN = 700; // milliseconds until it is looked for again
 let making = false;
+let shown = null; // the mode
 
 /** The page shows the mode that its address names; so it is opened once for each. */
-function frames(id) {
-  return Object.entries(MODES).map(([mode, name]) =>
-    el(
-      "section",
-      { class: "mode", "aria-label": name, "data-mode": mode },
-      el("h3", {}, name),
-      el("iframe", {
-        src: `/api/lessons/${id}#${mode}`,
-        title: `${name}, explained`,
-        sandbox: "allow-scripts",
-        onload: () => scrollTo(0, 0),
-      }),
-    ),
-  );
+function frame(id, mode, name) {
+  const inside = el("iframe", {
+    src: `/api/lessons/${id}#${mode}`,
+    title: `${name}, explained`,
+    sandbox: "allow-scripts",
+    onload: () => scrollTo(0, 0),
+  });
+  const properties = { "aria-label": name, "data-mode": mode };
+  return el(`section.mode${mode === shown ? ".shown" : ""}`, properties, el("h3", name), inside);
 }
 
 /** On a narrow page one mode is shown at a time. */
 function choose(mode) {
-  find("frames").dataset.shown = mode;
-  for (const key of find("modes").children)
-    key.setAttribute("aria-pressed", String(key.dataset.mode === mode));
-}
-
-async function ready(id) {
-  while ((await get(`/api/lessons/${id}`)).status === "working")
-    await new Promise((resolve) => setTimeout(resolve, AGAIN));
+  shown = mode;
+  for (const key of find("modes").children) press(key, key.dataset.mode === mode);
+  for (const one of find("frames").children)
+    one.classList.toggle("shown", one.dataset.mode === mode);
 }
 
 function tell(text) {
@@ -51,8 +42,10 @@ async function make() {
   tell("The maps are being drawn; this may take a minute.");
   try {
     const { id } = await post("/api/lessons", { settings: state.settings });
-    await ready(id);
-    find("frames").replaceChildren(...frames(id));
+    while ((await get(`/api/lessons/${id}`)).status === "working")
+      await new Promise((resolve) => setTimeout(resolve, AGAIN));
+    const frames = Object.entries(MODES).map(([mode, name]) => frame(id, mode, name));
+    find("frames").replaceChildren(...frames);
     find("modes").hidden = false;
     tell("");
     say("The lesson is there");
@@ -63,10 +56,8 @@ async function make() {
 }
 
 export function startLesson() {
-  const modes = Object.entries(MODES).map(([mode, name]) =>
-    button(name, () => choose(mode), { "data-mode": mode }),
-  );
-  find("modes").append(...modes);
+  for (const [mode, name] of Object.entries(MODES))
+    find("modes").append(button(name, () => choose(mode), { "data-mode": mode }));
   find("draw").addEventListener("click", make);
   choose("fake_backward");
 }

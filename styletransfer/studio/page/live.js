@@ -1,47 +1,87 @@
-// The socket: state, progress and pictures from the server. It connects again by itself.
-import { adopt, active, change, emit, same, show, state, value } from "./store.js";
-import { catchUp, settle, steering } from "./steer.js";
-import { get } from "./http.js";
+// The socket: state, progress and pictures from the server; and what a person changes meanwhile,
+// which goes to the painter at once. The socket connects again by itself.
+import { debounced } from "./dom.js";
+import { active, adopt, attempt, change, emit, fail, get, on, post } from "./store.js";
+import { same, show, state, value, values } from "./store.js";
 
-let wait = 500; // milliseconds until the next attempt
-let known = null; // the job as the last message had it
+const PATIENCE = 5000; // milliseconds in which the painter should have taken what it was sent
+
+let wait = 500; // milliseconds until the next attempt to connect
+let followed = null; // the run as the form has it
 let runsSeen = null;
-let told = null; // the last message; the server repeats it until the next job
+let told = null; // the last message; the server repeats it until the next run
+let wish = null; // { id, settings }: how the run should be, until the painter has it so
+let sending = false;
 
-/** Let the form follow the job: another tab may steer it, an undo, or a refusal. */
-function follow(job, refused) {
-  settle(job, refused);
-  if (active(job)) {
-    if (known?.id !== job.id && [job.id, "asked"].includes(state.started)) catchUp(job);
-    else if (!known) adopt(job.settings, "server");
-    else if (
-      !steering() &&
-      (refused || known?.id !== job.id || !same(known.settings, job.settings))
-    ) {
-      const steered = [...state.controls.values()].filter((control) => control.steerable);
-      change(
-        Object.fromEntries(steered.map(({ key }) => [key, value(key, job.settings)])),
-        "server",
-      );
-    }
-    if (known?.id !== job.id) show("job");
-  }
-  if (!known || known.id !== job.id || !steering()) known = job;
+/** Wish for other values of some keys, on top of what was wished for before. */
+function wishFor(keys) {
+  const steerable = keys.filter((key) => state.controls.get(key).steerable);
+  if (!steerable.length) return;
+  const { id } = state.current;
+  const settings = { ...(wish?.id === id ? wish.settings : state.current.settings) };
+  for (const key of steerable) settings[key] = value(key);
+  wish = { id, settings };
+  soon();
 }
 
-async function takeState(message) {
-  const other = state.job?.id !== message.job?.id;
-  state.job = message.job;
-  state.queue = message.queue;
-  if (other) state.progress = null;
-  const news = message.message && !same(message.message, told) ? message.message : null;
-  told = message.message;
-  if (message.job) follow(message.job, news !== null);
-  emit("job");
-  if (other) emit("otherjob");
+/** One request at a time; what changes meanwhile goes with the next: the latest wins. */
+async function send() {
+  if (sending || !wish || !active() || state.current.status === "stopping") return;
+  const sent = wish;
+  sending = true;
+  try {
+    await post(`/api/queue/${sent.id}/steer`, { settings: sent.settings });
+    setTimeout(() => wish === sent && (wish = null), PATIENCE);
+    settle(state.current);
+  } catch (refusal) {
+    if (wish === sent) wish = null;
+    fail(refusal);
+  }
+  sending = false;
+  if (wish !== sent) send();
+}
+
+const soon = debounced(send, 150);
+
+/** Note what the painter has; what it refused is not waited for. */
+function settle(run, refused = false) {
+  const isOver = refused || !active(run) || run.id !== wish?.id;
+  if (isOver || same(values(run.settings), values(wish.settings))) wish = null;
+}
+
+/** Let a finished picture be painted on, with the settings as they are now. */
+export async function paintOn(run) {
+  const settings = { ...run.settings, ...values(state.settings, { steerable: true }) };
+  if (await attempt(`/api/queue/${run.id}/steer`, { settings })) show("current");
+}
+
+/** Let the form follow the run: another tab may steer it, an undo, or a refusal. */
+function follow(run, refused) {
+  settle(run, refused);
+  const isNew = followed?.id !== run.id;
+  if (active(run)) {
+    if (isNew && [run.id, "asked"].includes(state.started)) {
+      const settings = values(run.settings); // more may have been changed since it was begun
+      wishFor(Object.keys(settings).filter((key) => !same(settings[key], value(key))));
+    } else if (!followed) adopt(run.settings, "server");
+    else if (!wish && (refused || isNew || !same(followed.settings, run.settings)))
+      change(values(run.settings, { steerable: true }), "server");
+    if (isNew) show("current");
+  }
+  if (isNew || !wish) followed = run;
+}
+
+async function takeState({ current, queue, runs_changed, message }) {
+  const isOther = state.current?.id !== current?.id;
+  Object.assign(state, { current, queue });
+  if (isOther) state.progress = null;
+  const news = message && !same(message, told) ? message : null;
+  told = message;
+  if (current) follow(current, news !== null);
+  emit("current");
   if (news) emit("refusal", news);
-  if (runsSeen !== message.runs_changed) {
-    runsSeen = message.runs_changed;
+  if (runsSeen !== runs_changed) {
+    runsSeen = runs_changed;
     await refreshRuns();
   }
 }
@@ -55,28 +95,29 @@ export async function refreshRuns() {
   emit("runs");
 }
 
-function take(event) {
-  if (event.data instanceof Blob) return emit("preview", event.data);
-  const message = JSON.parse(event.data);
+function take({ data }) {
+  if (data instanceof Blob) return emit("preview", data);
+  const message = JSON.parse(data);
   if (message.type === "state") return takeState(message);
   state.progress = message;
   return emit("progress", message);
 }
 
-async function lost() {
-  emit("connection", false);
-  setTimeout(connect, wait);
-  wait = Math.min(5000, wait * 1.6);
-}
-
 export function connect() {
-  const scheme = location.protocol === "https:" ? "wss:" : "ws:";
-  const socket = new WebSocket(`${scheme}//${location.host}/live`);
+  const socket = new WebSocket(`ws://${location.host}/live`);
   socket.addEventListener("open", () => {
     wait = 500;
     runsSeen = null;
     emit("connection", true);
   });
   socket.addEventListener("message", take);
-  socket.addEventListener("close", lost);
+  socket.addEventListener("close", () => {
+    emit("connection", false);
+    setTimeout(connect, wait);
+    wait = Math.min(5000, wait * 1.6);
+  });
 }
+
+on("settings", ({ keys, by }) => {
+  if (by === "person" && active()) wishFor(keys);
+});

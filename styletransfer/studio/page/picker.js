@@ -1,30 +1,31 @@
 // A picture, or several, chosen from thumbnails; files are dropped, pasted or chosen anywhere.
-import { el, button, say } from "./dom.js";
-import { pictureUrl, upload } from "./http.js";
-import { change, emit, fail, list, on, state, value, pictureName } from "./store.js";
+import { button, el, find, say } from "./dom.js";
+import { change, emit, fail, list, on, pictureName, pictureUrl } from "./store.js";
+import { state, upload, value } from "./store.js";
 
 // Pictures that the brush has made are called so, and are not to choose from.
-export const BRUSHED = { regions: "brushed regions.png", protection: "brushed protection.png" };
-const brushed = Object.values(BRUSHED).flatMap((name) => [name, name.replace(".png", "")]);
+export const BRUSHED = {
+  content_regions: "brushed regions.png",
+  protect: "brushed protection.png",
+};
 
 const purposes = JSON.parse(localStorage.getItem("purposes") ?? "{}"); // id -> key it was added for
 const kindOf = { content: "content", style: "style", style_detail: "style" };
 
 /** What a picker offers: the bundled pictures of its kind, and what was added for it. */
 function offered(key) {
+  const brushed = Object.values(BRUSHED);
+  const isFor = ({ id, name, kind }) =>
+    kind === "upload"
+      ? !brushed.includes(name) && (purposes[id] ?? key) === key
+      : kind === (kindOf[key] ?? kind);
   const chosen = list(value(key));
-  return state.pictures.filter(
-    ({ id, name, kind }) =>
-      chosen.includes(id) ||
-      (kind === "upload"
-        ? !brushed.includes(name) && (purposes[id] ?? key) === key
-        : kind === (kindOf[key] ?? kind)),
-  );
+  return state.pictures.filter((one) => chosen.includes(one.id) || isFor(one));
 }
 
 /** Upload files one by one and return their ids; what is no picture is named beside `key`. */
 async function send(files, key) {
-  const ids = [];
+  const ids = new Set();
   for (const file of files) {
     say(`Reading ${file.name}`);
     emit("reading", { key, name: file.name });
@@ -32,20 +33,19 @@ async function send(files, key) {
       const added = await upload(file.name, file);
       purposes[added.id] ??= key;
       localStorage.setItem("purposes", JSON.stringify(purposes));
-      if (!state.pictures.some(({ id }) => id === added.id))
-        state.pictures.push({ kind: "upload", ...added });
-      if (!ids.includes(added.id)) ids.push(added.id);
+      if (!state.pictures.some(({ id }) => id === added.id)) state.pictures.push(added);
+      ids.add(added.id);
     } catch (refusal) {
       fail(refusal, key);
     }
     emit("reading", { key, name: null });
   }
   emit("pictures");
-  return ids;
+  return [...ids];
 }
 
 /** Add files for a key and choose them: one replaces, several styles are mixed. */
-export async function addFiles(files, key) {
+async function addFiles(files, key) {
   if (key === "content" && files.length > 1) {
     await addFiles([files[0]], "content");
     return addFiles([...files].slice(1), "style");
@@ -53,121 +53,145 @@ export async function addFiles(files, key) {
   const several = state.controls.get(key).kind === "pictures";
   const ids = await send(several ? files : [files[0]], key);
   if (!ids.length) return null;
-  const mixed = several && list(value(key)).length > 1;
-  return change({
-    [key]: several ? (mixed ? [...new Set([...list(value(key)), ...ids])] : ids) : ids[0],
-  });
+  const before = list(value(key));
+  const mixed = before.length > 1 ? [...new Set([...before, ...ids])] : ids;
+  return change({ [key]: several ? mixed : ids[0] });
 }
 
-/** A tile: a thumbnail that can be chosen. */
-function tile(one, type, key, chosen, choose) {
-  const input = el("input", {
-    type,
-    name: key,
-    value: one.id,
-    class: "away",
-    onchange: () => choose(one.id),
-  });
-  input.checked = chosen.includes(one.id);
-  const image = el("img", {
-    src: pictureUrl(one.id, 160),
-    alt: "",
-    loading: "lazy",
-    decoding: "async",
-  });
-  const place = chosen.indexOf(one.id) + 1;
-  const badge = chosen.length > 1 && place ? el("b", { class: "badge" }, String(place)) : null;
-  return el(
-    "label",
-    { class: "tile", title: one.name },
-    input,
-    image,
-    badge,
-    el("span", { class: "away" }, one.name),
-  );
+/** A tile: a thumbnail that can be chosen; without an id it stands for no picture. */
+function tile({ id, name }, { type, key, chosen, choose }) {
+  const checked = chosen.includes(id) || (!id && !chosen.length);
+  const input = el("input.away", { type, name: key, value: id, onchange: () => choose(id) });
+  input.checked = checked;
+  const lazy = { alt: "", loading: "lazy", decoding: "async" };
+  const image = id ? el("img", { src: pictureUrl(id, 160), ...lazy }) : el("i", name);
+  const place = chosen.length > 1 ? chosen.indexOf(id) + 1 : 0;
+  const badge = place ? el("b.badge", String(place)) : null;
+  return el("label.tile", { title: name }, input, image, badge, el("span.away", name));
 }
 
 export function makePicker(control, id) {
   const { key, label } = control;
   const several = control.kind === "pictures";
-  const file = el("input", {
+  const file = el("input.away", {
     type: "file",
     accept: "image/*",
-    class: "away",
     tabindex: "-1",
     multiple: several,
     "aria-label": `File for ${label}`,
     "data-file": key,
+    onchange: async () => {
+      await addFiles(file.files, key);
+      file.value = "";
+    },
   });
-  file.addEventListener("change", async () => {
-    await addFiles(file.files, key);
-    file.value = "";
+  const role = several ? "group" : "radiogroup";
+  const tiles = el("div.tiles", { id, role, "aria-label": label });
+  const note = el("p.chosen");
+  const mix = el("input", {
+    type: "checkbox",
+    onchange: () => {
+      if (!mix.checked) change({ [key]: list(value(key)).slice(0, 1) });
+      draw();
+    },
   });
-  const tiles = el("div", {
-    id,
-    class: "tiles",
-    role: several ? "group" : "radiogroup",
-    "aria-label": label,
-  });
-  const note = el("p", { class: "chosen" });
-  const mix = el("input", { type: "checkbox" });
-  mix.addEventListener(
-    "change",
-    () => (mix.checked ? draw() : change({ [key]: list(value(key)).slice(0, 1) }), draw()),
-  );
-  const element = el(
-    "div",
-    { class: "picker", "data-picker": key },
-    tiles,
-    file,
-    el(
-      "div",
-      { class: "under" },
-      note,
-      several ? el("label", { class: "check" }, mix, "Mix several") : null,
-    ),
-  );
 
-  function choose(chosen) {
-    if (!several) return change({ [key]: chosen });
+  function choose(picked) {
+    if (!several) return change({ [key]: picked || null });
     const now = list(value(key));
-    if (!mix.checked) return change({ [key]: [chosen] });
-    const next = now.includes(chosen) ? now.filter((one) => one !== chosen) : [...now, chosen];
+    if (!mix.checked) return change({ [key]: [picked] });
+    const next = now.includes(picked) ? now.filter((one) => one !== picked) : [...now, picked];
     if (next.length) change({ [key]: next });
-    return draw(chosen);
+    return draw();
   }
 
-  function draw(
-    focus = document.activeElement?.name === key ? document.activeElement.value : null,
-  ) {
+  function draw() {
+    const focused = document.activeElement?.name === key ? document.activeElement.value : null;
     const chosen = list(value(key));
     if (chosen.length > 1) mix.checked = true;
     const type = several && mix.checked ? "checkbox" : "radio";
-    const add = button("+", () => file.click(), {
-      class: "tile add",
-      "aria-label": `Add a file for ${label}`,
-      title: "Add a file",
-    });
-    const none =
-      control.default === null
-        ? tile({ id: "", name: "None" }, type, key, chosen.length ? chosen : [""], () =>
-            change({ [key]: null }),
-          )
-        : null;
-    none?.querySelector("img").replaceWith(el("i", {}, "None"));
-    tiles.replaceChildren(
-      ...[add, none].filter(Boolean),
-      ...offered(key).map((one) => tile(one, type, key, chosen, choose)),
-    );
-    note.textContent = chosen.map(pictureName).join(" + ");
-    note.title = note.textContent;
-    if (focus !== null)
-      [...tiles.querySelectorAll("input")].find((one) => one.value === focus)?.focus();
+    const name = { "aria-label": `Add a file for ${label}`, title: "Add a file" };
+    const add = button("+", () => file.click(), { class: "tile add", ...name });
+    const pictures = offered(key);
+    if (control.default === null) pictures.unshift({ id: "", name: "None" });
+    const how = { type, key, chosen, choose };
+    tiles.replaceChildren(add, ...pictures.map((one) => tile(one, how)));
+    note.title = note.textContent = chosen.map(pictureName).join(" + ");
+    if (focused === null) return;
+    [...tiles.querySelectorAll("input")].find((one) => one.value === focused)?.focus();
   }
 
-  on("pictures", () => draw());
+  on("pictures", draw);
   on("reading", (reading) => {
     if (reading.key === key) note.textContent = reading.name ? `Reading ${reading.name}` : "";
   });
-  return { element, refresh: () => draw() };
+  const mixing = several ? el("label.check", mix, "Mix several") : null;
+  const under = el("div.under", note, mixing);
+  return { element: el("div.picker", { "data-picker": key }, tiles, file, under), refresh: draw };
+}
+
+const zone = find("drop");
+
+const holdsFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+
+function over(event) {
+  if (!holdsFiles(event)) return;
+  event.preventDefault();
+  zone.hidden = false;
+  for (const half of zone.children) half.classList.toggle("over", half === event.target);
+}
+
+function drop(event) {
+  if (!holdsFiles(event)) return;
+  event.preventDefault();
+  zone.hidden = true;
+  const place = event.target.closest?.("[data-picker], [data-key]")?.dataset;
+  const key = place?.picker ?? place?.key ?? "content";
+  if (event.dataTransfer.files.length) addFiles(event.dataTransfer.files, key);
+}
+
+/** A pasted picture may be either: ask, unless a picker has the focus. */
+function paste(event) {
+  const files = [...(event.clipboardData?.files ?? [])];
+  if (!files.length) return;
+  event.preventDefault();
+  const picker = document.activeElement?.closest("[data-picker]");
+  if (picker) addFiles(files, picker.dataset.picker);
+  else ask(files);
+}
+
+function ask(files) {
+  const url = URL.createObjectURL(files[0]);
+  const take = (key) => () => {
+    dialog.close();
+    addFiles(files, key);
+  };
+  const dialog = el(
+    "dialog.ask",
+    { "aria-labelledby": "ask-title" },
+    el("h2", { id: "ask-title" }, "Use the pasted picture as"),
+    el("img", { src: url, alt: "the pasted picture" }),
+    el(
+      "div.actions",
+      button("Photograph", take("content"), { class: "main" }),
+      button("Style", take("style"), { class: "main" }),
+      button("Leave it", () => dialog.close()),
+    ),
+  );
+  dialog.addEventListener("close", () => {
+    URL.revokeObjectURL(url);
+    dialog.remove();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+export function startDrops() {
+  addEventListener("dragenter", over);
+  addEventListener("dragover", over);
+  addEventListener("dragleave", (event) => {
+    if (event.relatedTarget === null) zone.hidden = true;
+  });
+  addEventListener("drop", drop);
+  addEventListener("paste", paste);
 }

@@ -1,6 +1,6 @@
-// The stage: a picture that can be zoomed to the pixel and moved. Its own size never depends on
-// what it shows, but for the aspect ratio of the content on narrow pages.
-import { find } from "./dom.js";
+// The stage: a picture that wheel, keys and pointers zoom to the pixel and move. Its own size never
+// depends on what it shows, but for the aspect ratio of the content on narrow pages.
+import { find, press } from "./dom.js";
 
 const stage = find("stage");
 const planes = [...document.querySelectorAll(".plane")];
@@ -9,14 +9,15 @@ const LARGEST = 32; // device pixels to one of the picture
 let size = { width: 3, height: 2 }; // of the picture, in its own pixels
 let view = { scale: 1, x: 0, y: 0 }; // CSS pixels to one of the picture; where its corner is
 let fitted = true;
-const watchers = [];
+let brush = null; // { begin(place), move(places), end(), abandon(), hover(place), key(event) }
+let onMove = () => {};
+const pointers = new Map(); // id -> where it is, in CSS pixels of the stage
 
 /** Call `action()` whenever the picture has moved. */
-export const onMove = (action) => watchers.push(action);
+export const whenMoved = (action) => (onMove = action);
 
-function fittingScale() {
-  return Math.min(stage.clientWidth / size.width, stage.clientHeight / size.height);
-}
+const fittingScale = () =>
+  Math.min(stage.clientWidth / size.width, stage.clientHeight / size.height);
 
 /** Keep the picture in sight: centred where the stage is larger, without gaps where it is not. */
 function hold(offset, extent, room) {
@@ -36,9 +37,9 @@ function draw() {
   }
   stage.classList.toggle("zoomed", !fitted);
   find("percent").textContent = `${Math.round(100 * dense)} %`;
-  find("fit").setAttribute("aria-pressed", String(fitted));
-  find("one").setAttribute("aria-pressed", String(!fitted && Math.abs(dense - 1) < 0.01));
-  for (const watcher of watchers) watcher();
+  press(find("fit"), fitted);
+  press(find("one"), !fitted && Math.abs(dense - 1) < 0.01);
+  onMove();
 }
 
 /** Say how large the picture is; the same place stays in sight where the aspect ratio stays. */
@@ -49,11 +50,11 @@ export function setSize(width, height) {
     fitted = Math.abs(size.width * height - size.height * width) > Math.max(width, size.width);
   }
   size = { width, height };
-  find("stage").style.setProperty("--aspect", width / height);
+  stage.style.setProperty("--aspect", width / height);
   draw();
 }
 
-export function fit() {
+function fit() {
   fitted = true;
   draw();
 }
@@ -69,10 +70,10 @@ function zoomTo(scale, x = stage.clientWidth / 2, y = stage.clientHeight / 2) {
   draw();
 }
 
-export const zoomBy = (factor, x, y) => zoomTo(view.scale * factor, x, y);
-export const pixelByPixel = () => zoomTo(1 / devicePixelRatio);
+const zoomBy = (factor, x, y) => zoomTo(view.scale * factor, x, y);
+const pixelByPixel = () => zoomTo(1 / devicePixelRatio);
 
-export function moveBy(x, y) {
+function moveBy(x, y) {
   view.x += x;
   view.y += y;
   draw();
@@ -82,12 +83,9 @@ export function moveBy(x, y) {
 export function place(event) {
   const box = stage.getBoundingClientRect();
   const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-  return {
-    x,
-    y,
-    u: (x - view.x) / (view.scale * size.width),
-    v: (y - view.y) / (view.scale * size.height),
-  };
+  const u = (x - view.x) / (view.scale * size.width);
+  const v = (y - view.y) / (view.scale * size.height);
+  return { x, y, u, v };
 }
 
 /** Return where a place of the picture is on the stage, and how wide the picture is there. */
@@ -97,10 +95,88 @@ export const placed = (u, v) => ({
   width: size.width * view.scale,
 });
 
+/** Give one pointer and the keys to the brush, or take them back with null; two still zoom. */
+export function lend(holder) {
+  brush = holder;
+  stage.classList.toggle("brushing", holder !== null);
+}
+
+/** Return the middle of two pointers, and how far they are apart. */
+function spread() {
+  const [one, other] = [...pointers.values()];
+  const distance = Math.hypot(one.x - other.x, one.y - other.y);
+  return { x: (one.x + other.x) / 2, y: (one.y + other.y) / 2, distance };
+}
+
+function down(event) {
+  if (event.target.closest(".divider")) return;
+  stage.setPointerCapture(event.pointerId);
+  pointers.set(event.pointerId, place(event));
+  if (!brush) return;
+  if (pointers.size === 1 && event.button === 0) brush.begin(place(event));
+  else brush.abandon();
+}
+
+function move(event) {
+  const before = pointers.get(event.pointerId);
+  const now = place(event);
+  brush?.hover(now);
+  if (!before) return;
+  const apart = pointers.size === 2 ? spread() : null;
+  pointers.set(event.pointerId, now);
+  if (apart) {
+    const next = spread();
+    moveBy(next.x - apart.x, next.y - apart.y);
+    zoomBy(next.distance / Math.max(1, apart.distance), next.x, next.y);
+  } else if (brush && event.buttons !== 4) {
+    brush.move(event.getCoalescedEvents?.().map(place) ?? [now]);
+  } else moveBy(now.x - before.x, now.y - before.y);
+}
+
+function up(event) {
+  if (pointers.delete(event.pointerId)) brush?.end();
+}
+
+/** The wheel zooms; where it would shrink a picture that fits already, the page scrolls. */
+function wheel(event) {
+  if (fitted && !event.ctrlKey && (event.deltaY > 0 || scrollY > 0)) return;
+  event.preventDefault();
+  const { x, y } = place(event);
+  zoomBy(Math.exp(-event.deltaY * (event.ctrlKey ? 0.01 : 0.002)), x, y);
+}
+
+const KEYS = {
+  "+": () => zoomBy(1.5),
+  "=": () => zoomBy(1.5),
+  "-": () => zoomBy(1 / 1.5),
+  0: fit,
+  1: pixelByPixel,
+  ArrowLeft: () => moveBy(60, 0),
+  ArrowRight: () => moveBy(-60, 0),
+  ArrowUp: () => moveBy(0, 60),
+  ArrowDown: () => moveBy(0, -60),
+};
+
+function key(event) {
+  if (event.target !== stage) return;
+  if (!brush?.key(event)) {
+    if (!(event.key in KEYS) || event.ctrlKey || event.metaKey || event.altKey) return;
+    KEYS[event.key]();
+  }
+  event.preventDefault();
+}
+
 export function startStage() {
   find("fit").addEventListener("click", fit);
   find("one").addEventListener("click", pixelByPixel);
   find("in").addEventListener("click", () => zoomBy(1.5));
   find("out").addEventListener("click", () => zoomBy(1 / 1.5));
+  stage.addEventListener("pointerdown", down);
+  stage.addEventListener("pointermove", move);
+  stage.addEventListener("pointerup", up);
+  stage.addEventListener("pointercancel", up);
+  stage.addEventListener("pointerleave", () => brush?.hover(null));
+  stage.addEventListener("wheel", wheel, { passive: false });
+  stage.addEventListener("keydown", key);
   new ResizeObserver(draw).observe(stage);
 }

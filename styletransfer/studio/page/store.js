@@ -1,17 +1,16 @@
-// What the page knows, and who is told when it changes.
-import { post } from "./http.js";
+// What the page knows, who is told when it changes, and requests to the server.
 
 export const state = {
   form: { groups: [], experiments: [] },
   controls: new Map(), // key -> its control, as /api/form describes it
   pictures: [],
   settings: {}, // what differs from the defaults
-  job: null,
-  progress: null,
+  current: null, // the run that is painted, or was last
+  progress: null, // the last report of a run
   queue: [],
   runs: [],
-  started: null, // the id of the job that this page has begun; "asked" until it is known
-  view: "content", // what the stage shows: "content", "job" or the id of a run
+  started: null, // the id of the run that this page has begun; "asked" until it is known
+  view: "content", // what the stage shows: "content", "current" or the id of a run
 };
 
 const bus = new EventTarget();
@@ -25,57 +24,34 @@ export const emit = (name, detail = null) => bus.dispatchEvent(new CustomEvent(n
 
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
-export const fallback = (key) => state.controls.get(key)?.default ?? null;
-
-/** Return the value of a key among settings in which defaults are left out. */
-export const value = (key, settings = state.settings) =>
-  key in settings ? settings[key] : fallback(key);
-
-export const list = (given) => (given === null ? [] : [given].flat());
-
-/** Change settings. `by` is "person", or "server" where the page only follows the job. */
-export function change(values, by = "person") {
-  const keys = Object.keys(values).filter(
-    (key) => state.controls.has(key) && !same(values[key], value(key)),
-  );
-  if (!keys.length) return;
-  for (const key of keys) {
-    if (same(values[key], fallback(key))) delete state.settings[key];
-    else state.settings[key] = values[key];
+/** What the server, or the way to it, refused: one line, and the key that caused it, or null. */
+class Refusal extends Error {
+  constructor(message, key = null) {
+    super(message);
+    this.key = key;
   }
-  localStorage.setItem("settings", JSON.stringify(state.settings));
-  emit("settings", { keys, by });
 }
 
-/** Take over whole settings; keys that they leave out go back to their defaults. */
-export function adopt(settings, by = "person") {
-  const taken = [...state.controls.values()].map(({ key, kind }) => {
-    const given = value(key, settings);
-    return [key, kind === "pictures" ? list(given).filter(Boolean) : given];
+async function answer(path, options) {
+  const gone = "The studio's server does not answer; look at the terminal it was started in.";
+  const response = await fetch(path, options).catch(() => {
+    throw new Refusal(gone);
   });
-  // A run may name pictures that are gone; what must be there stays as it was.
-  const needed = ["content", "style"];
-  change(
-    Object.fromEntries(taken.filter(([key, given]) => !needed.includes(key) || list(given).length)),
-    by,
-  );
+  const said = await response.json().catch(() => ({}));
+  if (response.ok) return said;
+  throw new Refusal(said.error ?? `The server answered ${response.status}.`, said.key);
 }
 
-export const picture = (id) => state.pictures.find((one) => one.id === id);
+const sent = (path, type, body) =>
+  answer(path, { method: "POST", headers: { "Content-Type": type }, body });
 
-/** A picture's name, without the ending of its file. */
-export const pictureName = (id) => picture(id)?.name.replace(/\.\w{2,4}$/, "") ?? "a picture";
+export const get = (path) => answer(path, { cache: "no-store" });
+export const post = (path, body = {}) => sent(path, "application/json", JSON.stringify(body));
+export const upload = (name, blob) =>
+  sent(`/api/pictures?name=${encodeURIComponent(name)}`, "application/octet-stream", blob);
 
-export const active = (job = state.job) =>
-  ["starting", "painting", "paused", "stopping"].includes(job?.status);
-
-/** The id of the run that the stage shows, if it shows one. */
-export const shownRun = () => (state.view === "job" ? (state.job?.id ?? null) : state.view);
-
-export function show(view) {
-  state.view = view;
-  emit("view");
-}
+export const pictureUrl = (id, side) => `/api/pictures/${id}?side=${side}`;
+export const runUrl = (id, part, query) => `/api/runs/${id}/${part}?${query}`;
 
 /** Show a refusal: beside its control, or else `key`'s, or else above the page. */
 export function fail(refusal, key = null) {
@@ -91,4 +67,62 @@ export async function attempt(path, body) {
     fail(refusal);
     return false;
   }
+}
+
+export const list = (value) => (value === null ? [] : [value].flat());
+
+export const fallback = (key) => state.controls.get(key)?.default ?? null;
+
+/** Return the value of a key among settings in which defaults are left out. */
+export const value = (key, settings = state.settings) =>
+  key in settings ? settings[key] : fallback(key);
+
+/** Return all keys of the form, or those that act on a run, with their values in some settings. */
+export function values(settings, { steerable = false } = {}) {
+  const controls = [...state.controls.values()].filter((one) => one.steerable || !steerable);
+  return Object.fromEntries(controls.map(({ key }) => [key, value(key, settings)]));
+}
+
+/** Change settings. `by` is "person", or "server" where the page only follows the run. */
+export function change(wanted, by = "person") {
+  const keys = Object.keys(wanted).filter(
+    (key) => state.controls.has(key) && !same(wanted[key], value(key)),
+  );
+  if (!keys.length) return;
+  for (const key of keys) {
+    if (same(wanted[key], fallback(key))) delete state.settings[key];
+    else state.settings[key] = wanted[key];
+  }
+  localStorage.setItem("settings", JSON.stringify(state.settings));
+  emit("settings", { keys, by });
+}
+
+/** Take over whole settings; keys that they leave out go back to their defaults. */
+export function adopt(settings, by = "person") {
+  const wanted = values(settings);
+  wanted.style = list(wanted.style).filter(Boolean);
+  // A run may name pictures that are gone; what must be there stays as it was.
+  for (const key of ["content", "style"]) if (!list(wanted[key]).length) delete wanted[key];
+  change(wanted, by);
+}
+
+export const picture = (id) => state.pictures.find((one) => one.id === id);
+
+/** A picture's name, without the ending of its file. */
+export const pictureName = (id) => picture(id)?.name.replace(/\.\w{2,4}$/, "") ?? "a picture";
+
+export const styleNames = (settings) => list(value("style", settings)).map(pictureName).join(" + ");
+
+export const titleOf = (settings) =>
+  `${pictureName(value("content", settings))} in ${styleNames(settings)}`;
+
+export const active = (run = state.current) =>
+  ["starting", "painting", "paused", "stopping"].includes(run?.status);
+
+/** The id of the run that the stage shows, if it shows one. */
+export const shownId = () => (state.view === "current" ? (state.current?.id ?? null) : state.view);
+
+export function show(view) {
+  state.view = view;
+  emit("view");
 }

@@ -1,9 +1,9 @@
-// Paint, pause, go on, stop; how far it is; and what waits.
+// Paint, pause, go on, stop; how far it is; what waits; and to which moments one can go back.
 import { button, el, enable, enabled, find, say } from "./dom.js";
-import { post } from "./http.js";
-import { active, attempt, emit, fail, on, show, state, value } from "./store.js";
-import { planned, titleOf } from "./easel.js";
-import { paintOn } from "./steer.js";
+import { planned } from "./easel.js";
+import { paintOn } from "./live.js";
+import { active, attempt, emit, fail, on, post } from "./store.js";
+import { same, show, state, titleOf, value } from "./store.js";
 
 const WORDS = {
   starting: "Starting",
@@ -14,18 +14,20 @@ const WORDS = {
   stopped: "Stopped, and kept",
   failed: "Failed",
 };
+const BRUSHED_OR_CHOSEN = ["picture", "pictures", "regions", "mask", "mapping"];
 let asking = false;
+let spoken = "";
+let drawnSnapshots = null;
 
 export function clock(seconds) {
   if (seconds === null || seconds === undefined) return "";
   if (seconds < 60) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
-  return minutes < 60
-    ? `${minutes} min ${Math.round(seconds % 60)} s`
-    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Send the settings as a new job. */
+/** Send the settings as a new run. */
 async function paint() {
   if (asking) return;
   asking = true;
@@ -33,10 +35,10 @@ async function paint() {
   const begins = !active();
   if (begins) state.started = "asked";
   try {
-    const { id } = await post("/api/jobs", { settings: state.settings });
+    const { id } = await post("/api/queue", { settings: state.settings });
     if (begins) {
       state.started = id;
-      show("job");
+      show("current");
     } else say("It waits for its turn.");
   } catch (refusal) {
     state.started = null;
@@ -45,97 +47,110 @@ async function paint() {
   asking = false;
 }
 
-const act = (action, body) => attempt(`/api/jobs/${state.job.id}/${action}`, body);
+const act = (action, body) => attempt(`/api/queue/${state.current.id}/${action}`, body);
 
 function go() {
-  const status = state.job?.status;
-  if (!enabled(find("go"))) return null;
   if (!active()) return paint();
-  return act(status === "paused" ? "resume" : "pause");
-}
-
-/** What pressing Paint would make. */
-function plan() {
-  const [width, height] = planned(state.settings);
-  return `${width} × ${height} pixels, ${value("steps")} steps`;
+  return act(state.current.status === "paused" ? "resume" : "pause");
 }
 
 function statusText() {
-  const job = state.job;
-  if (!job || (state.view === "content" && !active())) return plan();
-  const seen = { ...job, ...(state.progress?.job === job.id ? state.progress : {}) };
-  const word = WORDS[job.status] ?? job.status;
-  if (job.status === "failed") return `${word}: ${job.error ?? "see the terminal"}`;
-  if (!active()) return `${word} after ${seen.step} steps, ${clock(seen.seconds)}`;
-  if (job.status === "starting") return word;
-  const parts = [
-    `${word}: step ${seen.step} of ${seen.steps}`,
-    `scale ${seen.scale} of ${seen.scales}`,
-  ];
-  if (job.status === "painting" && seen.left !== null) parts.push(`${clock(seen.left)} left`);
+  const run = state.current;
+  if (!run || (state.view === "content" && !active())) {
+    const [width, height] = planned(state.settings);
+    return `${width} × ${height} pixels, ${value("steps")} steps`;
+  }
+  const { step, steps, scale, scales, seconds, left } = reported();
+  const word = WORDS[run.status];
+  if (run.status === "failed") return `${word}: ${run.error ?? "see the terminal"}`;
+  if (!active()) return `${word} after ${step} steps, ${clock(seconds)}`;
+  if (run.status === "starting") return word;
+  const parts = [`${word}: step ${step} of ${steps}`, `scale ${scale} of ${scales}`];
+  if (run.status === "painting" && left !== null) parts.push(`${clock(left)} left`);
   return parts.join(" · ");
 }
 
-let spoken = "";
-
-/** Speak of changes of state and of each quarter, and not of every step. */
-function speak(share) {
-  const words = WORDS[state.job.status];
-  const quarter =
-    state.job.status === "painting" && share ? `, ${25 * Math.floor(4 * share)} %` : "";
-  if (spoken !== words + quarter) say((spoken = words + quarter));
-}
+/** Where the run is, as far as it has been told. */
+const reported = () => (state.progress?.id === state.current?.id ? state.progress : state.current);
 
 function drawProgress() {
-  find("status").textContent = statusText();
-  find("status").title = statusText();
-  const seen = state.progress?.job === state.job?.id ? (state.progress ?? state.job) : state.job;
-  const share = seen && seen.steps ? seen.step / seen.steps : 0;
+  find("status").textContent = find("status").title = statusText();
+  const share = reported()?.steps ? reported().step / reported().steps : 0;
   find("done").style.transform = `scaleX(${share})`;
-  if (state.job) speak(share);
+  if (!state.current) return;
+  // Changes of state and each quarter are spoken, and not every step.
+  const { status } = state.current;
+  const quarter = status === "painting" && share ? `, ${25 * Math.floor(4 * share)} %` : "";
+  if (spoken !== WORDS[status] + quarter) say((spoken = WORDS[status] + quarter));
 }
 
 function drawButtons() {
-  const job = state.job;
+  const run = state.current;
   const running = active();
-  const [go_, stop, remember, enqueue] = ["go", "stop", "remember", "enqueue"].map(find);
-  go_.textContent = !running ? "Paint" : job.status === "paused" ? "Go on" : "Pause";
-  enable(go_, !running || ["painting", "paused"].includes(job.status));
-  enable(stop, running && job.status !== "stopping");
-  enable(remember, running && ["painting", "paused"].includes(job.status));
-  enqueue.hidden = !running;
-  find("further").hidden = running || !job?.can_steer;
-  document.body.dataset.status = job?.status ?? "idle";
-  document.title = running && job.steps ? `${WORDS[job.status]} · Studio` : "Studio";
+  const steady = ["painting", "paused"].includes(run?.status);
+  find("go").textContent = !running ? "Paint" : run.status === "paused" ? "Go on" : "Pause";
+  enable(find("go"), !running || steady);
+  enable(find("stop"), running && run.status !== "stopping");
+  enable(find("remember"), steady);
+  find("enqueue").hidden = !running;
+  find("further").hidden = running || !run?.can_steer;
+  document.body.dataset.status = run?.status ?? "idle";
+  document.title = running && run.steps ? `${WORDS[run.status]} · Studio` : "Studio";
 }
 
 function drawQueue() {
   find("queue").hidden = !state.queue.length;
-  find("queue").replaceChildren(
-    ...state.queue.map(({ id, settings }) =>
-      el(
-        "li",
-        {},
-        el("span", {}, `Next: ${titleOf(settings)}`),
-        button("Cancel", () => attempt(`/api/jobs/${id}/cancel`), {
-          "aria-label": `Cancel ${titleOf(settings)}`,
-        }),
-      ),
-    ),
-  );
+  const lines = state.queue.map(({ id, settings }) => {
+    const title = titleOf(settings);
+    const cancel = () => attempt(`/api/queue/${id}/cancel`);
+    const label = { "aria-label": `Cancel ${title}` };
+    return el("li", el("span", `Next: ${title}`), button("Cancel", cancel, label));
+  });
+  find("queue").replaceChildren(...lines);
+}
+
+/** "before objective.content_weight=0.4" in the words of the form. */
+function inWords(reason) {
+  for (const { key, label, kind } of state.controls.values())
+    if (reason.startsWith(`before ${key}=`))
+      return BRUSHED_OR_CHOSEN.includes(kind)
+        ? `before another ${label.toLowerCase()}`
+        : reason.replace(`${key}=`, `${label} = `);
+  return reason;
+}
+
+function drawSnapshots() {
+  const run = state.current;
+  const shown = [run?.id, run?.snapshots ?? [], Boolean(run?.can_steer)];
+  if (same(shown, drawnSnapshots)) return;
+  drawnSnapshots = shown;
+  const [, snapshots, isOpen] = shown;
+  find("no-moments").hidden = snapshots.length > 0;
+  const lines = snapshots.map(({ number, step, reason }) => {
+    const words = inWords(reason);
+    const back = button("Go back", () => isOpen && act("undo", { snapshot: number }), {
+      "aria-label": `Go back to step ${step}, ${words}`,
+      "aria-disabled": String(!isOpen),
+    });
+    return el("li", el("span.number", `Step ${step}`), el("span.reason", words), back);
+  });
+  find("moments").replaceChildren(...lines);
+  find("moments").scrollTop = find("moments").scrollHeight;
 }
 
 export function startTransport() {
-  find("go").addEventListener("click", go);
-  find("stop").addEventListener("click", () => enabled(find("stop")) && act("stop"));
-  find("remember").addEventListener("click", () => enabled(find("remember")) && act("snapshot"));
-  find("enqueue").addEventListener("click", paint);
-  find("further").addEventListener("click", () => paintOn(state.job));
-  on("job", () => {
+  const press = (id, action) =>
+    find(id).addEventListener("click", () => enabled(find(id)) && action());
+  press("go", go);
+  press("stop", () => act("stop"));
+  press("remember", () => act("snapshot"));
+  press("enqueue", paint);
+  press("further", () => paintOn(state.current));
+  on("current", () => {
     drawButtons();
-    drawQueue();
-    drawProgress();
+    drawSnapshots();
   });
-  on("progress settings view pictures", drawProgress);
-  on("pictures", drawQueue);
+  on("current pictures", drawQueue);
+  on("current progress settings view pictures", drawProgress);
+  drawSnapshots();
 }

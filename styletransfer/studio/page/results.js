@@ -1,0 +1,190 @@
+// Past results as a strip; what can be done with the one that is shown; and the command line that
+// makes it, or what the form would make.
+import { button, debounced, el, find } from "./dom.js";
+import { clearError } from "./form.js";
+import { refreshRuns } from "./live.js";
+import { active, adopt, attempt, fail, list, on, pictureName, pictureUrl, post } from "./store.js";
+import { runUrl, same, show, shownId, state, titleOf, value } from "./store.js";
+import { clock } from "./transport.js";
+
+const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
+let drawnStrip = null;
+let drawnResult = "";
+let checks = 0;
+let complained = null; // the key beside which the last check has said something
+let formCommand = "";
+
+const unfinished = ({ status }) => ["running", "queued"].includes(status);
+
+function open(run) {
+  show(active() && run.id === state.current?.id ? "current" : run.id);
+  find("strip").querySelector(`[data-run="${run.id}"]`)?.focus();
+}
+
+/** The picture of a run; what is not finished has none to show yet. */
+function thumbnail(run) {
+  const content = value("content", run.settings);
+  const query = `side=320&seconds=${run.seconds}`;
+  const lazy = { alt: "", loading: "lazy", decoding: "async" };
+  if (run.width && !unfinished(run))
+    return el("img", { src: runUrl(run.id, "picture", query), ...lazy });
+  if (content) return el("img", { src: pictureUrl(content, 320), ...lazy });
+  return el("i", "no picture");
+}
+
+function card(run) {
+  const title = titleOf(run.settings);
+  const early = el("span.early", unfinished(run) ? "painting" : run.status);
+  const properties = {
+    type: "button",
+    "data-run": run.id,
+    onclick: () => open(run),
+    "aria-label": `${title}, ${run.status}`,
+    title,
+    "aria-current": String(run.id === shownId()),
+  };
+  const marks = run.status === "finished" ? null : early;
+  return el("li", el("button.thumb", properties, thumbnail(run), marks));
+}
+
+function drawStrip() {
+  const versions = state.runs.map(({ id, status, seconds }) => [id, status, seconds]);
+  const shown = [versions, shownId(), state.pictures.length];
+  if (same(shown, drawnStrip)) return;
+  drawnStrip = shown;
+  const focus = document.activeElement?.dataset.run;
+  const none = el("li.muted", "Nothing painted yet.");
+  find("strip").replaceChildren(...(state.runs.length ? state.runs.map(card) : [none]));
+  if (focus) find("strip").querySelector(`[data-run="${focus}"]`)?.focus();
+}
+
+function inWords({ kind }, setting) {
+  if (["picture", "pictures"].includes(kind)) return list(setting).map(pictureName).join(" + ");
+  if (["regions", "mask"].includes(kind)) return setting ? "brushed" : "none";
+  if (kind === "mapping") return Object.entries(setting).map((pair) => pair.join(" ")).join(", ");
+  return list(setting).join(", ").replaceAll("_", " ");
+}
+
+/** What differs from the defaults, in the form's words. */
+function differences({ settings }) {
+  const keys = Object.keys(settings).filter((key) => state.controls.has(key));
+  if (!keys.length) return el("p.muted", "Painted with the default settings.");
+  const lines = keys.map((key) => {
+    const control = state.controls.get(key);
+    return [el("dt", control.label), el("dd", inWords(control, settings[key]))];
+  });
+  return el("dl.settings", lines.flat());
+}
+
+function facts(run) {
+  const parts = [run.status + (run.seconds ? ` after ${clock(run.seconds)}` : "")];
+  if (run.width) parts.unshift(`${run.width} × ${run.height} pixels`);
+  return el("p.facts", parts.join(" · "));
+}
+
+function downloads(run) {
+  if (!run.width) return null;
+  const links = Object.entries(FORMATS).map(([format, name]) => {
+    const href = runUrl(run.id, "download", `format=${format}`);
+    return el("a.button", { href, download: "" }, name);
+  });
+  const group = { role: "group", "aria-label": "Download" };
+  return el("div.actions", group, el("span.muted", "Download"), links);
+}
+
+/** Deleting is asked for twice, in the same place. */
+function remover(run) {
+  let sure = false;
+  const ask = (again) => {
+    sure = again;
+    control.textContent = sure ? "Delete for good?" : "Delete";
+  };
+  const remove = async () => {
+    if (!sure) return ask(true);
+    if (!(await attempt(`/api/runs/${run.id}/delete`))) return null;
+    show("content");
+    find("results-title").scrollIntoView({ block: "nearest" });
+    return refreshRuns();
+  };
+  const control = button("Delete", remove, { class: "quiet", onblur: () => ask(false) });
+  return control;
+}
+
+function actions(run) {
+  const goOn = async () => {
+    if (await attempt(`/api/runs/${run.id}/resume`)) show("current");
+  };
+  const stopped = run.has_checkpoint && run.status !== "finished";
+  return el(
+    "div.actions",
+    button("Use these settings", () => adopt(run.settings)),
+    stopped ? button("Go on painting", goOn) : null,
+    remover(run),
+  );
+}
+
+function drawResult() {
+  const run = state.runs.find(({ id }) => id === shownId());
+  const version = run && !unfinished(run) ? JSON.stringify(run) : "";
+  if (drawnResult === version) return;
+  drawnResult = version;
+  const parts = version ? [facts(run), downloads(run), actions(run), differences(run)] : [];
+  find("result").replaceChildren(...parts.filter(Boolean));
+}
+
+/** Ask for the form's command line, which checks its settings, too. */
+async function check() {
+  const number = ++checks;
+  try {
+    const { command } = await post("/api/check", { settings: state.settings });
+    if (number !== checks) return;
+    if (complained) clearError(complained);
+    complained = null;
+    formCommand = command;
+  } catch (refusal) {
+    if (number !== checks) return;
+    complained = refusal.key;
+    if (refusal.key) fail(refusal);
+    else formCommand = refusal.message;
+  }
+  drawCommand();
+}
+
+function drawCommand() {
+  const run = state.runs.find(({ id }) => id === state.view);
+  const painted = state.view === "current" && active() ? state.current : null;
+  const command = (run ?? painted)?.command ?? formCommand;
+  const others = painted ? "Of what is being painted" : "Of the settings";
+  find("whose").textContent = run ? "Of the result that is shown" : others;
+  const text = find("command").querySelector("pre");
+  if (text.textContent === command) return;
+  text.textContent = command;
+  find("copy").textContent = "Copy";
+}
+
+async function copy() {
+  const text = find("command").querySelector("pre");
+  try {
+    await navigator.clipboard.writeText(text.textContent);
+    find("copy").textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(text);
+    find("copy").textContent = "Selected: press Ctrl-C";
+  }
+}
+
+export function startResults() {
+  on("runs view current pictures", () => {
+    drawStrip();
+    drawResult();
+    drawCommand();
+  });
+  drawStrip();
+  find("command").append(
+    el("p.muted", { id: "whose" }),
+    el("pre", { tabindex: "0", "aria-label": "command line" }),
+    button("Copy", copy, { id: "copy" }),
+  );
+  on("settings", debounced(check, 300));
+  check();
+}

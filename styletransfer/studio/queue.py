@@ -1,0 +1,279 @@
+"""The queue: which run is being painted, which wait, and what pages are told of them."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from styletransfer.settings.paths import new_folder
+from styletransfer.studio import painter
+from styletransfer.studio.access import RefusedError
+from styletransfer.studio.controls import key_in
+from styletransfer.studio.form import RunRequest, changed_settings, command_of
+from styletransfer.studio.pictures import PictureShelf
+from styletransfer.studio.runs import with_sums
+from styletransfer.studio.viewers import Viewer
+from styletransfer.studio.worker import Worker
+
+# Runs that may wait; steps whose losses are remembered.
+MOST, MOST_STEPS = 8, 100_000
+AT_WORK = ("starting", "painting", "paused", "stopping")
+
+
+@dataclass
+class QueueEntry:
+    """A run that is waiting, at work, or has ended; its id is the name of its folder."""
+
+    id: str
+    folder: Path
+    settings: dict[str, Any]  # of the page
+    typed: Sequence[str]  # KEY=VALUE with which it began
+    order: dict[str, Any]  # for the painter
+    status: str = "queued"  # or one of AT_WORK, or finished, stopped, failed
+    error: str | None = None
+    progress: dict[str, Any] = field(default_factory=dict)  # the last report of where it is
+    snapshots: list[dict[str, Any]] = field(default_factory=list)  # to which it can go back
+    changes: list[dict[str, Any]] = field(default_factory=list)  # by which it was steered
+    picture: bytes | None = None  # the last preview, a JPEG
+    losses: list[tuple[int, dict[str, float]]] = field(default_factory=list)  # by step
+    # Set once the painter has let go of it; a finished run can be steered on until then.
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the painter has it and it has not ended."""
+        return self.status in AT_WORK
+
+    @property
+    def can_steer(self) -> bool:
+        """Whether it may be changed: while it is painted, and after until the painter leaves it."""
+        return self.status in ("painting", "paused", "finished") and not self.left.is_set()
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What the page is told."""
+        reported = ("step", "steps", "scale", "scales", "seconds", "left")
+        return {
+            "id": self.id,
+            "status": self.status,
+            "settings": self.settings,
+            "command": command_of(self.typed, self.changes),
+            **{name: self.progress.get(name) for name in reported},
+            "snapshots": self.snapshots,
+            "can_steer": self.can_steer,
+            "error": self.error,
+        }
+
+
+class RunQueue:
+    """The runs that a studio paints, one at a time, each in a folder of its own.
+
+    Attributes:
+        current: at work, or the last one that was; None before the first.
+        waiting: those that wait.
+        viewers: the pages that watch.
+    """
+
+    def __init__(self, folder: Path, shelf: PictureShelf, paint: Any = painter.main) -> None:
+        self._folder, self._shelf = folder, shelf
+        self.current: QueueEntry | None = None
+        self.waiting: deque[QueueEntry] = deque()
+        self.viewers: set[Viewer] = set()
+        self.painter = Worker(paint, self._hear, self._painter_ended)
+        self._message: dict[str, Any] | None = None
+        self._runs_changed = 0
+
+    @property
+    def at_work(self) -> QueueEntry | None:
+        """The run that is being painted."""
+        return self.current if self.current and self.current.is_at_work else None
+
+    def submit(self, request: RunRequest) -> str:
+        """Let a new run wait for its turn, and return its id; RefusedError if too many wait."""
+        self._check_room()
+        folder = Path(new_folder(str(self._folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
+        # A TIFF lets the run keep 16 bits a sample, in its PNG as well.
+        config = replace(request.config, output=str(folder / "pastiche.tiff"))
+        order = {"config": config, "record": request.record}
+        entry = QueueEntry(folder.name, folder, request.settings, request.overrides, order)
+        self._enqueue(entry)
+        return entry.id
+
+    def go_on(self, id: str, folder: Path, settings: dict[str, Any], typed: Sequence[str]) -> None:
+        """Let a run that was stopped wait to go on; RefusedError if it does already."""
+        self._check_room()
+        if self.has(id):
+            raise RefusedError("that run is being painted already", 409)
+        order: dict[str, Any] = {"config": None, "record": {}}
+        self._enqueue(QueueEntry(id, folder, settings, typed, order))
+
+    def has(self, id: str) -> bool:
+        """Tell whether a run is at work or waits."""
+        return any(entry.id == id for entry in (*self.waiting, self.at_work) if entry)
+
+    def act(self, id: str, type: str, **details: Any) -> None:
+        """Tell the painter something about a run: pause, resume, stop and so on.
+
+        The one that was finished last can still be steered, and goes on then; RefusedError for any
+        other.
+        """
+        entry = self.current
+        is_open = entry and (entry.is_at_work or (type in ("steer", "undo") and entry.can_steer))
+        if entry is None or entry.id != id or not is_open:
+            raise RefusedError("that run is not being painted", 409)
+        if type == "stop":
+            entry.status = "stopping"
+            self.changed()
+        self.painter.send({"type": type, "id": id, **details})
+
+    async def let_go(self, id: str) -> None:
+        """Let the painter leave a finished run, whose folder it holds."""
+        entry = self.current
+        if entry is not None and entry.id == id and not entry.is_at_work:
+            self.painter.send({"type": "leave", "id": id})
+            await entry.left.wait()
+
+    def cancel(self, id: str) -> None:
+        """Take a run out of the queue; RefusedError if it does not wait."""
+        for entry in self.waiting:
+            if entry.id == id:
+                self.waiting.remove(entry)
+                _forget(entry)
+                self.changed()
+                return
+        raise RefusedError("that run does not wait", 409)
+
+    def join(self) -> Viewer:
+        """Let somebody watch, from the latest state and picture on."""
+        viewer = Viewer()
+        self.viewers.add(viewer)
+        viewer.tell("state", self.state)
+        if self.current is not None and self.current.picture is not None:
+            viewer.tell("picture", self.current.picture)
+        return viewer
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What pages are told whenever something but the step changes."""
+        return {
+            "type": "state",
+            "current": None if self.current is None else self.current.shown,
+            "queue": [{"id": entry.id, "settings": entry.settings} for entry in self.waiting],
+            "runs_changed": self._runs_changed,
+            "message": self._message,
+        }
+
+    def changed(self, *, runs: bool = False) -> None:
+        """Tell everybody, and that there are other runs on disk, if there are."""
+        self._runs_changed += runs
+        self._tell("state", self.state)
+
+    async def close(self, patience: float) -> None:
+        """Stop the run at work and keep it; end the painter, after `patience` seconds by force."""
+        while self.waiting:
+            _forget(self.waiting.popleft())
+        await self.painter.close(patience)
+
+    def _check_room(self) -> None:
+        if len(self.waiting) >= MOST:
+            raise RefusedError(f"{MOST} runs wait already; wait for one, or take one out", 429)
+
+    def _enqueue(self, entry: QueueEntry) -> None:
+        self.waiting.append(entry)
+        self._message = None
+        if self.at_work is None:
+            self._next()
+        self.changed()
+
+    def _next(self) -> None:
+        """Begin the run that has waited longest."""
+        if self.waiting:
+            entry = self.current = self.waiting.popleft()
+            entry.status = "starting"
+            order = {"type": "paint", "id": entry.id, "folder": str(entry.folder)}
+            self.painter.send(order | entry.order)
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        """Take up what the painter says; see `painter.py`."""
+        entry = self.current
+        if entry is None or message.get("id") != entry.id:
+            return
+        if "now" in message:
+            entry.settings = changed_settings(message["now"], self._shelf)
+            entry.snapshots, entry.changes = message["snapshots"], message["changes"]
+        match message["type"]:
+            case "progress":
+                self._progress(entry, message)
+            case "begun" | "resumed":
+                self._stand(entry, "painting", runs=message["type"] == "begun")
+            case "paused":
+                self._stand(entry, "paused")
+            case "standing":
+                self._complain(message["error"])
+                self.changed()
+            case "finished":
+                self._show(entry, message["picture"])
+                self._end(entry, "finished")
+            case "ended":
+                entry.left.set()
+                if entry.is_at_work:
+                    self._end(entry, message["status"], message["error"])
+                else:
+                    self.changed()
+
+    def _stand(self, entry: QueueEntry, status: str, *, runs: bool = False) -> None:
+        """Note what the painter does, unless it has been told to stop."""
+        if entry.status != "stopping":
+            entry.status = status
+        self.changed(runs=runs)
+
+    def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
+        """Hand a report on to everybody who watches."""
+        history = [(step, with_sums(losses)) for step, losses in message.pop("history")]
+        picture = message.pop("picture")
+        if history:
+            before = [(step, losses) for step, losses in entry.losses if step < history[0][0]]
+            entry.losses = (before + history)[:MOST_STEPS]
+        entry.progress = message
+        self._tell("progress", message | {"history": history})
+        if picture is not None:
+            self._show(entry, picture)
+
+    def _show(self, entry: QueueEntry, picture: bytes) -> None:
+        entry.picture = picture
+        self._tell("picture", picture)
+
+    def _tell(self, kind: str, news: Any) -> None:
+        for viewer in self.viewers:
+            viewer.tell(kind, news)
+
+    def _complain(self, error: str | None) -> None:
+        self._message = None if error is None else {"error": error, "key": key_in(error)}
+
+    def _end(self, entry: QueueEntry, status: str, error: str | None = None) -> None:
+        """Note how a run has ended, and begin the next one."""
+        entry.status, entry.error = status, error
+        self._complain(error)
+        _forget(entry)
+        self._next()
+        self.changed(runs=True)
+
+    def _painter_ended(self, reason: str) -> None:
+        """Note that the painter has died, and with it the run at work."""
+        if self.current is None:
+            return
+        self.current.left.set()
+        if self.current.is_at_work:
+            self._end(self.current, "failed", f"the painting process {reason}")
+        else:
+            self.changed()
+
+
+def _forget(entry: QueueEntry) -> None:
+    """Remove the folder of a run that never began; one that did stays."""
+    with suppress(OSError):
+        entry.folder.rmdir()

@@ -1,0 +1,80 @@
+"""Pages that watch: what each is still to be told, and the socket that tells it."""
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from styletransfer.system.files import to_json
+
+# Pages that may watch; steps in a report, of a page that has not listened for long.
+MOST, MOST_STEPS = 16, 2000
+# Seconds in which a page has to take what it is sent; the code that says "try again later".
+PATIENCE, LATER = 20.0, 1013
+
+
+class Viewer:
+    """What one page has not taken yet: never more than the latest of each kind."""
+
+    def __init__(self) -> None:
+        self._news: dict[str, Any] = {}
+        self._due = asyncio.Event()
+
+    def tell(self, kind: str, news: Any) -> None:
+        """Replace what is to be told of a kind; the history in reports of one run grows.
+
+        Args:
+            kind: state, progress or picture.
+            news: a picture as bytes, the others as plain values.
+        """
+        before = self._news.get(kind)
+        if kind == "progress" and before is not None and before["id"] == news["id"]:
+            news = news | {"history": [*before["history"], *news["history"]][-MOST_STEPS:]}
+        self._news[kind] = news
+        self._due.set()
+
+    async def next(self) -> list[str | bytes]:
+        """Wait until there is something, and return it: JSON as text, a picture as bytes."""
+        await self._due.wait()
+        self._due.clear()
+        news, self._news = self._news, {}
+        said: list[str | bytes] = [
+            to_json(news[kind]) for kind in ("state", "progress") if kind in news
+        ]
+        return [*said, news["picture"]] if "picture" in news else said
+
+
+async def live(socket: WebSocket) -> None:
+    """Tell a page what happens until it goes, or takes nothing any more."""
+    queue = socket.app.state.studio.queue
+    if len(queue.viewers) >= MOST:
+        await socket.close(LATER)
+        return
+    viewer = queue.join()
+    try:
+        await socket.accept()
+        async with anyio.create_task_group() as group:
+            group.start_soon(_tell, socket, viewer, group.cancel_scope)
+            while (await socket.receive())["type"] != "websocket.disconnect":
+                pass  # what the page says means nothing
+            group.cancel_scope.cancel()
+    finally:
+        queue.viewers.discard(viewer)
+
+
+async def _tell(socket: WebSocket, viewer: Viewer, both: anyio.CancelScope) -> None:
+    """Send what there is as fast as the page takes it."""
+    with suppress(WebSocketDisconnect, RuntimeError):  # it has just gone
+        while True:
+            for news in await viewer.next():
+                with anyio.move_on_after(PATIENCE) as patience:
+                    if isinstance(news, str):
+                        await socket.send_text(news)
+                    else:
+                        await socket.send_bytes(news)
+                if patience.cancelled_caught:
+                    await socket.close(LATER)
+                    both.cancel()
+                    return

@@ -1,0 +1,285 @@
+"""The page in a real browser: its parts, the whole story on two widths, and for everybody."""
+
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from studio_pages import Visit, needs_chromium, png, served, violations, visit, visited
+
+pytestmark = [pytest.mark.slow, needs_chromium]
+
+WEIGHT = "objective.content_weight"
+BOXES = """['.stage', '.actions', '#go'].map(
+  (one) => JSON.stringify(document.querySelector(one).getBoundingClientRect())).join()"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(tmp_path_factory.mktemp("studio")) as found:
+        yield found
+
+
+@pytest.fixture
+def page(address: str) -> Iterator[Visit]:
+    with visited(address) as opened:
+        yield opened
+        assert opened.complaints == []
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Visit]:
+    """A page whose runs are its own."""
+    with served(tmp_path) as address, visited(address) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("width", [390, 1280, 3840])
+def test_first_look_shows_six_controls_and_fits(width: int, address: str) -> None:
+    with visited(address, width) as page:
+        assert page.locator(".control:visible").count() == 6
+        page.unfold()
+        assert page.locator(".control:visible").count() > 30
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.complaints == []
+
+
+def test_command_line_follows_the_settings(page: Visit) -> None:
+    page.enter("size", "96")
+    page.expect("#command pre").to_contain_text("size=96")
+    page.expect("#status").to_contain_text("96 \u00d7 64 pixels")
+    page.click("[data-control=size] .reset")
+    page.expect("[id=control-size]").to_have_value("512")
+    page.expect("#command pre").not_to_contain_text("size")
+    page.expect("[data-control=size] .reset").to_be_hidden()
+
+
+def test_refusals_stand_beside_their_controls_until_they_change(fresh: Visit) -> None:
+    error = f"[data-control='{WEIGHT}'] .error"
+    fresh.enter(WEIGHT, "-1")
+    fresh.click("#go")
+    fresh.expect(error).to_contain_text("must be a finite number, 0 or more")
+    fresh.enter(WEIGHT, "0.25")
+    fresh.expect(error).to_be_hidden()
+    fresh.drop("[data-picker=style]", letter=b"Dear Sir or Madam")
+    fresh.expect("[data-control=style] .error").to_contain_text("letter.png")
+    fresh.expect("[data-picker=style] .chosen").to_have_text("oil")
+    fresh.paint_tiny()
+    fresh.enter(WEIGHT, "-1")  # is put back, and it goes on painting
+    fresh.expect(error).to_be_visible()
+    fresh.expect(f"[id='control-{WEIGHT}']").to_have_value("0.25")
+    fresh.expect("#go").to_have_text("Pause")
+
+
+def test_several_styles_are_mixed_and_shared_out(page: Visit) -> None:
+    page.click("text=Mix several")
+    page.click("[data-picker=style] .tile[title=mosaic]")
+    page.expect("[data-picker=style] .badge").to_have_count(2)
+    page.unfold("strokes")
+    page.expect(".shares input").to_have_count(2)
+    page.locator(".shares input").last.press("Home")
+    page.expect("#command pre").to_contain_text("style_weights=[1,0]")
+    page.click("text=Mix several")
+    page.expect("#command pre").not_to_contain_text("style_weights")
+
+
+def test_pasted_picture_is_asked_about(page: Visit) -> None:
+    page.evaluate(
+        """() => {
+          const clipboard = new DataTransfer();
+          clipboard.items.add(new File(["no picture"], "clip.png", { type: "image/png" }));
+          document.dispatchEvent(
+            new ClipboardEvent("paste", { clipboardData: clipboard, bubbles: true }));
+        }"""
+    )
+    page.expect("dialog").to_be_visible()
+    page.keyboard.press("Escape")
+    page.expect("dialog").to_have_count(0)
+
+
+def test_brush_works_by_keys(page: Visit) -> None:
+    page.click("#brush")
+    page.locator("#stage").focus()
+    page.keyboard.press(" ")
+    page.expect("#command pre").to_contain_text("content_regions=")
+    page.keyboard.press("Control+z")
+    page.expect("#command pre").not_to_contain_text("content_regions=")
+    page.click("#brushes >> text=Protect")
+    page.click("#brushes >> text=Fill")
+    page.expect("#command pre").to_contain_text("protect=")
+    page.click("#brushes >> text=Clear")
+    page.expect("#command pre").not_to_contain_text("protect=")
+    page.keyboard.press("Escape")
+    page.expect("#brushes").to_be_hidden()
+
+
+def test_each_region_has_its_style(page: Visit) -> None:
+    page.click("text=Mix several")
+    page.click("[data-picker=style] .tile[title=mosaic]")
+    page.click("#brush")
+    page.locator("#stage").press(" ")
+    page.expect("#command pre").to_contain_text("region_styles=")
+    page.select_option("[aria-label='Style of the rest']", "2")
+    page.expect("#command pre").to_contain_text("blue:2")
+    page.click("[data-picker=content] .tile[title=astronaut]")
+    page.expect("#command pre").not_to_contain_text("regions")
+
+
+def test_picture_is_zoomed_and_moved_and_compared_and_tabs_change_by_keys(page: Visit) -> None:
+    stage = page.locator("#stage")
+    stage.press("1")
+    page.expect("#percent").to_have_text("100 %")
+    page.expect("#one").to_have_attribute("aria-pressed", "true")
+    stage.press("+")
+    page.expect("#percent").to_have_text("150 %")
+    page.click("#fit")
+    page.expect("#fit").to_have_attribute("aria-pressed", "true")
+    stage.hover()
+    page.mouse.wheel(0, -500)
+    page.expect("#fit").to_have_attribute("aria-pressed", "false")
+    page.click("#compare")
+    for key, share in (("ArrowRight", "55"), ("End", "100")):
+        page.locator("#divider").press(key)
+        page.expect("#divider").to_have_attribute("aria-valuenow", share)
+    page.locator("#tab-paint").press("ArrowRight")
+    page.expect("#lesson").to_be_visible()
+    page.expect("#paint").to_be_hidden()
+
+
+def test_page_says_when_the_server_is_gone(tmp_path: Path) -> None:
+    with served(tmp_path) as address:
+        opened = visited(address)
+        page = opened.__enter__()
+    page.expect("#messages").to_contain_text("does not answer")
+    opened.__exit__(None, None, None)
+
+
+def dab(page: Visit) -> None:
+    """Set the brush down in the middle of the picture: a finger on a phone, a mouse elsewhere."""
+    box = page.locator("#stage").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    if page.viewport_size["width"] < 500:
+        page.touchscreen.tap(x, y)
+        return
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 30, y + 10, steps=3)
+    page.mouse.up()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_story(width: int, tmp_path: Path) -> None:
+    with served(tmp_path) as address, visited(address, width) as page:
+        page.drop("#stage", harbour=png(96, 64, "navy"), rust=png(60, 60, "sienna"))
+        page.expect("[data-picker=content] .chosen").to_contain_text("harbour")
+        page.expect("[data-picker=style] .chosen").to_contain_text("rust")
+        page.ask_for_tiny()
+        before = page.evaluate(BOXES)
+        page.paint()
+        page.expect("#title").to_contain_text("harbour")
+        page.expect("#terms button").not_to_have_count(0)
+        if width > 1000:
+            assert page.evaluate(BOXES) == before  # nothing moves while it is painted
+        page.locator(f"[data-control='{WEIGHT}'] input[type=range]").focus()
+        page.keyboard.press("ArrowRight")
+        page.expect("#moments").to_contain_text("before Keep the photograph")
+        page.click("#brush")
+        page.expect("#overlay").to_be_visible()
+        dab(page)
+        page.expect("#moments").to_contain_text("regions")
+        page.keyboard.press("Escape")
+        page.expect("#overlay").to_be_hidden()
+        for text in ("Go on", "Pause"):
+            page.click("#go")
+            page.expect("#go").to_have_text(text)
+        page.locator("#moments li", has_text="before Keep").locator("button").click()
+        page.expect(f"[id='control-{WEIGHT}']").to_have_value("0.25")
+        page.click("#stop")
+        page.expect("#status").to_contain_text("Stopped")
+        with page.expect_download() as download:
+            page.click("#result >> text=PNG")
+        data = Path(download.value.path()).read_bytes()
+        assert Image.open(BytesIO(data)).size == (96, 64)
+        page.reload()
+        page.expect("#strip .thumb").to_have_count(1)
+        page.expect("[data-picker=content] .chosen").to_contain_text("harbour")
+        page.click("#strip .thumb")
+        page.expect("#title").to_contain_text("harbour")
+        page.expect("#result").to_contain_text("96 \u00d7 64 pixels")
+        assert page.complaints == []
+
+
+def test_finished_picture_is_painted_on(fresh: Visit) -> None:
+    fresh.enter("size", "96")
+    fresh.unfold("steps")
+    fresh.enter("steps", "4")
+    fresh.click("#go")
+    fresh.expect("#status").to_contain_text("Finished after 4 steps")
+    fresh.enter(WEIGHT, "2")
+    fresh.click("#further")
+    fresh.expect("#moments").to_contain_text("before Keep the photograph")
+    fresh.expect("#status").to_contain_text("Finished")
+    fresh.expect("#status").not_to_contain_text("after 4 steps")
+    assert fresh.complaints == []
+
+
+def test_run_outlives_its_tab_and_two_tabs_show_the_same(tmp_path: Path) -> None:
+    with served(tmp_path) as address:
+        with visited(address) as page:
+            page.paint_tiny()
+        with visited(address) as one:
+            other = visit(one.context, address)
+            for page in (one, other):
+                page.expect("#go").to_have_text("Pause")
+                page.expect("#status").to_contain_text("step ")
+            one.enter(WEIGHT, "2")
+            other.expect(f"[id='control-{WEIGHT}']").to_have_value("2")
+            other.click("#stop")
+            one.expect("#status").to_contain_text("Stopped")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_no_state_has_a_serious_violation(width: int, scheme: str, tmp_path: Path) -> None:
+    with served(tmp_path) as address, visited(address, width, scheme) as page:
+        assert violations(page) == []
+        page.unfold()
+        for about in page.locator(".about").all():
+            about.click()
+        assert violations(page) == []
+        page.enter(WEIGHT, "-1")
+        page.click("#go")
+        page.expect(".error:visible").to_have_count(1)
+        page.click("#compare")
+        page.click("#brush")
+        assert violations(page) == []
+        page.click("#reset-all")
+        for key, number in (("size", "96"), ("steps", "50000"), ("optimizer.plateau", "0")):
+            page.enter(key, number)
+        page.click("#go")
+        page.expect("#terms button").not_to_have_count(0)
+        page.click("#remember")
+        page.click("#enqueue")
+        page.expect("#queue li").to_have_count(1)
+        assert violations(page) == []
+        page.click("#queue button")
+        page.expect("#queue").to_be_hidden()
+        page.click("#stop")
+        page.expect("#result dl").to_be_visible()
+        assert violations(page) == []
+
+
+def test_lesson_shows_three_modes_and_has_no_serious_violation(tmp_path: Path) -> None:
+    with served(tmp_path) as address, visited(address, width=1500) as page:
+        page.enter("size", "64")
+        page.click("#tab-lesson")
+        assert violations(page) == []
+        page.click("#draw")
+        page.expect("iframe").to_have_count(3)
+        for mode in ("fake_backward", "loss_attribute", "autograd_function"):
+            frame = page.frame_locator(f"[data-mode={mode}] iframe")
+            # Until its script has chosen one, the page shows all three.
+            frame.locator(f"a[href='#{mode}'][aria-current]").wait_for()
+            assert frame.locator("section.mode:visible").get_attribute("id") == mode
+        assert violations(page) == []
+        assert page.complaints == []

@@ -1,0 +1,196 @@
+"""What the page asks for: the form, the command line that it comes to, and what is refused."""
+
+import shlex
+
+import pytest
+from helpers import composed
+from studios import opened
+from styletransfer.settings.meanings import meanings
+
+from styletransfer import features
+from styletransfer.cli.arguments import parse
+from styletransfer.config import TrainConfig
+from styletransfer.job.schedule import COLORS, STARTS
+from styletransfer.losses import STYLE_LOSSES
+from styletransfer.modes import LOSS_MODES
+from styletransfer.studio.controls import CONTROLS, key_in
+from styletransfer.system.devices import PRECISIONS
+
+# Never the page's to choose: they name files, or folders.
+FORBIDDEN = ["output", "resume", "features.weights", "style_regions", "hydra.run.dir", "changes"]
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with opened(tmp_path_factory.mktemp("studio")) as client:
+        yield client
+
+
+def check(client, **settings):
+    answer = client.post("/api/check", json={"settings": settings})
+    return answer.status_code, answer.json()
+
+
+def typed(said):
+    """The settings that a command line comes to."""
+    words = shlex.split(said["command"])
+    assert words[:2] == ["styletransfer", "train"]
+    return composed("train", *parse(words[2:], TrainConfig).overrides)
+
+
+def test_the_form_is_the_configs_own(client):
+    groups = client.get("/api/form").json()["groups"]
+    assert [bool(group["title"]) for group in groups] == [False] + [True] * 6
+    assert len(groups[0]["controls"]) == 6
+    controls = {control["key"]: control for group in groups for control in group["controls"]}
+    assert not set(FORBIDDEN) & set(controls)
+    assert controls["steps"]["default"] == TrainConfig().steps
+    assert controls["steps"]["help"] == meanings(TrainConfig)["steps"]
+    assert controls["objective.tv_weight"]["help"].startswith("Linear weight of the squared total")
+    assert controls["content"]["default"] == "content-coffee"
+    assert controls["style"]["default"] == ["style-oil"]
+    assert all(control["help"] for control in controls.values())
+    assert not controls["content"]["steerable"]
+    assert controls["objective.content_weight"]["steerable"]
+    kinds = {key: control["kind"] for key, control in controls.items()}
+    assert {kinds[key] for key in ("content", "style_detail")} == {"picture"}
+    assert (kinds["style"], kinds["content_regions"], kinds["protect"]) == (
+        "pictures",
+        "regions",
+        "mask",
+    )
+    assert {kinds[key] for key in ("style_scale", "style_weights")} == {"numbers"}
+    assert (kinds["size"], kinds["objective.tv_weight"]) == ("integer", "number")
+    assert (kinds["region_styles"], kinds["device"], kinds["init"]) == ("mapping", "text", "choice")
+    assert kinds["objective.style_layers"] == "text"
+
+
+def test_choices_are_those_of_the_registries():
+    for key, known in {
+        "objective.style_loss": STYLE_LOSSES,
+        "loss_mode.name": LOSS_MODES,
+        "color": COLORS,
+        "init": STARTS,
+        "precision": ["auto", *PRECISIONS],
+        "features.pooling": features.CHOICES["pooling"],
+        "features.padding": features.CHOICES["padding"],
+    }.items():
+        assert sorted(CONTROLS[key].choices) == sorted(known)
+    assert CONTROLS["optimizer.name"].choices == ("lbfgs", "adam")
+
+
+def test_no_key_of_the_page_takes_a_path(client):
+    for key in FORBIDDEN:
+        status, said = check(client, **{key: "/etc/passwd"})
+        assert status == 400
+        assert "unknown key" in said["error"]
+    for key, control in CONTROLS.items():
+        if control.kind in ("picture", "mask", "regions", "pictures"):
+            for path in ("/etc/passwd", "../../etc/passwd", "assets/style/oil.jpg", "style-oil\0"):
+                assert check(client, **{key: path})[0] in (400, 404)
+            for other in ("", ".", 3, ["/etc"], {}, True):
+                assert check(client, **{key: other})[0] in (400, 404)
+    for value in ("/etc/passwd", "noise.png", "$HOME", "noise "):
+        error = f"init={value} must be one of content, style, noise"
+        assert check(client, init=value) == (400, {"error": error, "key": "init"})
+
+
+def test_the_command_line_is_the_very_settings(client):
+    assert check(client) == (200, {"command": "styletransfer train"})
+    settings = {
+        "content": "content-rocket",
+        "style": ["style-oil", "style-mosaic"],
+        "style_weights": [2, 1.5],
+        "size": 300,
+        "objective.style_layers": "relu1_1, relu3_1",
+        "optimizer.name": "adam",
+        "features.name": "vgg19",
+        "region_styles": {"red": 1, "#00e100": 2},
+        "content_regions": "style-oil",
+        "tile": "off",
+    }
+    status, said = check(client, **settings)
+    assert status == 200
+    config = typed(said)
+    assert config.content.endswith("assets/content/rocket.jpg")
+    assert [path.rpartition("/")[2] for path in config.style] == ["oil.jpg", "mosaic.jpg"]
+    assert (config.size, config.style_weights, config.tile) == (300, [2.0, 1.5], "off")
+    assert config.objective.style_layers == ["relu1_1", "relu3_1"]
+    assert config.optimizer == composed("train", "optimizer=adam").optimizer
+    assert config.features == composed("train", "features=vgg19").features
+    assert config.region_styles == {"red": 1, "0x00e100": 2}
+
+
+VALUES = [
+    ("size", 0.5, "could not be converted to Integer"),
+    ("size", 10**30, "is too large"),
+    ("size", "512", "must be a number"),
+    ("size", True, "must be a number"),
+    ("size", None, "must be a number"),
+    ("steps", [1], "must be a number"),
+    ("color", ["style"], "must be one of style"),
+    ("optimizer.name", "../adam", "must be one of lbfgs"),
+    ("style_weights", ["a"], "must be a number"),
+    ("style_weights", [1] * 65, "at most"),
+    ("style", ["style-oil"] * 65, "at most"),
+    ("tile", "x" * 301, "at most"),
+    ("device", "cpu\nsize=3", "must be a text"),
+    ("region_styles", {"red}": 1}, "no name of a colour"),
+    ("region_styles", {"red": "1"}, "whole number"),
+    ("region_styles", [1], "must give each"),
+    ("sise", 3, "did you mean size?"),
+    ("", 3, "unknown key"),
+    ("experiment", "bold", "unknown key"),
+]
+
+
+def test_values_that_no_control_gives(client):
+    for key, value, said in VALUES:
+        status, answer = check(client, **{key: value})
+        assert status in (400, 422)
+        assert said in answer["error"]
+        assert "\n" not in answer["error"]
+        assert answer["key"] == (key if key in CONTROLS else None)
+
+
+def test_texts_are_one_value_whatever_is_in_them(client):
+    for text in ("${oc.env:HOME}", "a,b", "x=1", "'", "}{", "--multirun", "hydra.run.dir=/"):
+        status, said = check(client, device=text)
+        assert status == 200
+        assert len(shlex.split(said["command"])) == 3
+        assert typed(said).device == text
+
+
+def test_bodies_that_are_none(client):
+    sizes = ("NaN", "1e999", "-Infinity", "9" * 5000)
+    bodies = ["[1]", "{", "[" * 60_000, '{"settings": 3}', '{"settings": null}', "x" * 70_000]
+    bodies += [f'{{"settings": {{"size": {size}}}}}' for size in sizes]
+    for body in (b"\xff", *map(str.encode, bodies)):
+        for path in ("/api/check", "/api/queue", "/api/lessons"):
+            answer = client.post(path, content=body)
+            assert answer.status_code == (413 if len(body) > 65536 else 400)
+            assert set(answer.json()) == {"error", "key"}
+
+
+def test_presets_are_settings_of_the_page(client):
+    presets = {one["name"]: one for one in client.get("/api/form").json()["experiments"]}
+    assert {"bold", "faithful", "painterly", "gatys_2016"} <= set(presets)
+    assert "tiny" not in presets
+    for name, preset in presets.items():
+        assert preset["help"]
+        status, said = check(client, **preset["values"])
+        assert status == 200
+        assert typed(said) == composed("train", f"experiment={name}")
+
+
+def test_which_control_a_message_is_about():
+    for message, key in {
+        "size=3 is too small": "size",
+        "objective.content_weight=-1 must be 0 or more": "objective.content_weight",
+        "unknown objective.style_loss 'x'": "objective.style_loss",
+        "the style is too bold": None,
+        "a=b; raise size, or lower scales=3": "scales",
+        "output=a.png": None,
+        "the process was killed": None,
+    }.items():
+        assert key_in(message) == key

@@ -1,0 +1,187 @@
+"""Runs in the queue: one at a time, the others in their turn; a painter that dies; who watches."""
+
+import asyncio
+import shutil
+
+import pytest
+from starlette.websockets import WebSocket, WebSocketDisconnect
+from studios import JPEG, LIVE, opened, status, watch
+
+from styletransfer.studio import queue, viewers
+
+SETTINGS = {"size": 64}
+
+
+@pytest.fixture
+def client(tmp_path):
+    with opened(tmp_path) as client:
+        yield client
+
+
+@pytest.fixture
+def socket(client):
+    with client.websocket_connect(LIVE) as socket:
+        yield socket
+
+
+def submit(client, **settings):
+    answer = client.post("/api/queue", json={"settings": SETTINGS | settings})
+    assert answer.status_code == 202, answer.text
+    return answer.json()["id"]
+
+
+def act(client, id, action, **body):
+    return client.post(f"/api/queue/{id}/{action}", json=body)
+
+
+def is_picture(message):
+    return message["type"] == "picture"
+
+
+def test_a_run_from_beginning_to_end(client, socket, tmp_path):
+    assert socket.receive_json()["current"] is None
+    id = submit(client, color="content_palette")
+    seen = watch(socket, is_picture)
+    assert seen[-1]["bytes"] == JPEG
+    progress = next(message for message in seen if message["type"] == "progress")
+    assert progress["history"] == [[1, {"style/a": 1.0, "style": 1.0, "total": 2.0}]]
+    assert client.get(f"/api/runs/{id}/picture").content == JPEG
+    assert client.get(f"/api/runs/{id}/losses").json() == progress["history"]
+    with client.websocket_connect(LIVE) as second:  # a new page sees what the others see
+        seen = watch(second, is_picture)
+        assert (seen[0]["current"]["id"], seen[-1]["bytes"]) == (id, JPEG)
+    assert act(client, id, "pause").status_code == 202
+    run = watch(socket, status("paused"))[-1]["current"]
+    assert (run["id"], run["step"], run["steps"]) == (id, 1, 2)
+    assert run["command"] == "styletransfer train size=64 color=content_palette"
+    act(client, id, "resume")
+    assert watch(socket, status("finished"))[-1]["current"]["can_steer"]
+    assert not (tmp_path / id).exists()  # the painter wrote nothing into it
+
+
+def test_runs_wait_for_their_turn_and_too_many_are_refused(client, socket, monkeypatch):
+    monkeypatch.setattr(queue, "MOST", 2)
+    first, second, third = (submit(client) for _ in range(3))
+    assert len({first, second, third}) == 3
+    refused = client.post("/api/queue", json={"settings": SETTINGS})
+    assert refused.status_code == 429
+    assert "wait already" in refused.json()["error"]
+    watch(socket, status("painting"))
+    assert act(client, second, "cancel").status_code == 202
+    assert act(client, second, "cancel").status_code == 409
+    act(client, first, "stop")
+    assert watch(socket, status("painting", id=third))[-1]["queue"] == []
+    act(client, third, "stop")
+    watch(socket, status("stopped", id=third))
+
+
+def test_a_finished_run_makes_way_for_the_next(client, socket, tmp_path):
+    first = submit(client)
+    watch(socket, status("painting"))
+    (tmp_path / first / "run.json").touch()  # or its name would be free for the next
+    act(client, first, "resume")
+    watch(socket, status("finished"))
+    second = submit(client)
+    watch(socket, status("painting", id=second))
+    assert act(client, first, "steer", settings=SETTINGS).status_code == 409
+
+
+def test_a_painter_that_dies_is_a_message_and_the_next_run_goes_on(client, socket):
+    first, second = submit(client), submit(client)
+    watch(socket, status("painting"))
+    act(client, first, "snapshot")
+    told = watch(socket, lambda m: m["type"] == "state" and m["message"] is not None)[-1]
+    assert "was killed, perhaps for want of memory" in told["message"]["error"]
+    watch(socket, status("painting", id=second))
+    assert client.get("/api/form").status_code == 200
+
+
+def test_a_refused_wish_is_told_beside_its_control(client, socket):
+    id = submit(client)
+    watch(socket, status("painting"))
+    assert act(client, id, "steer", settings=SETTINGS | {"size": 3}).status_code == 202
+    told = watch(socket, lambda m: m["type"] == "state" and m["message"])[-1]
+    assert told["message"] == {"error": "size=3 is too small", "key": "size"}
+    assert told["current"]["status"] == "painting"
+    assert act(client, id, "steer", settings={"size": "x"}).status_code == 400
+    assert act(client, id, "explode").status_code == 404
+    for number in (None, "1", True, [1]):
+        assert act(client, id, "undo", snapshot=number).status_code == 400
+
+
+def test_what_cannot_be_done_to_a_run_that_is_not_there(client):
+    for action in ("pause", "resume", "stop", "snapshot", "undo", "steer", "cancel"):
+        answer = act(client, "2026-01-01_00-00-00", action, snapshot=1, settings={})
+        assert answer.status_code == 409
+
+
+def test_too_many_pages(client, monkeypatch):
+    monkeypatch.setattr(viewers, "MOST", 1)
+    with (
+        client.websocket_connect(LIVE),
+        pytest.raises(WebSocketDisconnect),
+        client.websocket_connect(LIVE),
+    ):
+        pass
+    with client.websocket_connect(LIVE) as socket:
+        assert socket.receive_json()["type"] == "state"
+
+
+def test_a_page_that_takes_nothing_holds_the_latest_alone(monkeypatch):
+    monkeypatch.setattr(viewers, "MOST_STEPS", 50)
+
+    async def fill():
+        slow = viewers.Viewer()
+        for number in range(1000):
+            slow.tell("picture", bytes([number % 256]) * 1000)
+            slow.tell("state", {"type": "state", "n": number})
+            slow.tell("progress", {"id": "a", "step": number, "history": [[number, {}]]})
+        return await slow.next()
+
+    state, report, picture = asyncio.run(fill())
+    assert '"n": 999' in state
+    assert '"step": 999' in report
+    assert "[998, {}]" in report
+    assert len(report) < 2000
+    assert picture == bytes([999 % 256]) * 1000
+
+
+def test_a_socket_that_never_reads_is_let_go(client, monkeypatch):
+    monkeypatch.setattr(viewers, "PATIENCE", 0.05)
+    sent = []
+
+    async def send(message):
+        sent.append(message["type"])
+        if message["type"] == "websocket.send":
+            await asyncio.Event().wait()  # its buffers are full
+
+    async def receive():
+        if sent:
+            await asyncio.Event().wait()
+        return {"type": "websocket.connect"}
+
+    scope = {"type": "websocket", "app": client.app, "headers": [], "path": "/live"}
+
+    async def live():
+        await asyncio.wait_for(viewers.live(WebSocket(scope, receive, send)), 20)
+
+    asyncio.run(live())
+    assert sent == ["websocket.accept", "websocket.send", "websocket.close"]
+    assert not client.app.state.studio.queue.viewers
+
+
+def test_the_end_leaves_no_empty_folder(tmp_path):
+    with opened(tmp_path) as client, client.websocket_connect(LIVE) as socket:
+        submit(client)
+        submit(client)
+        watch(socket, status("painting"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_may_vanish(client, socket, tmp_path):
+    id = submit(client)
+    watch(socket, status("painting"))
+    shutil.rmtree(tmp_path / id)
+    act(client, id, "stop")
+    watch(socket, status("stopped", "failed"))
+    assert client.get("/api/runs").json() == []
