@@ -7,7 +7,7 @@ import pytest
 
 from styletransfer.config import ChangeConfig, ObjectiveConfig, TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.settings.changes import FIXED, changed, in_turn, with_change, with_values
+from styletransfer.settings.changes import changed, in_turn, with_change, with_values
 
 
 def test_values_in_every_spelling():
@@ -52,12 +52,12 @@ def test_values_that_are_refused(values, message):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("key", [*FIXED, "resume", "changes", "snapshot_every"])
-def test_keys_that_cannot_change_during_a_run(key):
-    message = f"{key} cannot change during a run; start another one"
-    for value in (1, "auto"):
+def test_keys_that_cannot_change_during_a_run():
+    once = ("content", "init", "seed", "device", "precision", "output", "resume", "changes")
+    for key in once:
+        message = f"{key} cannot change during a run; start another one"
         with pytest.raises(UserError, match=message):
-            changed(TrainConfig(), {"size": 64, key: value})
+            changed(TrainConfig(), {"size": 64, key: getattr(TrainConfig(), key)})
 
 
 def test_changes_in_turn():
