@@ -72,6 +72,8 @@ def small_teacher() -> FeatureExtractor:
 
 def test_balance_gives_every_relu_unit_energy_and_changes_no_direction() -> None:
     teacher, batch = small_teacher(), crops(2)
+    for layer in vgg.conv_names([[6, 6], [8, 8]]):
+        torch.nn.init.constant_(teacher.layers[layer].bias, 0.2)
     before = teacher(batch, LAYERS)
     balance(teacher, batch)
     for layer, feature in teacher(batch, LAYERS).items():
@@ -99,9 +101,11 @@ def test_a_student_that_is_taken_over_is_recognized_and_scaled_to_its_teacher() 
     assert list(recognized) == ["conv1_2", "conv2_1", "conv2_2"]
     for name, taken in recognized.items():
         assert taken.tolist() == channels[name].tolist()
-    ours, theirs = second(batch, ["relu1_2"]), teacher(batch, ["relu1_2"])
+    ours, theirs = second(batch, LAYERS), teacher(batch, LAYERS)
     wanted = theirs["relu1_2"][:, channels["conv1_2"]]
     torch.testing.assert_close(ours["relu1_2"], wanted, rtol=0.02, atol=0.02)
+    scales = {layer: ours[layer].norm() / theirs[layer].norm() for layer in ("relu2_1", "relu2_2")}
+    assert all(0.8 < scale < 1.2 for scale in scales.values())
 
 
 def test_channels_that_repeat_others_are_not_chosen() -> None:
@@ -110,7 +114,7 @@ def test_channels_that_repeat_others_are_not_chosen() -> None:
     covariance = repeated @ repeated.T / 1000
     chosen = choose_channels(covariance, torch.ones(5), 3)
     assert torch.linalg.matrix_rank(repeated[chosen]) == 3
-    assert choose_channels(covariance, torch.tensor([1.0, 0, 0, 0, 0]), 1).tolist() == [0]
+    assert choose_channels(covariance, torch.tensor([0, 1.0, 0, 0, 0]), 1).tolist() == [1]
 
 
 def test_errors_are_relative_and_averaged_by_kind() -> None:
@@ -150,6 +154,19 @@ def test_a_step_goes_down_the_weighted_sum_of_losses() -> None:
         clear = gradient.abs() > 1e-3 * gradient.abs().max()
         moved = (parameter.detach() - old)[clear]
         torch.testing.assert_close(moved, -1e-6 * gradient[clear].sign(), rtol=0, atol=2e-7)
+
+
+def test_a_narrow_layer_is_compared_with_the_channels_that_it_stands_for() -> None:
+    run, images = run_of(TINY), crops(2, 16)
+    before = run._losses(images)["inner"]
+    with torch.no_grad():  # exchange channels of the teacher, and say so
+        order = torch.tensor([2, 0, 3, 1])
+        conv, following = run.teacher.layers["conv1_2"], run.teacher.layers["conv2_1"]
+        conv.weight.copy_(conv.weight[order])
+        conv.bias.copy_(conv.bias[order])
+        following.weight.copy_(following.weight[:, order])
+    run.channels["conv1_2"] = order.argsort()[run.channels["conv1_2"]]
+    torch.testing.assert_close(run._losses(images)["inner"], before)
 
 
 @pytest.mark.slow
@@ -219,7 +236,7 @@ def test_a_run_that_ended_early_goes_on_with_equal_bits(
     advance = Distillation.advance
 
     def ended(self: Distillation) -> dict[str, Tensor]:
-        if self.step == 2:
+        if self.step == 1:
             end()
         return advance(self)
 
