@@ -16,6 +16,8 @@ from styletransfer.runs.folder import (
     CONTENT,
     PASTICHE,
     RECORD,
+    RunFolder,
+    read_run,
     read_steps,
 )
 from styletransfer.studio.access import RefusedError

@@ -15,6 +15,7 @@ from studios import LIVE, opened, painter, status, watch
 
 from styletransfer.cli import script
 from styletransfer.pictures import images
+from styletransfer.runs.folder import read_run
 
 TINY = {"size": 48, "steps": 8, "scales": 1, "precision": "float32", "device": "cpu"}
 LONG = TINY | {"steps": 5000, "optimizer.name": "adam"}
@@ -204,7 +205,7 @@ def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(tmp_path
         os.kill(worker.pid, signal.SIGKILL)
         told = watch(socket, lambda m: m["type"] == "state" and m["message"])[-1]
         assert "was killed" in told["message"]["error"]
-        assert read_record(tmp_path / id)["status"] == "running"  # no time to say otherwise
+        assert read_run(tmp_path / id).status == "running"  # no time to say otherwise
         assert shown(client, id)["status"] == "stopped"
         watch(socket, status("finished", id=waiting))
         assert psutil.pid_exists(worker.pid)
