@@ -22,17 +22,11 @@ StyleLoss = Callable[[Tensor], float]
 
 @dataclass(frozen=True)
 class Flicker:
-    """What is measured of a film; None for what there is nothing to measure of.
+    """What is measured of a film; None for what there is nothing to measure of."""
 
-    Attributes:
-        short: mean `warping_error` between neighbours.
-        long: the same over five frames.
-        style: mean style loss of its frames.
-    """
-
-    short: float | None
-    long: float | None
-    style: float | None
+    short: float | None  # mean `warping_error` between neighbours
+    long: float | None  # the same over five frames
+    style: float | None  # mean style loss of its frames
 
 
 def measure(

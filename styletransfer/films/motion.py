@@ -25,15 +25,11 @@ LEAST_IN_COMMON = 0.25
 
 @dataclass(frozen=True)
 class Motion:
-    """Where the points of a frame are in another one.
+    """Where the points of a frame are in another one."""
 
-    Attributes:
-        flow: (1, 2, H, W), from this frame to the other.
-        reliability: (1, 1, H, W), from 0, where a point is hidden in the other frame or at the edge
-            of something that moves, to 1.
-    """
-
-    flow: Tensor
+    flow: Tensor  # (1, 2, H, W), from this frame to the other
+    # (1, 1, H, W), from 0, where a point is hidden in the other frame or at the edge of something
+    # that moves, to 1.
     reliability: Tensor
 
     @property

@@ -20,14 +20,11 @@ class Moments(NamedTuple):
     """What every additive style loss is a function of, f_p being the C features at position p.
 
     Moments of several pictures may be averaged with weights.
-
-    Attributes:
-        mean: (C,), the mean of f_p, weighted where positions have weights m_p: by m_p / sum(m).
-        second: (C, C), the mean of f_p f_p^T likewise; symmetric.
     """
 
+    # (C,), the mean of f_p, weighted where positions have weights m_p: by m_p / sum(m).
     mean: Tensor
-    second: Tensor
+    second: Tensor  # (C, C), the mean of f_p f_p^T likewise; symmetric
 
 
 def pixel_rows(features: Tensor) -> Tensor:

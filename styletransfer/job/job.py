@@ -18,27 +18,19 @@ from styletransfer.system.processes import Processes
 
 @dataclass(frozen=True)
 class Job:
-    """A style transfer, ready to run.
+    """A style transfer, ready to run."""
 
-    Attributes:
-        config: what was asked for.
-        extractor: the network, on its device, in its precision.
-        mode: how losses reach the image's gradient.
-        pictures: content, styles and regions, of any size; the pastiche has the content's aspect
-            ratio.
-        start: (1, 3, h, w), the picture to begin with, or None for what `config.init` names.
-        alpha: (1, 1, H, W), the content's transparency, or None.
-        styles: of `style_targets_of` for a job of one scale, or None to have them made.
-        processes: that share the work, each with a job like this one.
-    """
-
-    config: StyleTransferConfig
-    extractor: FeatureExtractor
-    mode: LossMode
+    config: StyleTransferConfig  # what was asked for
+    extractor: FeatureExtractor  # the network, on its device, in its precision
+    mode: LossMode  # how losses reach the image's gradient
+    # content, styles and regions, of any size; the pastiche has the content's aspect ratio.
     pictures: Inputs
+    # (1, 3, h, w), the picture to begin with, or None for what `config.init` names.
     start: Tensor | None = None
-    alpha: Tensor | None = None
+    alpha: Tensor | None = None  # (1, 1, H, W), the content's transparency, or None
+    # Of `style_targets_of` for a job of one scale, or None to have them made.
     styles: StyleTargets | None = None
+    # That share the work, each with a job like this one.
     processes: Processes = field(default_factory=Processes)
 
     @cached_property

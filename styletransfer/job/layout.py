@@ -19,20 +19,13 @@ SHORT = 5
 
 @dataclass(frozen=True)
 class MemoryLayout:
-    """What was chosen for one scale.
+    """What was chosen for one scale."""
 
-    Attributes:
-        tile: side in pixels, or None for the whole picture at once.
-        history: pairs that L-BFGS keeps.
-        memory: estimated.
-        bands: that each process takes in turn.
-        problem: None, or one line saying that not even this may fit, and what would.
-    """
-
-    tile: int | None
-    history: int
-    memory: Memory
-    bands: int = 1
+    tile: int | None  # side in pixels, or None for the whole picture at once
+    history: int  # pairs that L-BFGS keeps
+    memory: Memory  # estimated
+    bands: int = 1  # that each process takes in turn
+    # None, or one line saying that not even this may fit, and what would.
     problem: str | None = None
 
 

@@ -34,19 +34,13 @@ SMALLEST_SIDE = 8
 
 @dataclass(frozen=True)
 class Loaded:
-    """The pictures of a job.
+    """The pictures of a job."""
 
-    Attributes:
-        pictures: content, styles and regions at the pastiche's size.
-        names: of the content image and of each style image, for messages.
-        start: (1, 3, h, w), the picture to begin with, or None for what `config.init` names.
-        alpha: (1, 1, H, W), the content's transparency, or None.
-    """
-
-    pictures: Inputs
-    names: list[str]
+    pictures: Inputs  # content, styles and regions at the pastiche's size
+    names: list[str]  # of the content image and of each style image, for messages
+    # (1, 3, h, w), the picture to begin with, or None for what `config.init` names.
     start: Tensor | None
-    alpha: Tensor | None
+    alpha: Tensor | None  # (1, 1, H, W), the content's transparency, or None
 
 
 def load(

@@ -40,19 +40,12 @@ FIXED = 64 * 2**20
 
 @dataclass(frozen=True)
 class Memory:
-    """Estimated bytes at the peak of a scale, by purpose.
+    """Estimated bytes at the peak of a scale, by purpose."""
 
-    Attributes:
-        pictures: tensors of the picture's size, the optimiser's included.
-        history: L-BFGS's pairs of vectors.
-        targets: what the picture is compared with.
-        evaluation: activations and their gradients.
-    """
-
-    pictures: float
-    history: float
-    targets: float
-    evaluation: float
+    pictures: float  # tensors of the picture's size, the optimiser's included
+    history: float  # L-BFGS's pairs of vectors
+    targets: float  # what the picture is compared with
+    evaluation: float  # activations and their gradients
 
     @property
     def total(self) -> float:

@@ -34,17 +34,11 @@ DETAIL = 0.5
 
 @dataclass(frozen=True)
 class Scale:
-    """One level of the pyramid.
+    """One level of the pyramid."""
 
-    Attributes:
-        size: (height, width) of the pastiche in pixels.
-        style_sizes: (height, width) of each style image.
-        steps: to be made.
-    """
-
-    size: tuple[int, int]
-    style_sizes: tuple[tuple[int, int], ...]
-    steps: int
+    size: tuple[int, int]  # (height, width) of the pastiche in pixels
+    style_sizes: tuple[tuple[int, int], ...]  # (height, width) of each style image
+    steps: int  # to be made
 
 
 def check_run(config: StyleTransferConfig) -> None:

@@ -18,19 +18,12 @@ from torch.autograd.graph import Node, get_gradient_edge
 
 @dataclass(frozen=True)
 class SavedTensor:
-    """One tensor that a node keeps for its backward.
+    """One tensor that a node keeps for its backward."""
 
-    Attributes:
-        name: as the node calls it: "self", "result", "weight", or a position for a Function.
-        shape: of the tensor; it may be a view.
-        storage: address of its memory; equal for views of one tensor.
-        nbytes: bytes of that memory, all of which the node keeps alive.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    storage: int
-    nbytes: int
+    name: str  # as the node calls it: "self", "result", "weight", or a position for a Function
+    shape: tuple[int, ...]  # of the tensor; it may be a view
+    storage: int  # address of its memory; equal for views of one tensor
+    nbytes: int  # bytes of that memory, all of which the node keeps alive
 
 
 def root(tensor: Tensor) -> Node:

@@ -30,11 +30,7 @@ STYLE_LOSSES: dict[str, StyleMeasure] = {
 
 
 def get_style_loss(name: str) -> StyleMeasure:
-    """Return the style loss called `name`.
-
-    Raises:
-        UserError: there is no such loss.
-    """
+    """Return the style loss called `name` (UserError: there is no such loss)."""
     if name not in STYLE_LOSSES:
         raise UserError(
             f"unknown objective.style_loss {name!r}; choose one of {', '.join(STYLE_LOSSES)}"

@@ -18,19 +18,14 @@ def squared_distance(statistic: Tensor, target: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class StyleMeasure:
-    """One way to compare styles: distance(statistic(pastiche), statistic(style)).
+    """One way to compare styles: distance(statistic(pastiche), statistic(style))."""
 
-    Attributes:
-        name: as in the config.
-        statistic: moments -> what is compared; of the style, this is the target of a loss.
-        distance: (statistic, target) -> 0-d, at least 0, and 0 where both are equal.
-        with_mean: the statistic needs the mean, too; see `moments`.
-    """
-
-    name: str
+    name: str  # as in the config
+    # Moments -> what is compared; of the style, this is the target of a loss.
     statistic: Callable[[Moments], Tensor]
+    # (statistic, target) -> 0-d, at least 0, and 0 where both are equal.
     distance: Distance = squared_distance
-    with_mean: bool = True
+    with_mean: bool = True  # the statistic needs the mean, too; see `moments`
 
     @property
     def is_squared(self) -> bool:

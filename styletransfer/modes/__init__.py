@@ -12,11 +12,7 @@ LOSS_MODES: dict[str, LossMode] = {
 
 
 def get_loss_mode(name: str) -> LossMode:
-    """Return the loss mode called `name`.
-
-    Raises:
-        UserError: there is no such mode.
-    """
+    """Return the loss mode called `name` (UserError: there is no such mode)."""
     if name not in LOSS_MODES:
         raise UserError(f"unknown loss mode {name!r}; choose one of {', '.join(LOSS_MODES)}")
     return LOSS_MODES[name]

@@ -121,11 +121,7 @@ def read(path: Path) -> NetworkFile:
 
 
 def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
-    """Return what a file says of itself.
-
-    Raises:
-        UserError: it does not say that it is a style network.
-    """
+    """Return what a file says of itself (UserError: it does not say that it is a style network)."""
     try:
         told: dict[str, Any] = json.loads(metadata[KEY])
         if told["format"] == FORMAT and "version" in told:
@@ -151,11 +147,7 @@ def _layout(stored: Any) -> Architecture:
 
 
 def _built(layout: Architecture, styles: Any) -> StyleNetwork:
-    """Return a network without weights, to be filled.
-
-    Raises:
-        ValueError: styles is no list of names.
-    """
+    """Return a network without weights, to be filled (ValueError: styles is no list of names)."""
     if not isinstance(styles, list) or not all(isinstance(name, str) for name in styles):
         raise ValueError(styles)
     if not 0 < len(styles) <= MOST_STYLES:

@@ -18,19 +18,12 @@ from styletransfer.system.processes import Processes
 
 @dataclass(frozen=True)
 class Part:
-    """What a band takes of a stage. Its tiles' windows and places are those in the whole picture.
+    """What a band takes of a stage; its tiles are placed in the whole picture."""
 
-    Attributes:
-        stage: of the network.
-        tiles: that make the output.
-        window: rows that they read of the stage's input.
-        output: rows that they make of the stage's output.
-    """
-
-    stage: Stage
-    tiles: list[Tile]
-    window: slice
-    output: slice
+    stage: Stage  # of the network
+    tiles: list[Tile]  # that make the output
+    window: slice  # rows that they read of the stage's input
+    output: slice  # rows that they make of the stage's output
 
     @property
     def rows(self) -> int:
@@ -81,31 +74,20 @@ class Part:
 
 @dataclass(frozen=True)
 class SavedForBackward:
-    """What a walk through a band keeps for the way back.
+    """What a walk through a band keeps for the way back."""
 
-    Attributes:
-        inputs: of the parts in tiles.
-        start: of the parts that are one tile each, as a leaf; None if there are none.
-        end: their last output, with the graph from `start` on.
-    """
-
-    inputs: list[Tensor]
-    start: Tensor | None
-    end: Tensor | None
+    inputs: list[Tensor]  # of the parts in tiles
+    start: Tensor | None  # of the parts that are one tile each, as a leaf; None if there are none
+    end: Tensor | None  # their last output, with the graph from `start` on
 
 
 @dataclass(frozen=True)
 class Band:
-    """Rows of a picture.
+    """Rows of a picture."""
 
-    Attributes:
-        owned: rows whose positions it counts, at every layer.
-        in_tiles: the stages that are in several tiles, and all before them.
-        whole: the last stages, if they are one tile each: the way back needs no second run of them.
-    """
-
-    owned: slice
-    in_tiles: list[Part]
+    owned: slice  # rows whose positions it counts, at every layer
+    in_tiles: list[Part]  # the stages that are in several tiles, and all before them
+    # The last stages, if they are one tile each: the way back needs no second run of them.
     whole: list[Part]
 
     @property

@@ -11,23 +11,14 @@ from styletransfer.losses import StyleMeasure, get_style_loss
 
 @dataclass(frozen=True)
 class Criterion:
-    """Which losses act at which layers, and with which weights.
+    """Which losses act at which layers, and with which weights."""
 
-    Attributes:
-        contents: layer -> linear weight of its content loss, above 0.
-        styles: layer -> linear weight of its style losses, above 0.
-        measure: how styles are compared.
-        tv_weight: linear weight of the picture's total variation.
-        is_relative: each loss is divided by its value for features that are all zero.
-        propagation: how a region reaches a layer's positions; see `positions.at_layers`.
-    """
-
-    contents: Mapping[str, float]
-    styles: Mapping[str, float]
-    measure: StyleMeasure
-    tv_weight: float
-    is_relative: bool
-    propagation: str
+    contents: Mapping[str, float]  # layer -> linear weight of its content loss, above 0
+    styles: Mapping[str, float]  # layer -> linear weight of its style losses, above 0
+    measure: StyleMeasure  # how styles are compared
+    tv_weight: float  # linear weight of the picture's total variation
+    is_relative: bool  # each loss is divided by its value for features that are all zero
+    propagation: str  # how a region reaches a layer's positions; see `positions.at_layers`
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:

@@ -16,34 +16,23 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class StylePart:
-    """A part of what a region's style is made of.
+    """A part of what a region's style is made of."""
 
-    Attributes:
-        style: index of a style image.
-        share: above 0; the moments of all sources are averaged with these weights.
-        weights: (1, 1, h, w) in [0, 1], where in the style image to look; None for everywhere.
-        layers: the layers to which it speaks, of those that have style losses; None for all.
-    """
-
-    style: int = 0
-    share: float = 1.0
+    style: int = 0  # index of a style image
+    share: float = 1.0  # above 0; the moments of all sources are averaged with these weights
+    # (1, 1, h, w) in [0, 1], where in the style image to look; None for everywhere.
     weights: Tensor | None = None
+    # The layers to which it speaks, of those that have style losses; None for all.
     layers: Collection[str] | None = None
 
 
 @dataclass(frozen=True)
 class Region:
-    """Positions of the pastiche that are to have one style, and that style.
+    """Positions of the pastiche that are to have one style, and that style."""
 
-    Attributes:
-        name: as in the names of its losses; empty for a picture that is not divided.
-        weights: (1, 1, H, W) in [0, 1], like an opacity; None for 1 everywhere.
-        sources: what its style is made of.
-    """
-
-    name: str = ""
-    weights: Tensor | None = None
-    sources: tuple[StylePart, ...] = (StylePart(),)
+    name: str = ""  # as in the names of its losses; empty for a picture that is not divided
+    weights: Tensor | None = None  # (1, 1, H, W) in [0, 1], like an opacity; None for 1 everywhere
+    sources: tuple[StylePart, ...] = (StylePart(),)  # what its style is made of
 
     @property
     def share(self) -> float:
@@ -53,17 +42,11 @@ class Region:
 
 @dataclass(frozen=True)
 class Anchor:
-    """What a film's frame is expected to look like, from the frame before.
+    """What a film's frame is expected to look like, from the frame before."""
 
-    Attributes:
-        target: (1, 3, H, W), sRGB in [0, 1], the expected frame.
-        weights: (1, 1, H, W) in [0, 1], how far each of its pixels is to be believed.
-        weight: linear weight of the temporal loss in the objective.
-    """
-
-    target: Tensor
-    weights: Tensor
-    weight: float
+    target: Tensor  # (1, 3, H, W), sRGB in [0, 1], the expected frame
+    weights: Tensor  # (1, 1, H, W) in [0, 1], how far each of its pixels is to be believed
+    weight: float  # linear weight of the temporal loss in the objective
 
     def resized(self, size: Size) -> Self:
         """Return the same at (height, width) `size`."""
@@ -78,15 +61,10 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Protection:
-    """Pixels that stay as they are.
+    """Pixels that stay as they are."""
 
-    Attributes:
-        content: (1, 3, H, W), what they stay.
-        protected: (1, 1, H, W) in [0, 1]; between 0 and 1 the picture is a mixture.
-    """
-
-    content: Tensor
-    protected: Tensor
+    content: Tensor  # (1, 3, H, W), what they stay
+    protected: Tensor  # (1, 1, H, W) in [0, 1]; between 0 and 1 the picture is a mixture
 
     def hold(self, image: Tensor) -> Tensor:
         """Return `image` (1, 3, H, W) with the content where that is protected."""
@@ -95,22 +73,16 @@ class Protection:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The pictures of an objective, or of a whole run before they are resized for a scale.
+    """The pictures of an objective, or of a whole run before they are resized for a scale."""
 
-    Attributes:
-        content: (1, 3, H, W), sRGB in [0, 1].
-        styles: (1, 3, h, w) each, sRGB in [0, 1].
-        regions: which style paints where. By default the first one paints everywhere.
-        protected: (1, 1, H, W) in [0, 1], where the pastiche is to stay the content image; there
-            the regions have no weight, since no style loss can move it. None for nowhere.
-        anchor: what the pastiche is held to beside that, None for nothing.
-    """
-
-    content: Tensor
-    styles: tuple[Tensor, ...]
+    content: Tensor  # (1, 3, H, W), sRGB in [0, 1]
+    styles: tuple[Tensor, ...]  # (1, 3, h, w) each, sRGB in [0, 1]
+    # Which style paints where. By default the first one paints everywhere.
     regions: tuple[Region, ...] = (Region(),)
+    # (1, 1, H, W) in [0, 1], where the pastiche is to stay the content image; there the regions
+    # have no weight, since no style loss can move it. None for nowhere.
     protected: Tensor | None = None
-    anchor: Anchor | None = None
+    anchor: Anchor | None = None  # what the pastiche is held to beside that, None for nothing
 
     @property
     def tensors(self) -> list[Tensor]:

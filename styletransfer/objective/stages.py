@@ -24,19 +24,12 @@ Visit = Callable[[str, Tile, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Stage:
-    """Consecutive layers, from one feature map that is kept whole to the next.
+    """Consecutive layers, from one feature map that is kept whole to the next."""
 
-    Attributes:
-        entry: what comes before the layers: the preprocessing, or nothing.
-        layers: name -> module, in the order of evaluation.
-        stride: pixels of the picture, along each axis, that one position of the input stands for.
-        is_last: no stage follows.
-    """
-
-    entry: nn.Module
-    layers: nn.ModuleDict
-    stride: int
-    is_last: bool
+    entry: nn.Module  # what comes before the layers: the preprocessing, or nothing
+    layers: nn.ModuleDict  # name -> module, in the order of evaluation
+    stride: int  # pixels of the picture, along each axis, that one position of the input stands for
+    is_last: bool  # no stage follows
 
     def size(self, picture: tuple[int, int]) -> tuple[int, int]:
         """Return the height and width of the input for a picture of (height, width) pixels."""

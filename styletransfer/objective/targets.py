@@ -28,18 +28,12 @@ Measured = Callable[[Tensor, Sequence[Place]], list[Moments]]
 
 @dataclass(frozen=True)
 class Target:
-    """What the picture is to have at a layer, and one of its regions.
+    """What the picture is to have at a layer, and one of its regions."""
 
-    Attributes:
-        name: of the loss, such as "content/relu4_2", "style/relu1_1" or "style/sky/relu1_1".
-        value: P (1, C, h, w), the content's features, or the statistic of the style's moments.
-        weight: the linear weight of the loss in the objective.
-        positions: (h, w), the weights of the region's positions; None for all alike.
-    """
-
-    name: str
-    value: Tensor
-    weight: float
+    name: str  # of the loss, such as "content/relu4_2", "style/relu1_1" or "style/sky/relu1_1"
+    value: Tensor  # P (1, C, h, w), the content's features, or the statistic of the style's moments
+    weight: float  # the linear weight of the loss in the objective
+    # (h, w), the weights of the region's positions; None for all alike.
     positions: Tensor | None = None
 
 
@@ -49,15 +43,10 @@ StyleTargets = dict[str, list[Target]]
 
 @dataclass(frozen=True)
 class Targets:
-    """All targets of one objective.
+    """All targets of one objective."""
 
-    Attributes:
-        contents: layer -> content target.
-        styles: layer -> style targets, one for each region.
-    """
-
-    contents: dict[str, Target]
-    styles: StyleTargets
+    contents: dict[str, Target]  # layer -> content target
+    styles: StyleTargets  # layer -> style targets, one for each region
 
 
 def content_targets(

@@ -13,13 +13,9 @@ from styletransfer.objective.inputs import Anchor
 
 @dataclass(frozen=True)
 class Losses:
-    """The weighted losses of one evaluation, detached and 0-d, still on their device.
+    """The weighted losses of one evaluation, detached and 0-d, still on their device."""
 
-    Attributes:
-        terms: name -> weighted loss; "content/relu4_2", "style/relu1_1", "total_variation",
-            "temporal".
-    """
-
+    # Name -> weighted loss; "content/relu4_2", "style/relu1_1", "total_variation", "temporal".
     terms: dict[str, Tensor]
 
     @property
@@ -56,15 +52,10 @@ def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Prior:
-    """The losses on the picture itself: its smoothness, and its past.
+    """The losses on the picture itself: its smoothness, and its past."""
 
-    Attributes:
-        tv_weight: linear weight of the total variation.
-        anchor: what a film's frame is held to, None for nothing.
-    """
-
-    tv_weight: float
-    anchor: Anchor | None
+    tv_weight: float  # linear weight of the total variation
+    anchor: Anchor | None  # what a film's frame is held to, None for nothing
 
     def losses(self, image: Tensor) -> dict[str, Tensor]:
         """Return the weighted losses at `image` (1, 3, H, W) by name, 0-d, with their graph."""

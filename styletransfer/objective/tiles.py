@@ -23,19 +23,13 @@ Window = tuple[EllipsisType, slice, slice]
 
 @dataclass(frozen=True)
 class Tile:
-    """A part of a stage's input and what it takes to compute its features.
+    """A part of a stage's input and what it takes to compute its features."""
 
-    Attributes:
-        window: what to read of the input: rows and columns it owns and a halo.
-        trims: pool -> what to keep of its output: the rest of the halo has done its work.
-        own: layer -> what it owns of the layer's output, after trimming.
-        place: layer -> where that lies in the output for the whole picture.
-    """
-
-    window: Window
+    window: Window  # what to read of the input: rows and columns it owns and a halo
+    # Pool -> what to keep of its output: the rest of the halo has done its work.
     trims: dict[str, Window]
-    own: dict[str, Window]
-    place: dict[str, Window]
+    own: dict[str, Window]  # layer -> what it owns of the layer's output, after trimming
+    place: dict[str, Window]  # layer -> where that lies in the output for the whole picture
 
     @property
     def area(self) -> int:

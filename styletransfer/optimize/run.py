@@ -25,19 +25,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A place on a run's way from which it can go on: all there is but L-BFGS's history.
+    """A place on a run's way from which it can go on: all there is but L-BFGS's history."""
 
-    Attributes:
-        steps: optimiser steps made by then.
-        side: longer side in pixels of the scale to go on at.
-        image: (1, 3, h, w), the best picture by then.
-        momentum: Adam's moments, or None.
-    """
-
-    steps: int
-    side: int
-    image: Tensor
-    momentum: dict[str, Tensor] | None
+    steps: int  # optimiser steps made by then
+    side: int  # longer side in pixels of the scale to go on at
+    image: Tensor  # (1, 3, h, w), the best picture by then
+    momentum: dict[str, Tensor] | None  # Adam's moments, or None
 
 
 @dataclass(frozen=True)

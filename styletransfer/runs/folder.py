@@ -39,21 +39,13 @@ MOST_STEPS = 2**53
 
 @dataclass(frozen=True)
 class RunFolder:
-    """What a run has left, but for its pictures and its steps.
+    """What a run has left, but for its pictures and its steps."""
 
-    Attributes:
-        folder: of the run.
-        status: running, stopped, gave up or finished; what is running may have been killed.
-        settings: key -> value, such as "optimizer.name".
-        output: where its pastiche is or will be.
-        seconds: of optimisation, None if the run has not come to an end.
-    """
-
-    folder: Path
-    status: str
-    settings: dict[str, Any]
-    output: Path
-    seconds: float | None
+    folder: Path  # of the run
+    status: str  # running, stopped, gave up or finished; what is running may have been killed
+    settings: dict[str, Any]  # key -> value, such as "optimizer.name"
+    output: Path  # where its pastiche is or will be
+    seconds: float | None  # of optimisation, None if the run has not come to an end
 
     @property
     def pastiche(self) -> Path:

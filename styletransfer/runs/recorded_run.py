@@ -28,11 +28,7 @@ MOST = 20
 
 
 def describe(config: TrainConfig, job: Job) -> Recipe:
-    """Return what the picture of a job depends on.
-
-    Raises:
-        UserError: a file cannot be read.
-    """
+    """Return what the picture of a job depends on (UserError: a file cannot be read)."""
     return recipe(
         config,
         FREE_KEYS,

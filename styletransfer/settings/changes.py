@@ -81,11 +81,7 @@ def changed(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def check_can_change(asked: Iterable[str]) -> None:
-    """Check that none of some keys is fixed as long as a run lasts.
-
-    Raises:
-        UserError: one is.
-    """
+    """Check that none of some keys is fixed as long as a run lasts (UserError: one is)."""
     only_once = {key for key, _ in keys(TrainConfig)} - {
         key for key, _ in keys(StyleTransferConfig)
     }

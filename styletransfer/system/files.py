@@ -54,11 +54,7 @@ def remove_stale(folder: Path) -> None:
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of a file in hexadecimal.
-
-    Raises:
-        UserError: it cannot be read.
-    """
+    """Return the SHA-256 of a file in hexadecimal (UserError: it cannot be read)."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

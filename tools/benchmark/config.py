@@ -66,11 +66,7 @@ class BenchmarkConfig:
 
 
 def check(config: BenchmarkConfig) -> None:
-    """Check the numbers and names.
-
-    Raises:
-        UserError: naming the key, its value and what it may be.
-    """
+    """Check the numbers and names (UserError: naming the key, its value and what it may be)."""
     for key, low in (("rounds", 1), ("tile", 0), ("plain_up_to", 0), ("quality_steps", 1)):
         if getattr(config, key) < low:
             raise UserError(f"{key}={getattr(config, key)} must be {low} or more")

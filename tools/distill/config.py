@@ -77,11 +77,7 @@ class DistillConfig:
 
 
 def check(config: DistillConfig) -> None:
-    """Check the numbers of a recipe.
-
-    Raises:
-        UserError: naming the key, its value and what it may be.
-    """
+    """Check the numbers of a recipe (UserError: naming the key, its value and what it may be)."""
     for key in COUNTS:
         if getattr(config, key) < 1:
             raise UserError(f"{key}={getattr(config, key)} must be 1 or more")

@@ -171,11 +171,7 @@ class Distillation:
         return totals
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that a resumed run needs.
-
-        Raises:
-            UserError: see `weights`.
-        """
+        """Return all that a resumed run needs (UserError: see `weights`)."""
         self.weights()  # a student that cannot be written is nothing to go on from
         return {
             "recipe": self._recipe(),

@@ -22,46 +22,30 @@ LINES = (("#d98b5f", 5.0), ("#2f5d8a", 2.5), ("#6aa87f", 1.2))
 
 @dataclass(frozen=True)
 class Findings:
-    """What was measured under one loss mode.
+    """What was measured under one loss mode."""
 
-    Attributes:
-        gradient_relative_error: in float64, against the reference, the largest along its path.
-        backward_calls_per_evaluation: calls of `backward` on a tensor.
-        seconds_per_evaluation: median wall time of one forward and backward at full size.
-        peak_memory_bytes: of one evaluation, above what is held before it.
-        final_loss: the objective at the pastiche.
-        losses: the objective at every step; each scale has an objective of its own.
-        image: name of the pastiche's file.
-    """
-
-    gradient_relative_error: float
-    backward_calls_per_evaluation: int
-    seconds_per_evaluation: float
-    peak_memory_bytes: int
-    final_loss: float
-    losses: list[float]
-    image: str
+    gradient_relative_error: float  # in float64, against the reference, the largest along its path
+    backward_calls_per_evaluation: int  # calls of `backward` on a tensor
+    seconds_per_evaluation: float  # median wall time of one forward and backward at full size
+    peak_memory_bytes: int  # of one evaluation, above what is held before it
+    final_loss: float  # the objective at the pastiche
+    losses: list[float]  # the objective at every step; each scale has an objective of its own
+    image: str  # name of the pastiche's file
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that comparison.json holds.
+    """All that comparison.json holds."""
 
-    Attributes:
-        reference: name of the mode that all are compared with.
-        modes: name -> findings.
-        fake_backward_entries: how often the fake modules' `backward` was entered in one evaluation
-            each: by_autograd, while it differentiated the sum of their losses, and by_driver.
-        job: width and height in pixels, features, optimizer, steps, scales, gradient_points,
-            timing_rounds.
-        machine: see `measure.describe_machine`.
-    """
-
-    reference: str
-    modes: dict[str, Findings]
+    reference: str  # name of the mode that all are compared with
+    modes: dict[str, Findings]  # name -> findings
+    # How often the fake modules' `backward` was entered in one evaluation each: by_autograd, while
+    # it differentiated the sum of their losses, and by_driver.
     fake_backward_entries: dict[str, int]
+    # Width and height in pixels, features, optimizer, steps, scales, gradient_points,
+    # timing_rounds.
     job: dict[str, str | int]
-    machine: dict[str, str | int]
+    machine: dict[str, str | int]  # see `measure.describe_machine`
 
     def ratio(self, name: str, value: str) -> float:
         """Return a mode's value over the reference's; NaN where that is zero."""

@@ -34,11 +34,7 @@ from styletransfer.system.files import atomic
 
 
 def main(config: TrainConfig, folder: Path) -> None:
-    """Watch one evaluation per loss mode and say where the page is.
-
-    Raises:
-        UserError: bad input.
-    """
+    """Watch one evaluation per loss mode and say where the page is (UserError: bad input)."""
     if config.dry_run:
         raise UserError("explain has no dry run; leave dry_run=true out")
     if config.resume is not None:  # its folder is that of another run

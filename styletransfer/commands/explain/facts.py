@@ -7,30 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What is known of one node, after the graph itself is gone.
+    """What is known of one node, after the graph itself is gone."""
 
-    Attributes:
-        index: in its graph; it leads to greater ones only.
-        name: such as "ReluBackward0"; for an AccumulateGrad, with its leaf.
-        group: into which the map folds it.
-        layer: whose forward made it; "" outside the network.
-        follows: indices of the nodes it leads to.
-        kept: the tensors it keeps for its backward, in words.
-        nbytes: memory that it keeps and no node nearer to the image does, without what lives
-            anyway: parameters, targets and the image.
-        is_function: it runs the backward of a `torch.autograd.Function`.
-        passes: the backward passes that entered it, counted from 1.
-    """
-
-    index: int
-    name: str
-    group: str
-    layer: str
-    follows: tuple[int, ...]
-    kept: str
+    index: int  # in its graph; it leads to greater ones only
+    name: str  # such as "ReluBackward0"; for an AccumulateGrad, with its leaf
+    group: str  # into which the map folds it
+    layer: str  # whose forward made it; "" outside the network
+    follows: tuple[int, ...]  # indices of the nodes it leads to
+    kept: str  # the tensors it keeps for its backward, in words
+    # Memory that it keeps and no node nearer to the image does, without what lives anyway:
+    # parameters, targets and the image.
     nbytes: int
-    is_function: bool
-    passes: tuple[int, ...]
+    is_function: bool  # it runs the backward of a `torch.autograd.Function`
+    passes: tuple[int, ...]  # the backward passes that entered it, counted from 1
 
 
 @dataclass(frozen=True)
@@ -81,27 +70,17 @@ class Pass:
 
 @dataclass(frozen=True)
 class Study:
-    """What one evaluation did.
+    """What one evaluation did."""
 
-    Attributes:
-        mode: the loss mode.
-        groups: from the image to the driver.
-        passes: in the order of the calls.
-        methods: names of ordinary `backward` methods of the loss modules; no node runs them.
-        entered_by_driver: calls of these methods during the evaluation.
-        entered_by_autograd: calls of them during one `backward` over all losses.
-        retention: what was done -> bytes that the graph then kept alive.
-        refusal: what comes of one backward per loss without retain_graph=True.
-    """
-
-    mode: str
-    groups: tuple[Group, ...]
-    passes: tuple[Pass, ...]
+    mode: str  # the loss mode
+    groups: tuple[Group, ...]  # from the image to the driver
+    passes: tuple[Pass, ...]  # in the order of the calls
+    # Names of ordinary `backward` methods of the loss modules; no node runs them.
     methods: tuple[str, ...]
-    entered_by_driver: int
-    entered_by_autograd: int
-    retention: Mapping[str, int]
-    refusal: str
+    entered_by_driver: int  # calls of these methods during the evaluation
+    entered_by_autograd: int  # calls of them during one `backward` over all losses
+    retention: Mapping[str, int]  # what was done -> bytes that the graph then kept alive
+    refusal: str  # what comes of one backward per loss without retain_graph=True
 
     @property
     def nodes(self) -> list[NodeFacts]:

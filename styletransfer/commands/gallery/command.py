@@ -93,11 +93,7 @@ def make_gallery(config: GalleryConfig) -> tuple[Gallery, Path]:
 
 
 def check_sheet(sheet: Path, runs: Sequence[FoundRun]) -> None:
-    """Check that the sheet would replace no run's picture.
-
-    Raises:
-        UserError: it would.
-    """
+    """Check that the sheet would replace no run's picture (UserError: it would)."""
     pictures = [run.picture for run in runs if run.picture is not None]
     if sheet.exists() and any(picture.samefile(sheet) for picture in pictures):
         raise UserError(

@@ -25,28 +25,19 @@ JOB = "train"
 
 @dataclass(frozen=True)
 class FoundRun:
-    """One run of `train`.
+    """One run of `train`."""
 
-    Attributes:
-        name: its folder, as seen from the one that was asked for.
-        status: running, stopped, gave up or finished.
-        settings: key -> value, such as "optimizer.name".
-        choices: group -> the file that was chosen, such as "experiment" -> "bold"; empty if Hydra
-            has kept no record.
-        typed: KEY=VALUE of its command line, as Hydra has recorded them; None if it has not.
-        seconds: of optimisation, None if the run has not come to an end.
-        picture: its pastiche, None if there is none.
-        steps: in their order.
-    """
-
-    name: str
-    status: str
-    settings: Mapping[str, Any]
+    name: str  # its folder, as seen from the one that was asked for
+    status: str  # running, stopped, gave up or finished
+    settings: Mapping[str, Any]  # key -> value, such as "optimizer.name"
+    # Group -> the file that was chosen, such as "experiment" -> "bold"; empty if Hydra has kept no
+    # record.
     choices: Mapping[str, Any]
+    # KEY=VALUE of its command line, as Hydra has recorded them; None if it has not.
     typed: tuple[str, ...] | None
-    seconds: float | None
-    picture: Path | None
-    steps: tuple[Step, ...]
+    seconds: float | None  # of optimisation, None if the run has not come to an end
+    picture: Path | None  # its pastiche, None if there is none
+    steps: tuple[Step, ...]  # in their order
 
 
 @dataclass(frozen=True)

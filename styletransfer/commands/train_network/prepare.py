@@ -104,11 +104,7 @@ def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
 
 
 def check(config: TrainNetworkConfig) -> None:
-    """Check the numbers of a training.
-
-    Raises:
-        UserError: naming the key, its value and what it may be.
-    """
+    """Check the numbers of a training (UserError: naming the key, its value and what it may be)."""
     if config.network not in LAYOUTS:
         raise UserError(f"unknown network {config.network!r}; choose {', '.join(LAYOUTS)}")
     for key in ("steps", "batch", "style_size", "preview_every"):
