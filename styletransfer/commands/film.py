@@ -7,14 +7,12 @@ Each frame goes on from the one before it, moved along, so that strokes stay on 
 import json
 import logging
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import tee
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
-from styletransfer import __version__
 from styletransfer.config import FilmConfig
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import measure, report, style_loss_of
@@ -23,10 +21,10 @@ from styletransfer.films.painter import FilmPainter
 from styletransfer.films.read import Film
 from styletransfer.films.write import FilmWriter, check_writable
 from styletransfer.job.prepare import prepare
-from styletransfer.job.sources import picture_files
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
-from styletransfer.system.files import atomic, check_folder, remove_stale, sha256
+from styletransfer.runs.recipe import check_recipe, recipe
+from styletransfer.system.files import atomic, check_folder, remove_stale
 from styletransfer.system.lock import locked
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
@@ -34,8 +32,8 @@ logger = logging.getLogger(__name__)
 
 # In the folder of a film: what its frames depend on, and where they are.
 RECORD, FRAMES, PAINTED = "film.json", "frames", "painted.mp4"
-# Settings that change no frame.
-FREE_SETTINGS = ("output", "device")
+# Keys that change no frame.
+FREE_KEYS = ("output", "device")
 
 
 def main(config: FilmConfig, folder: Path) -> None:
@@ -86,14 +84,17 @@ class FilmRun:
 
     def check_record(self) -> None:
         """Check that the frames in the folder are of this film, and note what they depend on."""
-        path, told = self.folder / RECORD, json.dumps(recipe(self.config), indent=2) + "\n"
-        if path.exists() and not _holds(path, told):
-            raise UserError(
-                f"the frames in {self.folder} are of another film, or were painted with other "
-                "settings; give the same, or another folder with hydra.run.dir=FOLDER"
-            )
+        path = self.folder / RECORD
+        device, precision = str(self.job.device), self.job.precision
+        now = recipe(self.config, FREE_KEYS, device=device, precision=precision)
+        if path.exists():
+            try:
+                then = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                then = {}
+            check_recipe(then, now, FREE_KEYS)
         with atomic(path) as temporary:
-            temporary.write_text(told, encoding="utf-8")
+            temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 
     def paint(self, stop: Stop) -> int:
         """Paint the frames that are missing, until a signal comes; return how many there are."""
@@ -145,18 +146,3 @@ class FilmRun:
                 content = images.resize(content, (image.shape[2], image.shape[3]))
                 image = with_chroma_of(image, content, self.config.color_strength)
             yield image
-
-
-def recipe(config: FilmConfig) -> dict[str, Any]:
-    """Return what the frames depend on: version, settings, and the files by their hashes."""
-    files = [[key, sha256(path)] for key, path in picture_files(config) if Path(path).exists()]
-    settings = {key: value for key, value in asdict(config).items() if key not in FREE_SETTINGS}
-    return {"version": __version__, "settings": settings, "files": files}
-
-
-def _holds(path: Path, text: str) -> bool:
-    """Tell whether a file can be read and holds the same JSON."""
-    try:
-        return bool(json.loads(path.read_text(encoding="utf-8")) == json.loads(text))
-    except (OSError, ValueError):
-        return False
