@@ -11,6 +11,7 @@ import torch
 from helpers import picture
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.version import VersionBase
 from PIL import Image
 
 import styletransfer
@@ -280,9 +281,10 @@ def test_a_callers_own_hydra_is_left_alone(tmp_path):
     ConfigStore.instance().store(name="train_schema", node={"theirs": True})
     try:
         with hydra.initialize_config_dir(str(tmp_path), version_base="1.2"):
-            before = GlobalHydra.instance().hydra
-            tiny()
+            before, base = GlobalHydra.instance().hydra, VersionBase.instance().getbase()
+            tiny(experiment="faithful", size=32, steps=1)  # not composed before
             assert GlobalHydra.instance().hydra is before
+            assert VersionBase.instance().getbase() == base
             assert hydra.compose("mine").size == 7
             assert hydra.compose("train_schema").theirs
     finally:

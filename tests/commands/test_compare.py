@@ -8,12 +8,20 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers import composed, run_script
+from matplotlib.figure import Figure
 
-from styletransfer.commands.compare.command import compare, gradient_errors, main, objectives_at
-from styletransfer.commands.compare.report import modes_table, sentences
+from styletransfer.commands.compare.command import (
+    compare,
+    descend,
+    gradient_errors,
+    main,
+    objectives_at,
+)
+from styletransfer.commands.compare.report import draw_losses, modes_table, sentences
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
 from styletransfer.modes import LOSS_MODES, fake_backward
+from styletransfer.optimize.run import complete_run
 from styletransfer.pictures import images
 
 STEPS = 5
@@ -107,6 +115,23 @@ def test_texts_follow_from_the_numbers(done):
         changed = replace(comparison, modes=comparison.modes | {"fake_backward": wrong})
         assert f"{error:.1e} under fake_backward" in sentences(changed)[0]
         assert "rounding alone" not in sentences(changed)[0]
+
+
+def test_curves_are_on_a_logarithmic_scale_where_all_are_positive():
+    for last, scale in ((0.5, "log"), (0.0, "linear"), (math.nan, "linear")):
+        axes = Figure().add_subplot()
+        draw_losses(axes, dict.fromkeys(LOSS_MODES, [2.0, last]))
+        assert axes.get_yscale() == scale
+
+
+def test_the_path_is_that_of_the_run(tiny):
+    job = prepare(composed("compare", *tiny))
+    seen = {}
+    complete_run(job, [lambda iterate: seen.update({iterate.step: iterate.image.clone()})])
+    path = descend(job, job.mode, points=3).path
+    assert len(path) == 3
+    for picture, step in zip(path, (1, 3), strict=False):
+        torch.testing.assert_close(picture, seen[step], rtol=0, atol=0)
 
 
 def test_another_run_has_the_same_losses_and_pictures(done, tiny, tmp_path, capsys):

@@ -56,6 +56,8 @@ def test_the_map_shows_every_group_and_each_pass_adds_up(mode: str, tv_weight: f
         label, *counts = (str(text.text) for text in line.iter(f"{SVG}text"))
         parts = [int(part) for part in re.findall(r"(\d+) in", label)]
         assert sum(map(int, counts)) == sum(parts) == entered.total()
+        places = [text.get("x") for text in line.iter(f"{SVG}text")]
+        assert len(set(places)) == len(places)
         assert f" {one.root}: {entered.total()} nodes = " in label
         assert parts[0] == sum(entered[name] for name in trunk)
         # Circles are the trunk's, squares those of the losses and of their sum.

@@ -177,8 +177,9 @@ def test_separate_passes_fail_without_retain_graph() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_bytes_of_the_groups_add_up_to_what_the_graph_keeps(mode: str) -> None:
-    seen = studied(mode)
-    assert sum(group.nbytes for group in seen.groups) == seen.kept
+    for tv_weight in (0.5, 0.0):
+        seen = studied(mode, tv_weight)
+        assert sum(group.nbytes for group in seen.groups) == seen.kept
     # relu1_1, relu1_2, pool1 with its int64 indices, relu2_1, at 12 x 10 pixels in float64.
     trunk = {group.name: group.nbytes for group in seen.groups if group.kind == "trunk"}
     assert trunk["block 1"] >= 8 * (4 * 120 + 4 * 120 + 4 * 30)

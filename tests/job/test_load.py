@@ -1,6 +1,7 @@
 """From keys to the pictures of a job: styles, regions, what is protected, and how they turn."""
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -312,6 +313,16 @@ def test_a_number_as_a_region_is_its_name():
     """Hydra reads {1:2} as a mapping of numbers."""
     config = composed("train", "++region_styles={1:2,red:1}")
     assert config.region_styles == {"1": 2, "red": 1}
+
+
+def test_a_network_is_taken_over_where_it_is_the_same(tiny_vgg):
+    features = FeaturesConfig(name="vgg19", weights="random")
+    config = run_settings(content="content.png", style="a.png", size=32, features=features)
+    first = prepare(config)
+    assert prepare(replace(config, steps=3), like=first).extractor is first.extractor
+    other_layers = layers(content_layers=["relu2_2"])
+    for changes in ({"seed": 1}, {"precision": "float64"}, {"objective": other_layers}):
+        assert prepare(replace(config, **changes), like=first).extractor is not first.extractor
 
 
 # Sizes

@@ -156,7 +156,7 @@ def test_auto_goes_on_begins_and_ends(begun, capsys):
 def test_without_a_checkpoint_or_without_resume_a_run_begins_afresh(begun):
     assert call(*arguments("hydra.run.dir=run")) == 0
     assert_finished()
-    Path("run/run.json").write_text(Path("run/run.json").read_text().replace("finished", "stopped"))
+    Path("run/pastiche.png").unlink()  # finished, and lost
     assert call("resume=run") == 0
     assert_finished()
 
@@ -239,12 +239,15 @@ def test_what_changes_no_pixel_may_differ(begun, capsys, monkeypatch):
     assert call("resume=run", "dry_run=true") == 0
     assert "32 x 24: 6 steps" in capsys.readouterr().out
     assert sorted(begun.rglob("*")) == before
+    checkpoint = Checkpoint(Path("run", "checkpoint.pt"))
+    checkpoint.save(checkpoint.load() | {"seconds": 1000.0})
     monkeypatch.setattr(recipe.torch, "get_num_threads", lambda: 99)
     words = ["steps=12", "snapshot_every=10", "checkpoint_every=0", "output=new.png"]
     assert call("resume=run", *words) == 0
     assert "threads 1, and goes on with 99: the last bits may differ" in capsys.readouterr().out
     assert Path("new.png").read_bytes() == Path("whole", "pastiche.png").read_bytes()
     assert Path("run", "snapshots", "step_00010.png").exists()
+    assert json.loads(Path("run", "run.json").read_text())["seconds"] >= 1000
 
 
 def test_pictures_that_have_changed_or_gone_and_another_version(begun, capsys, monkeypatch):
@@ -285,6 +288,7 @@ def test_signals_while_files_are_written_wait(desk, monkeypatch):
         os.kill(os.getpid(), signal.SIGTERM)
 
     def pressed_while_saving(self, state):
+        assert len(steps_of("run")) == state["run"]["steps"]  # no line is missing after a kill
         os.kill(os.getpid(), signal.SIGINT)
         save(self, state)
         os.kill(os.getpid(), signal.SIGINT)

@@ -116,7 +116,7 @@ STEERED = {
     ),
     "all at one step": (
         (),
-        {6: lambda work: [steer(size=size, color="style")(work) for size in (20, 48, 32)]},
+        {6: lambda work: [steer(size=16, scales=1)(work), steer(size=32, scales=2)(work)]},
     ),
     "back": (ADAM, {3: lambda work: work.remember("here"), 7: lambda work: work.go_back(2)}),
     "back to before a change, and another way": (

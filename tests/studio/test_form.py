@@ -154,7 +154,7 @@ def test_values_that_no_control_gives(client):
 
 
 def test_texts_are_one_value_whatever_is_in_them(client):
-    for text in ("${oc.env:HOME}", "a,b", "x=1", "'", "}{", "--multirun", "hydra.run.dir=/"):
+    for text in ("${oc.env:HOME}", "a,b=1", "'}{", "--multirun"):
         status, said = check(client, device=text)
         assert status == 200
         assert len(shlex.split(said["command"])) == 3

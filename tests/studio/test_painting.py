@@ -166,6 +166,8 @@ def test_undo_and_a_stop_that_is_gone_on_from(client, socket, folder, capsys):
     act(client, id, "stop")
     watch(socket, status("stopped"))
     assert (shown(client, id)["status"], shown(client, id)["has_checkpoint"]) == ("stopped", True)
+    steps = [step for step, _ in client.get(f"/api/runs/{id}/losses").json()]
+    assert steps == sorted(set(steps))  # those of the way that was left are gone
     assert (folder / id / "pastiche.png").is_file()
     assert client.post(f"/api/runs/{id}/resume", json={}).status_code == 202
     run = watch(socket, status("painting"))[-1]["current"]

@@ -139,14 +139,15 @@ def draw(comparison: Comparison, pictures: Mapping[str, Tensor]) -> Tensor:
             cost = f"{time:.2f} x time, {memory:.2f} x memory"
         axes.set_title(f"{name}\n{cost}", fontsize=11, color="#333333")
     curves = {name: mode.losses for name, mode in comparison.modes.items()}
-    _draw_losses(figure.add_subplot(grid[1, :]), curves)
+    draw_losses(figure.add_subplot(grid[1, :]), curves)
     canvas.draw()  # type: ignore[no-untyped-call]
     pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
     rgb = pixels[..., :3].astype(np.float32) / 255
     return torch.from_numpy(rgb.transpose(2, 0, 1).copy())[None]
 
 
-def _draw_losses(axes: Axes, curves: Mapping[str, list[float]]) -> None:
+def draw_losses(axes: Axes, curves: Mapping[str, list[float]]) -> None:
+    """Draw the objective at every step, on a logarithmic scale where that is possible."""
     for (name, losses), (colour, width) in zip(curves.items(), LINES, strict=True):
         steps = range(1, len(losses) + 1)
         axes.plot(steps, losses, color=colour, linewidth=width, label=name)

@@ -228,19 +228,21 @@ def draw_nodes(nodes: Sequence[NodeFacts], group: str, alone: bool = False) -> s
     canvas = _Canvas(f"The nodes of {group}")
     led_to = {target for node in nodes if node.group == group for target in node.follows}
     rows = [node for node in nodes if node.group == group or node.index in led_to]
-    lane = _lanes(rows)
-    dots = {
-        node.index: (14 + lane[node.index] * LANE, 4 + ROW // 2 + row * ROW)
-        for row, node in enumerate(rows)
+    drawn = dict.fromkeys(node.index for node in rows)
+    lines = {
+        node.index: [end for end in dict.fromkeys(node.follows) if end in drawn] for node in rows
     }
-    for node in rows:
-        x0, y0 = dots[node.index]
-        for target in dict.fromkeys(node.follows):
-            if target in dots:
-                x1, y1 = dots[target]
-                # A line crosses to its lane within the first row.
-                crossing = f"C{x0} {y0 + 14} {x1} {y0 + 12} {x1} {y0 + ROW}" if x0 != x1 else ""
-                canvas.path(f"edge {colour(lane[target] + 1)}", f"M{x0} {y0}{crossing}V{y1}")
+    lane = _lanes(lines)
+    dots = {
+        index: (14 + lane[index] * LANE, 4 + ROW // 2 + row * ROW)
+        for row, index in enumerate(drawn)
+    }
+    for begin, ends in lines.items():
+        for end in ends:
+            (x0, y0), (x1, y1) = dots[begin], dots[end]
+            # A line crosses to its lane within the first row.
+            crossing = f"C{x0} {y0 + 14} {x1} {y0 + 12} {x1} {y0 + ROW}" if x0 != x1 else ""
+            canvas.path(f"edge {colour(lane[end] + 1)}", f"M{x0} {y0}{crossing}V{y1}")
     for node in rows:
         style = "function" if node.is_function else "operation" if node.follows else "leaf"
         makers = (other for other in nodes if node.index in other.follows)
@@ -255,26 +257,24 @@ def draw_nodes(nodes: Sequence[NodeFacts], group: str, alone: bool = False) -> s
     return canvas.svg(16, ROW * len(rows) + 8, MONO, "img", alone)
 
 
-def _lanes(nodes: Sequence[NodeFacts]) -> dict[int, int]:
-    """Return index -> lane: every line runs in the lane of the node that it leads to."""
-    drawn = {node.index for node in nodes}
+def _lanes(lines: Mapping[int, Sequence[int]]) -> dict[int, int]:
+    """Return node -> lane, where every line runs in the lane of the node that it leads to."""
     lanes: dict[int, int] = {}
     waiting: list[int | None] = []  # lane -> the node that lines in it lead to
 
-    def lane_of(index: int) -> int:
+    def lane_of(node: int) -> int:
         """Return the lane that waits for a node, taking a free one if there is none yet."""
-        if index not in waiting:
+        if node not in waiting:
             if None not in waiting:
                 waiting.append(None)
-            waiting[waiting.index(None)] = index
-        return waiting.index(index)
+            waiting[waiting.index(None)] = node
+        return waiting.index(node)
 
-    for node in nodes:
-        lanes[node.index] = lane = lane_of(node.index)
+    for begin, ends in lines.items():
+        lanes[begin] = lane = lane_of(begin)
         waiting[lane] = None
-        for target in dict.fromkeys(node.follows):
-            if target in drawn:
-                if target not in waiting and waiting[lane] is None:
-                    waiting[lane] = target  # the first line goes straight on
-                lane_of(target)
+        for end in ends:
+            if end not in waiting and waiting[lane] is None:
+                waiting[lane] = end  # the first line goes straight on
+            lane_of(end)
     return lanes

@@ -1,0 +1,53 @@
+"""What is counted: time left, wishes that outdo each other, and how much is worked on at once."""
+
+from multiprocessing import Pipe
+from types import SimpleNamespace
+
+from studios import opened
+
+from styletransfer.studio import guide, pictures, reader, studio
+from styletransfer.studio.painter import Orders
+
+
+def test_the_time_left_is_that_of_the_pixels_left(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(guide, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    scales = [SimpleNamespace(steps=4, size=(2, 2)), SimpleNamespace(steps=4, size=(4, 4))]
+    run, clock = SimpleNamespace(scales=scales), guide.Clock()
+    left = []
+    for step, seconds in ((1, 9.0), (2, 1.0)):  # the first one holds the beginning
+        now[0] += seconds
+        iterate = SimpleNamespace(step=step, steps=8, scale=1)
+        clock.step(run, iterate)
+        left.append(clock.left(run, iterate))
+        now[0] += 100.0  # it is paused
+        clock.go_on()
+    assert left == [None, (2 * 4 + 4 * 16) / 4]
+    assert clock.seconds == 10.0
+
+
+def test_of_several_steerings_only_the_last_is_done():
+    near, far = Pipe()
+    orders = Orders(far)
+    for type, id in (("steer", "a"), ("steer", "b"), ("steer", "a"), ("pause", "a")):
+        near.send({"type": type, "id": id})
+    near.send(None)
+    assert orders.next_run() is None  # by now all have come
+    assert orders.over
+    wishes = iter(lambda: orders.next_wish("a"), None)
+    assert [wish["type"] for wish in wishes] == ["steer", "pause"]
+
+
+def test_no_more_is_worked_on_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(reader, "MOST", 0)
+    monkeypatch.setattr(studio, "MOST", 0)
+    with opened(tmp_path) as client:
+        assert client.post("/api/check", json={"settings": {}}).status_code == 429
+        assert client.post("/api/pictures", content=b"x").status_code == 429
+
+
+def test_uploads_fill_what_is_left(tmp_path, monkeypatch):
+    with opened(tmp_path) as client:
+        for total, status in ((60, 413), (90, 422)):  # 422: it is no picture
+            monkeypatch.setattr(pictures, "TOTAL", total)
+            assert client.post("/api/pictures", content=b"x" * 75).status_code == status
