@@ -23,6 +23,7 @@ from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.job.schedule import STARTS
+from styletransfer.job.sources import PICTURE_KEYS
 from styletransfer.optimize.results import Iterate
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
@@ -187,7 +188,7 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
 def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the settings that are pictures, and the others."""
     sources = {}
-    for key in ("style_detail", "content_regions", "style_regions", "protect", "init"):
+    for key in sorted({*PICTURE_KEYS} - {"content", "style"}):
         value = settings.get(key)
         if value is not None and not (key == "init" and isinstance(value, str) and value in STARTS):
             sources[key] = value
