@@ -28,6 +28,8 @@ PORT, TOKEN = 8000, "a-secret-token"
 ADDRESS = f"http://127.0.0.1:{PORT}"
 LIVE = f"ws://127.0.0.1:{PORT}/live"
 JPEG = b"\xff\xd8 a picture"
+# Seconds in which even a busy machine does anything.
+PATIENCE = 120
 
 
 class Thread(threading.Thread):
@@ -115,16 +117,19 @@ def opened(
 def watch(socket: Any, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
     """Return the messages of a live socket up to one that is waited for; pictures as bytes."""
     seen: list[dict[str, Any]] = []
-    while True:
-        message = socket.receive()
-        if message.get("text") is not None:
-            seen.append(json.loads(message["text"]))
-        elif message.get("bytes") is not None:
-            seen.append({"type": "picture", "bytes": message["bytes"]})
-        else:
-            raise AssertionError(f"the socket was closed: {message}")
-        if until(seen[-1]):
-            return seen
+    impatient = threading.Timer(PATIENCE, socket.close)
+    impatient.start()
+    try:
+        while not seen or not until(seen[-1]):
+            message = socket.receive()
+            if message.get("text") is not None:
+                seen.append(json.loads(message["text"]))
+            else:
+                assert message.get("bytes") is not None, f"in vain: {message}, after {seen[-1:]}"
+                seen.append({"type": "picture", "bytes": message["bytes"]})
+    finally:
+        impatient.cancel()
+    return seen
 
 
 def status(*wanted: str, id: str | None = None) -> Callable[[dict[str, Any]], bool]:

@@ -41,11 +41,11 @@ class RefusedError(Exception):
 def refused(request: Request, error: Exception) -> Response:
     """Return the answer to a request that ended in a RefusedError or a UserError."""
     if isinstance(error, RefusedError):
-        return _refusal(error.status, str(error), error.key)
-    return _refusal(422, str(error), key_in(str(error)))
+        return _answer(error.status, str(error), error.key)
+    return _answer(422, str(error), key_in(str(error)))
 
 
-def _refusal(status: int, message: str, key: str | None = None) -> Response:
+def _answer(status: int, message: str, key: str | None = None) -> Response:
     return JSONResponse({"error": message, "key": key}, status)
 
 
@@ -81,16 +81,16 @@ class Access:
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0] not in self._hosts:
-            return _refusal(400, f"this is http://{self._hosts[0]}, and has no other name")
+            return _answer(400, f"this is http://{self._hosts[0]}, and has no other name")
         is_safe = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
         if not is_safe and headers.getlist("origin") != [f"http://{hosts[0]}"]:
-            return _refusal(403, "a page from another origin may not do that")
+            return _answer(403, "a page from another origin may not do that")
         if scope["type"] == "http" and scope["path"] == "/" and is_safe:
             tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
             if tokens and self._is_token(tokens[0]):
                 return self._welcome()
         if not self._is_token(HTTPConnection(scope).cookies.get(self._cookie, "")):
-            return _refusal(403, "open the address that the studio has printed, with its token")
+            return _answer(403, "open the address that the studio has printed, with its token")
         return None
 
     def _is_token(self, text: str) -> bool:

@@ -87,8 +87,8 @@ class StoredRuns:
             run = self._read[id][1]
             with suppress(OSError):
                 written = (run.folder / RECORD).stat().st_mtime_ns
-                if found := self._look(written, run.folder, run.is_own):
-                    return found
+                if current := self._look(written, run.folder, run.is_own):
+                    return current
         raise RefusedError("there is no such run", 404)
 
     def _folders(self) -> Iterator[tuple[Path, bool]]:
