@@ -27,9 +27,10 @@ from styletransfer.cli import module
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.config.commands import SCHEMAS
 from styletransfer.features import vgg
+from styletransfer.films import video
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
-from styletransfer.pictures import images, video
+from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import STOPPING, interruptible
 
