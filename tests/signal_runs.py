@@ -156,7 +156,7 @@ def set_up(desk: Path) -> None:
     for name, light in enumerate((1.0, 0.2)):
         images.write(desk / f"{name}.png", light * picture(name, 32, 40))
     if find_spec("av"):
-        from films import make
+        from film_files import make
 
         network = StyleNetwork(Architecture((3, 4, 5), 1), 1).requires_grad_(False)
         randomize(network, seed=0)
