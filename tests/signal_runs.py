@@ -27,6 +27,7 @@ from styletransfer.cli import module
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.config.commands import SCHEMAS
 from styletransfer.features import vgg
+from styletransfer.films.read import Film
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
 from styletransfer.pictures import images
@@ -133,8 +134,6 @@ def check_whole(path: Path) -> None:
     elif kind == ".pt":
         Checkpoint(path).load()
     elif kind == ".mp4":
-        from styletransfer.films import Film
-
         with Film(path) as film:
             # What a full disk leaves may end within a frame.
             next(film.frames()) if "partial" in path.name else list(film.frames())
