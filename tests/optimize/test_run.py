@@ -124,14 +124,14 @@ def test_protected_pixels_stay_and_grey_ones_are_mixtures(optimizer, content, st
     protected = torch.linspace(0, 1, 20, dtype=torch.float64).expand(1, 1, 16, 20)
     pictures = replace(pair(content, style), protected=protected)
     bowl = with_bowl(monkeypatch, Bowl(1 - content))
-    job = Job(run_settings(optimizer, steps=30), tiny_network(), MODE, pictures)
+    config = run_settings(optimizer, steps=30, init="noise")
+    job = Job(config, tiny_network(), MODE, pictures)
     result = Run(job).complete()
-    for point in (*bowl.points, result.image):
+    for point in (*bowl.points, result.image, Run(job).result().image):
         assert torch.equal(point[..., -1], content[..., -1].to(point))
         assert ((point - content).abs() <= (1 - protected) + 1e-6).all()
     # The clear half has gone most of its way.
     assert (result.image - bowl.target)[..., :5].abs().mean() < 0.2
-    assert torch.equal(Run(job).result().image, content.float())
 
 
 # Ctrl-C, and memory that is short.

@@ -276,6 +276,15 @@ def test_a_snapshot_is_a_place_to_go_back_to(optimizer):
         images.append(run.complete().image)
         assert run.steps == 7
     assert torch.equal(*images)
+    if optimizer == "adam":  # whose moments go on, here and at the next scale
+        run.go_on_from(replace(snapshot, momentum=None), job)
+        assert not torch.equal(run.complete().image, images[0])
+        state = left(job, 4).state_dict()["level"]["descent"]["optimizer"]["state"]
+        assert state[0]["step"] == 4
+    run.go_on_from(left(job, 1).snapshot(), job)  # the coarse scale, from its beginning
+    assert (run.steps, run.planned) == (1, 7)
+    run.go_on_from(snapshot, job)
+    run.complete()
     other = replace(job, config=replace(job.config, size=10, steps=2, scales=1))
     run.steer(other)
     result = run.complete()
