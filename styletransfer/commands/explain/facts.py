@@ -84,7 +84,6 @@ class Study:
     """What one evaluation did.
 
     Attributes:
-        mode: the loss mode.
         groups: from the image to the driver.
         passes: in the order of the calls.
         methods: names of ordinary `backward` methods of the loss modules; no node runs them.
