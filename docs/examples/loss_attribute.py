@@ -4,7 +4,10 @@ import torch
 from torch import nn
 
 torch.manual_seed(0)
-convs = [nn.Conv2d(i, o, 3, padding=1).double().requires_grad_(False) for i, o in ((3, 8), (8, 16))]
+convs = [
+    nn.Conv2d(i, o, 3, padding=1, dtype=torch.float64).requires_grad_(False)
+    for i, o in ((3, 8), (8, 16))
+]
 image, style = torch.rand(2, 1, 3, 16, 16, dtype=torch.float64)
 
 

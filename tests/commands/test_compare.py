@@ -120,7 +120,7 @@ def test_texts_follow_from_the_numbers(done):
 def test_curves_are_on_a_logarithmic_scale_where_all_are_positive():
     for last, scale in ((0.5, "log"), (0.0, "linear"), (math.nan, "linear")):
         axes = Figure().add_subplot()
-        draw_losses(axes, {mode: [2.0, last] for mode in LOSS_MODES})
+        draw_losses(axes, {name: [2.0, last] for name in LOSS_MODES})
         assert axes.get_yscale() == scale
 
 

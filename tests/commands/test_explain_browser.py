@@ -1,12 +1,7 @@
 """The page in a real browser, on a phone's width; skipped where no Chromium is installed."""
 
-import json
-import re
 import shutil
-import subprocess
-from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 from explained import studied
@@ -15,74 +10,54 @@ from helpers import MODES
 from styletransfer.commands.explain.command import draw_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-WIDTH = 500  # the narrowest window that every headless Chromium makes
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium to open the page with"),
 ]
 
-# Runs after the page's own script and leaves what it saw in the title.
-PROBE = """
-<script>
-addEventListener("load", () => {
-  location.hash = HASH;
-  setTimeout(() => {
-    const shown = [...document.querySelectorAll("section.mode")].filter((one) => !one.hidden);
-    const box = shown[0].querySelector("[data-opens]");
-    const group = document.getElementById(box.dataset.opens);
-    const closed = !group.open;
-    box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter" }));
-    const texts = [...document.querySelectorAll("text, p, td, th, dd, dt, span, code, a")]
-      .filter((one) => one.getClientRects().length && one.textContent.trim());
-    document.title = JSON.stringify({
-      shown: shown.map((one) => one.id),
-      current: [...document.querySelectorAll(".modes [aria-current=true]")].map((one) => one.hash),
-      overflow: document.documentElement.scrollWidth - innerWidth,
-      smallest: Math.min(...texts.map((one) => parseFloat(getComputedStyle(one).fontSize))),
-      scales: [...document.querySelectorAll("section:not([hidden]) .panel > svg")].map(
-        (one) => one.getBoundingClientRect().width / one.viewBox.baseVal.width),
-      clipped: [...document.querySelectorAll("section:not([hidden]) .panel > svg text")].filter(
-        (one) => one.getBBox().x + one.getBBox().width > one.ownerSVGElement.viewBox.baseVal.width
-      ).length,
-      opened: closed && group.open,
-      focusable: box.tabIndex === 0 && box.getAttribute("role") === "button",
-    });
-  }, 100);
-});
-</script>
-"""
+LOOK = """() => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const drawn = all("section:not([hidden]) .panel > svg");
+  const texts = all("text, p, td, th, dd, dt, span, code, a")
+    .filter((one) => one.getClientRects().length && one.textContent.trim());
+  const right = (text) => text.getBBox().x + text.getBBox().width;
+  return {
+    shown: all("section.mode").filter((one) => !one.hidden).map((one) => one.id),
+    current: all(".modes [aria-current=true]").map((one) => one.hash),
+    overflow: document.documentElement.scrollWidth - innerWidth,
+    smallest: Math.min(...texts.map((one) => parseFloat(getComputedStyle(one).fontSize))),
+    scales: drawn.map((one) => one.getBoundingClientRect().width / one.viewBox.baseVal.width),
+    clipped: drawn.flatMap((one) => [...one.querySelectorAll("text")]
+      .filter((text) => right(text) > one.viewBox.baseVal.width)).length,
+  };
+}"""
 
 
-def probe(folder: Path, hash_: str) -> dict[str, Any]:
-    """Open the page at a fragment and return what the script above saw."""
-    page = draw_page([studied(mode) for mode in MODES], "tiny")
-    script = PROBE.replace("HASH", json.dumps(hash_))
-    path = folder / "page.html"
-    path.write_text(page.replace("</body>", script + "</body>"), encoding="utf-8")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    command = [str(CHROMIUM), *flags, f"--user-data-dir={folder / 'profile'}", "--dump-dom"]
-    done = subprocess.run(
-        [*command, "--virtual-time-budget=2000", f"--window-size={WIDTH},900", path.as_uri()],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    (title,) = re.findall(r"<title>(.*?)</title>", done.stdout)
-    seen: dict[str, Any] = json.loads(unescape(title))
-    return seen
-
-
-@pytest.mark.parametrize("mode", ["", MODES[1]])
-def test_page_fits_a_phone_and_shows_one_mode_at_a_time(mode: str, tmp_path: Path) -> None:
-    seen = probe(tmp_path, f"#{mode}" if mode else "")
-    shown = mode or MODES[0]
-    assert seen["shown"] == [shown]
-    assert seen["current"] == [f"#{shown}"]
-    assert seen["overflow"] <= 0
-    assert seen["smallest"] >= 12
-    # The map keeps its natural size and scrolls in its own box.
-    assert seen["scales"] == [pytest.approx(1)]
-    assert seen["clipped"] == 0
-    assert seen["opened"]
-    assert seen["focusable"]
+def test_page_fits_a_phone_and_shows_one_mode_at_a_time(tmp_path: Path) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    path = tmp_path / "page.html"
+    path.write_text(draw_page([studied(mode) for mode in MODES], "tiny"), encoding="utf-8")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 900})
+        page.goto(path.as_uri())
+        for mode in ["", *reversed(MODES)]:
+            if mode:
+                page.click(f".modes a[href='#{mode}']")
+                page.wait_for_function(f"!document.getElementById('{mode}').hidden")
+            shown = mode or MODES[0]
+            seen = page.evaluate(LOOK)
+            assert seen["shown"] == [shown]
+            assert seen["current"] == [f"#{shown}"]
+            assert seen["overflow"] <= 0
+            assert seen["smallest"] >= 12
+            # The map keeps its natural size and scrolls in its own box.
+            assert seen["scales"] == [pytest.approx(1)]
+            assert seen["clipped"] == 0
+            # Each box is a button that unfolds its nodes, and folds them again.
+            box = page.get_by_role("button", name="unfold block 1").locator("visible=true")
+            group = page.locator(f"[id='{shown}.block_1']")
+            for keys in ("Enter", " "):
+                box.press(keys)
+                assert (group.get_attribute("open") is not None) is (keys == "Enter")
+        browser.close()

@@ -35,7 +35,7 @@ def run(name: str) -> dict[str, Any]:
         ("small", "4.0 4.0 5.0\n7.0 6.0 5.0\n3.0 2.0 None\n"),
         ("scale", "[5.0, 7.0] None\n"),
         ("global_max_pool", "4.0 1 False [[[[0.0, 1.0], [0.0, 0.0]]]]\n"),
-        *((way, "gradient norm 0.133529551191\n") for way in WAYS),
+        *((way, "gradient norm 0.071815025859\n") for way in WAYS),
     ],
 )
 def test_every_example_runs_and_prints_what_it_should(
@@ -50,12 +50,12 @@ def test_no_example_is_forgotten() -> None:
     for path in EXAMPLES.values():
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"styletransfer", text)
-        assert len(text.splitlines()) <= 42
+        assert len(text.splitlines()) <= 45
 
 
 def test_the_three_ways_print_the_same_gradient() -> None:
     gradients = [run(way)["image"].grad for way in WAYS]
-    assert gradients[0].norm() > 0.1
+    assert gradients[0].norm() > 0.05
     for gradient in gradients[1:]:
         torch.testing.assert_close(gradient, gradients[0], rtol=1e-12, atol=1e-15)
 

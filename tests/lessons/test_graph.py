@@ -161,15 +161,6 @@ def test_shared_memory_is_counted_once() -> None:
     assert graph.held(nodes, graph.storages([b])) == 0
 
 
-def test_an_inplace_relu_adds_no_memory_of_its_own() -> None:
-    image = leaf(1, 3, 8, 8)
-    layers = network()
-    output = layers[:2](image)  # type: ignore[index]
-    nodes = graph.walk(graph.root(output))
-    lent = graph.storages([image, *layers.parameters()])
-    assert graph.held(nodes, lent) == output.numel() * 8
-
-
 @pytest.mark.parametrize("retain_graph", [False, True])
 def test_backward_frees_unless_the_graph_is_retained(retain_graph: bool) -> None:
     loss = network()(leaf(1, 3, 8, 8)).square().sum()

@@ -69,11 +69,9 @@ def explain(config: TrainConfig, folder: Path) -> Tree:
     where = f"{job.precision}, {job.device.type}"
     setting = f"{config.features.name}, {width} x {height} pixels, {where}"
     nodes, _ = small_example()
-    files = {
-        "explain.html": draw_page(studies, setting),
-        **{f"map_{one.mode}.svg": Map(one).draw(alone=True) for one in studies},
-        "example.svg": draw_nodes(nodes, SMALL, alone=True),
-    }
+    files = {f"map_{one.mode}.svg": Map(one).draw(alone=True) for one in studies}
+    files["example.svg"] = draw_nodes(nodes, SMALL, alone=True)
+    files["explain.html"] = draw_page(studies, setting)
     for name, text in files.items():
         with atomic(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")

@@ -70,17 +70,26 @@ class Pass:
 
 @dataclass(frozen=True)
 class Study:
-    """What one evaluation did."""
+    """What one evaluation did.
 
-    mode: str  # the loss mode
-    groups: tuple[Group, ...]  # from the image to the driver
-    passes: tuple[Pass, ...]  # in the order of the calls
-    # Names of ordinary `backward` methods of the loss modules; no node runs them.
+    Attributes:
+        groups: from the image to the driver.
+        passes: in the order of the calls.
+        methods: names of ordinary `backward` methods of the loss modules; no node runs them.
+        entered_by_driver: calls of these methods during the evaluation.
+        entered_by_autograd: calls of them during one `backward` over all losses.
+        retention: what was done -> bytes that the graph then kept alive.
+        refusal: what comes of one backward per loss without retain_graph=True.
+    """
+
+    mode: str
+    groups: tuple[Group, ...]
+    passes: tuple[Pass, ...]
     methods: tuple[str, ...]
-    entered_by_driver: int  # calls of these methods during the evaluation
-    entered_by_autograd: int  # calls of them during one `backward` over all losses
-    retention: Mapping[str, int]  # what was done -> bytes that the graph then kept alive
-    refusal: str  # what comes of one backward per loss without retain_graph=True
+    entered_by_driver: int
+    entered_by_autograd: int
+    retention: Mapping[str, int]
+    refusal: str
 
     @property
     def nodes(self) -> list[NodeFacts]:

@@ -100,8 +100,7 @@ class Watch(TorchFunctionMode):
             members[home[node]].append(node)
         return tuple(
             Group(
-                *(name, *_kind(name), not self.trunk.isdisjoint(nodes)),
-                tuple(facts[node] for node in nodes),
+                name, *_kind(name), bool(self.trunk & {*nodes}), tuple(facts[one] for one in nodes)
             )
             for name, nodes in members.items()
             if nodes
