@@ -60,6 +60,24 @@ def test_a_lock_ends_with_its_owner(tmp_path):
         pass
 
 
+def test_a_lock_on_a_file_that_is_gone_is_none(tmp_path, monkeypatch):
+    """Between opening the file and locking it the owner leaves, and another one comes."""
+    real, other = os.open, []
+
+    def slow(path, *flags):
+        file = real(path, *flags)
+        if not other:
+            path.unlink()
+            other.append(locked(tmp_path))
+            other[0].__enter__()
+        return file
+
+    monkeypatch.setattr(os, "open", slow)
+    with pytest.raises(UserError, match="another run is at work"):
+        locked(tmp_path).__enter__()
+    other[0].__exit__(None, None, None)
+
+
 def test_many_at_once(tmp_path):
     inside, most, refused = [], [], []
 

@@ -13,7 +13,7 @@ from styletransfer.errors import UserError
 from styletransfer.system import processes
 from styletransfer.system.launch import VARIABLES, Place, place
 from styletransfer.system.processes import Processes, joined
-from styletransfer.system.signals import stop_on_signals
+from styletransfer.system.signals import Stopped, stop_on_signals
 
 
 def put(monkeypatch: pytest.MonkeyPatch, *values: object) -> None:
@@ -54,6 +54,26 @@ def test_shares_are_all_of_it_and_as_even_as_can_be(total: int, count: int) -> N
     shares = [[*range(total)][Processes(rank, count).share(total)] for rank in range(count)]
     assert [number for share in shares for number in share] == [*range(total)]
     assert {len(share) for share in shares} <= {total // count, math.ceil(total / count)}
+
+
+def test_processes_meet_only_with_equal_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[list[int]] = []
+
+    def exchanged(self: Processes, numbers: list[int]) -> list[int]:
+        sent.append(numbers)
+        return [max(pair) for pair in zip(sent[0], numbers, strict=True)]
+
+    monkeypatch.setattr(Processes, "largest", exchanged)
+    job, picture = Processes(0, 2), torch.rand(1, 3, 4, 4)
+    with stop_on_signals() as stop:
+        for _ in range(2):
+            job.meet(picture.clone(), stop)
+        with pytest.raises(UserError, match="no longer the same in all processes"):
+            job.meet(picture.nextafter(torch.tensor(2.0)), stop)
+        sent[0][0] = 143
+        with pytest.raises(Stopped) as stopped:
+            job.meet(picture, stop)
+        assert stopped.value.status == 143
 
 
 @pytest.mark.slow
