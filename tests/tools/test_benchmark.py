@@ -40,7 +40,7 @@ from tools.benchmark.results import (
     growth,
     tiles_per_pixel,
 )
-from tools.benchmark.rows import Candidate, candidates, striped, tile_at
+from tools.benchmark.rows import Candidate, candidates, middle, striped, tile_at
 
 FILES = {"benchmark.json", "benchmark.md", "benchmark.png"}
 CPU = torch.device("cpu")
@@ -118,10 +118,15 @@ def test_plain_has_the_layers_of_the_network_and_ignores_a_classifier() -> None:
 def test_plain_makes_twenty_evaluations_a_step_and_repeats_itself() -> None:
     config = BenchmarkConfig(objective=layers())
     loop = plain_loop(config, tiny_network(), picture(1), picture(2))
+    objective, seen = loop.objective, []
+    loop.objective = lambda image: (seen.append(image.detach().clone()), objective(image))[1]
     losses = loop.run(21)
-    assert len(losses) == 40
+    assert len(losses) == len(seen) == 40
+    assert all(0 <= image.min() <= image.max() <= 1 for image in seen)
     assert min(losses) < losses[0] / 2
     assert losses[0] == loop.objective(picture(1)).item()
+    small = plain_loop(config, tiny_network(), picture(1), picture(2), scale=1.0)
+    assert losses[0] == pytest.approx(SCALE * small.objective(picture(1)).item())
     assert 0 <= loop.picture.min() <= loop.picture.max() <= 1
     assert loop.run(20) == losses[:20]
 
@@ -295,6 +300,8 @@ def test_the_default_job_is_a_process_of_its_own_warmed_up_once(tmp_path: Path) 
     seconds = measure_default_job(BenchmarkConfig(rounds=2, device="cpu"), job)
     assert 0 < seconds.lower < seconds.upper
     assert calls.read_text().splitlines() == ["3 device=cpu"] * 3
+    once = measure_default_job(BenchmarkConfig(rounds=1, device="cpu"), job)
+    assert once.lower == once.upper  # the first run is not among the timed
     job = (sys.executable, "-c", "import sys; sys.exit('error: no picture')")
     with pytest.raises(UserError, match="failed: error: no picture"):
         measure_default_job(BenchmarkConfig(rounds=1, device="cpu"), job)
@@ -333,7 +340,8 @@ def test_above_plain_up_to_only_the_fastest_rows_remain() -> None:
     assert [tile_at(config, network, size) for size in (3, 50, 4096)] == [2, 24, 1024]
 
 
-def test_regions_cover_the_picture_once() -> None:
+def test_regions_cover_the_picture_once_and_no_loss_is_nothing_in_the_middle() -> None:
+    assert torch.equal(middle(torch.zeros(2), torch.ones(2)), torch.full((2,), 0.5))
     pictures = striped(picture(1, 8, 11), picture(2), 3)
     total = torch.stack([region.weights for region in pictures.regions]).sum(0)
     assert torch.equal(total, torch.ones(1, 1, 8, 11, dtype=torch.float64))
