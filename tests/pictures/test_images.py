@@ -4,8 +4,7 @@ import errno
 import io
 import os
 import struct
-import subprocess
-import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,6 @@ from styletransfer.pictures.images import (
     scaled_size,
     write,
 )
-from styletransfer.system.files import atomic
 
 
 def samples(channels=3, bits=8, height=9, width=13):
@@ -129,6 +127,8 @@ def test_a_full_disk_leaves_the_old_picture_and_nothing_else(tmp_path, monkeypat
 
     path = tmp_path / "new" / "a.png"
     write(path, torch.zeros(1, 3, 2, 2))
+    (tmp_path / "plain").touch()
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(UserError, match=r"cannot write .*a\.png: No space left on device"):
         write(path, torch.ones(1, 3, 2, 2))
@@ -136,59 +136,27 @@ def test_a_full_disk_leaves_the_old_picture_and_nothing_else(tmp_path, monkeypat
     assert torch.equal(read(path).rgb, torch.zeros(1, 3, 2, 2))
 
 
-def test_files_appear_complete_through_links_and_with_the_usual_rights(tmp_path):
-    target, link, plain = tmp_path / "target.txt", tmp_path / "link.txt", tmp_path / "plain.txt"
-    link.symlink_to(target)
-    plain.touch()
-    with atomic(link) as temporary:
-        temporary.write_text("new")
-    assert link.is_symlink()
-    assert target.read_text() == "new"
-    assert target.stat().st_mode == plain.stat().st_mode
-
-    def fail(error):
-        with atomic(tmp_path / "a.json") as temporary:
-            temporary.write_text("half")
-            raise error
-
-    for error in (KeyboardInterrupt, ValueError):
-        with pytest.raises(error):
-            fail(error)
-    assert sorted(tmp_path.iterdir()) == [link, plain, target]
-
-
-PEAK = """
-import resource, sys
-from styletransfer.pictures.images import read
-def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-read(sys.argv[1]); before = peak()
-height, width = read(sys.argv[2]).size
-print((peak() - before) / (height * width))
-"""
-
-
 @pytest.mark.slow
 def test_reading_takes_little_more_than_the_picture(tmp_path):
     """Bytes per pixel: 4 for each channel in float32, and the samples as they were stored."""
-    for name, side in (("small.tif", 8), ("large.tif", 2048)):
-        layers = torch.rand(1, 4, 1, side).expand(-1, -1, side, -1)
-        write(tmp_path / name, layers[:, :3], layers[:, 3:])
-    command = [sys.executable, "-c", PEAK, tmp_path / "small.tif", tmp_path / "large.tif"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert float(ended.stdout) < 34
+    layers = torch.rand(1, 4, 1, 2048).expand(-1, -1, 2048, -1)
+    write(tmp_path / "a.tif", layers[:, :3], layers[:, 3:])
+    tracemalloc.start()
+    read(tmp_path / "a.tif")
+    peak = tracemalloc.get_traced_memory()[1] / 2048**2
+    tracemalloc.stop()
+    assert 16 < peak < 34
 
 
 # Resizing and transparency
 
 
 def test_sizes_keep_their_aspect_ratio():
-    sizes = [
+    for size, longer_side, expected in [
         ((3, 4), 8, (6, 8)),
         ((4, 3), 8, (8, 6)),
         ((3, 4000), 64, (1, 64)),
-        ((1, 1), 5, (5, 5)),
-    ]
-    for size, longer_side, expected in sizes:
+    ]:
         assert scaled_size(size, longer_side) == expected
         assert resize_picture(Picture(torch.rand(1, 3, *size)), longer_side).size == expected
 
