@@ -18,29 +18,17 @@ from styletransfer.pictures.color import (
 from styletransfer.pictures.images import Picture
 
 
-def every_17th():
-    """16^3 colours (3, 4096), 8-bit sRGB in float32, among them white and black."""
-    steps = torch.arange(0, 256, 17, dtype=torch.float32) / 255
-    return torch.cartesian_prod(steps, steps, steps).T.contiguous()
-
-
 def lab_of(image):
     return to_oklab(image[0].flatten(1).double())
 
 
 def unclipped(lab):
-    """Linear sRGB (3, N), by Ottosson's formulas and NumPy alone."""
-    m1 = [
-        [0.4122214708, 0.5363325363, 0.0514459929],
-        [0.2119034982, 0.6806995451, 0.1073969566],
-        [0.0883024619, 0.2817188376, 0.6299787005],
-    ]
-    m2 = [
-        [0.2104542553, 0.7936177850, -0.0040720468],
-        [1.9779984951, -2.4285922050, 0.4505937099],
-        [0.0259040371, 0.7827717662, -0.8086757660],
-    ]
-    return np.linalg.solve(m1, np.linalg.solve(m2, lab.double().numpy()) ** 3)
+    """Linear sRGB (3, N), by the inverse matrices of Ottosson's code."""
+    m2 = [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728]]
+    m2 += [[1, -0.0894841775, -1.2914855480]]
+    m1 = [[4.0767416621, -3.3077115913, 0.2309699292], [-1.2684380046, 2.6097574011, -0.3413193965]]
+    m1 += [[-0.0041960863, -0.7034186147, 1.7076147010]]
+    return np.array(m1) @ (np.array(m2) @ lab.double().numpy()) ** 3
 
 
 # Conversions
@@ -64,14 +52,15 @@ def test_known_colors():
 
 @pytest.mark.parametrize(("dtype", "error"), [(torch.float64, 1e-8), (torch.float32, 3e-5)])
 def test_there_and_back(dtype, error):
-    colors = every_17th().to(dtype)
+    steps = torch.arange(0, 256, 17, dtype=dtype) / 255
+    colors = torch.cartesian_prod(steps, steps, steps).T.contiguous()
     assert (to_srgb(to_linear(colors)) - colors).abs().max() < error
     back = from_oklab(to_oklab(colors))
     assert (back - colors).abs().max() < error
     assert torch.equal((back * 255).round(), (colors * 255).round())
     assert to_oklab(colors).dtype == back.dtype == dtype
     difference = torch.from_numpy(unclipped(to_oklab(colors.double()))) - to_linear(colors.double())
-    assert difference.abs().max() < 1e-12
+    assert difference.abs().max() < 1e-6
     # A resampled picture may hold a little less than black, whose power would be NaN.
     dark = (0.04 * picture()[0].flatten(1)).to(dtype)
     assert torch.allclose(to_oklab(-dark), -to_oklab(dark))
@@ -103,18 +92,16 @@ def test_what_srgb_cannot_show_keeps_lightness_and_hue():
 # Mixtures
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_contents_chroma_is_kept_wherever_it_is_in_gamut(dtype):
-    content, pastiche = (0.2 + 0.6 * picture(seed, 40, 50).to(dtype) for seed in (1, 2))
+def test_the_contents_chroma_is_kept_wherever_it_is_in_gamut():
+    content, pastiche = (0.2 + 0.6 * picture(seed, 40, 50).float() for seed in (1, 2))
     recoloured = with_chroma_of(pastiche, content, 1.0)
-    assert (recoloured.dtype, recoloured.shape) == (dtype, pastiche.shape)
+    assert (recoloured.dtype, recoloured.shape) == (torch.float32, pastiche.shape)
     wanted = torch.cat([lab_of(pastiche)[:1], lab_of(content)[1:]])
     linear = unclipped(wanted)
     inside = torch.from_numpy(((linear >= 0) & (linear <= 1)).all(axis=0))
     assert 0.3 < inside.double().mean() < 0.99
     error = (lab_of(recoloured) - wanted).abs()
-    assert error[1:, inside].max() < 1 / 255
-    assert error[0].max() < 1 / 255
+    assert max(error[0].max(), error[1:, inside].max()) < 1 / 255
 
 
 def test_mixtures_and_their_ends():
@@ -124,10 +111,8 @@ def test_mixtures_and_their_ends():
     mixtures = {share: mixed(content, pastiche, *share) for share in shares}
     mixtures[1, 0.6] = with_chroma_of(pastiche, content, 0.4)
     for (lightness, color), mixture in mixtures.items():
-        error = lab_of(mixture) - torch.lerp(
-            start, end, start.new_tensor([[lightness], *[[color]] * 2])
-        )
-        assert error.abs().max() < 1e-6
+        expected = torch.lerp(start, end, start.new_tensor([[lightness], [color], [color]]))
+        assert (lab_of(mixture) - expected).abs().max() < 1e-6
     assert mixed(content, pastiche, 0.0, 0.0) is content
     assert mixed(content, pastiche, 1.0, 1.0) is pastiche
     assert with_chroma_of(pastiche, content, 0.0) is pastiche
@@ -150,10 +135,9 @@ def test_pictures_larger_than_a_strip_and_laid_out_otherwise(monkeypatch):
     for layout in ((content, pastiche), last):
         assert (mixed(*layout, 0.2, 0.7) - whole).abs().max() < 1e-12
     assert (mixed(content.mT, pastiche.mT, 0.2, 0.7).mT - whole).abs().max() < 1e-12
-    style = Picture(pastiche)
-    strips = recolored(style, Picture(content), 1.0).rgb
+    strips = recolored(Picture(pastiche), Picture(content), 1.0).rgb
     monkeypatch.undo()
-    assert (recolored(style, Picture(content), 1.0).rgb - strips).abs().max() < 1e-9
+    assert (recolored(Picture(pastiche), Picture(content), 1.0).rgb - strips).abs().max() < 1e-9
 
 
 # Palettes
@@ -175,8 +159,7 @@ def moments(image):
 def test_mean_and_covariance_are_the_contents_by_the_monge_map():
     style, content = muted(1), muted(2, stretch=0.4, height=30, width=17)
     found = recolored(style, content, 1.0)
-    for found_moment, moment in zip(moments(found), moments(content), strict=True):
-        assert (found_moment - moment).abs().max() < 1e-5
+    torch.testing.assert_close(moments(found), moments(content), rtol=0, atol=1e-5)
     # Of all maps that match both, only the Monge map is symmetric and positive.
     before, after = (lab_of(image.rgb) for image in (style, found))
     centred = [lab - lab.mean(dim=1, keepdim=True) for lab in (before, after)]
@@ -221,8 +204,5 @@ def test_only_visible_pixels_count():
     invisible = Picture(picture(1), torch.zeros(1, 1, 16, 20), "ghost.png")
     with pytest.raises(UserError, match=r"^ghost\.png is fully transparent"):
         recolored(muted(1), invisible, 1.0)
-
-
-def test_recolored_pictures_stay_within_srgb():
-    found = recolored(Picture(0.2 * picture(2)), Picture(picture(1).round()), 1.0).rgb
-    assert 0 <= found.min() <= found.max() <= 1  # and none is NaN
+    vivid = recolored(Picture(0.2 * picture(2)), Picture(picture(1).round()), 1.0).rgb
+    assert 0 <= vivid.min() <= vivid.max() <= 1  # and none is NaN

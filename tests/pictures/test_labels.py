@@ -1,11 +1,11 @@
 """Regions as people give them: painted labels, numbers, masks; and what is none of these."""
 
 import io
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from helpers import ROOT
 from PIL import Image, ImageDraw
 
 from styletransfer.errors import UserError
@@ -58,18 +58,9 @@ def test_a_clean_picture_is_taken_pixel_by_pixel(tmp_path):
     assert (regions.source, regions.size, regions.soft) == (str(path), (128, 192), False)
     assert (regions.snapped, regions.uncovered) == (0, 0.0)
     assert regions.shares == regions.layers.double().mean((1, 2, 3)).tolist()
-    deep = torch.tensor(np.asarray(image)).permute(2, 0, 1)[None] / 255.0
-    images.write(tmp_path / "deep.png", deep, bit_depth=16)
-    for same in (image, path, image.quantize(4), image.convert("RGBA"), tmp_path / "deep.png"):
+    for same in (image, image.quantize(4), image.convert("RGBA")):
         assert disagreement(read_regions(same, "labels"), image) == 0.0
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    image.save(path, exif=exif)
-    upright = image.transpose(Image.Transpose.ROTATE_270)
-    assert disagreement(read_regions(path, "labels"), upright) == 0.0
-
-
-def test_colours_a_level_apart_are_told_apart_in_a_clean_picture():
+    # Colours a level apart are told apart.
     greys = [(level, level, level) for level in range(13)]
     regions = read_regions(stripes(greys[:12]), "labels")
     assert regions.shares == pytest.approx([1 / 12] * 12)
@@ -89,7 +80,7 @@ def test_other_colours_take_the_nearest_and_those_far_from_it_are_counted():
 
 
 def test_edges_of_resized_labels_and_of_jpeg_take_the_nearest_colour():
-    for quality in (50, 75, 95):
+    for quality in (50, 95):
         regions = read_regions(compressed(drawn(scale=4).resize((192, 128)), quality), "labels")
         assert set(regions.names) == {"white", "red", "blue", "green"}
         assert disagreement(regions, drawn()) < 0.03
@@ -98,9 +89,6 @@ def test_edges_of_resized_labels_and_of_jpeg_take_the_nearest_colour():
         regions = read_regions(drawn().resize(size, Image.Resampling.BICUBIC), "labels")
         assert set(regions.names) == {"white", "red", "blue", "green"}
         assert disagreement(regions, drawn().resize(size, Image.Resampling.NEAREST)) < 0.03
-    greys = [(v, v, v) for v in (0, 85, 170, 255)]
-    regions = read_regions(compressed(drawn(greys), 50), "labels")
-    assert disagreement(regions, drawn(greys), greys) < 0.02
 
 
 def test_transparent_pixels_are_in_no_region():
@@ -115,23 +103,17 @@ def test_transparent_pixels_are_in_no_region():
         read_regions(np.zeros((9, 9, 4), np.uint8), "labels")
 
 
-@pytest.mark.parametrize("name", ["coffee", "rocket", "astronaut", "chelsea"])
-def test_photographs_are_asked_about(name):
-    image = Image.open(Path(__file__).parents[2] / "assets" / "content" / f"{name}.jpg")
-    image.thumbnail((320, 320))
-    for photo in (image, image.convert("L")):
+def test_photographs_shades_noise_and_regions_that_are_nowhere_flat_are_asked_about():
+    for name in ("coffee", "rocket", "astronaut", "chelsea"):
+        photo = Image.open(ROOT / "assets" / "content" / f"{name}.jpg")
+        photo.thumbnail((320, 320))
         with pytest.raises(UserError, match="is it a photograph"):
             read_regions(photo, "labels")
-
-
-def test_shades_noise_and_regions_that_are_nowhere_flat_are_asked_about():
     shade = np.tile(np.linspace(0, 1, 200, dtype=np.float32)[None, :, None], (100, 1, 3))
     noise = np.random.default_rng(0).random((50, 50, 3), np.float32)
     dithered = drawn().convert("P")  # leaves the green disc without a flat pixel
     for source in (shade, noise, dithered):
-        with pytest.raises(
-            UserError, match=r"flat colours; is it a photograph\? .* save it as PNG"
-        ):
+        with pytest.raises(UserError, match=r"flat colours; is it a photograph\? .* as PNG"):
             read_regions(source, "labels")
 
 
@@ -165,26 +147,27 @@ def saved(path, grey):
     return path
 
 
-def ramp(height=10, width=16):
-    return np.tile(np.linspace(0, 1, width, dtype=np.float32), (height, 1))
+RAMP = np.tile(np.linspace(0, 1, 16, dtype=np.float32), (10, 1))
 
 
 def test_soft_edges_of_masks_are_kept_whatever_they_are_given_as(tmp_path):
-    levels = np.round(ramp() * 255).astype(np.uint8)
-    images_of_it = [Image.fromarray(levels), levels, saved(tmp_path / "a.png", ramp())]
-    for source in (ramp(), torch.from_numpy(ramp()), *images_of_it):
+    levels = np.round(RAMP * 255).astype(np.uint8)
+    files = [Image.fromarray(levels), levels, saved(tmp_path / "a.png", RAMP)]
+    for source in (RAMP, torch.from_numpy(RAMP), *files):
         mask = read_mask(source, "protect")
         assert mask.shape == (1, 1, 10, 16)
-        assert (mask[0, 0] - torch.from_numpy(ramp())).abs().max() <= 0.5 / 255 + 1e-6
-    assert read_mask(ramp() > 0.5, "protect").unique().tolist() == [0.0, 1.0]
+        assert (mask[0, 0] - torch.from_numpy(RAMP)).abs().max() <= 0.5 / 255 + 1e-6
+    assert read_mask(RAMP > 0.5, "protect").unique().tolist() == [0.0, 1.0]
     pixels = np.full((4, 6, 4), 255, np.uint8)
     pixels[:, 3:, 3] = 51
     assert read_mask(pixels, "protect")[0, 0, 0].tolist() == pytest.approx([1.0] * 3 + [0.2] * 3)
-    jpeg = compressed(Image.fromarray(np.tile(levels, (6, 4))).convert("RGB"), 50)
-    assert read_mask(jpeg, "protect").max() > 0.9
+    assert read_mask(np.full((4, 6), 0.51 / 255), "protect").max() > 0
+    for grey in (0.49 / 255, 0.0):
+        with pytest.raises(UserError, match=r"^protect is an empty mask"):
+            read_mask(np.full((4, 6), grey), "protect")
 
 
-def test_masks_share_what_they_overlap_and_are_called_like_their_files(tmp_path):
+def test_a_list_or_a_folder_is_masks_that_share_what_they_overlap(tmp_path):
     first, second = np.array([[1.0, 1.0, 0.25, 0.0]]), np.array([[0.0, 1.0, 0.5, 0.0]])
     regions = read_regions([saved(tmp_path / "sky.png", first), second], "regions")
     layers = regions.layers[:, 0, 0].tolist()
@@ -192,16 +175,23 @@ def test_masks_share_what_they_overlap_and_are_called_like_their_files(tmp_path)
     assert layers[1] == pytest.approx([0.0, 0.5, 0.5, 0.0])
     assert (regions.names, regions.soft) == (("sky", "2"), True)
     assert regions.uncovered == pytest.approx(1.25 / 4, abs=0.5 / 255)
+    saved(tmp_path / "ground.png", second)
+    (tmp_path / "notes.txt").write_text("sky first")
+    folder = read_regions(tmp_path, "content_regions")
+    assert (folder.soft, folder.names, folder.source) == (True, ("ground", "sky"), str(tmp_path))
+    for mask in (first, torch.from_numpy(first)):
+        assert read_regions(mask, "regions").soft
+    assert not read_regions(torch.ones(3, 9, 9), "regions").soft
 
 
 def test_masks_that_do_not_fit_are_refused_by_name(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "empty").mkdir()
-    a, b = saved(tmp_path / "a.png", ramp()), saved(tmp_path / "b.png", ramp(5, 8))
+    a, b = saved(tmp_path / "a.png", RAMP), saved(tmp_path / "b.png", RAMP[::2, ::2])
     black = saved(tmp_path / "black.png", np.zeros((10, 16)))
     refusals = [
         ([a, b], "^regions: mask a has 16 x 10 pixels and b 8 x 5; masks of one"),
-        ([a, saved(tmp_path / "other" / "a.png", ramp())], "two masks are called a; rename one"),
+        ([a, saved(tmp_path / "other" / "a.png", RAMP)], "two masks are called a; rename one"),
         ([], "^regions lists no mask"),
         (tmp_path / "empty", "no picture in .*; put one grey mask per region there"),
         ([a, black], r"black\.png is an empty mask; paint white"),
@@ -212,34 +202,3 @@ def test_masks_that_do_not_fit_are_refused_by_name(tmp_path):
     with pytest.raises(UserError, match=r"^protect is a colour picture; a mask is grey"):
         read_mask(stripes([(133, 100, 100)]), "protect")
     assert read_mask(stripes([(131, 100, 100)]), "protect").mean() > 0.4
-
-
-def test_a_mask_is_empty_below_half_a_level():
-    assert read_mask(np.full((4, 6), 0.51 / 255), "protect").max() > 0
-    for grey in (0.49 / 255, 0.0):
-        with pytest.raises(UserError, match=r"^protect is an empty mask"):
-            read_mask(np.full((4, 6), grey), "protect")
-
-
-# Which of these it is
-
-
-def test_a_picture_is_labels_and_a_list_or_a_folder_is_masks(tmp_path):
-    halves = np.zeros((8, 12), np.float32)
-    halves[:, :6] = 1.0
-    for name in ("right", "left"):
-        saved(tmp_path / f"{name}.png", halves)
-    (tmp_path / "notes.txt").write_text("sky first")
-    folder = read_regions(tmp_path, "content_regions")
-    assert (folder.soft, folder.names) == (True, ("left", "right"))
-    assert folder.source == str(tmp_path)
-    several = read_regions(
-        [tmp_path / "left.png", Image.fromarray(np.uint8(255 * halves))], "content_regions"
-    )
-    assert (several.soft, several.source) == (True, "content_regions")
-    numbers = np.array([[0, 1]])
-    assert not read_regions(numbers, "regions").soft
-    assert not read_regions(torch.from_numpy(numbers), "regions").soft
-    assert read_regions(halves, "regions").soft
-    assert read_regions(torch.from_numpy(halves), "regions").soft
-    assert not read_regions(torch.ones(3, 9, 9), "regions").soft

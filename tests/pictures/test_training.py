@@ -36,12 +36,12 @@ def test_broken_pictures_are_skipped_and_counted(tmp_path, caplog):
 
 
 def test_a_folder_may_be_larger_than_memory(tmp_path):
-    """Files are read when they are asked for; one that is gone by then is skipped."""
+    """Files are read when they are asked for, and the last few are kept."""
     for index in range(KEPT + 2):
         images.write(tmp_path / f"{index:03d}.png", torch.full((1, 3, 4, 4), index / 255))
     photos = Photos(tmp_path)
-    seen = [round(float(photos[index].mean()) * 255) for index in range(len(photos))]
-    assert seen == list(range(KEPT + 2))
+    levels = [round(float(photos[index].mean()) * 255) for index in range(len(photos))]
+    assert levels == list(range(KEPT + 2))
     for path in tmp_path.iterdir():
         path.unlink()
     assert round(float(photos[KEPT + 1].mean()) * 255) == KEPT + 1
@@ -71,16 +71,14 @@ def test_crops_come_from_photos_at_the_given_share():
 
 def test_crops_are_parts_of_the_photo_as_they_stand_or_mirrored():
     """In a picture of rows and columns each crop's colours grow downwards, and to one side."""
-    rows, columns = torch.meshgrid(
-        torch.linspace(0, 1, 40), torch.linspace(0, 1, 60), indexing="ij"
-    )
+    lines = torch.linspace(0, 1, 40), torch.linspace(0, 1, 60)
+    rows, columns = torch.meshgrid(*lines, indexing="ij")
     crops = Crops([torch.stack([rows, columns, rows])], 1.0, 16)(40, generator())
     down, across = crops[:, 0].diff(dim=1), crops[:, 1].diff(dim=2)
     assert (down > 0).all()
     to_the_right, to_the_left = (across > 0).all((1, 2)), (across < 0).all((1, 2))
     assert (to_the_right | to_the_left).all()
-    assert to_the_right.any()
-    assert to_the_left.any()
+    assert 0 < to_the_right.sum() < 40
     sides = crops[:, 0].amax((1, 2)) - crops[:, 0].amin((1, 2))
     assert sides.min() < 0.6 < 0.8 < sides.max()  # close-ups and overviews
     assert (crops[:, 0].mean((1, 2)).max() - crops[:, 0].mean((1, 2)).min()) > 0.2  # anywhere
@@ -99,9 +97,9 @@ def test_the_same_seed_gives_the_same_pictures(pictures):
     before, again = torch.get_rng_state(), generator(3)
     assert all(torch.equal(picture(48, again), drawn) for drawn in pictures[:16])
     assert torch.equal(torch.get_rng_state(), before)  # the global generator is left alone
-    everything = torch.stack([*pictures, picture(48, generator(4))]).flatten(1)[:, ::7]
-    gaps = torch.cdist(everything, everything, p=torch.inf).fill_diagonal_(1.0)
-    assert gaps.min() > 0.01
+    flat = pictures.flatten(1)[:, ::7]
+    assert torch.cdist(flat, flat, p=torch.inf).fill_diagonal_(1.0).min() > 0.01
+    assert picture(33, generator(7)).shape == (3, 33, 33)
 
 
 def test_seeds_that_cards_of_networks_name_still_draw_the_same_choices():
@@ -115,7 +113,6 @@ def test_seeds_that_cards_of_networks_name_still_draw_the_same_choices():
 
 
 def test_procedural_pictures_are_varied(pictures):
-    assert (pictures.shape, pictures.dtype) == ((64, 3, 48, 48), torch.float32)
     assert 0.0 <= pictures.min() <= pictures.max() <= 1.0  # and none is NaN
     assert pictures.mean((2, 3)).std(0).min() > 0.08
     chroma = (pictures.amax(1) - pictures.amin(1)).mean((1, 2))
@@ -127,11 +124,9 @@ def test_procedural_pictures_are_varied(pictures):
     grey = pictures.mean(1)
     power = torch.fft.fft2(grey - grey.mean((1, 2), keepdim=True)).abs().square()
     line = torch.fft.fftfreq(48)
-    radius = (line[:, None].square() + line[None, :].square()).sqrt()
+    radius = torch.hypot(line[:, None], line)
     low = power[:, (radius > 0.02) & (radius < 0.06)].mean(1)
     high = power[:, (radius > 0.3) & (radius < 0.5)].mean(1)
     slope = (low / high.clamp(min=1e-9)).log10()
     assert slope.quantile(0.1) < 2.2  # from rough
     assert slope.quantile(0.9) > 2.6  # to smooth
-    for size in (16, 33):
-        assert picture(size, generator(7)).shape == (3, size, size)
