@@ -46,11 +46,8 @@ def read(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> Pictu
 
     8 and 16 bits per sample are kept, grey, palette and CMYK become RGB, an EXIF orientation is
     applied, and an embedded ICC profile is converted to sRGB (an unusable one is ignored with a
-    warning). Files without a profile are taken to be sRGB.
-
-    Raises:
-        UserError: if the file cannot be read, is no such picture, is damaged, has more than
-            `max_pixels` pixels, or is a JPEG of more than 100 scans.
+    warning); files without one are taken to be sRGB. (UserError: the file cannot be read, is no
+    picture, is damaged, has more than `max_pixels` pixels, or is a JPEG of more than 100 scans.)
     """
     rgb, alpha = decode(Path(path), max_pixels)
     opacity = None if alpha is None else torch.from_numpy(alpha)[None]
@@ -77,8 +74,7 @@ def write(
         bit_depth: 8 or 16 bits per sample; by default 16 for TIFF and 8 for the others.
 
     Raises:
-        UserError: if the extension, the depth or the size does not suit, the picture holds NaN or
-            infinity, or the file cannot be written.
+        UserError: extension, depth, size or values do not suit, or the file cannot be written.
     """
     extension, depth = _file_kind(path, bit_depth)
     layers = [rgb] if alpha is None else [rgb, alpha]
