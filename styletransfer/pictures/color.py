@@ -16,30 +16,22 @@ from styletransfer.pictures.images import Picture
 
 # Linear sRGB to the responses of the eye's cones, and their cube roots to L, a, b: Ottosson 2020,
 # in the digits of his C++ code. The inverses are computed, so that going there and back is exact.
-_TO_CONES = torch.tensor(
-    [
-        [0.4122214708, 0.5363325363, 0.0514459929],
-        [0.2119034982, 0.6806995451, 0.1073969566],
-        [0.0883024619, 0.2817188376, 0.6299787005],
-    ],
-    dtype=torch.float64,
-)
-_TO_LAB = torch.tensor(
-    [
-        [0.2104542553, 0.7936177850, -0.0040720468],
-        [1.9779984951, -2.4285922050, 0.4505937099],
-        [0.0259040371, 0.7827717662, -0.8086757660],
-    ],
-    dtype=torch.float64,
-)
+_CONES = [
+    [0.4122214708, 0.5363325363, 0.0514459929],
+    [0.2119034982, 0.6806995451, 0.1073969566],
+    [0.0883024619, 0.2817188376, 0.6299787005],
+]
+_LAB = [
+    [0.2104542553, 0.7936177850, -0.0040720468],
+    [1.9779984951, -2.4285922050, 0.4505937099],
+    [0.0259040371, 0.7827717662, -0.8086757660],
+]
+_TO_CONES, _TO_LAB = (torch.tensor(x, dtype=torch.float64) for x in (_CONES, _LAB))
 _FROM_CONES, _FROM_LAB = torch.linalg.inv(_TO_CONES), torch.linalg.inv(_TO_LAB)
 
-# How far, in linear light, rounding in float32 may lead a colour out of [0, 1].
-_ROUNDING = 1e-5
-# Halvings of the interval in which the largest chroma is sought: to 1/4096 of it.
-_HALVINGS = 12
-# Pixels that are converted at once: few, so that what lies between costs little memory.
-_STRIP = 2**18
+_ROUNDING = 1e-5  # how far, in linear light, float32 may lead a colour out of [0, 1]
+_HALVINGS = 12  # of the interval in which the largest chroma is sought
+_STRIP = 2**18  # pixels that are converted at once, so that what lies between costs little memory
 # Added to every variance, so that a picture without colours, or of a single one, has a map too:
 # Gatys et al. 2016, "Preserving Color in Neural Artistic Style Transfer", arXiv:1606.05897, in the
 # authors' code. In OKLab it stands for a deviation of 0.003, which nobody sees.
@@ -78,11 +70,8 @@ def from_oklab(lab: Tensor) -> Tensor:
 def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> Tensor:
     """Mix two pictures in OKLab: the very picture where both shares are 0 or both are 1.
 
-    Args:
-        content: (1, 3, H, W), sRGB in [0, 1].
-        pastiche: likewise, of the same size, type and device.
-        lightness: share of the pastiche's L, 0 to 1; the rest is the content's.
-        color: share of the pastiche's a and b, 0 to 1.
+    Pictures are (1, 3, H, W), sRGB in [0, 1], of one size, type and device; shares of the
+    pastiche's lightness L and colour (a, b) are 0 to 1, and the rest is the content's.
     """
     if lightness == color and color in (0.0, 1.0):
         return pastiche if color == 1.0 else content
@@ -96,10 +85,7 @@ def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> 
 
 
 def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor:
-    """Return the pastiche's lightness in the content's a and b, as `mixed` does.
-
-    `strength` is 0 (the pastiche) to 1.
-    """
+    """Return the pastiche in the content's a and b, by a share of 0 (the pastiche) to 1."""
     return mixed(content, pastiche, 1.0, 1.0 - strength)
 
 
@@ -114,18 +100,14 @@ def recolored(style: Picture, content: Picture, strength: float) -> Picture:
 
     (Gatys et al. 2016, arXiv:1606.05897; Olkin and Pukelsheim 1982). In linear light the same map
     floods shadows with colour: seen on twelve pairs, where it was better in none. The style's alpha
-    stays; `strength` is 0 (the style) to 1.
-
-    Raises:
-        UserError: one of them is fully transparent.
+    stays; `strength` is 0 (the style) to 1. (UserError: one of them is fully transparent.)
     """
     if strength == 0.0:
         return style
     style_mean, style_covariance = _moments(style)
     content_mean, content_covariance = _moments(content)
-    change = torch.lerp(
-        torch.eye(3, dtype=torch.float64), _monge(style_covariance, content_covariance), strength
-    )
+    full = _monge(style_covariance, content_covariance)
+    change = torch.lerp(torch.eye(3, dtype=torch.float64), full, strength)
     mean = torch.lerp(style_mean, content_mean, strength)
 
     def move(srgb: Tensor) -> Tensor:

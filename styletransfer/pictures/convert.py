@@ -20,14 +20,9 @@ Source = str | os.PathLike[str] | Image.Image | NDArray[Any] | Tensor
 def as_picture(source: Source, name: str) -> Picture:
     """Return a picture given in any of these forms; messages call it `name`, such as "content".
 
-    Args:
-        source: the path of a picture file; a Pillow image; a NumPy array (H, W), (H, W, 3) or
-            (H, W, 4), uint8 in 0 to 255 or floating in [0, 1]; or a floating tensor (3, H, W) or
-            (1, 3, H, W) in [0, 1]. Colours are sRGB, alpha is not premultiplied.
-        name: of the picture.
-
-    Raises:
-        UserError: another type, layout or range, or a file that cannot be read.
+    `source` is the path of a picture file; a Pillow image; a NumPy array (H, W), (H, W, 3) or
+    (H, W, 4), uint8 in 0 to 255 or floating in [0, 1]; or a floating tensor (3, H, W) or
+    (1, 3, H, W) in [0, 1] (UserError: none of these). Colours are sRGB, alpha not premultiplied.
     """
     if isinstance(source, str | os.PathLike):
         return read(expanded(source))
@@ -85,9 +80,9 @@ def _from_array(array: NDArray[Any], name: str) -> Picture:
 def _from_tensor(tensor: Tensor, name: str) -> Picture:
     image = tensor[None] if tensor.ndim == 3 else tensor
     if image.ndim != 4 or image.shape[:2] != (1, 3):
+        shape = tuple(tensor.shape)
         raise UserError(
-            f"{name} is a tensor of shape {tuple(tensor.shape)}; it must be (3, H, W) or "
-            "(1, 3, H, W)"
+            f"{name} is a tensor of shape {shape}; it must be (3, H, W) or (1, 3, H, W)"
         )
     if not image.is_floating_point():
         raise UserError(f"{name} is a tensor of {tensor.dtype}; give floats in [0, 1]")

@@ -22,11 +22,8 @@ class Photos:
     """The pictures (3, H, W) in [0, 1] of a folder, at most PHOTO_SIZE large, in order of names.
 
     Each is read when it is asked for, and the last few are kept, so that a folder may be larger
-    than memory. In the place of a file that cannot be read stands the next one that can; such files
-    are logged and counted.
-
-    Raises:
-        UserError: there is no such folder, or no readable picture in it.
+    than memory. In the place of a file that cannot be read, which is logged, stands the next one
+    that can (UserError: there is no such folder, or no readable picture in it).
     """
 
     def __init__(self, folder: Path) -> None:
@@ -64,13 +61,7 @@ class Photos:
 
 
 class Crops:
-    """Endless square training pictures.
-
-    Args:
-        photos: real pictures (3, H, W) in [0, 1].
-        share: how many of the crops come from them.
-        size: side of a crop in pixels.
-    """
+    """Endless square training pictures, `size` a side, a share of them from real (3, H, W)."""
 
     def __init__(self, photos: list[Tensor] | Photos, share: float, size: int) -> None:
         self.photos, self.share, self.size = photos, share if photos else 0.0, size

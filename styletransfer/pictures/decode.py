@@ -26,13 +26,9 @@ _SIGNATURES = {
     b"\xff\xd8\xff": "JPEG",
     b"\x89PNG\r\n\x1a\n": "PNG",
     b"RIFF": "WEBP",
-    b"II*\0": "TIFF",
-    b"MM\0*": "TIFF",
-    b"II+\0": "TIFF",
-    b"MM\0+": "TIFF",
     b"BM": "BMP",
     b"GIF8": "GIF",
-}
+} | dict.fromkeys((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), "TIFF")
 # Pillow's mode -> the colour model in which its samples are taken.
 _MODELS = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
@@ -50,26 +46,15 @@ _MAX_BYTES_PER_PIXEL = 8  # 16 bits of RGB and alpha
 _JPEG = {COMPRESSION.OJPEG, COMPRESSION.JPEG}
 _FOR_PILLOW = _JPEG | {COMPRESSION.CCITTRLE, COMPRESSION.CCITTFAX3, COMPRESSION.CCITTFAX4}
 # These decoders return as many bytes as the tags call for.
-_FOR_BOTH = {
-    COMPRESSION.NONE,
-    COMPRESSION.LZW,
-    COMPRESSION.ADOBE_DEFLATE,
-    COMPRESSION.DEFLATE,
-    COMPRESSION.PACKBITS,
-}
+_FOR_BOTH = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
 _ORIENTATION, _INK_SET, _NOT_CMYK = 274, 332, 2
 
 
 def decode(path: Path, max_pixels: int) -> tuple[Floats, Floats | None]:
-    """Decode a JPEG, PNG, WebP, TIFF, BMP or GIF file, upright and in sRGB.
+    """Return RGB (3, H, W) and alpha (1, H, W), if there is any, in [0, 1], upright and in sRGB.
 
-    Returns:
-        RGB (3, H, W) and alpha (1, H, W) in [0, 1], of the first frame or page; alpha is None where
-        the file holds none.
-
-    Raises:
-        UserError: if the file cannot be read, is no such picture, is damaged or has more than
-            `max_pixels` pixels.
+    Of several frames or pages it is the first (UserError: the file cannot be read, is no JPEG, PNG,
+    WebP, TIFF, BMP or GIF picture, is damaged or has more than `max_pixels` pixels).
     """
     file_format = _file_format(path)
     with _one_line(str(path), f"{file_format} file"):
@@ -79,11 +64,7 @@ def decode(path: Path, max_pixels: int) -> tuple[Floats, Floats | None]:
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Floats, Floats | None]:
-    """Return what `decode` does, of a Pillow image; messages call it `name`.
-
-    Raises:
-        UserError: if its colours are none that we know, or its file turns out to be damaged.
-    """
+    """Return what `decode` does, of a Pillow image; messages call it `name`."""
     with _one_line(name, "image"):
         with quiet_decoders():
             stored = _load_image(image, name)
@@ -171,11 +152,7 @@ def _with_channels(samples: NDArray[Any]) -> NDArray[Any]:
 
 
 def _is_for_pillow(path: Path, page: Any, max_pixels: int) -> bool:
-    """Tell from the tags whether Pillow reads a `tifffile.TiffPage`, or else `_load_page` does.
-
-    Raises:
-        UserError: the page is too large, contradicts itself, or neither reads it.
-    """
+    """Tell from the tags whether Pillow reads a page, or else `_load_page` (UserError: none)."""
     check_size(path, page.imagewidth, page.imagelength, max_pixels)
     model, channels = page.photometric, _CHANNELS.get(page.photometric, 1)
     depth, samples = max(page.imagedepth, page.tiledepth), page.samplesperpixel
@@ -203,11 +180,7 @@ def _is_for_pillow(path: Path, page: Any, max_pixels: int) -> bool:
 
 
 def _load_page(path: Path, page: Any, max_pixels: int) -> Stored:
-    """Decode a page in a layout that Pillow does not know.
-
-    Raises:
-        UserError: tiles far larger than the picture.
-    """
+    """Decode a page in a layout that Pillow does not know."""
     length, width = page.imagelength, page.imagewidth
     if page.is_tiled:
         length = math.ceil(length / page.tilelength) * page.tilelength

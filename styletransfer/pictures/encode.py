@@ -17,20 +17,30 @@ from torch import Tensor
 
 from styletransfer.pictures.profiles import srgb_profile
 
-# Rows that are turned into samples at a time, and of a strip of a TIFF file: in float32 a picture
-# of 24 million pixels has 288 MB.
-_ROWS = 64
+_ROWS = 64  # that are turned into samples at a time, and of a strip of a TIFF file
 
 
-def samples_of(layers: list[Tensor], depth: int, *, on_white: bool) -> NDArray[Any]:
-    """Return a picture as (H, W, 3 or 4) integers.
+def encode(layers: list[Tensor], depth: int, extension: str) -> bytes | memoryview:
+    """Return a .png, .webp, .jpg or .jpeg file of colours (1, 3, H, W), and alpha if there is any.
 
-    Args:
-        layers: colours (1, 3, H, W), and alpha (1, 1, H, W) if there is any.
-        depth: 8 or 16 bits per sample.
-        on_white: lay the picture on white instead of keeping alpha.
+    JPEG lies on white (OSError, ValueError: the format cannot hold so many pixels).
     """
-    return np.concatenate(list(_strips(layers, depth, on_white=on_white)))
+    on_white = extension in (".jpg", ".jpeg")
+    samples = np.concatenate(list(_strips(layers, depth, on_white=on_white)))
+    profile = srgb_profile()
+    if depth == 16:  # of which Pillow writes no RGB
+        png = memoryview(imagecodecs.png_encode(samples))
+        tag = b"iCCP" + b"sRGB\0\0" + zlib.compress(profile)
+        chunk = struct.pack(">I", len(tag) - 4) + tag + struct.pack(">I", zlib.crc32(tag))
+        return b"".join((png[:33], chunk, png[33:]))  # behind the signature and IHDR
+    buffer = io.BytesIO()
+    options: dict[str, dict[str, Any]] = {
+        ".png": {"format": "PNG"},
+        ".webp": {"format": "WEBP", "lossless": True, "exact": True},
+    }
+    jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0}
+    Image.fromarray(samples).save(buffer, icc_profile=profile, **options.get(extension, jpeg))
+    return buffer.getbuffer()
 
 
 def write_tiff(path: Path, layers: list[Tensor], depth: int) -> None:
@@ -56,28 +66,6 @@ def write_tiff(path: Path, layers: list[Tensor], depth: int) -> None:
         software=False,
         metadata=None,
     )
-
-
-def encode(samples: NDArray[Any], extension: str) -> bytes | memoryview:
-    """Return a .png, .webp, .jpg or .jpeg file of (H, W, 3 or 4) uint8 or (PNG) uint16 samples.
-
-    Raises:
-        OSError, ValueError: the format cannot hold so many pixels.
-    """
-    profile = srgb_profile()
-    if extension == ".png" and samples.dtype == np.uint16:  # Pillow writes no 16-bit RGB
-        png = memoryview(imagecodecs.png_encode(samples))
-        tag = b"iCCP" + b"sRGB\0\0" + zlib.compress(profile)
-        chunk = struct.pack(">I", len(tag) - 4) + tag + struct.pack(">I", zlib.crc32(tag))
-        return b"".join((png[:33], chunk, png[33:]))  # behind the signature and IHDR
-    buffer = io.BytesIO()
-    options: dict[str, dict[str, Any]] = {
-        ".png": {"format": "PNG"},
-        ".webp": {"format": "WEBP", "lossless": True, "exact": True},
-    }
-    jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0}
-    Image.fromarray(samples).save(buffer, icc_profile=profile, **options.get(extension, jpeg))
-    return buffer.getbuffer()
 
 
 def _strips(layers: list[Tensor], depth: int, *, on_white: bool = False) -> Iterator[NDArray[Any]]:

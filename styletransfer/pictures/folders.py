@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
+# What counts as a picture in a folder.
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
-"""What counts as a picture in a folder."""
 
 
 def in_folder(name: str | os.PathLike[str]) -> list[str]:

@@ -13,8 +13,8 @@ from PIL import Image
 
 from styletransfer.errors import UserError
 
-MAX_SCANS = 100
-"""The most scans of a progressive JPEG: each is a pass over the picture, and ten are usual."""
+# The most scans of a progressive JPEG: each is a pass over the picture, and ten are usual.
+_MAX_SCANS = 100
 
 # A JPEG marker; 0 behind 255 is a sample, and restarts (D0 to D7) belong to their scan.
 _MARKER = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
@@ -37,7 +37,7 @@ def check_size(path: Path, width: int, height: int, max_pixels: int) -> None:
 
 
 def check_scans(path: Path, jpeg: bytes) -> None:
-    """Refuse a JPEG of more than `MAX_SCANS` scans by a UserError."""
+    """Refuse a JPEG of more than 100 scans by a UserError."""
     scans = position = 0
     while (match := _MARKER.search(jpeg, position)) and match[1][0] != _END_OF_IMAGE:
         marker, position = match[1][0], match.end()
@@ -45,9 +45,9 @@ def check_scans(path: Path, jpeg: bytes) -> None:
             continue
         scans += marker == _START_OF_SCAN
         position += int.from_bytes(jpeg[position : position + 2], "big")
-    if scans > MAX_SCANS:
+    if scans > _MAX_SCANS:
         raise UserError(
-            f"{path} has {scans:,} JPEG scans, more than the limit of {MAX_SCANS}; "
+            f"{path} has {scans:,} JPEG scans, more than the limit of {_MAX_SCANS}; "
             "save it anew as a baseline JPEG"
         )
 

@@ -12,39 +12,28 @@ from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import decode
-from styletransfer.pictures.encode import encode, samples_of, write_tiff
+from styletransfer.pictures.encode import encode, write_tiff
 from styletransfer.system.files import atomic, check_folder
 
+# The largest picture read by default: 134 million pixels, 1.6 GB as float32 RGB; reading one takes
+# 2.2 GB (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha) for a moment.
 MAX_PIXELS = 2**27
-"""The largest picture read by default: 134 million pixels, 1.6 GB as float32 RGB.
 
-Reading one takes 2.2 GB (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha) for a moment.
-"""
-
+# Of any picture that is made, in pixels: no memory holds it, and no size in torch overflows.
 LONGEST_SIDE = 2**20
-"""Of any picture that is made, in pixels: no memory holds it, and no size in torch overflows."""
 
-BIT_DEPTHS = {
-    ".png": (8, 16),
-    ".jpg": (8,),
-    ".jpeg": (8,),
-    ".webp": (8,),
-    ".tif": (16, 8),
-    ".tiff": (16, 8),
-}
-"""Extensions that can be written, each with its bits per sample, the default first."""
+# Extensions that can be written, each with its bits per sample, the default first.
+BIT_DEPTHS = {".png": (8, 16), ".jpg": (8,), ".jpeg": (8,), ".webp": (8,)}
+BIT_DEPTHS |= {".tif": (16, 8), ".tiff": (16, 8)}
 
 
 @dataclass(frozen=True)
 class Picture:
     """A picture in memory."""
 
-    rgb: Tensor
-    """(1, 3, H, W), float32, sRGB in [0, 1], not premultiplied."""
-    alpha: Tensor | None = None
-    """(1, 1, H, W), float32, 0 transparent to 1 opaque; None if the picture holds no alpha."""
-    name: str = "the picture"
-    """What error messages call it: its path, if it was read."""
+    rgb: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], not premultiplied
+    alpha: Tensor | None = None  # (1, 1, H, W), float32, 0 transparent to 1 opaque
+    name: str = "the picture"  # in error messages: its path, if it was read
 
     @property
     def size(self) -> tuple[int, int]:
@@ -57,11 +46,8 @@ def read(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> Pictu
 
     8 and 16 bits per sample are kept, grey, palette and CMYK become RGB, an EXIF orientation is
     applied, and an embedded ICC profile is converted to sRGB (an unusable one is ignored with a
-    warning). Files without a profile are taken to be sRGB.
-
-    Raises:
-        UserError: if the file cannot be read, is no such picture, is damaged, has more than
-            `max_pixels` pixels, or is a JPEG of more than 100 scans.
+    warning); files without one are taken to be sRGB. (UserError: the file cannot be read, is no
+    picture, is damaged, has more than `max_pixels` pixels, or is a JPEG of more than 100 scans.)
     """
     rgb, alpha = decode(Path(path), max_pixels)
     opacity = None if alpha is None else torch.from_numpy(alpha)[None]
@@ -88,8 +74,7 @@ def write(
         bit_depth: 8 or 16 bits per sample; by default 16 for TIFF and 8 for the others.
 
     Raises:
-        UserError: if the extension, the depth or the size does not suit, the picture holds NaN or
-            infinity, or the file cannot be written.
+        UserError: extension, depth, size or values do not suit, or the file cannot be written.
     """
     extension, depth = _file_kind(path, bit_depth)
     layers = [rgb] if alpha is None else [rgb, alpha]
@@ -100,11 +85,10 @@ def write(
         with atomic(path) as temporary:
             write_tiff(temporary, layers, depth)
         return
-    samples = samples_of(layers, depth, on_white=extension in (".jpg", ".jpeg"))
     try:
-        encoded = encode(samples, extension)
+        encoded = encode(layers, depth, extension)
     except (OSError, ValueError) as error:
-        height, width, _ = samples.shape
+        height, width = rgb.shape[2:]
         raise UserError(
             f"cannot write {path}: {extension} cannot hold {width} x {height} pixels; use .png"
         ) from error
@@ -113,11 +97,7 @@ def write(
 
 
 def check_writable(path: str | os.PathLike[str], *, bit_depth: int | None = None) -> None:
-    """Fail before a long run if `write(path, ..., bit_depth=bit_depth)` would fail after it.
-
-    Raises:
-        UserError: for an unknown extension, an unsuitable depth or a folder that takes no file.
-    """
+    """Raise the UserError before a long run that `write` to this path would raise after it."""
     _file_kind(path, bit_depth)
     check_folder(path)
 
@@ -156,11 +136,7 @@ def resampled(picture: Picture, resample: Callable[[Tensor], Tensor]) -> Picture
 
 
 def visible_box(picture: Picture) -> tuple[slice, slice]:
-    """Return the rows and columns without the fully transparent margins.
-
-    Raises:
-        UserError: if no pixel is visible.
-    """
+    """Return rows and columns without transparent margins (UserError: no pixel is visible)."""
     if picture.alpha is None:
         return slice(0, picture.size[0]), slice(0, picture.size[1])
     visible = picture.alpha[0, 0] > 0
@@ -181,16 +157,9 @@ def crop_transparent(picture: Picture) -> Picture:
 def fill_transparent(picture: Picture) -> Tensor:
     """Paint what is transparent with colours that spread inwards from the visible pixels around it.
 
-    A style's Gram matrix would count transparent pixels as black ones. Here they continue their
-    surroundings instead, and half transparent ones are laid over that continuation; opaque pixels
-    stay as they are. Margins are better cut off first, with `crop_transparent`: a smooth fill is no
-    style.
-
-    Returns:
-        (1, 3, H, W), sRGB in [0, 1].
-
-    Raises:
-        UserError: if no pixel is visible.
+    Return (1, 3, H, W), sRGB in [0, 1]. A style's Gram matrix would count transparent pixels as
+    black ones; half transparent ones are laid over the continuation of their surroundings. Margins
+    are better cut off first: a smooth fill is no style. (UserError: no pixel is visible.)
     """
     if picture.alpha is None:
         return picture.rgb
@@ -211,13 +180,12 @@ def _spread(premultiplied: Tensor, alpha: Tensor) -> Tensor:
 def _file_kind(path: str | os.PathLike[str], bit_depth: int | None) -> tuple[str, int]:
     extension = Path(path).suffix.lower()
     if extension not in BIT_DEPTHS:
-        raise UserError(
-            f"cannot write {path}: unknown extension '{extension}'; use {', '.join(BIT_DEPTHS)}"
-        )
+        known = ", ".join(BIT_DEPTHS)
+        raise UserError(f"cannot write {path}: unknown extension '{extension}'; use {known}")
     depths = BIT_DEPTHS[extension]
     if bit_depth not in (None, *depths):
+        known = " or ".join(map(str, depths))
         raise UserError(
-            f"cannot write {path}: {extension} has no {bit_depth}-bit samples; "
-            f"use {' or '.join(map(str, depths))}"
+            f"cannot write {path}: {extension} has no {bit_depth}-bit samples; use {known}"
         )
     return extension, bit_depth or depths[0]

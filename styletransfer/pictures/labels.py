@@ -17,9 +17,7 @@ from styletransfer.pictures.folders import in_folder
 from styletransfer.pictures.regions import SAME, Color, Regions, color_names, distance
 from styletransfer.settings.paths import expanded
 
-MOST = 12
-"""The most regions of a label picture."""
-
+MOST = 12  # regions of a label picture
 # The least share of a picture that has a painted colour, where not all of its colours are painted.
 _LEAST = 1e-4
 # Of the pixels of drawn labels (resized, JPEG of quality 20 to 90) at least 0.7 are within 8 levels
@@ -44,11 +42,7 @@ def read_regions(source: Source | Sequence[Source], name: str) -> Regions:
             one number per region, negative ones for no region; a folder of masks; a sequence of
             what `read_mask` takes; or (H, W) floats in [0, 1], which are one mask. A mask is called
             like its file without extension, or by its number from 1.
-        name: the key that it was given by; messages call it so where it is no path.
-
-    Raises:
-        UserError: none of these: more colours or no flat ones, nothing visible, no mask, masks of
-            several sizes or one name, or what `read_mask` refuses.
+        name: what messages call it where it is no path (UserError: it is none of these).
     """
     if isinstance(source, Sequence) and not isinstance(source, str):
         return _from_masks(source, name)
@@ -68,12 +62,8 @@ def read_regions(source: Source | Sequence[Source], name: str) -> Regions:
 def read_mask(source: Source, name: str) -> Tensor:
     """Return a mask (1, 1, H, W) in [0, 1]: its grey values, times opacity if it has alpha.
 
-    Args:
-        source: a grey picture, or an array or tensor (H, W) of bool, uint8 or floats in [0, 1].
-        name: what messages call it, if it is no path.
-
-    Raises:
-        UserError: a colour picture, a mask that is black everywhere, or one that cannot be read.
+    It is a grey picture, or an array or tensor (H, W) of bool, uint8 or floats in [0, 1]
+    (UserError: it has colours, is black everywhere or cannot be read).
     """
     source = _plane_as_array(source)
     if isinstance(source, np.ndarray) and source.dtype == np.bool_:

@@ -9,12 +9,8 @@ from styletransfer.pictures.regions import SAME, Regions, distance, nearest
 def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
     """Return for each style, and each region of the content, the number of its region there.
 
-    Labels pair by colour (within 32 levels of 255) or number, masks by their order. Numbers count
-    from 0; None stands where a style does not hold the region, and another one does.
-
-    Raises:
-        UserError: a region of the content that no style holds, or one of a style that the content
-            lacks; unequal numbers of masks; masks with labels.
+    Labels pair by colour (within 32 levels of 255) or number, masks by their order. None stands
+    where a style does not hold the region, and another one does (UserError: any other misfit).
     """
     regions = range(len(content.names))
     pairs = [[_partner(content, region, style) for region in regions] for style in styles]
@@ -31,16 +27,9 @@ def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int |
 def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> list[int]:
     """Return for each region of the content the number, from 0, of the style it is painted in.
 
-    Without a mapping a single style goes everywhere, and the i-th mask takes the i-th style.
-
-    Args:
-        regions: those of the content.
-        region_styles: region, as `Regions.find` knows it, -> number of its style, from 1.
-        styles: how many styles there are.
-
-    Raises:
-        UserError: a region that is unknown, missing or given twice, a style that does not exist,
-            or no mapping where one is needed.
+    `region_styles` maps regions, as `Regions.find` knows them, to numbers of styles from 1 to
+    `styles` (UserError: it does not fit, or is needed). Without it a single style goes everywhere,
+    and the i-th mask takes the i-th style.
     """
     count = len(regions.names)
     if not region_styles and styles == 1:

@@ -31,9 +31,8 @@ def picture(size: int, generator: Generator) -> Tensor:
     canvas = _base_canvas(size, generator, palette)
     if chance(generator, 0.3):
         other = palette if chance(generator, 0.5) else random_palette(generator)
-        canvas = torch.lerp(
-            canvas, _base_canvas(size, generator, other), random_mask(size, generator)
-        )
+        second = _base_canvas(size, generator, other)
+        canvas = torch.lerp(canvas, second, random_mask(size, generator))
     if chance(generator, 0.3):
         canvas = _leaves(canvas, generator, palette, int(uniform(generator, 2, 25)))
     if chance(generator, 0.22):
@@ -47,8 +46,7 @@ def _base_canvas(size: int, g: Generator, palette: Tensor) -> Tensor:
     """Return a canvas of one family."""
     kind = uniform(g, 0.0, 1.0)
     if kind < 0.26:
-        field = FIELDS[pick(g, len(FIELDS))](size, g)
-        return painted(field, g, palette)
+        return painted(FIELDS[pick(g, len(FIELDS))](size, g), g, palette)
     if kind < 0.32:
         return _spectrum(size, g, palette)
     if kind < 0.42:
@@ -283,13 +281,6 @@ def _drawn(canvas: Tensor, g: Generator, palette: Tensor) -> Tensor:
     return torch.lerp(canvas, colour[:, None, None], ink)
 
 
-def _blurred(canvas: Tensor, width: int) -> Tensor:
-    """Return the canvas under two box blurs of odd width."""
-    for _ in range(2):
-        canvas = F.avg_pool2d(canvas, width, 1, width // 2, count_include_pad=False)
-    return canvas
-
-
 def _finished(canvas: Tensor, g: Generator) -> Tensor:
     """Apply light and shadow, focus, saturation, contrast, exposure and grain."""
     size = canvas.shape[1]
@@ -302,7 +293,10 @@ def _finished(canvas: Tensor, g: Generator) -> Tensor:
     if chance(g, 0.3):
         focus = random_mask(size, g) if chance(g, 0.7) else torch.zeros(size, size)
         width = 3 + 2 * pick(g, 1 + size // 40)
-        canvas = torch.lerp(_blurred(canvas, width), canvas, focus)
+        blurred = canvas
+        for _ in range(2):
+            blurred = F.avg_pool2d(blurred, width, 1, width // 2, count_include_pad=False)
+        canvas = torch.lerp(blurred, canvas, focus)
     if chance(g, 0.5):
         canvas = torch.lerp(canvas.mean(dim=0, keepdim=True), canvas, uniform(g, 0.1, 1.0))
     cast = 0.06 * torch.randn(3, 1, 1, generator=g) * chance(g, 0.5)

@@ -24,18 +24,12 @@ _STRIP = 2**18
 class Stored:
     """One picture as its file stores it."""
 
-    colour: Samples
-    """(H, W, 1 grey | 3 RGB | 4 CMYK where the largest value is full ink)."""
-    alpha: Samples | None = None
-    """(H, W, 1)."""
-    premultiplied: bool = False
-    """Whether the colours were multiplied by alpha."""
-    inverted: bool = False
-    """Whether the largest value is the darkest."""
-    profile: Any = None
-    """The ICC profile's bytes, or whatever a broken file holds in their place."""
-    orientation: int = 1
-    """EXIF, 1 to 8."""
+    colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK where the largest value is full ink)
+    alpha: Samples | None = None  # (H, W, 1)
+    premultiplied: bool = False  # the colours were multiplied by alpha
+    inverted: bool = False  # the largest value is the darkest
+    profile: Any = None  # the ICC profile's bytes, or whatever a broken file holds in their place
+    orientation: int = 1  # EXIF, 1 to 8
 
 
 @cache

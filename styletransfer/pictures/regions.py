@@ -12,12 +12,10 @@ from torch.nn.functional import interpolate
 
 from styletransfer.errors import UserError
 
-Color = tuple[int, int, int]
-"""sRGB, 0 to 255 each."""
+Color = tuple[int, int, int]  # sRGB, 0 to 255 each
 
+# How far, in levels of 255, colours of two pictures, or of a JPEG, may be apart and be one.
 SAME = 32
-"""How far, in levels of 255, colours of two pictures, or of a JPEG, may be apart and be one."""
-
 # How far a colour may be from the one it is called by, and from the painted one it stands for.
 _NAMED, _MEANT = 16, 64
 
@@ -26,17 +24,13 @@ _NAMED, _MEANT = 16, 64
 class Regions:
     """The regions of a picture; no pixel's weights sum to more than 1."""
 
+    # None twice: CSS names or "#rrggbb" of painted colours, numbers, masks' names.
     names: tuple[str, ...]
-    """One per region, none twice: CSS names or "#rrggbb" of painted colours, numbers, or the names
-    of masks."""
+    # (R, 1, H, W): bool, each pixel in one region at most, or floating in [0, 1] for masks.
     layers: Tensor
-    """(R, 1, H, W): bool, each pixel in one region at most, or floating in [0, 1] for masks."""
-    colors: tuple[Color, ...] = ()
-    """The painted colours, one per region; empty for numbers and masks."""
-    snapped: int = 0
-    """How many pixels had a colour that is none of the painted ones, and took the nearest."""
-    source: str = "the regions"
-    """What error messages call them: the path, if they were read."""
+    colors: tuple[Color, ...] = ()  # the painted ones, one per region; empty for numbers and masks
+    snapped: int = 0  # pixels of a colour that is none of the painted ones, and took the nearest
+    source: str = "the regions"  # in error messages: the path, if they were read
 
     @property
     def size(self) -> tuple[int, int]:
@@ -59,10 +53,9 @@ class Regions:
         return max(0.0, 1.0 - sum(self.shares))
 
     def weights(self, region: int, size: tuple[int, int]) -> Tensor:
-        """Return the weights (1, 1, h, w) of a region at another height and width.
+        """Return the weights (1, 1, h, w) of a region, averages over the area of the new pixels.
 
-        Each is an average over the area that the new pixel covers, so the weights of all regions
-        still sum to at most 1, and to 1 where no pixel is left out.
+        So those of all regions still sum to at most 1, and to 1 where no pixel is left out.
         """
         layer = self.layers[region][None].float()
         if size == self.size:
@@ -70,11 +63,7 @@ class Regions:
         return interpolate(layer, size, mode="bilinear", antialias=True).clamp(0.0, 1.0)
 
     def cut(self, box: tuple[slice, slice], size: tuple[int, int]) -> Self:
-        """Return what lies in a box (rows, columns) of a picture of this height and width.
-
-        Raises:
-            UserError: nothing is left of a region.
-        """
+        """Return what lies in a box (rows, columns) of a picture of this height and width."""
         rows, columns = (
             slice(side.start * own // whole, -(-side.stop * own // whole))
             for side, own, whole in zip(box, self.size, size, strict=True)
@@ -82,11 +71,7 @@ class Regions:
         return self.changed(self.layers[..., rows, columns], "the transparent margins are cut off")
 
     def changed(self, layers: Tensor, how: str) -> Self:
-        """Return the regions with other layers (R, 1, h, w); messages say `how` they were made.
-
-        Raises:
-            UserError: nothing is left of a region.
-        """
+        """Return regions with other layers, made that way (UserError: nothing is left of one)."""
         for name, layer in zip(self.names, layers, strict=True):
             if not layer.any():
                 raise UserError(
@@ -96,14 +81,9 @@ class Regions:
         return replace(self, layers=layers)
 
     def find(self, text: str) -> int:
-        """Return the number, from 0, of the region that a person means.
+        """Return the number, from 0, of the region of a name or (UserError: none) a colour.
 
-        Args:
-            text: its name, or a colour as `parse_color` knows it: the nearest painted one within
-                64 levels of 255 is meant.
-
-        Raises:
-            UserError: there is no such region.
+        Of colours, as `parse_color` knows them, the nearest painted within 64 levels is meant.
         """
         named = [name.lower() for name in self.names]
         if text.strip().lower() in named:
@@ -117,7 +97,7 @@ class Regions:
 
     def listed(self) -> str:
         """Return the names with their shares, such as "red (40 %) and blue (60 %)"."""
-        *first, last = [self.described(region) for region in range(len(self.names))]
+        *first, last = map(self.described, range(len(self.names)))
         return f"{', '.join(first)} and {last}" if first else last
 
     def described(self, region: int) -> str:
@@ -129,11 +109,7 @@ class Regions:
 def check_aspect(size: tuple[int, int], picture: tuple[int, int], name: str) -> None:
     """Refuse a mask or label picture of another aspect ratio than its picture, both (H, W).
 
-    Where the larger of the two is scaled to the other's longer side, sides may differ by a pixel or
-    0.5 %.
-
-    Raises:
-        UserError: the ratios differ; it calls the mask `name`.
+    Where the larger is scaled to the other's longer side, sides may differ by a pixel or 0.5 %.
     """
     smaller, larger = sorted((size, picture), key=max)
     scale = max(smaller) / max(larger)
@@ -170,10 +146,8 @@ def color_names(colors: list[Color]) -> tuple[str, ...]:
 def parse_color(text: str) -> Color | None:
     """Return what a person means by a colour, or None.
 
-    Args:
-        text: a CSS name or function ("red", "rgb(255, 0, 0)", "hsl(0, 100%, 50%)"), six hexadecimal
-            digits behind "#", "0x" or nothing, or three numbers ("255, 0, 0", with or without
-            brackets).
+    It may be a CSS name or function ("red", "hsl(0, 100%, 50%)"), six hexadecimal digits behind
+    "#", "0x" or nothing, or three numbers ("255, 0, 0", with or without brackets).
     """
     text = text.strip().lower()
     if re.fullmatch(r"(#|0x)?[0-9a-f]{6}", text):

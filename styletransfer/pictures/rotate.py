@@ -11,19 +11,15 @@ from styletransfer.errors import UserError
 from styletransfer.pictures.images import Picture, resampled
 from styletransfer.pictures.regions import Regions
 
-# Pixels a side that are left at least: less is nothing to take a style from.
-_SMALLEST = 8
-# What a side may lose to rounding of sines before it counts as a pixel less.
-_ROUNDING = 1e-6
+_SMALLEST = 8  # pixels a side that are left at least: less is nothing to take a style from
+_ROUNDING = 1e-6  # what a side may lose to rounding of sines before it counts as a pixel less
 
 
 def rotated(picture: Picture, degrees: float) -> Picture:
     """Turn a picture counterclockwise, and cut it to the largest upright rectangle inside.
 
-    Multiples of 90 degrees only move pixels. Others resample (bicubic), as `resampled` does.
-
-    Raises:
-        UserError: fewer than 8 pixels a side are left, or `degrees` is not finite.
+    Multiples of 90 degrees only move pixels. Others resample (bicubic), as `resampled` does
+    (UserError: fewer than 8 pixels a side are left, or `degrees` is not finite).
     """
     turn = _Turn(picture.size, degrees, picture.name)
     if turn.exact and picture.alpha is not None:
@@ -32,12 +28,7 @@ def rotated(picture: Picture, degrees: float) -> Picture:
 
 
 def rotated_regions(regions: Regions, degrees: float) -> Regions:
-    """Turn and cut regions as `rotated` does their picture, labels to the nearest pixel's.
-
-    Raises:
-        UserError: fewer than 8 pixels a side are left, a region is cut off, or `degrees` is not
-            finite.
-    """
+    """Turn and cut regions as `rotated` does their picture, labels to the nearest pixel's."""
     turn = _Turn(regions.size, degrees, regions.source)
     if turn.exact:
         return replace(regions, layers=turn(regions.layers))

@@ -59,8 +59,6 @@ def test_there_and_back(dtype, error):
     assert (back - colors).abs().max() < error
     assert torch.equal((back * 255).round(), (colors * 255).round())
     assert to_oklab(colors).dtype == back.dtype == dtype
-    difference = torch.from_numpy(unclipped(to_oklab(colors.double()))) - to_linear(colors.double())
-    assert difference.abs().max() < 1e-6
     # A resampled picture may hold a little less than black, whose power would be NaN.
     dark = (0.04 * picture()[0].flatten(1)).to(dtype)
     assert torch.allclose(to_oklab(-dark), -to_oklab(dark))
