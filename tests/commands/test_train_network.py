@@ -206,10 +206,10 @@ def test_a_training_starts_from_a_network_and_goes_on_only_with_its_own_recipe(
     moved = replace(third, start=str(tmp_path / "elsewhere.safetensors"))
     train_network(moved, tmp_path / "run")
     for changes in ({"start": None}, {"steps": 2}, {"stability": 1.0}, {"seed": 1}):
-        with pytest.raises(UserError, match="other styles or settings"):
+        with pytest.raises(UserError, match="differs from the run's own"):
             train_network(replace(moved, **changes), tmp_path / "run")
     images.write(third.style, picture(9, 32, 40))  # another picture under the same name
-    with pytest.raises(UserError, match="other styles or settings"):
+    with pytest.raises(UserError, match="differs from the run's own"):
         train_network(moved, tmp_path / "run")
 
 
