@@ -27,7 +27,6 @@ from styletransfer.cli import module
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.config.commands import SCHEMAS
 from styletransfer.features import vgg
-from styletransfer.films.read import Film
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.johnson import randomize
 from styletransfer.pictures import images
@@ -134,6 +133,8 @@ def check_whole(path: Path) -> None:
     elif kind == ".pt":
         Checkpoint(path).load()
     elif kind == ".mp4":
+        from styletransfer.films.read import Film
+
         with Film(path) as film:
             # What a full disk leaves may end within a frame.
             next(film.frames()) if "partial" in path.name else list(film.frames())
@@ -159,7 +160,7 @@ def set_up(desk: Path) -> None:
         network = StyleNetwork(Architecture((3, 4, 5), 1), 1).requires_grad_(False)
         randomize(network, seed=0)
         file.write(desk / "net.safetensors", network, ["oil"])
-        make(desk / "in.mkv", [picture(seed, 32, 40) for seed in range(20)], sound="aac")
+        make(desk / "in.mkv", [picture(seed, 32, 40) for seed in range(20)], sound=["aac"])
 
 
 def main(desk: Path, runs: int, seed: int = 0) -> None:

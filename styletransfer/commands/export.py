@@ -11,13 +11,11 @@ import warnings
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from styletransfer.config import ExportConfig
 from styletransfer.errors import UserError
 from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
-from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE, StyleNetwork
+from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.system.files import atomic, check_folder
 from styletransfer.system.signals import raise_waiting, signals_held
 
@@ -30,44 +28,13 @@ EXAMPLE = (2, 3, 22, 33)
 TALKATIVE = ("onnxscript", "onnx_ir")
 
 
-class Graph(nn.Module):
-    """A network without the branch that pads only where a size asks for it: a graph has none.
-
-    Args:
-        network: of any number of styles.
-    """
-
-    def __init__(self, network: StyleNetwork) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, image: Tensor, blend: Tensor | None = None) -> Tensor:
-        """Return the pastiches (N, 3, H, W); see `StyleNetwork.forward`.
-
-        Args:
-            image: (N, 3, H, W), sRGB in [0, 1].
-            blend: (N, S); None for a network of one style.
-        """
-        if blend is None:
-            blend = image.new_ones(1, 1)
-        height, width = image.shape[2:]
-        x = pad(image, (0, -width % STRIDE, 0, -height % STRIDE), mode="replicate") - 0.5
-        for segment in self.network.segments:
-            x = segment(x, blend)
-        return x[:, :, :height, :width]
-
-
 def main(config: ExportConfig, folder: Path) -> None:
     """Export, and say where the file is."""
     print(export(config))
 
 
 def export(config: ExportConfig) -> Path:
-    """Write the network that `config` names as ONNX, whole or not at all, and return the file.
-
-    Raises:
-        UserError: the extra is not installed, the network cannot be read, or the file not written.
-    """
+    """Write the network that `config` names as ONNX, whole or not at all, and return the file."""
     target = Path(config.output)
     if target.suffix != ".onnx":
         raise UserError(f"output={config.output} must end in .onnx")
@@ -105,7 +72,7 @@ def as_onnx(saved: NetworkFile) -> bytes:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, about itself
         program = torch.onnx.export(
-            Graph(saved.network).eval(),
+            saved.network,
             example if several else example[:1],
             input_names=["image", "blend"] if several else ["image"],
             output_names=["pastiche"],

@@ -40,10 +40,6 @@ def main(config: FilmConfig, folder: Path) -> None:
     """Paint a film, or go on where its frames in `folder` end; tell its flicker and its file.
 
     A signal such as Ctrl-C ends the painting, and leaves a film of the frames that there are.
-
-    Raises:
-        UserError: bad input, before anything is written; or something cannot be written.
-        Stopped: a signal has come.
     """
     with stop_on_signals() as stop, Film(config.content) as film:
         run = FilmRun(config, film, folder)
@@ -62,8 +58,7 @@ def main(config: FilmConfig, folder: Path) -> None:
 class FilmRun:
     """The painting of a film, from its frames, each a PNG file in `folder`, to the finished file.
 
-    Raises:
-        UserError: anything that would make the film fail, in one line; cheap checks come first.
+    What would make the film fail is a UserError beforehand; cheap checks come first.
     """
 
     def __init__(self, config: FilmConfig, film: Film, folder: Path) -> None:

@@ -23,9 +23,6 @@ def mix(config: MixConfig) -> Path:
 
     Transparency is the pastiche's. Where the mixture has colours that sRGB cannot show, they lose
     chroma, see `styletransfer.pictures.color`.
-
-    Raises:
-        UserError: bad input, before anything is written; or the picture cannot be written.
     """
     if config.run is None:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")
@@ -42,19 +39,16 @@ def mix(config: MixConfig) -> Path:
 
 
 def shares(config: MixConfig) -> tuple[float, float]:
-    """Return the pastiche's shares of lightness and of colour.
-
-    Raises:
-        UserError: one is not within 0 and 1.
-    """
-    found = {"strength": config.strength}
-    for key in ("lightness_strength", "color_strength"):
-        given = getattr(config, key)
-        found[key] = config.strength if given is None else given
-    for key, value in found.items():
-        if not 0.0 <= value <= 1.0:
+    """Return the pastiche's shares of lightness and of colour (UserError: not in [0, 1])."""
+    lightness, color = config.lightness_strength, config.color_strength
+    for key in ("strength", "lightness_strength", "color_strength"):
+        value = getattr(config, key)
+        if value is not None and not 0.0 <= value <= 1.0:
             raise UserError(f"{key}={value:g} must be from 0 (the content) to 1 (the pastiche)")
-    return found["lightness_strength"], found["color_strength"]
+    return (
+        config.strength if lightness is None else lightness,
+        config.strength if color is None else color,
+    )
 
 
 def default_name(lightness: float, color: float) -> str:
@@ -73,22 +67,14 @@ def files_of(run: RunFolder) -> list[Path]:
 
 
 def check_target(target: Path, precious: list[Path]) -> None:
-    """Check that a mixture would replace nothing that it or its run is made of.
-
-    Raises:
-        UserError: it would.
-    """
+    """Raise UserError if a mixture would replace something that it or its run is made of."""
     for path in precious:
         if target.exists() and path.exists() and target.samefile(path):
             raise UserError(f"output={target} would overwrite the run's {path}; choose another")
 
 
 def kept_pictures(folder: Path, status: str) -> tuple[images.Picture, images.Picture]:
-    """Return the content and the pastiche that a run has kept.
-
-    Raises:
-        UserError: one is missing or cannot be read, or their sizes differ.
-    """
+    """Return a run's content and pastiche (UserError: one is missing, or their sizes differ)."""
     missing = [name for name in (CONTENT, PASTICHE) if not (folder / name).exists()]
     if missing and status != "finished":
         raise UserError(
@@ -108,13 +94,9 @@ def kept_pictures(folder: Path, status: str) -> tuple[images.Picture, images.Pic
         )
     content, pastiche = (images.read(folder / name) for name in (CONTENT, PASTICHE))
     if content.size != pastiche.size:
+        ours, theirs = (f"{width} x {height}" for height, width in (content.size, pastiche.size))
         raise UserError(
-            f"{content.name} and {pastiche.name} differ in size, {_pixels(content)} and "
-            f"{_pixels(pastiche)} pixels: one is not the run's own; run it again"
+            f"{content.name} and {pastiche.name} differ in size, {ours} and {theirs} pixels: one "
+            "is not the run's own; run it again"
         )
     return content, pastiche
-
-
-def _pixels(picture: images.Picture) -> str:
-    height, width = picture.size
-    return f"{width} x {height}"

@@ -51,17 +51,11 @@ def is_turned(matrix: Matrix | None) -> bool:
 
 
 def to_tensor(frame: Any, size: tuple[int, int], matrix: Matrix | None) -> Tensor:
-    """Return a decoded frame as an upright image, float32 in [0, 1].
-
-    A frame of another (height, width) than `size` is resampled before it is turned by `matrix`.
-    """
-    height, width = size
+    """Return a decoded frame, resampled to (height, width) `size` and turned, float32 in [0, 1]."""
     is_hd = frame.width > LARGEST_SD[0] or frame.height > LARGEST_SD[1]
     unsaid = frame.colorspace == UNSPECIFIED and not frame.format.is_rgb
     colors = frame.reformat(
-        width,
-        height,
-        "rgb24",
+        *(size[1], size[0], "rgb24"),
         src_colorspace="ITU709" if unsaid and is_hd else None,
         interpolation=_interpolation(),
         threads=1,
@@ -75,18 +69,21 @@ def from_tensor(image: Tensor, *, even: bool) -> Any:
 
     With `even`, the last row and column are repeated where their number is odd.
     """
-    av = pyav()
     height, width = image.shape[2:]
     pixels = image.detach().to("cpu", torch.float32).clamp(0.0, 1.0)
     if even:
         pixels = pad(pixels, (0, width % 2, 0, height % 2), mode="replicate")
     samples = (pixels[0] * 255).round().byte().permute(1, 2, 0).contiguous().numpy()
-    return av.VideoFrame.from_ndarray(samples, "rgb24").reformat(
-        format="yuv420p",
-        dst_colorspace="ITU709",
-        dst_color_range="MPEG",
-        interpolation=_interpolation(),
-        threads=1,
+    return (
+        pyav()
+        .VideoFrame.from_ndarray(samples, "rgb24")
+        .reformat(
+            format="yuv420p",
+            dst_colorspace="ITU709",
+            dst_color_range="MPEG",
+            interpolation=_interpolation(),
+            threads=1,
+        )
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from itertools import zip_longest
 
 from torch import Tensor
@@ -34,15 +34,13 @@ def measure(
     style_loss: StyleLoss | None = None,
     motion: FindMotion = motion_between,
 ) -> dict[str, Flicker]:
-    """Measure films frame by frame; of each, only as many are in memory as the longest gap spans.
+    """Measure films frame by frame (UserError: they differ in length or size).
 
     Args:
-        films: name -> frames (1, 3, H, W) in [0, 1]; the first is the input of the others.
+        films: name -> frames (1, 3, H, W) in [0, 1]; the first is the input of the others. Only as
+            many frames are in memory as the longest gap spans.
         style_loss: of a frame; that of the input is left out.
         motion: finds it, in the input.
-
-    Raises:
-        UserError: films of different lengths or sizes.
     """
     names = list(films)
     errors: dict[str, list[list[float]]] = {name: [[] for _ in GAPS] for name in names}
@@ -101,10 +99,10 @@ def style_loss_of(job: Job) -> StyleLoss | None:
 def report(films: Mapping[str, Flicker]) -> str:
     """Return a table."""
     headings = ["film", *(f"E_warp, {gap} frame{'s' * (gap > 1)}" for gap in GAPS), "style loss"]
-    rows = []
-    for name, film in films.items():
-        values = (film.short, film.long, film.style)
-        rows.append([name, *("-" if value is None else f"{value:.2e}" for value in values)])
+    rows = [
+        [name, *("-" if value is None else f"{value:.2e}" for value in astuple(film))]
+        for name, film in films.items()
+    ]
     return table(headings, rows)
 
 

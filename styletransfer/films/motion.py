@@ -47,10 +47,7 @@ FindMotion = Callable[[Tensor, Tensor], Motion]
 
 
 def motion_between(image: Tensor, other: Tensor) -> Motion:
-    """Return where the points of a frame are in another one, by OpenCV's dense inverse search.
-
-    Both are (1, 3, H, W), sRGB in [0, 1], of a size that `check_flow` takes.
-    """
+    """Return where the points of a frame (1, 3, H, W) in [0, 1] are in another one, by OpenCV."""
     here, there = _luma(image), _luma(other)
     return make_motion(_flow(here, there).to(image.device), _flow(there, here).to(image.device))
 
@@ -137,15 +134,14 @@ def _luma(image: Tensor) -> Any:
 def _flow(image: Any, other: Any) -> Tensor:
     """Return the flow (1, 2, H, W) between two grey pictures (H, W) of bytes.
 
-    Kroeger et al. 2016 (arXiv:1603.03590) in OpenCV's preset "medium": within 0.02 pixels of a
-    shift of whole pixels, where "fast" is within 0.11.
+    By dense inverse search (Kroeger et al. 2016, arXiv:1603.03590) in OpenCV's preset "medium":
+    within 0.02 pixels of a shift of whole pixels, where "fast" is within 0.11.
     """
     try:
         cv2 = import_module("cv2")
     except ImportError as error:
-        raise UserError(
-            "finding motion needs OpenCV: pip install 'styletransfer[video]'"
-        ) from error
+        message = "finding motion needs OpenCV: pip install 'styletransfer[video]'"
+        raise UserError(message) from error
     search = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     try:
         flow = torch.from_numpy(search.calc(image, other, None))

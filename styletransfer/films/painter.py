@@ -16,20 +16,11 @@ from styletransfer.optimize.run import Run
 class FilmPainter:
     """Paints frames in their order by optimisation (Ruder et al. 2016, arXiv:1604.08610).
 
-    The first frame, and the first after a cut, is a picture like any other. Each of the others
-    starts as the pastiche before it, moved along, makes `frame_steps` at one scale, and is held to
-    where it started by the temporal loss where the motion can be relied on. (It starts so
-    everywhere: from the frame itself, what comes into view would stay paler than its surroundings
-    in so few steps.)
-
-    Args:
-        job: for a picture; its content gives way to each frame.
-        frame_steps: optimiser steps of a frame that follows another.
-        temporal_weight: linear weight of the temporal loss; 0 for none.
-        motion: finds where the points of a frame were in the one before.
-
-    Attributes:
-        before: the last frame and its pastiche, (1, 3, H, W) each, to go on from; a caller sets it.
+    The first frame, and the first after a cut, is a picture like any other, as `job` says. Each of
+    the others starts as the pastiche before it, moved along, makes `frame_steps` at one scale, and
+    is held to where it started by the temporal loss where the motion can be relied on. (It starts
+    so everywhere: from the frame itself, what comes into view would stay paler than its
+    surroundings in so few steps.)
     """
 
     def __init__(
@@ -41,6 +32,7 @@ class FilmPainter:
     ) -> None:
         self.job, self.temporal_weight, self.motion = job, temporal_weight, motion
         self.following = replace(job.config, steps=frame_steps, scales=1)
+        # The last frame and its pastiche, (1, 3, H, W) each, to go on from; a caller sets it.
         self.before: tuple[Tensor, Tensor] | None = None
         self._styles: StyleTargets | None = None
 
@@ -71,12 +63,8 @@ class Steady:
     """Mixes what a painter made of each frame alone with the mixture before, moved along.
 
     It does so where motion can be relied on, and begins anew after a cut. If a painter's noise is
-    independent from frame to frame, a share s that is kept leaves (1 - s)^2 / (1 + s) of the
-    flicker: 1/6 for a half.
-
-    Args:
-        strength: share of the frame before, 0 or more and below 1; 0 leaves frames as they are.
-        motion: finds where the points of a frame were in the one before.
+    independent from frame to frame, a `strength` s in [0, 1), the share of the frame before, leaves
+    (1 - s)^2 / (1 + s) of the flicker: 1/6 for a half.
     """
 
     def __init__(self, strength: float, motion: FindMotion = motion_between) -> None:
@@ -84,12 +72,7 @@ class Steady:
         self.before: tuple[Tensor, Tensor] | None = None
 
     def mixed(self, content: Tensor, painted: Tensor) -> Tensor:
-        """Return the next frame to show; it and the arguments are (1, 3, H, W) in [0, 1].
-
-        Args:
-            content: the frame of the input.
-            painted: what a painter has made of it alone.
-        """
+        """Return the next frame to show, of one of the input; all are (1, 3, H, W) in [0, 1]."""
         if not self.strength:
             return painted
         mixed = painted

@@ -47,7 +47,6 @@ class Film:
     and range are respected. 10 bits become 8, and transparency is dropped.
 
     Attributes:
-        path: of the file.
         size: height and width in pixels, upright.
         rate: frames a second, on average.
         count: how many frames there are, an estimate; 0 if unknown.
@@ -56,8 +55,7 @@ class Film:
         pixel_aspect: width of an upright pixel over its height.
 
     Raises:
-        UserError: there is no such file, it is no film, none of its frames can be decoded, or PyAV
-            is missing.
+        UserError: there is no such film, none of its frames can be decoded, or PyAV is missing.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -94,9 +92,9 @@ class Film:
         av = pyav()
         if not os.path.isfile(self.path):
             raise UserError(f"no film at {self.path}; check the path")
+        # Playlists may not lead elsewhere, nor be waited for; a path may hold a colon.
+        only_files = {"protocol_whitelist": "file", "max_reload": "0"}
         try:
-            # Playlists may not lead elsewhere, nor be waited for; a path may hold a colon.
-            only_files = {"protocol_whitelist": "file", "max_reload": "0"}
             container = av.open(f"file:{self.path}", metadata_errors="replace", options=only_files)
         except (av.FFmpegError, OSError) as error:
             raise UserError(
@@ -105,11 +103,7 @@ class Film:
         return self._files.enter_context(container)
 
     def frames(self) -> Iterator[Frame]:
-        """Yield all frames in the order in which they are shown; may be called again.
-
-        Raises:
-            UserError: the film is damaged; what comes before that has been yielded.
-        """
+        """Yield all frames as they are shown; again at each call (UserError: it is damaged)."""
         container = self.opened()
         last: Fraction | None = None
         for frame in self._decoded(container, self._video(container)):
@@ -123,14 +117,8 @@ class Film:
 
     def bar(self, items: Iterable[Any]) -> Any:
         """Return a progress bar over something that there is of each frame."""
-        return tqdm(
-            items,
-            total=self.count or None,
-            unit="frame",
-            dynamic_ncols=True,
-            leave=None,
-            disable=sys.stderr is None,
-        )
+        look: dict[str, Any] = {"unit": "frame", "dynamic_ncols": True, "leave": None}
+        return tqdm(items, total=self.count or None, disable=sys.stderr is None, **look)
 
     def _video(self, container: Any) -> Any:
         """Return the first video stream that is no cover of a record."""
@@ -153,10 +141,8 @@ class Film:
             except av.FFmpegError as error:
                 if not count:
                     continue
-                raise UserError(
-                    f"{self.path} is damaged after frame {count} ({reason(error)}); "
-                    "get an intact copy"
-                ) from error
+                damage = f"is damaged after frame {count} ({reason(error)})"
+                raise UserError(f"{self.path} {damage}; get an intact copy") from error
             if packet.pts is not None:
                 end = packet.pts + (packet.duration or 0)
                 reached = max(reached, end * packet.time_base - self.start)
@@ -182,9 +168,8 @@ def _start(container: Any, video: Any) -> Fraction:
     Sound may begin a little before 0, where its decoder warms up.
     """
     streams = [video, *container.streams.audio]
-    starts = [
-        stream.start_time * stream.time_base for stream in streams if stream.start_time is not None
-    ]
+    known = [stream for stream in streams if stream.start_time is not None]
+    starts = [stream.start_time * stream.time_base for stream in known]
     first = max(Fraction(0), min(starts, default=Fraction(0)))
     base = Fraction(video.time_base)
     return first // base * base

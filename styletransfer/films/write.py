@@ -22,11 +22,11 @@ logger = logging.getLogger(__name__)
 
 
 class Codec(NamedTuple):
-    """How films are encoded: FFmpeg's encoder, its options, and whether sides must be even."""
+    """How films are encoded."""
 
-    encoder: str
+    encoder: str  # FFmpeg's name
     options: dict[str, str]
-    even: bool
+    even: bool  # whether sides must be
 
 
 # Quality that is hard to tell from the painting. Without B-frames a frame is stored in the order in
@@ -54,9 +54,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise UserError if PyAV or its encoder is missing, or `path` cannot be written to."""
     extension = Path(path).suffix.lower()
     if extension not in CODECS:
-        raise UserError(
-            f"cannot write {path}: unknown extension {extension!r}; use {' '.join(CODECS)}"
-        )
+        known = " ".join(CODECS)
+        raise UserError(f"cannot write {path}: unknown extension {extension!r}; use {known}")
     av, encoder = pyav(), CODECS[extension][1].encoder
     try:
         av.codec.Codec(encoder, "w")
@@ -73,12 +72,8 @@ class FilmWriter:
 
     Until then it is NAME.partial.EXTENSION, and if a signal or an error ends the body, it remains
     that: a film that plays, as far as it goes. H.264 needs even sides: of an odd number of rows or
-    columns the last one is written twice. VP9 keeps the size. Times are those of `like`, in
-    Matroska and WebM rounded to milliseconds. Its sound is copied along.
-
-    Args:
-        path: ends in an extension of CODECS; missing folders are created.
-        like: the film that this one is made of.
+    columns the last one is written twice. VP9 keeps the size. Times are those of `like`, the film
+    that this one is made of, in Matroska and WebM rounded to milliseconds. Its sound is copied.
 
     Raises:
         UserError: as `check_writable`, or the new film would overwrite `like`.
@@ -104,14 +99,9 @@ class FilmWriter:
         return self
 
     def write(self, image: Tensor, time: Fraction) -> None:
-        """Add a frame (1, 3, H, W), clamped to [0, 1]; signals wait until it is written.
+        """Add a frame (1, 3, H, W), clamped to [0, 1], later than the one before, in seconds.
 
-        Args:
-            image: of any floating dtype and device; of all frames the same size.
-            time: when it is shown, in seconds; later than the frame before.
-
-        Raises:
-            UserError: the frame holds NaN or infinity, or the file cannot be written.
+        Signals wait until it is written (UserError: it cannot be, or holds NaN or infinity).
         """
         if not all(math.isfinite(extreme) for extreme in image.detach().aminmax()):
             raise UserError(f"cannot write {self._path}: a frame holds NaN or infinity")
@@ -161,21 +151,17 @@ class FilmWriter:
     def _complete(self) -> None:
         """Write what is left, and give the film its name."""
         self._sound.copy()
-        self._close()
+        self._container.mux(self._stream.encode(None))
+        self._container.close()
         with self._partial.open("rb+") as file:
             os.fsync(file.fileno())  # some file systems report a full disk only here
         self._partial.replace(self._target)
-
-    def _close(self) -> None:
-        """Write the frames that the encoder holds back, and the end of the file."""
-        self._container.mux(self._stream.encode(None))
-        self._container.close()
 
     def _keep(self) -> None:
         """Make of what has been written a film that plays, and say where it is."""
         with suppress(OSError, pyav().FFmpegError):
             if self._sound is not None:
-                self._close()
+                self._container.mux(self._stream.encode(None))
         with suppress(OSError, pyav().FFmpegError):
             self._container.close()
         try:
@@ -191,10 +177,8 @@ class FilmWriter:
         try:
             yield
         except (OSError, pyav().FFmpegError) as error:
-            raise UserError(
-                f"cannot write {self._path}: {reason(error)}; choose a writable folder with space "
-                "left"
-            ) from error
+            advice = "choose a writable folder with space left"
+            raise UserError(f"cannot write {self._path}: {reason(error)}; {advice}") from error
 
 
 def _partial(path: Path) -> Path:

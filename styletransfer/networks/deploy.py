@@ -33,14 +33,10 @@ MERGED = (((1.0, 1.0, 0.0), (0.0, 0.0, 1.0)), ((1.0, 0.0, 0.0), (0.0, 1.0, 1.0))
 
 
 def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> StyleNetwork:
-    """Return a copy that paints fast and cannot be trained or saved.
+    """Return a copy that paints fast, whole or `in_strips`, and cannot be trained or saved.
 
-    Args:
-        network: as it was trained; it is left as it is.
-        dtype: of the convolutions; norms keep theirs and take their statistics in float32 at least.
-
-    Returns:
-        A network for pictures in the dtype of the norms, whole or `in_strips`.
+    Its convolutions are in `dtype`; norms keep theirs, which is that of the pictures, and take
+    their statistics in float32 at least.
     """
     made = copy.deepcopy(network).requires_grad_(False).eval()
     for layer in [module for module in made.modules() if isinstance(module, NormedConv)]:
@@ -72,12 +68,7 @@ class Cast(nn.Module):
 
 
 class UpsampledConv(nn.Module):
-    """Nearest upsampling and a reflected convolution of 3 x 3, in one convolution of 2 x 2.
-
-    Args:
-        conv: the one of 3 x 3, without a bias.
-        dtype: to compute in.
-    """
+    """Nearest upsampling and a reflected convolution of 3 x 3, in one convolution of 2 x 2."""
 
     kernels: Tensor
 
@@ -88,22 +79,15 @@ class UpsampledConv(nn.Module):
         self.register_buffer("kernels", kernels.to(dtype))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return (N, out, 2H, 2W) for x (N, in, H, W).
-
-        The reflection of repeated positions is the repetition of the small border.
-        """
+        """Return (N, out, 2H, 2W) for x (N, in, H, W)."""
+        # The reflection of repeated positions is the repetition of the small border.
         around = pad(x, (1, 1, 1, 1), mode="replicate")
         shifted = interleaved(conv2d(around, self.kernels))
         return shifted[:, :, 1:-1, 1:-1].contiguous(memory_format=torch.channels_last)
 
 
 class FourfoldConv(nn.Module):
-    """A reflected convolution that makes 2 x 2 positions at once.
-
-    Args:
-        conv: of odd kernel and stride 1.
-        dtype: to compute in; the result has the dtype of its weights before.
-    """
+    """A reflected convolution that makes 2 x 2 positions at once; its result has its old dtype."""
 
     kernels: Tensor
     bias: Tensor
@@ -146,11 +130,7 @@ class SideBySideNorm(nn.Module):
 
 
 def measured(x: Tensor) -> Statistics:
-    """Return mean and variance of each channel of each picture, in float32 at least.
-
-    Args:
-        x: (N, C, H, W), channels_last.
-    """
+    """Return mean and variance of each channel of x (N, C, H, W), channels_last."""
     dtype = accumulate_dtype(x.dtype)
     if x.device.type != "cpu":
         variance, mean = torch.var_mean(x.to(dtype), (2, 3), correction=0, keepdim=True)
@@ -175,19 +155,14 @@ def neighbours(x: Tensor) -> int:
 def with_channels(x: Tensor, channels: int) -> Tensor:
     """Return the same rows of numbers as (N, channels, H, ...), channels_last.
 
-    Args:
-        x: (N, C, H, W), channels_last: a row of it has W C numbers, those of a position together.
-        channels: such that they divide a row.
+    A row of x (N, C, H, W), channels_last, has W C numbers, those of a position together.
     """
     rows = x.permute(0, 2, 3, 1)
     return rows.reshape(*rows.shape[:2], -1, channels).permute(0, 3, 1, 2)
 
 
 def interleaved(x: Tensor) -> Tensor:
-    """Return (N, C, 2H, 2W), channels_last, for x (N, 4C, H, W).
-
-    As `pixel_shuffle` does, but the channels of a position are together.
-    """
+    """Do as `pixel_shuffle` for x (N, 4C, H, W), where each position's channels are together."""
     count, channels, height, width = x.shape
     split = x.permute(0, 2, 3, 1).reshape(count, height, width, 2, 2, channels // 4)
     rows = split.transpose(2, 3).reshape(count, 2 * height, 2 * width, channels // 4)

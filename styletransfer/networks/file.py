@@ -46,25 +46,13 @@ def shipped() -> list[str]:
 
 
 def network_file(name: str) -> Path:
-    """Return the file of the shipped network of this name, or else `name` as the path that it is.
-
-    A file in the way goes first, as in a shell.
-    """
+    """Return the file of the shipped network of this name, unless `name` is the path of a file."""
     path = Path(name)
     return FOLDER / f"{name}.safetensors" if name in shipped() and not path.is_file() else path
 
 
 def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
-    """Write a network, whole or not at all, with a hash that `read` checks.
-
-    Args:
-        path: ends in .safetensors.
-        network: its tensors are written as float32.
-        styles: a name for each of its styles.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write a network and its styles' names in float32, whole or not at all, with a hash."""
     tensors = {
         name: value.detach().to("cpu", torch.float32).contiguous()
         for name, value in network.state_dict().items()
@@ -82,11 +70,7 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
 
 
 def read(path: Path) -> NetworkFile:
-    """Return the network that `write` has written.
-
-    Raises:
-        UserError: the file is missing, damaged, of another kind or of another version.
-    """
+    """Return what `write` has written (UserError: missing, damaged, of another kind or version)."""
     if not os.path.isfile(path):
         raise UserError(
             f"no style network at {path}; name a file that train_network has written, or one that "
@@ -107,8 +91,7 @@ def read(path: Path) -> NetworkFile:
             f"version {VERSION}; train it anew, or use the program that wrote it"
         )
     try:
-        styles = told["styles"]
-        network = _built(_layout(told["layout"]), styles)
+        network = _built(told)
         fits = _shapes(network.state_dict()) == _shapes(tensors)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{path} is damaged: it does not say what network it holds") from error
@@ -117,7 +100,7 @@ def read(path: Path) -> NetworkFile:
     if not all(value.isfinite().all() for value in tensors.values()):
         raise UserError(f"{path} holds values that are not finite; train it anew")
     network.load_state_dict(tensors, assign=True)
-    return NetworkFile(network.requires_grad_(False).eval(), styles)
+    return NetworkFile(network.requires_grad_(False).eval(), told["styles"])
 
 
 def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
@@ -131,29 +114,18 @@ def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
     raise UserError(f"{path} is no style network; name a file that train_network has written")
 
 
-def _layout(stored: Any) -> Architecture:
-    """Return the layout that a file names.
-
-    Raises:
-        KeyError, TypeError, ValueError: it names none.
-    """
-    first, second, third = map(int, stored["widths"])
-    layout = Architecture((first, second, third), int(stored["blocks"]))
-    if not (0 < min(layout.widths) <= max(layout.widths) <= WIDEST):
-        raise ValueError(layout.widths)
-    if not 0 <= layout.blocks <= DEEPEST:
-        raise ValueError(layout.blocks)
-    return layout
-
-
-def _built(layout: Architecture, styles: Any) -> StyleNetwork:
-    """Return a network without weights, to be filled (ValueError: styles is no list of names)."""
+def _built(told: Mapping[str, Any]) -> StyleNetwork:
+    """Return a network without weights (KeyError, TypeError, ValueError: it is not told which)."""
+    styles, blocks = told["styles"], int(told["layout"]["blocks"])
+    first, second, third = widths = tuple(map(int, told["layout"]["widths"]))
     if not isinstance(styles, list) or not all(isinstance(name, str) for name in styles):
-        raise ValueError(styles)
+        raise TypeError(styles)
+    if not (0 < min(widths) <= max(widths) <= WIDEST and 0 <= blocks <= DEEPEST):
+        raise ValueError(told["layout"])
     if not 0 < len(styles) <= MOST_STYLES:
         raise ValueError(len(styles))
     with torch.device("meta"):
-        return StyleNetwork(layout, len(styles))
+        return StyleNetwork(Architecture((first, second, third), blocks), len(styles))
 
 
 def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:

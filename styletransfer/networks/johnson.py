@@ -37,12 +37,7 @@ LAYOUTS = {
 
 
 class StyleNetwork(nn.Module):
-    """A network that paints pictures in one or several styles.
-
-    Args:
-        layout: widths and depth.
-        styles: S, how many styles it has.
-    """
+    """A network that paints pictures in one or several styles."""
 
     def __init__(self, layout: Architecture, styles: int) -> None:
         super().__init__()
@@ -64,13 +59,16 @@ class StyleNetwork(nn.Module):
         colors = nn.Sequential(reflected_conv(first, 3, kernel=9), nn.Sigmoid())
         self.segments = nn.ModuleList([Segment(down), *blocks, Segment(up, last=colors)])
 
-    def forward(self, image: Tensor, blend: Tensor) -> Tensor:
+    def forward(self, image: Tensor, blend: Tensor | None = None) -> Tensor:
         """Return the pastiches (N, 3, H, W) in (0, 1).
 
         Args:
             image: (N, 3, H, W), sRGB in [0, 1], each side at least SMALLEST_SIDE.
-            blend: (N, S), how much of each style each picture is to have; rows add up to 1.
+            blend: (N, S), how much of each style each picture is to have; rows add up to 1. A
+                network of one style needs none.
         """
+        if blend is None:
+            blend = image.new_ones(1, 1)
         x = padded(image) - 0.5
         for segment in self.segments:
             x = segment(x, blend)
@@ -79,8 +77,9 @@ class StyleNetwork(nn.Module):
 
 def padded(image: Tensor) -> Tensor:
     """Return (N, 3, H, W) whose last row and column are repeated up to multiples of STRIDE."""
+    # Without a branch for sizes that need none: the graph of an ONNX file has no branches.
     right, below = -image.shape[3] % STRIDE, -image.shape[2] % STRIDE
-    return pad(image, (0, right, 0, below), mode="replicate") if right or below else image
+    return pad(image, (0, right, 0, below), mode="replicate")
 
 
 def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
@@ -88,10 +87,6 @@ def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
 
     Kernels are what takes long to learn; styles differ little but in scales and shifts (Dumoulin
     et al. 2017, section 3.2, add styles to a trained network by learning those alone).
-
-    Args:
-        network: to be trained.
-        trained: of the same layout, with any number of styles.
     """
     own = dict(trained.state_dict())
     for name in own:

@@ -32,7 +32,7 @@ class ConditionalInstanceNorm(nn.Module):
         Args:
             x: features.
             blend: (N, S), how much of each style each picture is to have; rows add up to 1.
-            statistics: of the whole pictures where x is a part of them; by default those of x.
+            statistics: of the whole pictures where x is a part of them.
         """
         if statistics is None:
             variance, mean = torch.var_mean(x, (2, 3), correction=0, keepdim=True)
@@ -51,14 +51,9 @@ class ConditionalInstanceNorm(nn.Module):
 class NormedConv(nn.Module):
     """A convolution of a reflected picture, then an instance norm, then perhaps a ReLU.
 
-    Args:
-        in_channels, out_channels: before and after it.
-        styles: S.
-        kernel: side of the kernel, odd.
-        stride: 2 halves height and width, which are even.
-        upsample: repeat each position twice along each axis first: unlike a transposed convolution
-            that leaves no checkerboard (Odena et al. 2016).
-        relu: end with max(0, x).
+    The side of its kernel is odd; a stride of 2 halves height and width, which are even. With
+    `upsample`, each position is repeated twice along each axis first: unlike a transposed
+    convolution that leaves no checkerboard (Odena et al. 2016).
     """
 
     def __init__(
@@ -93,11 +88,8 @@ class NormedConv(nn.Module):
 class Segment(nn.Module):
     """Some convolutions in a row, between which and others features are small enough to be kept.
 
-    Args:
-        convs: with their norms.
-        residual: add what came in to what goes out (He et al. 2016; no ReLU after the sum, as
-            Johnson et al. 2016 have it).
-        last: what follows, without a norm, or None.
+    A `residual` one adds what came in to what goes out (He et al. 2016; no ReLU after the sum, as
+    Johnson et al. 2016 have it). `last` follows without a norm.
     """
 
     def __init__(
@@ -108,13 +100,7 @@ class Segment(nn.Module):
         self.residual, self.last = residual, last
 
     def forward(self, x: Tensor, blend: Tensor, statistics: Sequence[Statistics] = ()) -> Tensor:
-        """Return the features after it for x (N, C, H, W).
-
-        Args:
-            x: features.
-            blend: (N, S); see the norm.
-            statistics: of each norm, where x is a part of the pictures; by default those of x.
-        """
+        """Return the features after it for x (N, C, H, W); the rest is as each norm takes it."""
         y = x
         for number, conv in enumerate(self.convs):
             y = conv(y, blend, statistics[number] if statistics else None)

@@ -40,13 +40,9 @@ class Strip:
 
 
 def in_strips(network: StyleNetwork, image: Tensor, blend: Tensor, rows: int) -> Tensor:
-    """Return what `network(image, blend)` does, in strips of `rows` rows of the picture.
+    """Return what `network(image, blend)` does, in strips of `rows` >= STRIDE rows of the picture.
 
-    Args:
-        network: on the picture's device, in its dtype.
-        image: (1, 3, H, W), sRGB in [0, 1].
-        blend: (1, S); see `StyleNetwork.forward`.
-        rows: at least STRIDE.
+    image is (1, 3, H, W), sRGB in [0, 1], and blend (1, S); see `StyleNetwork.forward`.
     """
     x = padded(image) - 0.5
     height = x.shape[2]
@@ -66,7 +62,6 @@ def strips(height: int, rows: int) -> Iterator[Strip]:
 
 
 def _segment(segment: Segment, x: Tensor, blend: Tensor, rows: int) -> Tensor:
-    """Return what a segment makes of x, in strips of so many rows."""
     statistics: list[Statistics] = []
     for _ in segment.convs:
         statistics.append(_measured(segment, x, blend, statistics, rows))

@@ -60,19 +60,11 @@ def complete(
         file: the metrics, a JSON line for every tenth step and each look; lines of steps that have
             to be made again are dropped.
         asked: tells of a signal; called before each step.
-
-    Raises:
-        UserError: from a step, a look or a save.
     """
     if file.exists():
         keep_lines(file, lambda line: _is_before(line, run.step, course.headline))
-    bar = tqdm(
-        total=course.steps,
-        initial=run.step,
-        unit="step",
-        dynamic_ncols=True,
-        disable=not sys.stderr,
-    )
+    look: dict[str, Any] = {"unit": "step", "dynamic_ncols": True, "disable": not sys.stderr}
+    bar = tqdm(total=course.steps, initial=run.step, **look)
     with file.open("a", encoding="utf-8") as metrics, bar:
         while run.step < course.steps and asked() is None:
             if checkpoint.is_due():
@@ -90,22 +82,8 @@ def complete(
     course.save()
 
 
-def assist(run: Training, steps: int, asked: Callable[[], Stopped | None]) -> None:
-    """Make the steps of `complete` in another process than the one that writes.
-
-    Raises:
-        UserError: from a step.
-    """
-    while run.step < steps and asked() is None:
-        run.advance()
-
-
 def check_training(*, learning_rate: float, seed: int, checkpoint_every: float) -> None:
-    """Check the numbers that every training has.
-
-    Raises:
-        UserError: naming the key, its value and what it may be.
-    """
+    """Check the numbers that every training has (UserError: naming the key and its value)."""
     if not 0 <= checkpoint_every < float("inf"):
         raise UserError(f"checkpoint_every={checkpoint_every} must be 0 seconds or more")
     if not 0 <= seed < 2**63:
@@ -117,12 +95,7 @@ def check_training(*, learning_rate: float, seed: int, checkpoint_every: float) 
 
 
 def generator_at(seed: int, step: int) -> torch.Generator:
-    """Return the CPU generator from which all that is random in a step follows.
-
-    Args:
-        seed: of the training, at least 0.
-        step: above -10^9.
-    """
+    """Return the CPU generator from which all that is random in a step > -10^9 follows."""
     return torch.Generator().manual_seed(((seed + 1) * 10**9 + step) % 2**64)
 
 
@@ -135,8 +108,7 @@ def schedule(optimizer: Optimizer, steps: int) -> LRScheduler:
 
 def _is_before(line: dict[str, Any], step: int, headline: str) -> bool:
     """Tell whether a line of the metrics was written before a checkpoint at `step`."""
-    there: int = line["step"]
-    return there < step or (there == step and headline in line)
+    return bool(line["step"] < step or (line["step"] == step and headline in line))
 
 
 def _note(metrics: Any, values: dict[str, Any]) -> None:

@@ -28,8 +28,7 @@ SLIM = Architecture((3, 4, 5), 1)
 def desk(tmp_path, monkeypatch):
     """A folder with a network of two styles that differ, and a picture."""
     monkeypatch.chdir(tmp_path)
-    network = style_network(SLIM, 2)
-    file.write(Path("net.safetensors"), network, ["oil", "wash"])
+    file.write(Path("net.safetensors"), style_network(SLIM, 2), ["oil", "wash"])
     images.write("photo.png", picture(0, 13, 22))
     return tmp_path
 
@@ -94,8 +93,6 @@ def test_without_an_output_a_pastiche_is_named_after_its_picture_and_the_network
 @pytest.mark.usefixtures("desk")
 def test_what_does_not_fit_memory_is_painted_in_strips(monkeypatch, caplog):
     """A whole picture takes no more than was reckoned, and strips of it make the same one."""
-    images.write("tall.png", picture(3, 70, 30))
-    whole = painted(input="tall.png")
     monkeypatch.setattr(painter, "STRIP", 600)
     network, image = StyleNetwork(LAYOUTS["tiny"], 1), picture(0, 64, 96).float()
     file.write(Path("tiny.safetensors"), network.requires_grad_(False), ["oil"])
@@ -106,16 +103,12 @@ def test_what_does_not_fit_memory_is_painted_in_strips(monkeypatch, caplog):
         assert tiny.rows((64, 96)) == rows
     tiny.config.strip = 8
     assert tiny.rows((64, 96)) == 8
+    images.write("tall.png", picture(3, 70, 30))
+    whole = painted(input="tall.png", strip=70)
     monkeypatch.setattr(painter, "free_bytes", lambda device: 1000.0)
     with caplog.at_level("INFO"):
         assert close(painted(input="tall.png"), whole)
     assert "30 x 70 pixels in strips of 20 rows" in caplog.text
-
-
-@pytest.mark.usefixtures("desk")
-def test_bfloat16_paints_nearly_the_same():
-    exact, rounded = painted(precision="float32"), painted(precision="bfloat16")
-    assert 0 < (rounded - exact).abs().mean() < 2 / 255
 
 
 @pytest.mark.usefixtures("desk")
@@ -134,13 +127,8 @@ def test_alpha_is_kept_and_hidden_colours_do_not_matter():
 
 
 @pytest.mark.usefixtures("desk")
-def test_size_is_the_longer_side():
+def test_size_and_colors_of_the_picture_under_the_pastiches_lightness():
     assert painted(size=44).shape == (1, 3, 26, 44)
-    assert painted(output="out.jpg").shape == (1, 3, 13, 22)
-
-
-@pytest.mark.usefixtures("desk")
-def test_colors_of_the_picture_under_the_pastiches_lightness():
     content, plain = images.read("photo.png").rgb, painted()
     mixed = painted(color="content_luminance", color_strength=0.75)
     assert (mixed - with_chroma_of(plain, content, 0.75)).abs().max() < 0.02  # both are rounded
@@ -202,13 +190,9 @@ def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, monkey
     with pytest.raises(UserError, match="4 of 7 files could not be painted") as caught:
         apply(input="album", output="done")
     assert "\n" not in str(caught.value)
-    for words in (
-        "a.png is a damaged",
-        "each side needs at least 8",
-        "is fully transparent",
-        "d.gif fits no memory; choose a smaller size",
-    ):
+    for words in ("a.png is a damaged", "side needs at least 8", "is fully transparent"):
         assert words in caplog.text
+    assert "d.gif fits no memory; choose a smaller size" in caplog.text
     assert sorted(times(desk / "done")) == ["a.webp", "trip/b.JPG", "trip/far/c.tiff"]
 
 
@@ -218,10 +202,7 @@ BAD = [
     ({"input": "album", "output": "album/done"}, "lie in one another"),
     ({"input": "album/trip", "output": "album"}, "lie in one another"),
     ({"input": "album", "output": "photo.png"}, "output=photo.png is a file"),
-    (
-        {"input": "album", "output": "photo.png/done"},
-        "pastiche.png: Not a directory; choose a writable",
-    ),
+    ({"input": "album", "output": "photo.png/done"}, "pastiche.png: Not a directory; choose a"),
     ({"input": "empty", "output": "done"}, "input=empty holds no picture"),
     ({"size": -1}, "size=-1 must be 0"),
     ({"size": 9}, "photo.png comes down to 9 x 5 pixels; each side needs at least 8"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from film_files import frames, make, sounds
-from helpers import picture
+from helpers import picture, style_network
 
 from styletransfer.commands.apply.command import main
 from styletransfer.config import ApplyConfig
@@ -18,8 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.painter import Steady
 from styletransfer.films.sound import Sound
 from styletransfer.films.write import FilmWriter
-from styletransfer.networks import Architecture, StyleNetwork, file
-from styletransfer.networks.johnson import randomize
+from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
 from styletransfer.system.signals import Stopped
 
@@ -30,9 +29,7 @@ UNEVEN = [Fraction(n, 10) for n in (0, 1, 3, 4, 9)]
 def desk(tmp_path, monkeypatch):
     """A folder with a network, and a film of five frames and a tone."""
     monkeypatch.chdir(tmp_path)
-    network = StyleNetwork(Architecture((3, 4, 5), 1), 1).requires_grad_(False)
-    randomize(network, seed=1)
-    file.write(Path("net.safetensors"), network, ["oil"])
+    file.write(Path("net.safetensors"), style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
     make(Path("in.mp4"), shades(), UNEVEN, sound=["aac"])
     return tmp_path
 
@@ -86,16 +83,10 @@ def test_each_frame_is_what_the_network_makes_of_it(written, capsys):
     for frame, image in zip(painted, written, strict=True):
         assert (frame.image - image).mean((1, 2, 3)).abs() < 0.02  # but for the codec
     assert sounds(Path("out.mp4"))[0][:2] == sounds(Path("in.mp4"))[0][:2]
-
-
-@pytest.mark.usefixtures("desk")
-def test_size_and_strips_work_as_for_pictures(written):
-    apply(output="small.webm", size=25)
+    written.clear()
+    apply(output="small.webm", size=25, strip=8)
     assert close(written, expected((19, 25)))
     assert frames(Path("small.webm"))[0].image.shape == (1, 3, 19, 25)
-    written.clear()
-    apply(strip=8)
-    assert close(written, expected())
 
 
 @pytest.mark.usefixtures("desk")
@@ -109,25 +100,13 @@ def test_steady_frames_are_mixed_with_the_ones_before(written):
     assert not close(written[1:], alone[1:])
 
 
-def test_a_folder_of_pictures_and_films(desk, caplog):
-    images.write(desk / "album" / "a.png", picture(0, 12, 16))
-    (desk / "album" / "trip").mkdir()
-    make(desk / "album" / "trip" / "b.MOV", shades())
-    make(desk / "album" / "c.avi", shades(), codec="mpeg4")
-    (desk / "album" / "broken.mkv").write_bytes(b"no film")
-    with pytest.raises(UserError, match="1 of 4 files could not be painted"):
-        apply(input="album", output="done")
-    assert "broken.mkv is no film that FFmpeg can read" in caplog.text
-    assert files(desk / "done") == ["a.png", "c.avi.mp4", "trip/b.MOV"]
-    assert [len(frames(desk / "done" / name)) for name in ("c.avi.mp4", "trip/b.MOV")] == [5, 5]
-
-
 @pytest.mark.usefixtures("signals")
 def test_a_signal_waits_for_the_frame_and_leaves_a_film_that_plays_and_is_not_taken_for_complete(
     desk, monkeypatch, caplog
 ):
     images.write(desk / "album" / "a.png", picture(0, 12, 16))
     (desk / "in.mp4").rename(desk / "album" / "in.mp4")
+    make(desk / "album" / "z.avi", shades(), codec="mpeg4")
     copy, count = Sound.copy, 0
 
     def pressed(sound, until=None):
@@ -143,9 +122,12 @@ def test_a_signal_waits_for_the_frame_and_leaves_a_film_that_plays_and_is_not_ta
     assert files(desk / "done") == ["a.png", "in.partial.mp4"]
     assert len(frames(desk / "done" / "in.partial.mp4")) == 3
     assert re.search(r"the film up to here is in .*in\.partial\.mp4", caplog.text)
-    apply(input="album", output="done")
-    assert files(desk / "done") == ["a.png", "in.mp4"]
-    assert len(frames(desk / "done" / "in.mp4")) == 5
+    (desk / "album" / "broken.mkv").write_bytes(b"no film")
+    with pytest.raises(UserError, match="1 of 4 files could not be painted"):
+        apply(input="album", output="done")
+    assert "broken.mkv is no film that FFmpeg can read" in caplog.text
+    assert files(desk / "done") == ["a.png", "in.mp4", "z.avi.mp4"]
+    assert [len(frames(desk / "done" / name)) for name in ("in.mp4", "z.avi.mp4")] == [5, 5]
 
 
 def test_bad_input_is_one_line_and_writes_nothing(desk):

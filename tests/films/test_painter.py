@@ -36,16 +36,11 @@ def moving(reliability, across=2):
     return motion
 
 
-def test_the_first_frame_is_a_picture_like_any_other(job):
-    painter = FilmPainter(job, 3, 10.0, moving(ALL))
+def test_after_the_first_one_a_frame_starts_as_the_one_before_moved_along(job):
+    painter = FilmPainter(job, 3, 10.0, moving(SOME))
     first = painter.job_of(picture(7))
     assert (first.config, first.start, first.pictures.anchor) == (job.config, None, None)
     assert torch.equal(first.pictures.content, picture(7))
-    assert painter.paint(picture(7)).steps == 5
-
-
-def test_the_next_one_starts_as_the_one_before_moved_along(job):
-    painter = FilmPainter(job, 3, 10.0, moving(SOME))
     painter.before = picture(7), picture(8)
     following = painter.job_of(picture(9))
     assert (following.config.steps, following.config.scales) == (3, 1)
@@ -54,14 +49,8 @@ def test_the_next_one_starts_as_the_one_before_moved_along(job):
         assert torch.allclose(moved[..., :-2], picture(8)[..., 2:], atol=1e-6)
     assert torch.equal(anchor.weights.float(), SOME)
     assert anchor.weight == 10.0
-
-
-def test_styles_are_looked_at_once(job):
-    painter = FilmPainter(job, 3, 10.0, moving(ALL))
-    painter.before = picture(7), picture(8)
-    first, second = painter.job_of(picture(9)), painter.job_of(picture(10))
-    assert first.styles is second.styles is not None
-    known, anew = Run(second).complete(), Run(replace(second, styles=None)).complete()
+    assert painter.job_of(picture(10)).styles is following.styles is not None
+    known, anew = Run(following).complete(), Run(replace(following, styles=None)).complete()
     assert torch.equal(known.image, anew.image)
 
 

@@ -3,10 +3,9 @@
 import re
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
-from itertools import pairwise, product
-from pathlib import Path
+from itertools import islice, pairwise, product
 
 import pytest
 import torch
@@ -72,18 +71,17 @@ def test_a_film_is_what_was_written_at_its_times(extension, tmp_path):
         assert (context.pix_fmt, said) == ("yuv420p", (1, 1, 1, 1))
 
 
-@pytest.mark.parametrize(("extension", "size"), [(".mp4", (26, 34)), (".webm", (25, 33))])
-def test_odd_sides_are_kept_where_the_codec_can(extension, size, tmp_path):
+def test_odd_sides_are_kept_where_the_codec_can(tmp_path):
     image = torch.zeros(1, 3, 25, 33)
     image[..., -6:] = 0.8
     made = make(tmp_path / "in.mp4", greys(1))
-    with Film(made) as film, FilmWriter(tmp_path / f"out{extension}", like=film) as writer:
-        writer.write(image, Fraction(0))
-    with Film(tmp_path / f"out{extension}") as film:
-        assert film.size == size
-        (frame,) = film.frames()
-    assert difference(frame.image[..., :25, :26], image[..., :26]) <= 4
-    assert difference(frame.image[..., 28:], torch.full((1,), 0.8)) <= 4  # repeated, not black
+    for name, size in (("out.mp4", (26, 34)), ("out.webm", (25, 33))):
+        with Film(made) as film, FilmWriter(tmp_path / name, like=film) as writer:
+            writer.write(image, Fraction(0))
+        (frame,) = frames(tmp_path / name)
+        assert frame.image.shape[2:] == size
+        assert difference(frame.image[..., :25, :26], image[..., :26]) <= 4
+        assert difference(frame.image[..., 28:], torch.full((1,), 0.8)) <= 4  # repeated, not black
 
 
 def test_frames_are_upright(tmp_path):
@@ -103,8 +101,7 @@ def test_frames_are_upright(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("width", "matrix", "said"),
-    [(34, BT709, BT709), (34, BT601, BT601), (34, BT601, UNSAID), (1280, BT709, UNSAID)],
+    ("width", "matrix", "said"), [(34, BT601, BT601), (34, BT601, UNSAID), (1280, BT709, UNSAID)]
 )
 def test_the_matrix_of_the_film_counts(width, matrix, said, tmp_path):
     colors = flat((200, 30, 40), (30, 160, 60), (20, 40, 180), size=(26, width))
@@ -125,22 +122,18 @@ def test_pixels_keep_their_shape_and_frames_are_stored_as_they_are_shown(tmp_pat
     assert shown == sorted(shown)
 
 
-@pytest.mark.parametrize(
-    ("codecs", "source", "target"),
-    [
-        (["aac"], "in.mkv", "out.mp4"),
-        (["libopus"], "in.mkv", "out.webm"),
-        (["aac", "libmp3lame"], "in.mp4", "out.mkv"),
-    ],
-)
-def test_all_sound_is_copied(codecs, source, target, tmp_path):
-    made = make(tmp_path / source, greys(), sound=codecs)
-    copies = sounds(rewritten(made, tmp_path / target))
-    tolerance = 0.0011 if Path(target).suffix in (".mkv", ".webm") else 1e-4
-    shift = float(frames(tmp_path / target)[0].time)  # Matroska shows nothing before 0
-    for (name, packets, times), (copied, new, moved) in zip(sounds(made), copies, strict=True):
-        assert (copied, new) == (name, packets)
-        assert moved == pytest.approx([time + shift for time in times], abs=3 * tolerance)
+def test_all_sound_is_copied(tmp_path):
+    for codecs, source, target, rounding in (
+        (["aac"], "in.mkv", "out.mp4", 3e-4),
+        (["libopus"], "in.mkv", "out.webm", 3.3e-3),
+        (["aac", "libmp3lame"], "in.mp4", "out.mkv", 3.3e-3),
+    ):
+        made = make(tmp_path / source, greys(), sound=codecs)
+        copies = sounds(rewritten(made, tmp_path / target))
+        shift = float(frames(tmp_path / target)[0].time)  # Matroska shows nothing before 0
+        for (name, packets, times), (copied, new, moved) in zip(sounds(made), copies, strict=True):
+            assert (copied, new) == (name, packets)
+            assert moved == pytest.approx([time + shift for time in times], abs=rounding)
 
 
 def test_a_broadcast_begins_at_0_with_its_sound_in_time(tmp_path):
@@ -170,7 +163,7 @@ def test_sound_that_the_container_cannot_hold_is_told(tmp_path, caplog):
         assert caplog.messages[-1].endswith(f"{target} cannot hold {codec} sound, and goes without")
 
 
-def test_times_rise_and_the_size_stays_whatever_the_file_says(tmp_path):
+def test_times_rise_and_the_size_stays_whatever_the_file_says(tmp_path, caplog):
     first = make(tmp_path / "a.ts", greys(4), g="1", bf="0").read_bytes()
     second = make(tmp_path / "b.ts", greys(4, size=(40, 20)), g="1", bf="0").read_bytes()
     (tmp_path / "in.ts").write_bytes(first + second)
@@ -178,23 +171,10 @@ def test_times_rise_and_the_size_stays_whatever_the_file_says(tmp_path):
     assert len(read) == 8
     assert all(frame.image.shape == (1, 3, 26, 34) for frame in read)
     assert all(a.time < b.time for a, b in pairwise(read))
-    with Film(make(tmp_path / "in.h264", greys(), bf="0")) as film:  # which holds no times
+    film = make(tmp_path / "in.h264", greys(), bf="0", transfer=16)  # which holds no times
+    with Film(film) as film:
+        assert "in.h264 is an HDR film; its colours are taken for SDR's" in caplog.text
         assert [frame.time for frame in film.frames()] == [n / film.rate for n in range(10)]
-
-
-def test_frames_can_be_read_again(tmp_path):
-    with Film(make(tmp_path / "in.mp4", greys(3))) as film:
-        first = next(film.frames())
-        again = list(film.frames())
-        (small, *_) = film.images((13, 17))
-    assert len(again) == 3
-    assert torch.equal(first.image, again[0].image)
-    assert small.shape == (1, 3, 13, 17)
-
-
-def test_hdr_is_told(tmp_path, caplog):
-    with Film(make(tmp_path / "in.mp4", greys(1), transfer=16)):
-        assert "in.mp4 is an HDR film; its colours are taken for SDR's" in caplog.text
 
 
 def test_what_is_no_film_is_told_in_one_line(tmp_path):
@@ -247,20 +227,15 @@ def test_a_film_that_was_cut_off_is_told(tmp_path, caplog):
     assert re.search(r"in\.mkv ends after [12]\.\d of its 4\.0 seconds", caplog.text)
 
 
-@pytest.mark.parametrize("extension", [".mp4", ".mkv", ".webm"])
+@pytest.mark.parametrize("extension", [".mp4", ".webm"])
 def test_what_was_done_before_a_failure_can_be_played(extension, tmp_path, caplog):
     source = make(tmp_path / "in.mp4", greys(), sound=["aac"])
     target, left = tmp_path / f"out{extension}", tmp_path / f"out.partial{extension}"
 
-    def stopped():
-        with Film(source) as film, FilmWriter(target, like=film) as writer:
-            for number, frame in enumerate(film.frames()):
-                if number == 6:
-                    raise KeyboardInterrupt
-                writer.write(frame.image, frame.time)
-
-    with pytest.raises(KeyboardInterrupt):
-        stopped()
+    with suppress(KeyboardInterrupt), Film(source) as film, FilmWriter(target, like=film) as writer:
+        for frame in islice(film.frames(), 6):
+            writer.write(frame.image, frame.time)
+        raise KeyboardInterrupt
     assert not target.exists()
     assert len(frames(left)) == 6
     assert f"the film up to here is in {left}" in caplog.text
@@ -304,15 +279,6 @@ def test_a_full_disk_ends_in_one_line(extension, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"in.mp4", target.name}
 
 
-def test_broken_frames_are_refused(tmp_path):
-    image = torch.full((1, 3, 26, 34), float("nan"))
-    with Film(make(tmp_path / "in.mp4", greys(1))) as film:
-        writer = FilmWriter(tmp_path / "out.mp4", like=film)
-        with writer, pytest.raises(UserError, match="a frame holds NaN or infinity"):
-            writer.write(image, Fraction(0))
-    assert [path.name for path in tmp_path.iterdir()] == ["in.mp4"]
-
-
 def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
     for film in ("in.mp4", "a.partial.mp4"):
         make(tmp_path / film, greys(1))
@@ -333,12 +299,13 @@ def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
     def missing(name, mode):
         raise ValueError(name)
 
+    with Film(tmp_path / "in.mp4") as film, FilmWriter(tmp_path / "out.mp4", like=film) as writer:
+        with pytest.raises(UserError, match="a frame holds NaN or infinity"):
+            writer.write(torch.full((1, 3, 26, 34), torch.nan), Fraction(0))
+    assert not [*tmp_path.glob("out*")]
     monkeypatch.setattr(av.codec, "Codec", missing)
     with pytest.raises(UserError, match=r"this PyAV has no libvpx-vp9; install PyAV from"):
         check_writable(tmp_path / "out.webm")
-
-
-def test_without_pyav_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
     for what in (Film, check_writable):
         with pytest.raises(UserError, match=re.escape("pip install 'styletransfer[video]'")):

@@ -33,10 +33,6 @@ def main(config: ApplyConfig, folder: Path) -> None:
 
     Each file appears when it is complete; what was painted before a signal such as Ctrl-C stays, of
     a film under the name of a partial one.
-
-    Raises:
-        UserError: bad input, before anything is written; or, once all others have been painted,
-            files of a folder that could not be.
     """
     source, network = Path(config.input), network_file(config.network)
     target = Path(config.output) if config.output else default_output(source, network)
@@ -101,18 +97,13 @@ def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
         if path.suffix.lower() in (*EXTENSIONS, *FILM_EXTENSIONS):
             files.append((path, target / inner.with_name(as_written(path.name))))
     if not files:
-        raise UserError(
-            f"input={source} holds no picture and no film; name a folder of some, or a file"
-        )
+        advice = "name a folder of some, or a file"
+        raise UserError(f"input={source} holds no picture and no film; {advice}")
     return files
 
 
 def paint_all(painter: Painter, files: list[tuple[Path, Path]], network: Path) -> None:
-    """Paint all files whose pastiches are not there yet, and go on where one cannot be painted.
-
-    Raises:
-        UserError: counting those that could not be painted, once all others are.
-    """
+    """Paint all files whose pastiches are not there yet; of those that cannot be, say so last."""
     left = [(source, target) for source, target in files if not is_done(target, source, network)]
     if done := len(files) - len(left):
         logger.info("%d of %d files are there already", done, len(files))
@@ -140,11 +131,7 @@ def is_done(target: Path, *made_of: Path) -> bool:
 
 
 def paint(painter: Painter, source: Path, target: Path) -> None:
-    """Paint a film if `target` has the extension of one, otherwise a picture.
-
-    Raises:
-        UserError: it cannot be read, is too small or fits no memory, or `target` cannot be written.
-    """
+    """Paint a film if `target` has the extension of one, otherwise a picture."""
     try:
         (paint_film if is_film(target) else paint_picture)(painter, source, target)
     except (MemoryError, RuntimeError) as error:

@@ -33,11 +33,7 @@ STRIP = 2**20
 
 
 class Painter:
-    """A network, ready to paint as `config` says.
-
-    Raises:
-        UserError: a network that cannot be read, or settings out of range.
-    """
+    """A network, ready to paint as `config` says (UserError: settings that are out of range)."""
 
     def __init__(self, config: ApplyConfig) -> None:
         check(config)
@@ -48,11 +44,7 @@ class Painter:
         self.blend = blend(config, file.styles).to(self.device)
 
     def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
-        """Return the (height, width) of the pastiche of a picture that has `size`.
-
-        Raises:
-            UserError: it is too small; `name` says what.
-        """
+        """Return the (height, width) of the pastiche of a picture (UserError: `name` is small)."""
         if self.config.size:
             size = images.scaled_size(size, self.config.size)
         if min(size) < SMALLEST_SIDE:
@@ -74,10 +66,7 @@ class Painter:
 
     @torch.no_grad()
     def paint(self, content: Tensor, rows: int) -> Tensor:
-        """Return the pastiche of a picture, both (1, 3, H, W), sRGB in [0, 1], on the CPU.
-
-        So many `rows` are painted at a time; see there.
-        """
+        """Return the pastiche of a picture, both (1, 3, H, W), sRGB in [0, 1], on the CPU."""
         image = content.to(self.device).contiguous(memory_format=torch.channels_last)
         if rows < image.shape[2]:
             painted = in_strips(self.network, image, self.blend, rows).cpu()
@@ -99,9 +88,8 @@ def check(config: ApplyConfig) -> None:
     if not 0 <= config.steady < 1:
         raise UserError(f"steady={config.steady} must be 0 or more, below 1")
     if config.strip != 0 and config.strip < STRIDE:
-        raise UserError(
-            f"strip={config.strip} must be {STRIDE} rows or more, or 0 to have it chosen"
-        )
+        allowed = f"{STRIDE} rows or more, or 0 to have it chosen"
+        raise UserError(f"strip={config.strip} must be {allowed}")
 
 
 def blend(config: ApplyConfig, styles: list[str]) -> Tensor:

@@ -60,14 +60,8 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
     """Train a network, or go on where a checkpoint in `folder` ends; return its file.
 
     `folder` receives `network.safetensors`, `checkpoint.pt`, `metrics.jsonl` and previews. A signal
-    such as Ctrl-C lets the step at hand end and writes them all. Of several processes that torchrun
-    has started only the first uses `folder`, and all end at the same step.
-
-    Raises:
-        UserError: settings out of range or different between processes, styles or pictures that
-            cannot be had, a checkpoint that is damaged or of another recipe, a process that is
-            lost, or a training that left the finite numbers.
-        Stopped: a signal has come to any of the processes; all is written by then.
+    such as Ctrl-C, to any of the processes that torchrun has started, lets the step at hand end,
+    and Stopped is raised when all is written. Only the first process uses `folder`.
     """
     with stop_on_signals() as stop, joined(choose_device(config.device)) as processes:
         task = prepare(config)
@@ -77,7 +71,8 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
         else:
             run = NetworkTraining(task, processes.first(lambda: None), processes)
             with signals_held():
-                training.assist(run, config.steps, lambda: processes.stopped(stop))
+                while run.step < config.steps and processes.stopped(stop) is None:
+                    run.advance()
         with signals_held():  # all come here, once the first has saved
             asked = processes.stopped(stop)
         if asked is not None:
@@ -127,11 +122,7 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
 
 
 def check_shares(task: NetworkTask, processes: Processes) -> None:
-    """Check that there is work for all processes, and that all were given the same.
-
-    Raises:
-        UserError: there are fewer pictures in a batch than processes; or what differs, and where.
-    """
+    """Check that there is work for all processes, and that all were given the same."""
     if task.config.batch < processes.count:
         raise UserError(
             f"batch={task.config.batch} is too small for {processes.count} processes; each needs a "
@@ -148,10 +139,7 @@ def check_shares(task: NetworkTask, processes: Processes) -> None:
 
 
 def paint_preview(run: NetworkTraining, folder: Path) -> dict[str, Any]:
-    """Paint the preview picture into `folder`, and say where for the metrics.
-
-    A disk that is full costs the preview only.
-    """
+    """Paint the preview into `folder`, and say where; a disk that is full costs no more than it."""
     name = f"previews/step_{run.step:05d}.png"
     try:
         images.write(folder / name, run.preview())
@@ -162,11 +150,7 @@ def paint_preview(run: NetworkTraining, folder: Path) -> dict[str, Any]:
 
 
 def read_checkpoint(checkpoint: Checkpoint) -> dict[str, Any] | None:
-    """Return the state of an earlier training, or None if there was none.
-
-    Raises:
-        UserError: the file is damaged or no checkpoint of a network's training.
-    """
+    """Return the state of an earlier training, or None if there was none."""
     if not checkpoint.exists():
         return None
     state = checkpoint.load()
@@ -176,11 +160,7 @@ def read_checkpoint(checkpoint: Checkpoint) -> dict[str, Any] | None:
 
 
 def seconds_a_step(task: NetworkTask) -> dict[str, float]:
-    """Return loss mode -> median seconds of a training step in it.
-
-    Each mode trains a network of its own; the modes take turns, so that a machine that drifts slows
-    all of them alike.
-    """
+    """Return loss mode -> median seconds of a step; each mode trains a network of its own."""
     steps = {
         name: NetworkTraining(replace(task, mode=mode)).advance for name, mode in LOSS_MODES.items()
     }
@@ -188,12 +168,7 @@ def seconds_a_step(task: NetworkTask) -> dict[str, float]:
 
 
 def report(task: NetworkTask, seconds: Mapping[str, float]) -> str:
-    """Return the training in one line, and a table of the loss modes, the chosen one marked.
-
-    Args:
-        task: the training.
-        seconds: of a step, by loss mode.
-    """
+    """Return the training in one line, and a table of the loss modes, the chosen one marked."""
     config = task.config
     rows = [
         [

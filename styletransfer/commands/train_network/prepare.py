@@ -52,11 +52,7 @@ class NetworkTask:
 
 
 def prepare(config: TrainNetworkConfig) -> NetworkTask:
-    """Load and check everything that `config` names; cheap checks come first.
-
-    Raises:
-        UserError: anything that would make the training fail, in one line.
-    """
+    """Load and check everything that `config` names; cheap checks come first."""
     check(config)
     layers = Criterion.of(config.objective).layers
     mode = get_loss_mode(config.loss_mode.name)
@@ -85,11 +81,7 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
 
 
 def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
-    """Return the network that a training begins with, or None for random weights.
-
-    Raises:
-        UserError: it cannot be read, or has another layout.
-    """
+    """Return the network that a training begins with, or None for random weights."""
     if config.start is None:
         return None
     saved = file.read(network_file(BASE if config.start == "auto" else config.start))
@@ -111,14 +103,10 @@ def check(config: TrainNetworkConfig) -> None:
         if getattr(config, key) < 1:
             raise UserError(f"{key}={getattr(config, key)} must be 1 or more")
     if config.crop % STRIDE or config.crop < SMALLEST_SIDE:
-        raise UserError(
-            f"crop={config.crop} must be a multiple of {STRIDE} from {SMALLEST_SIDE} up"
-        )
-    check_training(
-        learning_rate=config.learning_rate,
-        seed=config.seed,
-        checkpoint_every=config.checkpoint_every,
-    )
+        allowed = f"a multiple of {STRIDE} from {SMALLEST_SIDE} up"
+        raise UserError(f"crop={config.crop} must be {allowed}")
+    shared = ("learning_rate", "seed", "checkpoint_every")
+    check_training(**{key: getattr(config, key) for key in shared})
     if not 0 <= config.photo_share <= 1:
         raise UserError(f"photo_share={config.photo_share} must be between 0 and 1")
     if not 0 <= config.stability <= 1e6:
@@ -130,11 +118,7 @@ def check(config: TrainNetworkConfig) -> None:
 def check_sides(
     extractor: FeatureExtractor, config: TrainNetworkConfig, styles: dict[str, Tensor]
 ) -> None:
-    """Check that crops and style images have a position left at the deepest layer.
-
-    Raises:
-        UserError: naming what is too small; or an unknown layer.
-    """
+    """Check that crops and style images have a position left at the deepest layer."""
     least = smallest_tile(extractor, Criterion.of(config.objective))
     if config.crop < least:
         raise UserError(
@@ -151,11 +135,7 @@ def check_sides(
 
 
 def style_image(name: str, size: int) -> Tensor:
-    """Return a style image (1, 3, h, w) in [0, 1] with this longer side.
-
-    Raises:
-        UserError: it cannot be read, is too small, or fully transparent.
-    """
+    """Return a style image (1, 3, h, w) in [0, 1] with this longer side."""
     picture = images.crop_transparent(images.read(name))
     check_side(picture)
     return images.fill_transparent(images.resize_picture(picture, size))

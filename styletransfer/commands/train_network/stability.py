@@ -43,13 +43,8 @@ def second_views(images: Tensor, generator: torch.Generator) -> Views:
 def instability(network: StyleNetwork, views: Views, pastiches: Tensor, blend: Tensor) -> Tensor:
     """Return mean((warp(S(x)) - S(second view of x))^2), 0-d, over what both views show.
 
-    That is the mean over the pictures of each one's mean.
-
-    Args:
-        network: S, in training.
-        views: of the same pictures.
-        pastiches: S(x), (N, 3, H, W), with their graph.
-        blend: (N, S), the styles of each.
+    That is the mean over the pictures of each one's mean; `pastiches` are S(x), (N, 3, H, W), with
+    their graph, and `blend` (N, S) the styles of each.
     """
     again = network(views.images.to(pastiches), blend)
     flow = views.flow.to(pastiches)

@@ -32,21 +32,18 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.pictures.crops import Crops
+from styletransfer.runs.recipe import check_settings
 from styletransfer.system.processes import Processes
 from styletransfer.system.signals import signals_held
 
 # Settings that may change between two halves of a training; of styles and of the network that it
 # starts from the hashes count.
 FREE_SETTINGS = (
-    "style",
-    "start",
-    "pictures",
-    "preview",
-    "preview_every",
-    "device",
-    "checkpoint_every",
-    "dry_run",
+    *("style", "start", "pictures", "preview", "preview_every"),
+    *("device", "checkpoint_every", "dry_run"),
 )
+# Of a training, each with a state of its own.
+PARTS = ("network", "average", "optimizer", "schedule")
 # Norm to which a longer gradient is cut: the first steps would go anywhere.
 LONGEST_GRADIENT = 1.0
 
@@ -56,15 +53,8 @@ class NetworkTraining:
 
     Args:
         task: what is to be done.
-        state: of an earlier training with the same recipe, from `state_dict`, to go on from.
+        state: from `state_dict`, to go on from (UserError: it belongs to another recipe).
         processes: that share the batch, each with a training like this one; one by default.
-
-    Attributes:
-        network: in training.
-        step: steps made.
-
-    Raises:
-        UserError: the state belongs to another recipe.
     """
 
     def __init__(
@@ -74,11 +64,8 @@ class NetworkTraining:
         processes: Processes | None = None,
     ) -> None:
         self.task, self.config, self.processes = task, task.config, processes or Processes()
-        if state is not None and state["recipe"] != recipe(task):
-            raise UserError(
-                "the checkpoint belongs to other styles or settings; give the same ones, or "
-                "another folder with hydra.run.dir=FOLDER"
-            )
+        if state is not None:
+            check_settings(state["recipe"], recipe(task))
         self.make = Crops(task.photos, self.config.photo_share, self.config.crop)
         self.network = StyleNetwork(LAYOUTS[self.config.network], len(task.styles))
         if task.start is None:
@@ -100,15 +87,14 @@ class NetworkTraining:
             for style in task.styles.values()
         ]
         if state is not None:
-            for name in ("network", "average", "optimizer", "schedule"):
+            for name in PARTS:
                 getattr(self, name).load_state_dict(state[name])
             self.step = state["step"]
 
     def advance(self) -> dict[str, Tensor]:
         """Make one training step and return its losses (detached, 0-d) by name, the batch's means.
 
-        Raises:
-            UserError: they are not finite; the network is left as it was.
+        Where they are not finite it raises UserError, and the network is left as it was.
         """
         generator = generator_at(self.config.seed, self.step)
         images = self.make(self.config.batch, generator)
@@ -118,12 +104,8 @@ class NetworkTraining:
         part = self.processes.share(len(images))
         share = (part.stop - part.start) / len(images)
         self.optimizer.zero_grad()
-        losses = self.differentiate(
-            images[part].to(self.task.preview),
-            numbers[part],
-            views and views.part(part),
-            share,
-        )
+        contents = images[part].to(self.task.preview)
+        losses = self.differentiate(contents, numbers[part], views and views.part(part), share)
         losses = {name: share * value for name, value in losses.items()}
         slopes = [weight.grad for weight in self.network.parameters() if weight.grad is not None]
         self.processes.add([*slopes, *losses.values()])
@@ -167,28 +149,22 @@ class NetworkTraining:
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the gradient of the mean objective at each pastiche, and the mean losses.
 
-        Args:
-            images: (N, 3, H, W) in [0, 1], the content images.
-            pastiches: (N, 3, H, W), of them.
-            numbers: the style of each.
+        The numbers are the styles of the content images and their pastiches, (N, 3, H, W) each.
         """
-        gradients, found = [], []
+        gradients, values = [], []
         for index, number in enumerate(numbers):
             one = slice(index, index + 1)
             style, targets = self.styles[number]
+            inputs = pair(images[one], style)
             objective = Objective(
-                self.task.extractor,
-                self.task.mode,
-                self.criterion,
-                pair(images[one], style),
-                targets,
+                self.task.extractor, self.task.mode, self.criterion, inputs, targets
             )
             leaf = pastiches[one].clone().requires_grad_()
             losses = objective.evaluate(leaf)
             assert leaf.grad is not None
             gradients.append(leaf.grad / len(images))
-            found.append({"total": losses.total, **losses.terms})
-        means = {name: torch.stack([each[name] for each in found]).mean() for name in found[0]}
+            values.append({"total": losses.total, **losses.terms})
+        means = {name: torch.stack([one[name] for one in values]).mean() for name in values[0]}
         return torch.cat(gradients), means
 
     @torch.no_grad()
@@ -206,17 +182,16 @@ class NetworkTraining:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that a resumed training needs."""
-        parts = ("network", "average", "optimizer", "schedule")
         return {
             "recipe": recipe(self.task),
             "step": self.step,
             "processes": self.processes.count,
-            **{name: getattr(self, name).state_dict() for name in parts},
+            **{name: getattr(self, name).state_dict() for name in PARTS},
         }
 
 
 def recipe(task: NetworkTask) -> dict[str, Any]:
     """Return all that a step depends on, beside the photographs, as plain values."""
-    kept = {k: v for k, v in asdict(task.config).items() if k not in FREE_SETTINGS}
+    settings = {k: v for k, v in asdict(task.config).items() if k not in FREE_SETTINGS}
     start = task.start and digest(task.start.network.state_dict())
-    return kept | {"styles": task.hashes, "start": start}
+    return settings | {"styles": task.hashes, "start": start}
