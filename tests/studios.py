@@ -21,8 +21,8 @@ from starlette.testclient import TestClient
 from styletransfer.studio import painter, reader, worker
 from styletransfer.studio.app import make_app
 from styletransfer.studio.form import defaults
-from styletransfer.studio.painter import Orders
 from styletransfer.studio.studio import Studio
+from styletransfer.studio.worker import Orders
 
 PORT, TOKEN = 8000, "a-secret-token"
 ADDRESS = f"http://127.0.0.1:{PORT}"

@@ -32,18 +32,15 @@ def prepare(
     processes: Processes | None = None,
     like: Job | None = None,
 ) -> Job:
-    """Load and check everything that `config` names; cheap checks come first.
+    """Load and check everything that `config` names; a UserError says what would make it fail.
 
     Args:
-        config: what is asked for.
         given: pictures in memory, by the keys whose files they stand for.
         enlarge: False for a plan, which needs sizes, not pixels.
         processes: that share the work, each of which prepares the same.
         like: another job, whose network is taken if it is the same.
-
-    Raises:
-        UserError: anything that would make the run fail, in one line.
     """
+    # Cheap checks come first.
     check_run(config)
     layers = Criterion.of(config.objective).layers
     mode = get_loss_mode(config.loss_mode.name)
@@ -71,11 +68,11 @@ def prepare(
         processes=processes,
     )
     _tell_vanished(job)
-    layout = choose_layout(job, job.scales[-1], free_bytes(device))
-    if layout.problem is not None:
-        if parse_tile(config.tile) == 0:
-            raise UserError(layout.problem)
-        logger.warning("%s; trying all the same", layout.problem)
+    problem = choose_layout(job, job.scales[-1], free_bytes(device)).problem
+    if problem is not None and parse_tile(config.tile) == 0:
+        raise UserError(problem)
+    if problem is not None:
+        logger.warning("%s; trying all the same", problem)
     return job
 
 

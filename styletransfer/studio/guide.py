@@ -19,7 +19,7 @@ from styletransfer.optimize.results import Iterate
 from styletransfer.optimize.run import Run
 from styletransfer.runs.recorded_run import RecordedRun
 from styletransfer.studio.form import page_values
-from styletransfer.studio.painter import Orders
+from styletransfer.studio.worker import Orders
 
 # Seconds between two reports of steps and losses.
 REPORT = 0.1

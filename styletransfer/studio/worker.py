@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -134,3 +135,60 @@ def become_a_child() -> None:
     sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO, encoding="ascii")
+
+
+class Orders:
+    """What the server has asked for and has not been done yet, received by a thread of its own.
+
+    Attributes:
+        over: the pipe has ended: whatever is being painted is to be stopped and kept.
+    """
+
+    def __init__(self, pipe: Connection) -> None:
+        self.over = False
+        self._runs: deque[dict[str, Any]] = deque()
+        self._wishes: deque[dict[str, Any]] = deque()
+        self._changed = threading.Condition()
+        threading.Thread(target=self._listen, args=(pipe,), daemon=True).start()
+
+    def _listen(self, pipe: Connection) -> None:
+        """Receive until the pipe ends, or None comes."""
+        try:
+            while (message := pipe.recv()) is not None:
+                with self._changed:
+                    (self._runs if message["type"] == "paint" else self._wishes).append(message)
+                    self._changed.notify()
+        except (EOFError, OSError):
+            pass
+        with self._changed:
+            self.over = True
+            self._changed.notify()
+
+    def next_run(self) -> dict[str, Any] | None:
+        """Wait for a run to be asked for; None at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.over or self._runs)
+            return None if self.over else self._runs.popleft()
+
+    def next_wish(
+        self, id: str, *, wait: bool = False, other_runs: bool = True
+    ) -> dict[str, Any] | None:
+        """Return a wish about a run, or None if there is none, or the pipe has ended.
+
+        Of several steerings in a row only the last one is returned.
+
+        Args:
+            id: the run's; what was meant for another one came too late.
+            wait: for a wish, or for the end of the pipe.
+            other_runs: whether another run that is asked for ends the waiting.
+        """
+        with self._changed:
+            while True:
+                while self._wishes:
+                    wish = self._wishes.popleft()
+                    types = [one["type"] for one in (wish, *list(self._wishes)[:1])]
+                    if wish["id"] == id and types != ["steer", "steer"]:
+                        return wish
+                if self.over or not wait or (other_runs and self._runs):
+                    return None
+                self._changed.wait()

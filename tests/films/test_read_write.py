@@ -299,9 +299,12 @@ def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
     def missing(name, mode):
         raise ValueError(name)
 
-    with Film(tmp_path / "in.mp4") as film, FilmWriter(tmp_path / "out.mp4", like=film) as writer:
-        with pytest.raises(UserError, match="a frame holds NaN or infinity"):
-            writer.write(torch.full((1, 3, 26, 34), torch.nan), Fraction(0))
+    with (
+        Film(tmp_path / "in.mp4") as film,
+        FilmWriter(tmp_path / "out.mp4", like=film) as writer,
+        pytest.raises(UserError, match="a frame holds NaN or infinity"),
+    ):
+        writer.write(torch.full((1, 3, 26, 34), torch.nan), Fraction(0))
     assert not [*tmp_path.glob("out*")]
     monkeypatch.setattr(av.codec, "Codec", missing)
     with pytest.raises(UserError, match=r"this PyAV has no libvpx-vp9; install PyAV from"):

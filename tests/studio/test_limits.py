@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from studios import opened
 
 from styletransfer.studio import guide, pictures, reader, studio
-from styletransfer.studio.painter import Orders
+from styletransfer.studio.worker import Orders
 
 
 def test_the_time_left_is_that_of_the_pixels_left(monkeypatch):
