@@ -5,7 +5,6 @@ import shlex
 import pytest
 from helpers import composed
 from studios import opened
-from styletransfer.settings.meanings import meanings
 
 from styletransfer import features
 from styletransfer.cli.arguments import parse
@@ -13,6 +12,7 @@ from styletransfer.config import TrainConfig
 from styletransfer.job.schedule import COLORS, STARTS
 from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import LOSS_MODES
+from styletransfer.settings.schemas import meanings
 from styletransfer.studio.controls import CONTROLS, key_in
 from styletransfer.system.devices import PRECISIONS
 
