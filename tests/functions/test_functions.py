@@ -113,6 +113,13 @@ def test_moments_tap_has_autograds_gradient(layout: str, weighted: bool, device:
             assert actual.stride() == x.stride()
 
 
+def test_moments_tap_saves_nothing_but_the_features() -> None:
+    x = leaf(1, 3, 4, 5)
+    _, (_, second) = moments_tap(x)
+    (saved,) = second.grad_fn.saved_tensors
+    assert saved.data_ptr() == x.data_ptr()
+
+
 def test_weighted_moments_are_the_formula() -> None:
     """Also where positions are left out, and in float32 of bfloat16 features."""
     x, m = leaf(1, 3, 4, 5).detach(), torch.linspace(-1, 1, 20).clamp(0).view(4, 5).double()
