@@ -20,7 +20,7 @@ from styletransfer.settings.paths import expanded
 MOST = 12  # regions of a label picture
 # The least share of a picture that has a painted colour, where not all of its colours are painted.
 _LEAST = 1e-4
-# Of the pixels of drawn labels (resized, JPEG of quality 20 to 90) at least 0.7 are within 8 levels
+# Of drawn labels (resized, JPEG of quality 20 to 90) at least 0.7 of the pixels are within 8 levels
 # of a painted colour, of photographs and paintings at most 0.4.
 _NEAR, _MOST_NEAR = 8, 0.6
 # Squares of 8 x 8 pixels that are all far from the painted colours are no edge between regions but
