@@ -21,8 +21,7 @@ _MARKER = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
 _START_OF_IMAGE, _END_OF_IMAGE, _START_OF_SCAN = 0xD8, 0xD9, 0xDA
 
 _LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
-# What is held back here belongs to the process, not to a thread.
-_ONE_AT_A_TIME = threading.RLock()
+_ONE_AT_A_TIME = threading.RLock()  # what is held back belongs to the process, not to a thread
 
 
 def check_size(path: Path, width: int, height: int, max_pixels: int) -> None:

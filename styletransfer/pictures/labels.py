@@ -20,7 +20,7 @@ from styletransfer.settings.paths import expanded
 MOST = 12  # regions of a label picture
 # The least share of a picture that has a painted colour, where not all of its colours are painted.
 _LEAST = 1e-4
-# Of the pixels of drawn labels (resized, JPEG of quality 20 to 90) at least 0.7 are within 8 levels
+# Of drawn labels (resized, JPEG of quality 20 to 90) at least 0.7 of the pixels are within 8 levels
 # of a painted colour, of photographs and paintings at most 0.4.
 _NEAR, _MOST_NEAR = 8, 0.6
 # Squares of 8 x 8 pixels that are all far from the painted colours are no edge between regions but
@@ -119,9 +119,8 @@ def _from_numbers(array: NDArray[Any], name: str) -> Regions:
             f"{name} has {len(numbers)} regions; number at least 1 and at most {MOST}, "
             "from 0 upwards"
         )
-    layers = np.stack([array == number for number in numbers])[:, None]
-    names = tuple(str(int(number)) for number in numbers)
-    return Regions(names, torch.from_numpy(layers), source=name)
+    layers = torch.from_numpy(np.stack([array == number for number in numbers])[:, None])
+    return Regions(tuple(str(int(number)) for number in numbers), layers, source=name)
 
 
 def _from_colors(source: Source, name: str) -> Regions:
@@ -145,17 +144,16 @@ def _from_colors(source: Source, name: str) -> Regions:
     near = float((difference[visible] <= _NEAR).float().mean())
     squares = -max_pool2d(-far[None].float(), min(_SQUARE, *picture.size))
     if near < _MOST_NEAR or squares.mean() > _SQUARES:
-        problem = f"has {int((1.0 - near) * visible.sum()):,} pixels between its flat colours"
-        raise _no_labels(picture.name, problem)
+        between = int((1.0 - near) * visible.sum())
+        raise _no_labels(picture.name, f"has {between:,} pixels between its flat colours")
     layers = torch.stack([(visible & (labels == n))[None] for n in range(len(colors))])
     return Regions(color_names(colors), layers, tuple(colors), int(far.sum()), picture.name)
 
 
 def _painted_colors(rgb: Tensor, visible: Tensor) -> list[Color]:
-    """Return the colours that fill a square of 3 x 3 pixels somewhere, the most frequent first.
+    """Return the colours that fill 3 x 3 pixels somewhere, the most frequent first.
 
-    If all do that occur, they are told apart exactly; else those within `SAME` are one, since JPEG
-    moves them.
+    If all do that occur, they are told apart exactly; else those within `SAME` are one (JPEG).
     """
     codes = rgb[0] * 65536.0 + rgb[1] * 256.0 + rgb[2]  # whole numbers that float32 holds exactly
     flat = max_pool2d(codes[None], 3, 1, 1)[0] == -max_pool2d(-codes[None], 3, 1, 1)[0]

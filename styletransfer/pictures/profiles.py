@@ -16,8 +16,7 @@ Floats = NDArray[np.float32]
 
 # The colour space named in an ICC profile's header -> its name in imagecodecs, its channels.
 _PROFILE_SPACES = {b"GRAY": ("gray", 1), b"RGB ": ("rgb", 3), b"CMYK": ("cmyk", 4)}
-# Pixels that are converted at once: few, so that what lies between costs little memory.
-_STRIP = 2**18
+_STRIP = 2**18  # pixels that are converted at once, so that what lies between costs little memory
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def _plain(colour: Samples) -> Floats:
     values = _unit(colour)
     if values.shape[2] == 4:
         return (1.0 - values[..., :3]) * (1.0 - values[..., 3:])
-    return values if values.shape[2] == 3 else np.repeat(values, 3, axis=2)
+    return np.broadcast_to(values, (*values.shape[:2], 3))
 
 
 def _with_profile(colour: Samples, profile: bytes) -> Floats:

@@ -21,18 +21,19 @@ def rotated(picture: Picture, degrees: float) -> Picture:
     Multiples of 90 degrees only move pixels. Others resample (bicubic), as `resampled` does
     (UserError: fewer than 8 pixels a side are left, or `degrees` is not finite).
     """
-    turn = _Turn(picture.size, degrees, picture.name)
-    if turn.exact and picture.alpha is not None:
-        return replace(picture, rgb=turn(picture.rgb), alpha=turn(picture.alpha))
-    return resampled(picture, turn)
+    _check(picture.size, degrees, picture.name)
+    if degrees % 90 == 0 and picture.alpha is not None:
+        rgb, alpha = (_turned(layer, degrees) for layer in (picture.rgb, picture.alpha))
+        return replace(picture, rgb=rgb, alpha=alpha)
+    return resampled(picture, lambda image: _turned(image, degrees))
 
 
 def rotated_regions(regions: Regions, degrees: float) -> Regions:
     """Turn and cut regions as `rotated` does their picture, labels to the nearest pixel's."""
-    turn = _Turn(regions.size, degrees, regions.source)
-    if turn.exact:
-        return replace(regions, layers=turn(regions.layers))
-    layers = turn(regions.layers.float(), "bilinear" if regions.soft else "nearest")
+    _check(regions.size, degrees, regions.source)
+    if degrees % 90 == 0:
+        return replace(regions, layers=_turned(regions.layers, degrees))
+    layers = _turned(regions.layers.float(), degrees, "bilinear" if regions.soft else "nearest")
     how = f"it is turned by {degrees:g} degrees"
     return regions.changed(layers if regions.soft else layers > 0.5, how)
 
@@ -60,34 +61,29 @@ def inner_size(size: tuple[int, int], degrees: float) -> tuple[int, int]:
     return math.floor(inner[0] + _ROUNDING), math.floor(inner[1] + _ROUNDING)
 
 
-class _Turn:
-    """Turns tensors (N, C, H, W) in [0, 1] counterclockwise and cuts them to `inner_size`."""
+def _check(size: tuple[int, int], degrees: float, name: str) -> None:
+    """Refuse a turn by no angle, or one that leaves too little."""
+    if not math.isfinite(degrees):
+        raise UserError(f"{name} cannot be turned by {degrees} degrees; give a number")
+    height, width = inner_size(size, degrees)
+    if degrees % 90 and min(height, width) < _SMALLEST:
+        raise UserError(
+            f"{name}, turned by {degrees:g} degrees, leaves {width} x {height} pixels without "
+            f"empty corners; each side needs at least {_SMALLEST}"
+        )
 
-    def __init__(self, size: tuple[int, int], degrees: float, name: str) -> None:
-        if not math.isfinite(degrees):
-            raise UserError(f"{name} cannot be turned by {degrees} degrees; give a number")
-        self.size, self.degrees = size, degrees % 360
-        self.inner = height, width = inner_size(size, degrees)
-        if not self.exact and min(height, width) < _SMALLEST:
-            raise UserError(
-                f"{name}, turned by {degrees:g} degrees, leaves {width} x {height} pixels without "
-                f"empty corners; each side needs at least {_SMALLEST}"
-            )
 
-    @property
-    def exact(self) -> bool:
-        """Whether pixels only move."""
-        return self.degrees % 90 == 0
-
-    def __call__(self, image: Tensor, mode: str = "bicubic") -> Tensor:
-        if self.exact:
-            return torch.rot90(image, int(self.degrees // 90), (2, 3)).contiguous()
-        y, x = (torch.arange(side, dtype=torch.float64) - (side - 1) / 2.0 for side in self.inner)
-        s, c = (f(math.radians(self.degrees)) for f in (math.sin, math.cos))
-        # Rows count downwards: counterclockwise, what lands at (x, y) from the centre was at
-        # (x c - y s, x s + y c). The sampler's unit is half a side.
-        across = (x[None, :] * c - y[:, None] * s) * (2.0 / self.size[1])
-        down = (x[None, :] * s + y[:, None] * c) * (2.0 / self.size[0])
-        grid = torch.stack([across, down], dim=2).to(image).expand(len(image), -1, -1, -1)
-        turned = grid_sample(image, grid, mode, "border", align_corners=False)
-        return turned.clamp(0.0, 1.0)
+def _turned(image: Tensor, degrees: float, mode: str = "bicubic") -> Tensor:
+    """Turn (N, C, H, W) in [0, 1] counterclockwise, and cut it to `inner_size`."""
+    if degrees % 90 == 0:
+        return torch.rot90(image, int(degrees % 360 // 90), (2, 3)).contiguous()
+    height, width = image.shape[2:]
+    inner = inner_size((height, width), degrees)
+    y, x = (torch.arange(side, dtype=torch.float64) - (side - 1) / 2.0 for side in inner)
+    s, c = (f(math.radians(degrees % 360)) for f in (math.sin, math.cos))
+    # Rows count downwards: counterclockwise, what lands at (x, y) from the centre was at
+    # (x c - y s, x s + y c). The sampler's unit is half a side.
+    across = (x[None, :] * c - y[:, None] * s) * (2.0 / width)
+    down = (x[None, :] * s + y[:, None] * c) * (2.0 / height)
+    grid = torch.stack([across, down], dim=2).to(image).expand(len(image), -1, -1, -1)
+    return grid_sample(image, grid, mode, "border", align_corners=False).clamp(0.0, 1.0)

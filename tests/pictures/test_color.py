@@ -90,18 +90,6 @@ def test_what_srgb_cannot_show_keeps_lightness_and_hue():
 # Mixtures
 
 
-def test_the_contents_chroma_is_kept_wherever_it_is_in_gamut():
-    content, pastiche = (0.2 + 0.6 * picture(seed, 40, 50).float() for seed in (1, 2))
-    recoloured = with_chroma_of(pastiche, content, 1.0)
-    assert (recoloured.dtype, recoloured.shape) == (torch.float32, pastiche.shape)
-    wanted = torch.cat([lab_of(pastiche)[:1], lab_of(content)[1:]])
-    linear = unclipped(wanted)
-    inside = torch.from_numpy(((linear >= 0) & (linear <= 1)).all(axis=0))
-    assert 0.3 < inside.double().mean() < 0.99
-    error = (lab_of(recoloured) - wanted).abs()
-    assert max(error[0].max(), error[1:, inside].max()) < 1 / 255
-
-
 def test_mixtures_and_their_ends():
     content, pastiche = (0.4 + 0.2 * picture(seed) for seed in (1, 2))
     start, end = lab_of(content), lab_of(pastiche)
@@ -116,13 +104,13 @@ def test_mixtures_and_their_ends():
     assert with_chroma_of(pastiche, content, 0.0) is pastiche
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision(dtype, device):
-    content, pastiche = (picture(seed).to(device, dtype) for seed in (1, 2))
-    mixture = mixed(content, pastiche, 0.5, 0.5)
-    assert (mixture.dtype, mixture.device.type) == (dtype, torch.device(device).type)
-    exact = mixed(content.double(), pastiche.double(), 0.5, 0.5)
-    assert (mixture.double() - exact).abs().max() < 0.01
+def test_mixtures_in_other_precisions(device):
+    for dtype, error in ((torch.bfloat16, 0.01), (torch.float16, 0.01), (torch.float32, 1e-4)):
+        content, pastiche = (picture(seed).to(device, dtype) for seed in (1, 2))
+        mixture = mixed(content, pastiche, 0.5, 0.5)
+        assert (mixture.dtype, mixture.device.type) == (dtype, torch.device(device).type)
+        exact = mixed(content.double(), pastiche.double(), 0.5, 0.5)
+        assert (mixture.double() - exact).abs().max() < error
 
 
 def test_pictures_larger_than_a_strip_and_laid_out_otherwise(monkeypatch):

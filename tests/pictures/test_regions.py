@@ -67,7 +67,6 @@ def test_masks_have_the_aspect_ratio_of_their_picture():
         ((341, 512), (341, 512), True),
         ((667, 1000), (341, 512), True),
         ((1000, 667), (50, 33), True),
-        ((600, 400), (602, 400), True),
         ((1000, 996), (1000, 1000), True),
         ((1000, 994), (1000, 1000), False),
         ((512, 341), (341, 512), False),
@@ -97,13 +96,13 @@ def test_colours_are_named_where_a_name_is_near_and_their_own():
 
 
 def test_a_region_is_found_by_its_name_or_a_colour_near_to_it():
-    regions = stripes(BLUE, RED, GREEN)
+    regions = stripes(BLUE, RED)
     for text in ("red", "RED", " #ff0000", "0xfa0508", "(200, 20, 20)", "(191, 64, 64)"):
         assert regions.names[regions.find(text)] == "red"
     assert MASKS.find("2") == 1
     for text in ("sky", "yellow", "", "1", "(190, 0, 0)"):  # 65 levels from red
-        with pytest.raises(UserError, match=r"^labels has no region .*; it has (red|blue) \(50 %"):
-            stripes(RED, BLUE).find(text)
+        with pytest.raises(UserError, match=r"^labels has no region .*; it has (blue|red) \(50 %"):
+            regions.find(text)
     with pytest.raises(UserError, match="no region 'red'"):
         MASKS.find("red")
 
@@ -161,16 +160,13 @@ def test_of_several_styles_each_may_hold_some_of_the_regions():
 # Styles of regions
 
 
-def test_regions_get_their_styles_by_a_mapping_or_their_order():
+def test_regions_get_their_styles_by_a_mapping_that_fits_or_their_order():
     regions = stripes(RED, BLUE, GREEN)
     chosen = assign(regions, {"#0000ff": 2, "red": 1, "green": 2}, 2)
     assert dict(zip(regions.names, chosen, strict=True)) == {"red": 0, "blue": 1, "green": 1}
     assert assign(MASKS, {"2": 1, "1": 3}, 3) == [2, 0]
     assert assign(regions, {}, 1) == [0, 0, 0]
     assert assign(MASKS, {}, 2) == [0, 1]
-
-
-def test_a_mapping_that_does_not_fit_is_refused():
     for mapping, message in (
         ({"red": 1, "yellow": 2}, "^labels has no region 'yellow'; it has"),
         ({"red": 1}, r"^region_styles leaves out blue \(50 %\) of labels; say all, such as"),
@@ -180,8 +176,6 @@ def test_a_mapping_that_does_not_fit_is_refused():
     ):
         with pytest.raises(UserError, match=message):
             assign(stripes(RED, BLUE), mapping, 2)
-    with pytest.raises(UserError, match=r"the regions 1 \(50 %\) and 2 \(50 %\), and there are 3"):
-        assign(MASKS, {}, 3)
 
 
 def test_a_missing_mapping_is_asked_for_with_the_very_argument():
