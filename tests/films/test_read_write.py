@@ -20,12 +20,10 @@ UNEVEN = [Fraction(n, 9000) for n in (0, 301, 902, 1503, 4000, 4001, 9000, 12345
 
 
 def flat(*colors, size=(26, 34)):
-    """Return an image of each colour, given in 255ths."""
     return [(torch.tensor(color) / 255).view(1, 3, 1, 1).expand(1, 3, *size) for color in colors]
 
 
 def greys(count=10, size=(26, 34)):
-    """Return images that get lighter."""
     return flat(*[(20 * n + 30,) * 3 for n in range(count)], size=size)
 
 
@@ -42,7 +40,6 @@ def rewritten(source, target):
 
 
 def difference(first, second):
-    """Return the largest difference in 255ths."""
     return float((first - second).abs().max() * 255)
 
 
@@ -299,8 +296,9 @@ def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
     def missing(name, mode):
         raise ValueError(name)
 
-    with Film(tmp_path / "in.mp4") as film, FilmWriter(tmp_path / "out.mp4", like=film) as writer:
-        with pytest.raises(UserError, match="a frame holds NaN or infinity"):
+    with Film(tmp_path / "in.mp4") as film:
+        writer = FilmWriter(tmp_path / "out.mp4", like=film)
+        with writer, pytest.raises(UserError, match="a frame holds NaN or infinity"):
             writer.write(torch.full((1, 3, 26, 34), torch.nan), Fraction(0))
     assert not [*tmp_path.glob("out*")]
     monkeypatch.setattr(av.codec, "Codec", missing)
