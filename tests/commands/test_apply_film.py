@@ -12,7 +12,7 @@ import torch
 from film_files import frames, make, sounds
 from helpers import picture, style_network
 
-from styletransfer.commands.apply.command import main
+from styletransfer.commands.apply import main
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
 from styletransfer.films.painter import Steady

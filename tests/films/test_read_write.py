@@ -176,12 +176,10 @@ def test_times_rise_and_the_size_stays_whatever_the_file_says(tmp_path, caplog):
 
 def test_what_is_no_film_is_told_in_one_line(tmp_path):
     with av.open(str(tmp_path / "song.mp3"), "w") as song:  # with its cover
-        track = song.add_stream("libmp3lame", rate=48000, layout="mono")
-        cover = song.add_stream("mjpeg", rate=1)
+        track, cover = song.add_stream("libmp3lame", rate=48000), song.add_stream("mjpeg", rate=1)
         cover.width, cover.height, cover.pix_fmt = 16, 16, "yuvj420p"
         cover.disposition = av.stream.Disposition.attached_pic
-        song.mux(cover.encode(av.VideoFrame(16, 16, "yuvj420p")))
-        song.mux(cover.encode(None))
+        song.mux(cover.encode(av.VideoFrame(16, 16, "yuvj420p")) + cover.encode(None))
         song.mux(tone(track, seconds=0.1))
     whole = make(tmp_path / "whole.mkv", greys()).read_bytes()
     start = whole.index(b"\x1f\x43\xb6\x75")  # the first cluster of frames
