@@ -136,10 +136,9 @@ class Painter:
         if self.config.size:
             size = images.scaled_size(size, self.config.size)
         if min(size) < SMALLEST_SIDE:
-            raise UserError(
-                f"{name} comes down to {size[1]} x {size[0]} pixels; each side needs at least "
-                f"{SMALLEST_SIDE}"
-            )
+            pixels = f"{size[1]} x {size[0]} pixels"
+            least = f"each side needs at least {SMALLEST_SIDE}"
+            raise UserError(f"{name} comes down to {pixels}; {least}")
         return size
 
     def rows(self, size: tuple[int, int]) -> int:
@@ -187,9 +186,8 @@ def blend(config: ApplyConfig, styles: list[str]) -> Tensor:
         if config.style_weights:
             raise UserError("style and style_weights exclude each other; leave one of them out")
         if config.style not in styles:
-            raise UserError(
-                f"style={config.style} is none of the network's; it has {', '.join(styles)}"
-            )
+            names = ", ".join(styles)
+            raise UserError(f"style={config.style} is none of the network's; it has {names}")
         weights = [float(name == config.style) for name in styles]
     if len(weights) != len(styles):
         raise UserError(
