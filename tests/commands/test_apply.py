@@ -35,8 +35,7 @@ def desk(tmp_path, monkeypatch):
 def settings(**changed):
     """One picture, on the CPU and in float32 wherever the tests run."""
     config = ApplyConfig("net.safetensors", "photo.png", "out.png", device="cpu")
-    config.precision = "float32"
-    return replace(config, **changed)
+    return replace(config, precision="float32", **changed)
 
 
 def apply(**changed):
