@@ -22,9 +22,8 @@ def scene(x: Tensor, y: Tensor) -> Tensor:
 
 def grid(height: int = 24, width: int = 32) -> tuple[Tensor, Tensor]:
     """Return the columns and rows (H, W) of a frame."""
-    rows, columns = torch.arange(height).double(), torch.arange(width).double()
-    y, x = torch.meshgrid(rows, columns, indexing="ij")
-    return x, y
+    y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    return x.double(), y.double()
 
 
 def pan(time: int) -> Tensor:

@@ -33,21 +33,10 @@ def make(
     start: float = 0.0,
     **options: str,
 ) -> Path:
-    """Write images (1, 3, H, W) as a film of ten frames a second, or at other times.
+    """Write images (1, 3, H, W) of even sides as a film of ten frames a second, or at other times.
 
-    Args:
-        path: its extension chooses the container.
-        images: even sides.
-        times: of the images, in seconds.
-        codec: of the images.
-        sound: codecs of tones, each as long as the film.
-        rotation: degrees anticlockwise, mirrored from left to right, from top to bottom.
-        aspect: width of a pixel over its height.
-        matrix: of the colours, BT601 or BT709.
-        said: the one that the film names, UNSAID for none; by default its own.
-        transfer: H.273's number of the transfer curve, which is only named.
-        start: by how many seconds all times are later.
-        options: of the encoder.
+    Of `sound` are tones by these codecs. `rotation` is in degrees anticlockwise, then mirrored from
+    left to right, from top to bottom. The film names the matrix `said`; all is `start` s later.
     """
     with av.open(str(path), "w", container_options={"output_ts_offset": str(start)}) as film:
         stream = film.add_stream(codec, rate=10, options={"crf": "10"} | options)

@@ -29,12 +29,7 @@ TALKATIVE = ("onnxscript", "onnx_ir")
 
 
 def main(config: ExportConfig, folder: Path) -> None:
-    """Export, and say where the file is."""
-    print(export(config))
-
-
-def export(config: ExportConfig) -> Path:
-    """Write the network that `config` names as ONNX, whole or not at all, and return the file."""
+    """Write the network that `config` names as ONNX, whole or not at all, and say where it is."""
     target = Path(config.output)
     if target.suffix != ".onnx":
         raise UserError(f"output={config.output} must end in .onnx")
@@ -51,7 +46,7 @@ def export(config: ExportConfig) -> Path:
     raise_waiting()
     with atomic(target) as temporary:
         temporary.write_bytes(exported)
-    return target
+    print(target)
 
 
 def as_onnx(saved: NetworkFile) -> bytes:

@@ -14,12 +14,7 @@ from styletransfer.runs.folder import CONTENT, PASTICHE, RunFolder, read_run
 
 
 def main(config: MixConfig, folder: Path) -> None:
-    """Mix, and say where the picture is; `folder`, a place for new runs, stays as it is."""
-    print(mix(config))
-
-
-def mix(config: MixConfig) -> Path:
-    """Write a mixture of a run's content and pastiche, and return where it is.
+    """Write a mixture of a run's content and pastiche, and say where it is.
 
     Transparency is the pastiche's. Where the mixture has colours that sRGB cannot show, they lose
     chroma, see `styletransfer.pictures.color`.
@@ -35,7 +30,7 @@ def mix(config: MixConfig) -> Path:
     content, pastiche = kept_pictures(folder, run.status)
     rgb = mixed(content.rgb, pastiche.rgb, lightness, color)
     images.write(target, rgb, pastiche.alpha)
-    return target
+    print(target)
 
 
 def shares(config: MixConfig) -> tuple[float, float]:

@@ -26,7 +26,7 @@ Matrix = tuple[int, ...]
 
 
 def pyav() -> ModuleType:
-    """Return the module; raise UserError where it is not installed."""
+    """Return the module (UserError: it is not installed)."""
     try:
         import av
     except ImportError as error:

@@ -39,7 +39,7 @@ class Sound:
         return any(context.name == "aac" and not context.extradata for context in contexts)
 
     def copy(self, until: Fraction | None = None) -> None:
-        """Write what is heard before a time in seconds; without one, all that is left."""
+        """Write what is heard until a time in seconds; without one, all that is left."""
         while self._next is not None:
             time, packet = self._next
             if until is not None and time > until:

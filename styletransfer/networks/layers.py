@@ -9,10 +9,10 @@ from torch.nn.functional import interpolate
 
 
 class Statistics(NamedTuple):
-    """What an instance norm subtracts and divides by."""
+    """What an instance norm subtracts and divides by, (N, C, 1, 1): over a picture's positions."""
 
-    mean: Tensor  # (N, C, 1, 1), of each channel of each picture over its positions
-    variance: Tensor  # (N, C, 1, 1), likewise; not below 0
+    mean: Tensor
+    variance: Tensor  # not below 0
 
 
 class ConditionalInstanceNorm(nn.Module):

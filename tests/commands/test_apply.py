@@ -11,9 +11,8 @@ import torch
 from helpers import picture, style_network
 from PIL import Image
 
-from styletransfer.commands.apply import painter
-from styletransfer.commands.apply.command import main
-from styletransfer.commands.apply.painter import Painter
+from styletransfer.commands import apply as command
+from styletransfer.commands.apply import Painter, main
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file
@@ -36,8 +35,7 @@ def desk(tmp_path, monkeypatch):
 def settings(**changed):
     """One picture, on the CPU and in float32 wherever the tests run."""
     config = ApplyConfig("net.safetensors", "photo.png", "out.png", device="cpu")
-    config.precision = "float32"
-    return replace(config, **changed)
+    return replace(config, precision="float32", **changed)
 
 
 def apply(**changed):
@@ -93,19 +91,19 @@ def test_without_an_output_a_pastiche_is_named_after_its_picture_and_the_network
 @pytest.mark.usefixtures("desk")
 def test_what_does_not_fit_memory_is_painted_in_strips(monkeypatch, caplog):
     """A whole picture takes no more than was reckoned, and strips of it make the same one."""
-    monkeypatch.setattr(painter, "STRIP", 600)
+    monkeypatch.setattr(command, "STRIP", 600)
     network, image = StyleNetwork(LAYOUTS["tiny"], 1), picture(0, 64, 96).float()
     file.write(Path("tiny.safetensors"), network.requires_grad_(False), ["oil"])
     needed = peak_memory(partial(deployed(network), image, torch.ones(1, 1)), torch.device("cpu"))
     tiny = Painter(settings(network="tiny.safetensors"))
     for free, rows in ((needed, 16), (2 * needed, 64)):
-        monkeypatch.setattr(painter, "free_bytes", lambda device, free=free: free / painter.SHARE)
+        monkeypatch.setattr(command, "free_bytes", lambda device, free=free: free / command.SHARE)
         assert tiny.rows((64, 96)) == rows
     tiny.config.strip = 8
     assert tiny.rows((64, 96)) == 8
     images.write("tall.png", picture(3, 70, 30))
     whole = painted(input="tall.png", strip=70)
-    monkeypatch.setattr(painter, "free_bytes", lambda device: 1000.0)
+    monkeypatch.setattr(command, "free_bytes", lambda device: 1000.0)
     with caplog.at_level("INFO"):
         assert close(painted(input="tall.png"), whole)
     assert "30 x 70 pixels in strips of 20 rows" in caplog.text

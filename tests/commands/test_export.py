@@ -13,7 +13,7 @@ import torch
 from helpers import ROOT, picture, style_network
 
 from styletransfer.cli import script
-from styletransfer.commands.export import export
+from styletransfer.commands.export import main
 from styletransfer.config import ExportConfig
 from styletransfer.errors import UserError
 from styletransfer.networks import Architecture, StyleNetwork, file
@@ -33,7 +33,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for styles, names in ((1, ["oil"]), (2, ["oil", "été"])):
         path = folder / f"{styles}.safetensors"
         file.write(path, style_network(SLIM, styles), names)
-        export(ExportConfig(str(path), str(folder / f"{styles}.onnx")))
+        main(ExportConfig(str(path), str(folder / f"{styles}.onnx")), folder)
     return folder
 
 
@@ -111,6 +111,6 @@ def test_bad_input_and_a_missing_extra_are_one_line_and_write_nothing(
         there = None if "pip" in message else "there"
         monkeypatch.setattr(importlib.util, "find_spec", lambda name, there=there: there)
         with pytest.raises(UserError, match=re.escape(message)) as caught:
-            export(ExportConfig(network, output))
+            main(ExportConfig(network, output), tmp_path)
         assert "\n" not in str(caught.value)
     assert sorted(tmp_path.iterdir()) == before

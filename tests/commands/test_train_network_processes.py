@@ -27,20 +27,17 @@ WORDS = [
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Path:
     """Two styles, photographs of which one is broken, and what one process makes of them."""
     for seed, name in enumerate(("oil", "wash", "preview", "photos/a", "photos/b")):
         images.write(tmp_path / f"{name}.png", picture(seed, 32, 40))
     (tmp_path / "photos" / "broken.png").write_text("no picture")
     monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def alone(desk: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     console(["train_network", *WORDS, "hydra.run.dir=alone"])
     capsys.readouterr()
-    return desk / "alone"
+    return tmp_path / "alone"
 
 
 def torchrun(*words: str) -> subprocess.CompletedProcess[str]:
@@ -107,15 +104,3 @@ def test_stopped_then_killed_then_finished_by_one(
     console(["train_network", *WORDS, "hydra.run.dir=both"])
     assert "processes: 1, before 2" in capsys.readouterr().out
     assert relative_error(state_of(both)[0], state_of(alone)[0]) < 1e-10
-
-
-def test_processes_that_were_given_different_settings(desk: Path) -> None:
-    before = files_in(desk)
-    done = torchrun(BEFALLEN, "mistaken", "train_network", *WORDS)
-    assert done.returncode != 0
-    assert done.stderr.count("error: ") == 1
-    assert (
-        "error: all processes must be given the same: seed is 0 in process 0 and 1 in process 1\n"
-        in done.stderr
-    )
-    assert files_in(desk) == before

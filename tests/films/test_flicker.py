@@ -7,7 +7,7 @@ import torch
 from helpers import picture, run_settings, tiny_network
 
 from styletransfer.errors import UserError
-from styletransfer.films.flicker import Flicker, measure, report, style_loss_of, warping_error
+from styletransfer.films.flicker import Flicker, measure, style_loss_of, warping_error
 from styletransfer.films.motion import Motion
 from styletransfer.job.job import Job
 from styletransfer.modes import get_loss_mode
@@ -55,13 +55,6 @@ def test_films_that_do_not_fit_are_refused():
         measure({"input": frames, "painted": frames[:1]}, motion=still)
     with pytest.raises(UserError, match="sizes"):
         measure({"input": frames, "painted": [picture(1, 8, 8)] * 2}, motion=still)
-
-
-def test_the_table_has_a_line_for_each_film():
-    films = {"input": Flicker(1e-4, None, None), "a": Flicker(4e-3, 8e-3, 0.5)}
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in report(films).split("\n")]
-    assert cells[0] == ["film", "E_warp, 1 frame", "E_warp, 5 frames", "style loss"]
-    assert cells[2:] == [["input", "1.00e-04", "-", "-"], ["a", "4.00e-03", "8.00e-03", "5.00e-01"]]
 
 
 def test_the_style_loss_is_the_objectives_without_content_and_total_variation(content, style):

@@ -66,20 +66,6 @@ def test_after_a_cut_all_begins_anew(job):
     assert torch.allclose(steady.mixed(picture(2), picture(4)), expected, atol=1e-12)
 
 
-def test_a_bound_frame_stays_nearer_to_where_it_was(job):
-    """Near it with a weight that outweighs all, less so with none."""
-    distances = []
-    for weight in (0.0, 1e4):
-        painter = FilmPainter(job, 5, weight, moving(ALL))
-        painter.before = picture(7), picture(8)
-        start = painter.job_of(picture(9)).start
-        outcome = painter.paint(picture(9))
-        distances.append((outcome.image - start).square().mean().item())
-        assert ("temporal" in outcome.losses) == (weight > 0)
-    free, bound = distances
-    assert bound < 1e-3 < free / 3
-
-
 def test_a_share_of_the_frame_before_moved_along_is_kept():
     """Of the mixture, where motion can be relied on; and no colour leaves [0, 1]."""
     steady = Steady(0.6, moving(SOME))

@@ -108,17 +108,13 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
             file.write(folder / NETWORK, run.result, task.names)
             checkpoint.try_to_save(run.state_dict())
 
-        course = training.Course(
-            steps=config.steps,
-            headline="total",
-            look_every=config.preview_every,
-            look=lambda: paint_preview(run, folder),
-            save=save,
-        )
+        def look() -> dict[str, Any]:
+            return paint_preview(run, folder)
+
+        course = training.Course(config.steps, "total", config.preview_every, look, save)
+        metrics = folder / METRICS
         with signals_held():
-            training.complete(
-                run, course, checkpoint, folder / METRICS, lambda: processes.stopped(stop)
-            )
+            training.complete(run, course, checkpoint, metrics, lambda: processes.stopped(stop))
 
 
 def check_shares(task: NetworkTask, processes: Processes) -> None:
@@ -133,9 +129,8 @@ def check_shares(task: NetworkTask, processes: Processes) -> None:
         names = [path.name for path in task.photos.files]
         digest = hashlib.sha256("/".join(names).encode(errors="surrogateescape")).hexdigest()
         listed = f"{len(names)} files, named as {digest[:8]}"
-    processes.check_equal(
-        dict(flat(recipe(task))) | {"pictures": listed, "precision": task.precision}
-    )
+    facts = {"pictures": listed, "precision": task.precision}
+    processes.check_equal(dict(flat(recipe(task))) | facts)
 
 
 def paint_preview(run: NetworkTraining, folder: Path) -> dict[str, Any]:

@@ -126,11 +126,7 @@ class NetworkTraining:
     ) -> dict[str, Tensor]:
         """Add the gradients of some pictures to the weights', and return the pictures' mean losses.
 
-        Args:
-            images: (N, 3, H, W) in [0, 1], the content images.
-            numbers: (N,), the style of each.
-            views: of each a second one, or None where stability is not asked for.
-            share: of the batch that they are.
+        The content images (N, 3, H, W) in [0, 1], of styles `numbers` (N,), are a share of a batch.
         """
         blend = one_hot(numbers, len(self.styles)).to(images)
         pastiches = self.network(images, blend)

@@ -1,1 +1,0 @@
-"""`apply`: pictures, films and folders through a style network."""
