@@ -16,11 +16,6 @@ CPU = torch.device("cpu")
 WIDE = ((8, 128), (192, 64))
 
 
-def test_layers_have_the_fields_names(network):
-    names = "conv1_1 relu1_1 conv1_2 relu1_2 pool1 conv2_1 relu2_1 conv2_2 relu2_2"
-    assert list(network.layers) == names.split()
-
-
 @pytest.mark.parametrize("name", ["vgg16", "vgg19"])
 def test_keys_are_torchvisions(name):
     """Against torchvision's own model, built without weights."""
@@ -72,13 +67,6 @@ def test_a_network_ends_at_the_deepest_tap(network):
         network(picture(), ["relu1_1", "relu9_9"])
     with pytest.raises(UserError, match="no layer was asked for"):
         network.ended_at([])
-
-
-@pytest.mark.parametrize(("layer", "stride"), [("relu1_2", 1), ("pool1", 2), ("relu2_2", 2)])
-def test_stride_is_the_shrinkage(network, layer, stride):
-    assert network.stride(layer) == stride
-    shape = network(picture(height=16, width=20), [layer])[layer].shape
-    assert shape[2:] == (16 // stride, 20 // stride)
 
 
 def wide():

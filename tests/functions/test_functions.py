@@ -82,14 +82,6 @@ def test_an_unused_output_of_the_moments_tap_adds_nothing() -> None:
     assert torch.equal(gradient, torch.full_like(x, 1 / 20))
 
 
-def test_an_empty_mean_has_no_gradient() -> None:
-    x = leaf(1, 3, 4, 5)
-    _, (mean, second) = moments_tap(x, with_mean=False)
-    (ours,) = torch.autograd.grad(mean.sum() + second.sum(), x)
-    (theirs,) = torch.autograd.grad(moments(x).second.sum(), x)
-    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=0)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_moments_tap_has_autograds_gradient(layout: str, weighted: bool, device: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from helpers import composed, layers, run_settings
 from helpers import picture as noise
-from PIL import Image
+from PIL import Image, ImageOps
 
 from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
@@ -46,9 +46,7 @@ def desk(tmp_path, monkeypatch):
     paint("more.png", RED, BLUE, GREEN)
     for name, columns in (("left", 16), ("all", 32), ("few", 4)):
         shade(f"{name}.png", columns)
-    right = np.zeros((24, 32), np.uint8)
-    right[:, 16:] = 255
-    Image.fromarray(right).save("right.png")
+    ImageOps.invert(Image.open("left.png")).save("right.png")
 
 
 def pictures(**settings):
@@ -90,26 +88,23 @@ def test_a_folder_of_styles_is_read_in_the_order_of_names():
     assert [Path(name).name for name in loaded.names] == ["content.png", "a.png", "b.png"]
 
 
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
+def test_numbers_that_do_not_fit_are_refused():
+    for weights, message in (
         ([1.0], "holds 1 numbers but style names 2"),
         ([1.0, -1.0], "holds -1.0; each must be finite"),
         ([0.0, 0.0], "are all 0"),
         ([1.0, float("nan")], "holds nan"),
-    ],
-)
-def test_weights_that_do_not_fit_are_refused(weights, message):
-    refused(f"style_weights {message}", style=["a.png", "b.png"], style_weights=weights)
+    ):
+        refused(f"style_weights {message}", style=["a.png", "b.png"], style_weights=weights)
+    refused("style_rotation holds 2 numbers", style_rotation=[1.0, 2.0])
+    refused("style_rotation=inf must be a number of degrees", style_rotation=float("inf"))
+    refused("style_scale=9.0 must be from 0.05 to 8.0", style_scale=9.0)
 
 
 def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
-    made = pictures(
-        style=["a.png", "b.png"], style_rotation=[90.0, 30.0], style_detail="c.png", size=32
-    )
-    still = pictures(style=["a.png", "b.png"], style_detail="c.png")
-    turned = torch.rot90(still.styles[0], 1, (2, 3))
-    assert torch.equal(made.styles[0], turned)
+    styles = {"style": ["a.png", "b.png"], "style_detail": "c.png"}
+    made, still = pictures(**styles, style_rotation=[90.0, 30.0]), pictures(**styles)
+    assert torch.equal(made.styles[0], torch.rot90(still.styles[0], 1, (2, 3)))
     high, wide = inner_size((24, 32), 30.0)
     assert made.styles[1].shape[2] / made.styles[1].shape[3] == pytest.approx(high / wide, abs=0.05)
     assert torch.equal(made.styles[2], still.styles[2])
@@ -118,12 +113,6 @@ def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
 def test_a_detail_that_no_layer_hears_is_refused():
     deep = layers(style_layers=["relu2_2"])
     refused("heard nowhere: objective.detail_la", style_detail="b.png", objective=deep)
-
-
-def test_angles_and_scales_are_as_many_as_styles_and_within_limits():
-    refused("style_rotation holds 2 numbers", style_rotation=[1.0, 2.0])
-    refused("style_rotation=inf must be a number of degrees", style_rotation=float("inf"))
-    refused("style_scale=9.0 must be from 0.05 to 8.0", style_scale=9.0)
 
 
 # Regions
@@ -194,119 +183,86 @@ def test_what_is_read_is_said_once(caplog):
     assert said == "content_regions: left (50 %); 50 % of the picture is in no region"
 
 
+LABELS, LABELLED = {"content_regions": "labels.png"}, {"style_regions": "labels.png"}
+TWO = {"style": ["a.png", "b.png"]}
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"style_regions": "labels.png"}, "^style_regions needs content_regions"),
+        (LABELLED, "^style_regions needs content_regions"),
         ({"region_styles": {"red": 1}}, "^region_styles needs content_regions"),
         (
-            {
-                "content_regions": "labels.png",
-                "style_regions": "labels.png",
-                "region_styles": {"red": 1, "blue": 1},
-            },
+            LABELS | LABELLED | {"region_styles": {"red": 1, "blue": 1}},
             "^style_regions and region_styles exclude each other",
         ),
         (
-            {
-                "content_regions": "labels.png",
-                "style": ["a.png", "b.png"],
-                "style_weights": [1.0, 2.0],
-                "region_styles": {"red": 1, "blue": 2},
-            },
+            LABELS | TWO | {"style_weights": [1.0, 2.0], "region_styles": {"red": 1, "blue": 2}},
             "^style_weights blend styles, but here each region has one style",
         ),
+        (LABELS | TWO, "there are 2 styles; say which takes which, such as 'region_styles={"),
+        (LABELS | TWO | LABELLED, "^style_regions names 1 label picture but there are 2 styles"),
         (
-            {"content_regions": "labels.png", "style": ["a.png", "b.png"]},
-            "there are 2 styles; say which takes which, such as 'region_styles={",
-        ),
-        (
-            {
-                "content_regions": "labels.png",
-                "style": ["a.png", "b.png"],
-                "style_regions": "labels.png",
-            },
-            "^style_regions names 1 label picture but there are 2 styles",
-        ),
-        (
-            {"content_regions": "more.png", "style_regions": "labels.png"},
+            {"content_regions": "more.png"} | LABELLED,
             r"^more.png has the region green \(3\d %\), and labels.png has only",
         ),
         (
-            {"content_regions": "labels.png", "style_regions": "more.png"},
+            LABELS | {"style_regions": "more.png"},
             r"^more.png has the region green \(3\d %\), and labels.png has only",
         ),
         (
-            {
-                "content_regions": "labels.png",
-                "style": ["a.png", "b.png"],
-                "style_regions": ["labels.png", "blue.png"],
-                "style_weights": [0.0, 1.0],
-            },
+            LABELS
+            | TWO
+            | {"style_regions": ["labels.png", "blue.png"], "style_weights": [0.0, 1.0]},
             r"^the region red \(50 %\) of labels.png is only in styles of weight 0",
         ),
         ({"content_regions": "tall.png"}, "^tall.png has 32 x 32 pixels and its picture 32 x 24"),
         (
-            {"content_regions": "labels.png", "style_regions": "tall.png"},
+            LABELS | {"style_regions": "tall.png"},
             "^tall.png has 32 x 32 pixels and its picture 32 x 24",
         ),
         ({"content_regions": "c.png"}, "^c.png .*is it a photograph"),
         ({"content_regions": ["left.png", "black.png"]}, "^black.png is an empty mask"),
         ({"content_regions": ["labels.png"]}, "^labels.png is a colour picture; a mask is grey"),
         ({"content_regions": []}, "^content_regions lists no mask"),
-        ({"content_regions": "gone.png"}, "^gone.png does not exist"),
+        ({"protect": "labels.png"}, "^labels.png is a colour picture"),
+        ({"protect": "high.png"}, "^protect=high.png has 32 x 32 pixels and its picture 32 x 24"),
     ],
 )
-def test_regions_that_do_not_fit_are_refused(settings, message):
+def test_regions_and_masks_that_do_not_fit_are_refused(settings, message):
     paint("tall.png", RED, BLUE, height=32)
     paint("blue.png", BLUE)
     shade("black.png", 0)
+    shade("high.png", 9, height=32)
     refused(message, **settings)
 
 
 # Protection
 
 
-def test_regions_give_way_to_what_is_protected():
+def test_regions_give_way_to_what_is_protected(caplog):
     made = pictures(content_regions="labels.png", protect="few.png")
     found = {region.name: columns(region.weights) for region in made.regions}
     assert found["red"] == "0" * 4 + "9" * 12 + "0" * 16
     assert columns(made.protected) == "9" * 4 + "0" * 28
-
-
-def test_a_region_that_is_protected_entirely_is_left_out(caplog):
     made = pictures(content_regions="labels.png", protect="left.png")
     assert [region.name for region in made.regions] == ["blue"]
     assert "protect covers the region red: no style paints there" in caplog.text
 
 
-def test_to_protect_everything_is_refused():
+def test_to_protect_everything_is_refused(tiny_vgg):
     """That is, to leave less than half a level of 8 bits anywhere."""
     refused("^protect covers all there is to paint", protect="all.png")
-    for levels in (0.4, 0.6):
-        given = {"protect": torch.full((24, 32), 1 - levels / 255)}
-        config = run_settings(content="content.png", style="a.png", size=32)
-        if levels > 0.5:
-            assert len(load(config, given).pictures.regions) == 1
-        else:
-            with pytest.raises(UserError, match=r"^protect covers all there is to paint"):
-                load(config, given)
-
-
-def test_too_little_left_to_paint_is_refused(tiny_vgg):
+    config = run_settings(content="content.png", style="a.png", size=32, device="cpu")
+    load(config, {"protect": torch.full((24, 32), 1 - 0.6 / 255)})
+    with pytest.raises(UserError, match=r"^protect covers all there is to paint"):
+        load(config, {"protect": torch.full((24, 32), 1 - 0.4 / 255)})
     mask = torch.ones(240, 320)
     mask[:3, :3] = 0
-    config = run_settings(content="content.png", style="a.png", size=32, device="cpu")
     config.features = FeaturesConfig(name="vgg19", weights="random")
     config.objective = layers(content_weight=0.0)
     with pytest.raises(UserError, match="what is left to paint is too small for every style layer"):
         prepare(config, {"protect": mask})
-
-
-def test_what_is_protected_is_a_grey_mask_of_the_same_aspect_ratio():
-    shade("tall.png", 9, height=32)
-    refused("^labels.png is a colour picture", protect="labels.png")
-    refused("^protect=tall.png has 32 x 32 pixels and its picture 32 x 24", protect="tall.png")
 
 
 def test_a_number_as_a_region_is_its_name():

@@ -20,7 +20,6 @@ from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.objective import resilient
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
-from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.images import scaled_size
@@ -229,27 +228,6 @@ class Scarce(Bowl):
             self.points.append(image.detach().clone())
             raise SCARCE
         return super().evaluate(image)
-
-
-def test_a_run_goes_on_in_tiles(monkeypatch, caplog, content, style):
-    """Two scales: at the second nothing has to be found out again."""
-    evaluations = []
-
-    class TooLarge(Objective):
-        def evaluate(self, image):
-            evaluations.append(image.shape)
-            if len(evaluations) == 3:
-                raise SCARCE
-            return super().evaluate(image)
-
-    monkeypatch.setattr(resilient, "Objective", TooLarge)
-    config = run_settings(size=40, scales=2, steps=8, init="noise")
-    result = Run(Job(config, tiny_network(), CLOSED, pair(content, style))).complete()
-    assert caplog.text.count("memory ran out; going on in tiles of 10 pixels") == 1
-    assert caplog.text.count("memory ran out") == 1
-    assert (result.steps, result.problem) == (8, None)
-    assert len(evaluations) == 3
-    assert math.isfinite(result.losses["total"])
 
 
 def test_halving_the_tile_changes_nothing_else(monkeypatch, content, style):

@@ -103,26 +103,6 @@ def test_all_modes_and_tiles_agree(style_loss: str, propagation: str, mask: Tens
         assert losses(other, image) == pytest.approx(values, rel=1e-10)
 
 
-def test_losses_are_named_by_their_region():
-    names = list(losses(objective(two_regions()), picture(5)))
-    assert names == [
-        "total",
-        "style/sky/relu1_1",
-        "style/house/relu1_1",
-        "content/relu2_1",
-        "style/sky/relu2_1",
-        "style/house/relu2_1",
-    ]
-
-
-def test_a_style_without_a_source_changes_nothing():
-    """Two styles of weights 1 and 0 equal the first alone, bit for bit."""
-    content, style, other = picture(1), picture(2, 18, 14), picture(3, 15, 21)
-    alone = objective(pair(content, style))
-    both = objective(Inputs(content, (style, other)))
-    assert torch.equal(gradient(both, picture(5)), gradient(alone, picture(5)))
-
-
 def test_styles_are_averaged_in_their_moments():
     """Two halves of one picture, pixel by pixel, make the style of the whole."""
     content, style = picture(1), picture(2, 18, 14)
@@ -133,17 +113,6 @@ def test_styles_are_averaged_in_their_moments():
         whole = of_pixels(pair(content, style), style_loss=name)
         both = of_pixels(parts, style_loss=name)
         assert relative_error(gradient(both, picture(5)), gradient(whole, picture(5))) < 1e-10
-
-
-def test_regions_of_one_style_weigh_as_much_as_the_whole():
-    """Where both halves look alike, the objective is that of the undivided picture."""
-    half, style = picture(1, 16, 10), picture(2, 18, 14)
-    content = torch.cat([half, half], dim=3)
-    mask = left(16, 20, 10)
-    divided = Inputs(content, (style,), (Region("a", mask), Region("b", 1 - mask)))
-    found = losses(of_pixels(divided), content)["total"]
-    whole = losses(of_pixels(pair(content, style)), content)["total"]
-    assert found == pytest.approx(whole, rel=1e-12)
 
 
 def test_detail_speaks_at_its_own_layers_only():

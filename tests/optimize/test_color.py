@@ -46,14 +46,6 @@ def test_the_contents_colors_under_the_pastiches_lightness(mode):
     assert (found - lab_of(plain.image))[0].abs().max() < 1 / 255
 
 
-def test_its_strength():
-    for strength in (0.0, 0.5):
-        made = complete_run(job_of(color="content_luminance", color_strength=strength))
-        expected = with_chroma_of(made.image, CONTENT.float(), strength)
-        assert torch.equal(made.picture, expected)
-    assert not torch.equal(made.picture, made.image)
-
-
 def test_every_iterate_and_snapshot_has_these_colors(tmp_path):
     snapshots = StepPictures(tmp_path, 1)
     for iterate in Run(job_of(color="content_luminance")):
@@ -110,10 +102,3 @@ def test_a_palette_is_that_of_visible_pixels():
     hidden = load(config, half).pictures.styles[0]
     cropped = load(replace(config, size=16), shown).pictures.styles[0]
     assert (lab_of(hidden).mean(dim=1) - lab_of(cropped).mean(dim=1)).abs().max() < 0.01
-
-
-def test_otherwise_styles_stay():
-    files = given(content=CONTENT, style=picture(2, 16, 20))
-    for color in ("style", "content_luminance"):
-        loaded = load(run_settings(size=20, color=color), files)
-        assert torch.equal(loaded.pictures.styles[0], picture(2, 16, 20).float())

@@ -3,10 +3,7 @@
 import re
 from dataclasses import replace
 
-import pytest
-from helpers import run_script
-
-from styletransfer.config import FeaturesConfig, LossModeConfig, OptimizerConfig, TrainConfig
+from styletransfer.config import FeaturesConfig, TrainConfig
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize import dry_run
 from styletransfer.optimize.run import Run
@@ -49,30 +46,9 @@ def test_time_grows_with_the_steps_and_the_pixels(tiny_vgg, photos, monkeypatch)
     assert f"in all about {sum(times):.1f} s" in said[3]
 
 
-@pytest.mark.parametrize("mode", ["fake_backward", "loss_attribute"])
-def test_other_modes_are_planned_whole(tiny_vgg, photos, mode):
-    settings = {"loss_mode": LossModeConfig(mode), "optimizer": OptimizerConfig("adam", 0.02)}
-    said = dry_run.plan(job(photos, size=22, scales=1, **settings))
-    assert "22 x 16: 7 steps, whole, about " in said
-
-
 def test_a_plan_enlarges_no_picture(tiny_vgg, photos):
     settings = {"size": 3000, "scales": 1, "tile": "off"}
     planned, whole = (prepare(replace(job(photos).config, **settings), enlarge=e) for e in (0, 1))
     assert planned.pictures.content.shape == planned.pictures.styles[0].shape == (1, 3, 24, 32)
     assert planned.scales == whole.scales
     assert planned.scales[0].size == (2250, 3000)
-
-
-@pytest.mark.slow
-def test_a_dry_run_writes_nothing(photos, tmp_path):
-    folder = tmp_path / "empty"
-    folder.mkdir()
-    content, style = photos
-    arguments = [f"content={content}", f"style={style}", "size=32", "steps=4", "scales=1"]
-    arguments += ["dry_run=true", "device=cpu", "features=vgg19", "features.weights=random"]
-    arguments += ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1]"]
-    done = run_script("train", *arguments, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert "32 x 24: 4 steps, whole" in done.stdout
-    assert list(folder.iterdir()) == []

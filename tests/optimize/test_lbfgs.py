@@ -89,15 +89,3 @@ def test_a_step_that_curved_down_teaches_nothing():
     assert not optimizer.pairs
     moved = torch.cat([torch.full_like(path[:1], 0.1), path]).diff(dim=0)
     torch.testing.assert_close(moved, torch.full_like(moved, 0.01))
-
-
-def test_it_goes_on_from_its_state():
-    whole, half, rest = start(), start(), start()
-    wanted = descend(LBFGS(whole, history=3, rate=1.0, first=0.02), whole, curved, 9)
-    first = LBFGS(half, history=3, rate=1.0, first=0.02)
-    descend(first, half, curved, 5)
-    second = LBFGS(rest, history=3, rate=1.0, first=0.02)
-    second.load_state_dict(first.state_dict())
-    with torch.no_grad():
-        rest.copy_(half)
-    assert torch.equal(descend(second, rest, curved, 4), wanted[5:])

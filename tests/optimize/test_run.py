@@ -13,7 +13,6 @@ from helpers import (
     elastic,
     make_objective,
     picture,
-    relative_error,
     run_settings,
     tiny_network,
     with_bowl,
@@ -22,8 +21,6 @@ from helpers import (
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
-from styletransfer.job.layout import USABLE
-from styletransfer.job.memory import FIXED
 from styletransfer.job.schedule import enlarge
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.inputs import pair
@@ -58,13 +55,6 @@ def test_scales_follow_one_another(content, style):
     # The caller's pictures stay as they are.
     assert torch.equal(content, before[0])
     assert torch.equal(style, before[1])
-
-
-@pytest.mark.parametrize("size", [9, 33])
-def test_a_pastiche_has_the_contents_aspect_and_the_size(content, style, size):
-    result, _ = run(run_settings(size=size, steps=2), content, style)
-    assert result.image.shape == (1, 3, *scaled_size((16, 20), size))
-    assert (result.image.dtype, result.image.device.type) == (torch.float32, "cpu")
 
 
 def test_each_scale_starts_from_the_last(content, style):
@@ -110,12 +100,6 @@ def test_the_losses_of_every_step_are_as_ever(mode, optimizer, content, style):
     again = objective.evaluate(result.image.double().requires_grad_()).as_floats()
     assert result.losses == pytest.approx(again, rel=1e-4)
     assert (result.problem, result.interrupted) == (None, False)
-
-
-def test_memory_format_does_not_matter(content, style):
-    expected, _ = run(run_settings(), content, style)
-    result, _ = run(run_settings(), content.to(memory_format=torch.channels_last), style)
-    assert relative_error(result.image, expected.image) < 1e-5
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
@@ -193,15 +177,6 @@ def test_only_a_run_that_came_to_its_end_is_finished(content, style):
         complete_run(job, [interrupt_at(2)]).finished("a run")
     with pytest.raises(UserError, match=r"^a run: it is late$"):
         replace(done, problem="it is late").finished("a run")
-
-
-def test_a_short_history_is_said_once(monkeypatch, caplog, content, style):
-    config = run_settings(scales=2, steps=4, optimizer=OptimizerConfig(history=1000))
-    free = (FIXED + 200_000) / USABLE
-    monkeypatch.setattr(run_module, "free_bytes", lambda device: free)
-    result, _ = run(config, content, style)
-    assert result.problem is None
-    assert caplog.text.count("memory allows an L-BFGS history of") == 1
 
 
 def test_nan_at_the_end_of_a_scale_does_not_break_adams_warm_start(monkeypatch, content, style):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers import Bowl, elastic, picture, run_settings, tiny_network, with_bowl
+from helpers import Bowl, picture, run_settings, tiny_network, with_bowl
 
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
@@ -239,23 +239,6 @@ def test_the_state_of_another_job_is_refused(settings):
     run = left(job_of("lbfgs"), 1)
     with pytest.raises(UserError, match="belongs to another job"):
         Run(job_of("lbfgs", **settings)).load_state_dict(run.state_dict())
-
-
-def test_what_is_evaluated_has_no_gradient_yet(monkeypatch):
-    """Objectives add to it."""
-    grads = []
-
-    class Watching(Bowl):
-        def evaluate(self, image):
-            grads.append(image.grad)
-            return super().evaluate(image)
-
-    bowl = Watching(picture(5))
-    monkeypatch.setattr(run_module, "make_objective", lambda *args: elastic(bowl))
-    for optimizer in OPTIMIZERS:
-        Run(job_of(optimizer, scales=1)).complete()
-    assert len(grads) == 7 * len(OPTIMIZERS)
-    assert all(grad is None for grad in grads)
 
 
 # Steering.
