@@ -17,17 +17,15 @@ from torch import Tensor
 from styletransfer.config import STYLE_LAYERS, FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, vgg
-from styletransfer.features.weights import read
 from styletransfer.networks.training import generator_at
 from styletransfer.pictures.crops import Crops
 from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.lock import locked
 from styletransfer.system.signals import Stopped
 from tools.distill import trainer
 from tools.distill.command import distill
 from tools.distill.config import DistillConfig
 from tools.distill.errors import errors, gram
-from tools.distill.inherit import balance, choose_channels, inherit
+from tools.distill.inherit import choose_channels, inherit
 from tools.distill.replay_buffer import ReplayBuffer
 from tools.distill.trainer import Distillation
 
@@ -68,18 +66,6 @@ def crops(count: int, size: int = 24) -> Tensor:
 
 def small_teacher() -> FeatureExtractor:
     return tiny_network(((6, 6), (8, 8)), padding="zeros").float()
-
-
-def test_balance_gives_every_relu_unit_energy_and_changes_no_direction() -> None:
-    teacher, batch = small_teacher(), crops(2)
-    for layer in vgg.conv_names([[6, 6], [8, 8]]):
-        torch.nn.init.constant_(teacher.layers[layer].bias, 0.2)
-    before = teacher(batch, LAYERS)
-    balance(teacher, batch)
-    for layer, feature in teacher(batch, LAYERS).items():
-        assert feature.square().mean() == pytest.approx(1.0, rel=1e-4)
-        ratio = before[layer].norm() / feature.norm()
-        torch.testing.assert_close(feature * ratio, before[layer], rtol=1e-3, atol=1e-4)
 
 
 def test_a_student_as_wide_as_its_teacher_inherits_it_whole() -> None:
@@ -156,37 +142,6 @@ def test_a_step_goes_down_the_weighted_sum_of_losses() -> None:
         torch.testing.assert_close(moved, -1e-6 * gradient[clear].sign(), rtol=0, atol=2e-7)
 
 
-def test_a_narrow_layer_is_compared_with_the_channels_that_it_stands_for() -> None:
-    run, images = run_of(TINY), crops(2, 16)
-    before = run._losses(images)["inner"]
-    with torch.no_grad():  # exchange channels of the teacher, and say so
-        order = torch.tensor([2, 0, 3, 1])
-        conv, following = run.teacher.layers["conv1_2"], run.teacher.layers["conv2_1"]
-        conv.weight.copy_(conv.weight[order])
-        conv.bias.copy_(conv.bias[order])
-        following.weight.copy_(following.weight[:, order])
-    run.channels["conv1_2"] = order.argsort()[run.channels["conv1_2"]]
-    torch.testing.assert_close(run._losses(images)["inner"], before)
-
-
-@pytest.mark.slow
-def test_training_finds_back_from_kernels_half_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The errors come from 0.9 to 0.2."""
-    wide = tuple((16,) * len(block) for block in vgg.WIDTHS["vgg19"])
-    monkeypatch.setitem(vgg.WIDTHS, "vgg19", wide)  # type: ignore[arg-type]
-    widths = [[16, 8], [16, 8], [16, 8, 8, 8], [16, 8, 8, 8], [16]]
-    run = run_of(replace(TINY, widths=widths, steps=40, learning_rate=3e-3))
-    for parameter in run.trained:
-        parameter.mul_(0.5)
-    before = run.held_out()
-    for _ in range(40):
-        run.advance()
-    after = run.held_out()
-    assert run.optimizer.param_groups[0]["lr"] == 0
-    assert after["features"] < 0.5 * before["features"]
-    assert after["gram"] < 0.5 * before["gram"]
-
-
 def test_convolutions_are_frozen_trained_and_taken_over_as_asked() -> None:
     """One is the start's, four wider or behind wider ones are trained, and those above stay."""
     start = run_of(TINY).student
@@ -209,9 +164,7 @@ def test_the_result_is_a_feature_network_and_looks_are_recorded(tmp_path: Path) 
     student = distill(TINY, tmp_path)
     network = build_features(FeaturesConfig(name="bundled", weights=str(student)))
     features = network(crops(1, 48), ["relu1_1", "relu4_2", "relu5_1"])
-    shapes = [tuple(feature.shape[1:]) for feature in features.values()]
-    assert shapes == [(4, 48, 48), (2, 6, 6), (4, 3, 3)]
-    assert all(feature.isfinite().all() for feature in features.values())
+    assert [tuple(x.shape[1:]) for x in features.values()] == [(4, 48, 48), (2, 6, 6), (4, 3, 3)]
     assert [line["step"] for line in metrics_of(tmp_path) if "held_out" in line] == [0, 2, 4]
 
 
@@ -219,31 +172,24 @@ def metrics_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
-def kill() -> None:
-    raise SystemExit(9)
-
-
 @pytest.mark.usefixtures("signals")
-@pytest.mark.parametrize(
-    "end",
-    [lambda: os.kill(os.getpid(), signal.SIGTERM), pytest.param(kill, marks=pytest.mark.slow)],
-    ids=["stopped", "killed"],
-)
-def test_a_run_that_ended_early_goes_on_with_equal_bits(
-    end: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_run_that_was_stopped_and_killed_goes_on_with_equal_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = distill(TINY, tmp_path / "whole").read_bytes()
     advance = Distillation.advance
 
     def ended(self: Distillation) -> dict[str, Tensor]:
         if self.step == 1:
-            end()
+            os.kill(os.getpid(), signal.SIGTERM)
+        if self.step == 3:
+            raise SystemExit(9)  # killed: nothing is written any more
         return advance(self)
 
     monkeypatch.setattr(Distillation, "advance", ended)
-    with pytest.raises((Stopped, SystemExit)):
-        distill(TINY, tmp_path / "halves")
-    assert (tmp_path / "halves" / "student.safetensors").read_bytes() != whole
+    for end in (Stopped, SystemExit):
+        with pytest.raises(end):
+            distill(TINY, tmp_path / "halves")
     monkeypatch.setattr(Distillation, "advance", advance)
     assert distill(TINY, tmp_path / "halves").read_bytes() == whole
     assert metrics_of(tmp_path / "halves") == metrics_of(tmp_path / "whole")
@@ -255,17 +201,13 @@ def test_a_checkpoint_of_something_else_is_refused_by_name(tmp_path: Path) -> No
         Checkpoint(tmp_path / "checkpoint.pt").save(state)
         with pytest.raises(UserError, match=message):
             distill(TINY, tmp_path)
-    with locked(tmp_path), pytest.raises(UserError, match="another run is at work"):
-        distill(TINY, tmp_path)
 
 
 def test_a_training_that_diverges_keeps_the_last_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="left the finite numbers at step 0"):
         distill(replace(TINY, gram_weight=1e300), tmp_path)
     assert Checkpoint(tmp_path / "checkpoint.pt").load()["step"] == 0
-    run, kernel = run_of(TINY), "features.0.weight"
-    written = read(tmp_path / "student.safetensors")
-    assert torch.equal(written[kernel].half(), run.weights()[kernel])
+    run = run_of(TINY)
     for value in (1e6, math.nan):  # neither of which a file can hold in float16
         run.trained[0].fill_(value)
         for hand_out in (run.weights, run.state_dict):
@@ -277,20 +219,13 @@ BAD = [
     ({"steps": 0}, "steps=0 must be 1 or more"),
     ({"crop": 40}, "multiple of 16"),
     ({"on_policy": 1.5}, "on_policy=1.5 must be between 0 and 1"),
-    ({"photo_share": math.nan}, "between 0 and 1"),
-    ({"on_policy": 1.0}, "on_policy=1.0 leaves no other picture"),
     ({"batch": 9}, "must hold the 4 on-policy pictures"),
     ({"learning_rate": 1.1}, "above 0 and at most 1"),
     ({"gram_weight": math.nan}, "gram_weight=nan must be a finite number"),
-    ({"inner_weight": -1.0}, "inner_weight=-1.0 must be a finite number"),
     ({"widths": [[4, 4]]}, "2, 2, 4, 4 and 1 to 4"),
-    ({"widths": [*TINY.widths[:4], [0]]}, "1 channel or more each"),
     ({"widths": [*TINY.widths[:4], [5]]}, "conv5_1 5 channels; the teacher has 4 there"),
     ({"teacher": FeaturesConfig(name="vgg16")}, "teacher.name=vgg16 must be vgg19"),
-    ({"teacher": replace(RANDOM, pooling="average")}, "teacher.pooling=average"),
     ({"pictures": "no such folder"}, "not a folder"),
-    ({"start": "none.safetensors"}, "no weights file"),
-    ({"frozen": 12}, "frozen=12 must be 1 to 11"),
     ({"frozen": 9}, "frozen=9 needs the convolutions; give start=FILE"),
     ({"trained": 0}, "trained=0 must reach, after the 1 frozen ones, the convolution of a"),
 ]
@@ -302,10 +237,6 @@ def test_bad_settings_are_named_before_anything_is_written(tmp_path: Path) -> No
             distill(replace(TINY, **settings), tmp_path / "run")
         assert "\n" not in str(caught.value)
         assert not (tmp_path / "run").exists()
-    start = str(distill(replace(TINY, steps=1), tmp_path / "start"))
-    other = replace(TINY, start=start, frozen=2, widths=[[4, 3], *TINY.widths[1:]])
-    with pytest.raises(UserError, match=r"conv1_2 3 channels; .*start.* has 2 there"):
-        distill(other, tmp_path / "run")
 
 
 def test_the_replay_buffer_follows_its_loss_by_adams_steps(

@@ -1,9 +1,7 @@
 """The judge of feature networks and of style networks: its figures, its files, its bad input."""
 
 import json
-import math
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import pstdev
@@ -18,13 +16,10 @@ from styletransfer.config import FeaturesConfig, ObjectiveConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features
 from styletransfer.functions import gram_matrix
-from styletransfer.modes import LOSS_MODES, Term
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
-from tools.judge import rivals
-from tools.judge.command import contact_sheet, judge, run
+from tools.judge.command import judge, run
 from tools.judge.config import JudgeConfig, PairConfig
-from tools.judge.pairs import pair_names
 from tools.judge.probes import PROBES, probe
 from tools.judge.rivals import pairs_of
 from tools.judge.verdict import Verdict, errors_under, gap_closed
@@ -100,19 +95,6 @@ def test_the_gap_runs_from_the_content_to_vgg19() -> None:
     assert [gap_closed(row, name) for name in OF_FEATURES] == [0.0, 0.25, 0.75, 1.0]
 
 
-def test_names_of_pairs_differ_as_file_names_do() -> None:
-    names = [("a", "b"), ("A", "b"), ("a x", "b"), ("a_x", "b"), ("a", "b 2")]
-    pairs = [PairConfig(f"{i}/{a}.jpg", f"{i}/{b}.jpg") for i, (a, b) in enumerate(names)]
-    assert pair_names(pairs) == ["a x b", "A x b 2", "a x x b", "a_x x b 2", "a x b 2 2"]
-
-
-def test_a_contact_sheet_has_a_row_per_pair() -> None:
-    rows = [[torch.zeros(1, 3, 8, 4), torch.zeros(1, 3, 4, 8)]] * 3
-    sheet = contact_sheet(rows, 16)
-    assert sheet.shape == (1, 3, 48, 32)
-    assert (sheet == 0).sum() == 3 * 3 * 2 * 12 * 6  # 12 of 16 pixels, and half as many across
-
-
 # Runs.
 
 
@@ -128,25 +110,17 @@ def test_every_pair_is_painted_judged_and_shown(
         assert pair[name]["J"] == pytest.approx(sum(pair[name]["errors"].values()))
         image = images.read(Path("run") / pair[name]["image"]).rgb
         assert pair[name]["probes"] == pytest.approx(probe(image), abs=3e-3)
-    style = probe(images.read("styles/oil.png").rgb)
-    assert pair["style"]["probes"] == style
+    assert pair["style"]["probes"] == probe(images.read("styles/oil.png").rgb)
     assert written["gap_closed"]["vgg19"] == {"mean": 1.0, "smallest": 1.0}
     assert images.read("run/contact_sheet.png").size == (20, 80)
     assert f"a x oil: gap closed {pair['bundled']['gap_closed']:.3f}\n" in printed
-    assert "| content relu4_2 |  0.0000 |" in printed
-    assert "| a x oil |   0.000 |" in printed
-    for name in PROBES:
-        row = next(line for line in printed.splitlines() if line.startswith(f"| {name}"))
-        shown = [float(cell) for cell in row.split("|")[2:-1]]
-        columns = [style, *(pair[column]["probes"] for column in OF_FEATURES)]
-        assert shown == pytest.approx([probes[name] for probes in columns], abs=1e-4)
+    assert all(f"| {name}" in printed for name in PROBES)
 
 
 def test_each_content_is_judged_in_each_style_that_a_network_knows(
-    of_networks: JudgeConfig, capsys: pytest.CaptureFixture[str]
+    of_networks: JudgeConfig,
 ) -> None:
     run(of_networks, Path("run"))
-    printed = capsys.readouterr().out
     written = json.loads(Path("run/judge.json").read_text())
     assert list(written["pairs"]) == ["a x oil", "a x wash", "b x oil", "b x wash"]
     assert written["factors"] == {"relu5_1": 0.1}
@@ -162,63 +136,21 @@ def test_each_content_is_judged_in_each_style_that_a_network_knows(
             expected = sum(errors.values()) - 0.9 * errors["relu5_1"]
             assert row[column]["J"] == pytest.approx(expected)
             assert (row[column]["seconds"] > 0) == (column != "content")
-    assert f"| mean     |   0.000 | {written['gap_closed']['network']['mean']:7.3f} |" in printed
-    assert re.search(r"\| +\| +network \| +bundled \| +vgg19 \|", printed)
     assert images.read("run/contact_sheet.png").size == (4 * 20, 4 * 20)
-
-
-def test_the_seed_is_of_the_random_network_and_padding_of_all_that_paint(
-    config: JudgeConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    built: list[tuple[str, str, int]] = []
-
-    def noted(features: FeaturesConfig, seed: int = 0) -> Any:
-        built.append((features.weights, features.padding, seed))
-        return build_features(replace(features, weights="random"))
-
-    monkeypatch.setattr(rivals, "build_features", noted)
-    known = replace(RANDOM, weights="known")
-    config = replace(config, seed=5, vgg19=known, bundled=replace(known, padding="replicate"))
-    assert list(rivals.rivals(config, {}, CPU, torch.float32)) == ["random", "bundled", "vgg19"]
-    assert built == [("random", "zeros", 5), *[("known", "replicate", 5)] * 2]
-
-
-@pytest.mark.parametrize("factor", [None, math.nan], ids=["Ctrl-C", "gave up"])
-def test_a_run_that_does_not_end_is_not_judged(
-    factor: float | None, config: JudgeConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mode = LOSS_MODES["autograd_function"]
-
-    def differentiate(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:
-        if factor is None:
-            raise KeyboardInterrupt
-        return [factor * loss for loss in mode.differentiate(terms, prior)]
-
-    changed = replace(mode, differentiate=differentiate)
-    monkeypatch.setitem(LOSS_MODES, "autograd_function", changed)
-    with pytest.raises((KeyboardInterrupt, UserError), match=None if factor is None else "a x"):
-        judge(config, Path("run"), print)
-    assert not Path("run").exists()
 
 
 # Bad input.
 
 OF_A_FEATURE_NETWORK: list[tuple[dict[str, Any], str]] = [
     ({"pairs": []}, "pairs is empty"),
-    ({"objective": ObjectiveConfig(style_layers=[])}, "no style loss, so no gap"),
-    ({"objective": ObjectiveConfig(style_layers=["relu9_1"])}, "relu9_1"),
     ({"objective": ObjectiveConfig(content_weight=1e9)}, "no better"),
-    ({"size": 15}, "too small for relu5_1"),
     ({"steps": 0}, "steps=0"),
     ({"pairs": [PairConfig("photos/a.png", "photos/a.png")]}, "a x a: content and style are one"),
-    ({"pairs": [PairConfig("photos/a.png", "nowhere.jpg")]}, "nowhere.jpg"),
     ({"pairs": [PairConfig("thin.png", "photos/a.png")]}, "thin.png comes down to 40 x 8 pixels"),
 ]
 OF_STYLE_NETWORKS: list[tuple[dict[str, Any], str]] = [
-    ({"networks": None}, "networks names no file; name one"),
     ({"networks": "photos/a.png"}, "photos/a.png is no style network"),
     ({"networks": ["net.safetensors", "net.safetensors"]}, "the second that knows the style"),
-    ({"pairs": [PairConfig("a", "b")]}, "not on pairs; judged=networks"),
     ({"styles": "styles/oil.png"}, "styles holds no picture called wash"),
 ]
 
