@@ -95,7 +95,7 @@ def test_every_module_of_commands_is_registered_and_has_a_script():
     ("name", "message"),
     [
         ("trian", "error: unknown command 'trian'; did you mean train?\n"),
-        ("xyzzy", "error: unknown command 'xyzzy'; there are apply, benchmark, "),
+        ("xyzzy", "error: unknown command 'xyzzy'; there are apply, compare, "),
         ("size=3", "error: 'size=3' is no command; name one first: styletransfer train size=3\n"),
     ],
 )
