@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -117,19 +118,24 @@ def opened(
 def watch(socket: Any, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
     """Return the messages of a live socket up to one that is waited for; pictures as bytes."""
     seen: list[dict[str, Any]] = []
-    impatient = threading.Timer(PATIENCE, socket.close)
-    impatient.start()
+    before = signal.signal(signal.SIGALRM, _in_vain)
+    signal.alarm(PATIENCE)
     try:
         while not seen or not until(seen[-1]):
             message = socket.receive()
             if message.get("text") is not None:
                 seen.append(json.loads(message["text"]))
             else:
-                assert message.get("bytes") is not None, f"in vain: {message}, after {seen[-1:]}"
+                assert message.get("bytes") is not None, f"the socket was closed: {message}"
                 seen.append({"type": "picture", "bytes": message["bytes"]})
     finally:
-        impatient.cancel()
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
     return seen
+
+
+def _in_vain(*_: object) -> None:
+    raise AssertionError("it was waited for in vain")
 
 
 def status(*wanted: str, id: str | None = None) -> Callable[[dict[str, Any]], bool]:

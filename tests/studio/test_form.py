@@ -14,6 +14,7 @@ from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import LOSS_MODES
 from styletransfer.settings.schemas import meanings
 from styletransfer.studio.controls import CONTROLS, key_in
+from styletransfer.studio.form import command_of
 from styletransfer.system.devices import PRECISIONS
 
 # Never the page's to choose: they name files, or folders.
@@ -194,3 +195,8 @@ def test_which_control_a_message_is_about():
         "the process was killed": None,
     }.items():
         assert key_in(message) == key
+
+
+def test_changes_that_were_made_take_the_place_of_those_that_were_planned():
+    typed, made = ["size=3", "changes=[{after:9,set:{seed:1}}]"], [{"after": 2, "set": {"a": 1}}]
+    assert command_of(typed, made) == "styletransfer train size=3 'changes=[{after:2,set:{a:1}}]'"

@@ -1,6 +1,7 @@
 """Runs that are really painted: watched, steered, stopped, taken up again, and made once more."""
 
 import io
+import json
 import os
 import shlex
 import shutil
@@ -114,6 +115,12 @@ def test_downloads_are_as_good_as_the_run(client, finished, folder):
 
 def test_runs_of_other_folders_are_shown_and_left_alone(finished, folder, tmp_path):
     shutil.copytree(folder / finished[0], tmp_path / "deep" / "run")
+    with (tmp_path / "deep" / "run" / "metrics.jsonl").open("a") as file:
+        step = {"step": 99, "scale": 1, "width": 1, "height": 1, "style/a": 1.0, "total": None}
+        file.write(json.dumps(step))
+    with opened(tmp_path / "deep", others=(tmp_path,)) as its_own:
+        assert [run["id"] for run in its_own.get("/api/runs").json()] == ["run"]
+        assert its_own.get("/api/runs/run/losses").json()[-1] == [99, {}]
     with opened(tmp_path / "studio", others=(tmp_path / "deep",)) as other:
         (run,) = other.get("/api/runs").json()
         assert run["status"] == "finished"

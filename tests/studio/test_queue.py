@@ -56,10 +56,11 @@ def test_a_run_from_beginning_to_end(client, socket, tmp_path):
     assert run["command"] == "styletransfer train size=64 color=content_palette"
     act(client, id, "resume")
     assert watch(socket, status("finished"))[-1]["current"]["can_steer"]
+    assert act(client, id, "pause").status_code == 409
     assert not (tmp_path / id).exists()  # the painter wrote nothing into it
 
 
-def test_runs_wait_for_their_turn_and_too_many_are_refused(client, socket, monkeypatch):
+def test_runs_wait_for_their_turn_and_too_many_are_refused(client, socket, monkeypatch, tmp_path):
     monkeypatch.setattr(queue, "MOST", 2)
     first, second, third = (submit(client) for _ in range(3))
     assert len({first, second, third}) == 3
@@ -69,6 +70,7 @@ def test_runs_wait_for_their_turn_and_too_many_are_refused(client, socket, monke
     watch(socket, status("painting"))
     assert act(client, second, "cancel").status_code == 202
     assert act(client, second, "cancel").status_code == 409
+    assert not (tmp_path / second).exists()
     act(client, first, "stop")
     assert watch(socket, status("painting", id=third))[-1]["queue"] == []
     act(client, third, "stop")
