@@ -107,16 +107,6 @@ def test_replicate_padding_sees_no_frame():
         assert [conv.padding_mode for conv in convs] == [padding, "zeros", "zeros", "zeros"]
 
 
-@pytest.mark.usefixtures("tiny_vgg")
-def test_random_weights_follow_the_seed():
-    config = FeaturesConfig(name="vgg19", weights="random")
-    one, again, other = (
-        build_features(config, seed).layers["conv3_1"].weight for seed in (1, 1, 2)
-    )
-    assert torch.equal(one, again)
-    assert not torch.equal(one, other)
-
-
 def test_unknown_choices_are_named():
     for key in ("pooling", "padding", "preprocessing"):
         with pytest.raises(UserError, match=f"unknown features.{key} 'odd'; choose "):

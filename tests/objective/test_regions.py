@@ -171,9 +171,3 @@ def test_a_resized_region_is_averaged_over_areas():
     for weights in (a, small.protected, small.regions[1].sources[0].weights):
         inner = weights[..., 1:-1]  # beyond the border there is nothing to average
         torch.testing.assert_close(inner, torch.full_like(inner, 0.25), rtol=0, atol=0.03)
-
-
-def test_a_content_alone_may_be_divided():
-    """Nothing is compared by regions then."""
-    made = objective(two_regions(), style_weight=0.0, propagation="inside")
-    assert list(losses(made, picture(5))) == ["total", "content/relu2_1"]

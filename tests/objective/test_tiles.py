@@ -1,6 +1,5 @@
 """Tiles and bands against the whole picture, in float64: the same losses, the same gradient."""
 
-import math
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,7 @@ from styletransfer.objective.stages import stages
 from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.tiles import grid
-from styletransfer.objective.whole import Objective, style_targets_of
+from styletransfer.objective.whole import Objective
 from styletransfer.system.processes import Processes
 
 # The layout of VGG-19 with few channels: stride 16 at relu5_1.
@@ -66,7 +65,7 @@ def in_threads(count: int, work: Callable[[Processes], object]) -> list:
         return list(pool.map(work, [Thread(rank, count, board, gate) for rank in range(count)]))
 
 
-def check(network, config, pictures, tile, count=1, bands=1, styles=None):
+def check(network, config, pictures, tile, count=1, bands=1):
     """Losses and gradients agree in all, at a picture that is neither content nor style."""
     image = picture(3, *pictures.content.shape[2:])
     criterion = Criterion.of(config)
@@ -76,7 +75,7 @@ def check(network, config, pictures, tile, count=1, bands=1, styles=None):
         return objective.evaluate(leaf).as_floats(), leaf.grad
 
     def tiled(process):
-        given = (network, MODE, criterion, pictures, tile, styles)
+        given = (network, MODE, criterion, pictures, tile)
         return evaluated(TiledObjective(*given, processes=process, bands=bands))
 
     losses, slope = evaluated(Objective(network, MODE, criterion, pictures))
@@ -151,18 +150,6 @@ def test_styles_smaller_and_larger_than_a_tile_and_an_anchor():
         check(network, GATYS, replace(noise(40, 40, style=size), anchor=anchor), 16)
 
 
-def test_styles_that_were_looked_at_before():
-    network, pictures = tiny_network(VGG19), noise(40, 35)
-    made = style_targets_of(network, Criterion.of(GATYS), pictures)
-    blank = replace(pictures, styles=(torch.zeros_like(pictures.styles[0]),))
-    known = TiledObjective(network, MODE, Criterion.of(GATYS), blank, 16, made)
-    whole = Objective(network, MODE, Criterion.of(GATYS), pictures)
-    image = picture(3, 40, 35)
-    assert relative_error(gradient(known, image), gradient(whole, image)) < 1e-10
-    targets = (*known.targets.contents.values(), *chain(*known.targets.styles.values()))
-    assert not any(target.value.requires_grad for target in targets)
-
-
 def test_gradients_add_up():
     network = tiny_network(VGG19).to(memory_format=torch.channels_last)
     given = (network, MODE, Criterion.of(GATYS), noise(40, 35))
@@ -209,14 +196,6 @@ def test_what_cannot_be_in_tiles_is_refused():
             made(get_loss_mode(mode))
     with pytest.raises(UserError, match="too small for relu5_1"):
         made(style=picture(2, 15, 40))
-
-
-def test_a_weight_beyond_float32_gives_an_infinite_loss_as_the_whole_picture_does():
-    network, pictures = tiny_network(VGG19).float(), noise(40, 40).to(torch.zeros(1))
-    criterion = Criterion.of(ObjectiveConfig(content_weight=1e300))
-    tiled = TiledObjective(network, MODE, criterion, pictures, 16)
-    image = picture(3, 40, 40).float().requires_grad_()
-    assert math.isinf(tiled.evaluate(image).as_floats()["total"])
 
 
 # Bands, of one process or of several; threads stand for processes.

@@ -126,20 +126,6 @@ def test_after_a_loss_that_was_not_finite(optimizer, broken, monkeypatch):
         assert (result.steps, result.problem) == (expected.steps, expected.problem)
 
 
-def test_leaving_the_iteration_pauses_a_run_which_has_a_result_at_any_time():
-    job = job_of("adam")
-    expected, run = Run(job).complete(), left(job, 2)
-    iterates = iter(run)
-    assert next(iterates).step == 3
-    iterates.close()
-    early = run.result()
-    assert (early.image.shape, early.losses, early.steps) == ((1, 3, 16, 20), {}, 3)
-    assert not early.interrupted
-    assert [iterate.step for iterate in run] == [4, 5, 6]
-    assert torch.equal(run.complete().image, expected.image)
-    assert run.result().losses["total"] > 0
-
-
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam averaged"])
 @pytest.mark.parametrize("evaluation", [1, 3, 4, 5])
 def test_an_interrupted_evaluation_leaves_the_last_complete_step(
