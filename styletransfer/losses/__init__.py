@@ -4,13 +4,15 @@ A new style loss is a file with a statistic of two moments, and a line here.
 """
 
 from styletransfer.errors import UserError
-from styletransfer.losses.content import content_loss
 from styletransfer.losses.gram import GRAM
-from styletransfer.losses.mean_square import mean_square
 from styletransfer.losses.moments import MOMENTS
+from styletransfer.losses.squares import (
+    content_loss,
+    mean_square,
+    temporal_loss,
+    total_variation,
+)
 from styletransfer.losses.style import StyleMeasure
-from styletransfer.losses.temporal import temporal_loss
-from styletransfer.losses.total_variation import total_variation
 from styletransfer.losses.wasserstein import WASSERSTEIN
 
 __all__ = [

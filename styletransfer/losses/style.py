@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from styletransfer.functions.moments import Moments
-from styletransfer.losses.mean_square import mean_square
+from styletransfer.losses.squares import mean_square
 
 Distance = Callable[[Tensor, Tensor], Tensor]
 

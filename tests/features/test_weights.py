@@ -6,6 +6,7 @@ import os
 import urllib.error
 import urllib.request
 import zipfile
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -50,31 +51,25 @@ def test_weights_survive_a_file(tmp_path, extension):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("changes", "message"),
     [
-        (lambda s: s.pop("features.2.bias"), r"another network: missing features\.2\.bias$"),
+        ({"2.bias": None}, r"another network: missing features\.2\.bias$"),
+        ({"99.weight": torch.zeros(1)}, r"network: unexpected features\.99\.weight$"),
         (
-            lambda s: s.update({"features.99.weight": torch.zeros(1)}),
-            r"another network: unexpected features\.99\.weight$",
-        ),
-        (
-            lambda s: s.update({"features.0.weight": torch.zeros(5, 3, 3, 3)}),
+            {"0.weight": torch.zeros(5, 3, 3, 3)},
             r"misshapen: features\.0\.weight is \(5, 3, 3, 3\), not \(4, 3, 3, 3\)$",
         ),
         (
-            lambda s: [s.pop(key) for key in list(s)[:5]],
+            dict.fromkeys(("0.weight", "0.bias", "2.weight", "2.bias")),
             r"missing features\.0\.weight, features\.0\.bias, features\.2\.weight and more$",
         ),
-        (
-            lambda s: s["features.0.bias"].fill_(float("nan")),
-            r"not finite in features\.0\.bias; get it again",
-        ),
-        (lambda s: s["features.2.weight"].zero_(), r"nothing but zeros in features\.2\.weight"),
+        ({"0.bias": torch.full((4,), torch.nan)}, r"not finite in features\.0\.bias; get it again"),
+        ({"2.weight": torch.zeros(4, 4, 3, 3)}, r"nothing but zeros in features\.2\.weight"),
     ],
 )
-def test_weights_of_another_network_are_named(network, change, message):
-    state = state_of(network)
-    change(state)
+def test_weights_of_another_network_are_named(network, changes, message):
+    state = state_of(network) | {f"features.{key}": value for key, value in changes.items()}
+    state = {key: value for key, value in state.items() if value is not None}
     with pytest.raises(UserError, match=message):
         vgg.load(vgg.build(TINY), state, TINY, "file.pth")
 
@@ -120,31 +115,25 @@ def test_pickled_code_is_not_executed(tmp_path):
     assert "weights_only" not in str(caught.value)  # no advice to execute it after all
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
+def test_broken_weights_files(tmp_path):
+    for name, content, message in (
         ("text.pth", b"hello world " * 100, "not a readable weights file"),
         ("text.safetensors", b"hello world " * 100, "not a readable weights file"),
         ("empty.pth", b"", "not a readable weights file"),
         ("empty.safetensors", b"", "not a readable weights file"),
         ("weights.bin", b"abc", r"must end in \.safetensors, \.pth or \.pt"),
         ("missing.pth", None, r"no weights file at .*missing\.pth; check features\.weights"),
-    ],
-)
-def test_broken_weights_files(tmp_path, name, content, message):
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError, match=message) as caught:
-        weights.read(tmp_path / name)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("extension", ["safetensors", "pth"])
-def test_a_truncated_weights_file(tmp_path, extension):
-    path = saved(tmp_path / f"weights.{extension}", {"a": torch.zeros(1000)})
-    path.write_bytes(path.read_bytes()[:-500])
-    with pytest.raises(UserError, match="not a readable weights file"):
-        weights.read(path)
+    ):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        with pytest.raises(UserError, match=message) as caught:
+            weights.read(tmp_path / name)
+        assert "\n" not in str(caught.value)
+    for extension in ("safetensors", "pth"):
+        path = saved(tmp_path / f"cut.{extension}", {"a": torch.zeros(1000)})
+        path.write_bytes(path.read_bytes()[:-500])
+        with pytest.raises(UserError, match="not a readable weights file"):
+            weights.read(path)
 
 
 def test_int8_kernels_come_back_within_half_a_step(tmp_path):
@@ -200,41 +189,27 @@ def test_what_is_no_mapping_of_names_to_plain_numbers(tmp_path):
             weights.read(saved(path, held))
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
+def test_a_download_that_fails_names_the_other_choices(tmp_path, monkeypatch):
+    """torchvision's hash is checked: here the server sends something else at last."""
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    for error in (
         urllib.error.URLError("no route to host"),
         TimeoutError("timed out"),
         http.client.IncompleteRead(b""),
         urllib.error.HTTPError("http://x", 503, "unavailable", http.client.HTTPMessage(), None),
-    ],
-    ids=lambda error: type(error).__name__,
-)
-def test_an_unreachable_download_names_the_other_choices(tmp_path, monkeypatch, error):
-    def unreachable(*args, **kwargs):
-        raise error
-
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
-    monkeypatch.setattr(urllib.request, "urlopen", unreachable)
-    monkeypatch.setattr("torch.hub.urlopen", unreachable)
-    with pytest.raises(UserError, match="cannot be downloaded") as caught:
-        built()
-    message = str(caught.value)
-    assert "\n" not in message
-    for choice in ("features=bundled", "features.weights=PATH", "features.weights=random"):
-        assert choice in message
-    assert not list(tmp_path.rglob("*.pth"))
-
-
-def test_a_damaged_download_is_refused(tmp_path, monkeypatch):
-    """torchvision's hash is checked: here the server sends something else."""
-
-    class Answer(io.BytesIO):
-        def info(self):
-            return http.client.HTTPMessage()
-
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
-    monkeypatch.setattr("torch.hub.urlopen", lambda *args, **kwargs: Answer(b"junk"))
+    ):
+        unreachable = Mock(side_effect=error)
+        monkeypatch.setattr(urllib.request, "urlopen", unreachable)
+        monkeypatch.setattr("torch.hub.urlopen", unreachable)
+        with pytest.raises(UserError, match="cannot be downloaded") as caught:
+            built()
+        message = str(caught.value)
+        assert "\n" not in message
+        for choice in ("features=bundled", "features.weights=PATH", "features.weights=random"):
+            assert choice in message
+    junk = io.BytesIO(b"junk")
+    junk.info = http.client.HTTPMessage
+    monkeypatch.setattr("torch.hub.urlopen", lambda *args, **kwargs: junk)
     with pytest.raises(UserError, match="invalid hash value"):
         built()
     assert not list(tmp_path.rglob("*.pth"))

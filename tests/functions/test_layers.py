@@ -1,10 +1,8 @@
 """The Functions of a network's layers against the built-in operation that each stands for."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
-from comparing import LAYOUTS, Bad, assert_same, check_bad_input, check_torch_func, images, leaf
+from comparing import LAYOUTS, assert_same, images, leaf
 from torch import nn
 
 from styletransfer.functions import MaxPool, max_pool, transform_kernels, winograd_conv
@@ -57,40 +55,3 @@ def test_winograd_conv_in_float32_is_close() -> None:
     exact = nn.functional.conv2d(x, weight, padding=1)
     ours = winograd_conv(x.float(), transform_kernels(weight.float())).double()
     assert (ours - exact).norm() < 1e-5 * exact.norm()
-
-
-CONV_WEIGHT = torch.linspace(-1, 1, 54, dtype=torch.float64).view(2, 3, 3, 3)
-FUNCTIONS = {
-    "winograd": (
-        lambda x: winograd_conv(x, transform_kernels(CONV_WEIGHT)),
-        lambda x: nn.functional.conv2d(x, CONV_WEIGHT, padding=1),
-        (1, 3, 2, 5),
-    ),
-    "max_pool": (max_pool, lambda x: torch.max_pool2d(x, 2), (2, 3, 2, 4)),
-}
-
-
-@pytest.mark.parametrize(("ours", "theirs", "shape"), FUNCTIONS.values(), ids=FUNCTIONS)
-def test_torch_func_transforms(ours: Callable, theirs: Callable, shape: tuple[int, ...]) -> None:
-    check_torch_func(ours, theirs, shape)
-
-
-F = torch.zeros(1, 3, 2, 2)
-K = torch.zeros(6, 6, 4, 3)
-BAD: list[Bad] = [
-    (max_pool, (torch.zeros(3, 2, 2),), ValueError, ["(N, C, H, W)", "(3, 2, 2)"]),
-    (max_pool, (torch.zeros(1, 3, 1, 2),), ValueError, ["at least 2", "(1, 3, 1, 2)"]),
-    (max_pool, (F.int(),), TypeError, ["int32"]),
-    (winograd_conv, (F, torch.zeros(6, 6, 3, 4)), ValueError, ["(1, 3, 2, 2)", "(6, 6, 3, 4)"]),
-    (winograd_conv, (F, torch.zeros(3, 3, 3, 3)), ValueError, ["(6, 6, K, C)"]),
-    (winograd_conv, (F, K, torch.zeros(3)), ValueError, ["(4,)", "(3,)"]),
-    (winograd_conv, (F, K.double()), TypeError, ["float32", "float64"]),
-    (winograd_conv, (F, K.clone().requires_grad_()), ValueError, ["constants", "detach"]),
-    (winograd_conv, (F, K, torch.zeros(4).requires_grad_()), ValueError, ["constants", "detach"]),
-    (transform_kernels, (torch.zeros(4, 3, 5, 5),), ValueError, ["(K, C, 3, 3)", "(4, 3, 5, 5)"]),
-]
-
-
-def test_bad_input_names_both_sides() -> None:
-    for function, arguments, error, words in BAD:
-        check_bad_input(function, arguments, error, words)

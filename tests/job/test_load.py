@@ -176,13 +176,6 @@ def test_masks_take_the_styles_in_their_order_and_pair_with_the_styles_masks():
     assert columns(left.sources[0].weights) == "0" * 16 + "9" * 16
 
 
-def test_what_is_read_is_said_once(caplog):
-    with caplog.at_level(logging.INFO):
-        pictures(content_regions=["left.png"])
-    (said,) = [record.message for record in caplog.records]
-    assert said == "content_regions: left (50 %); 50 % of the picture is in no region"
-
-
 LABELS, LABELLED = {"content_regions": "labels.png"}, {"style_regions": "labels.png"}
 TWO = {"style": ["a.png", "b.png"]}
 

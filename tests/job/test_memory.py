@@ -1,14 +1,19 @@
 """What memory is needed, what is chosen, and how a run goes on when memory runs out."""
 
-import logging
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 
 import pytest
 import torch
 from helpers import Bowl, layers, picture, relative_error, run_settings, tiny_network, with_bowl
 
-from styletransfer.config import FeaturesConfig, OptimizerConfig, StyleTransferConfig
+from styletransfer.config import (
+    FeaturesConfig,
+    LossModeConfig,
+    OptimizerConfig,
+    StyleTransferConfig,
+)
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.job.job import Job
@@ -40,12 +45,16 @@ def blank(height, width):
     return torch.zeros(1, 1, 1, 1).expand(1, 3, height, width)
 
 
-def square(side, network=None, processes=None, config=None):
+@cache
+def vgg19():
+    return vgg.build(vgg.WIDTHS["vgg19"])
+
+
+def square(side, network=None, processes=None):
     """The prediction for a square picture under VGG-19."""
-    network = network or vgg.build(vgg.WIDTHS["vgg19"])
     pictures, size = pair(blank(side, side), blank(side, side)), (side, side)
-    config = config or StyleTransferConfig()
-    job = Job(config, network, CLOSED, pictures, processes=processes or Processes())
+    processes = processes or Processes()
+    job = Job(StyleTransferConfig(), network or vgg19(), CLOSED, pictures, processes=processes)
     return Prediction(job, Scale(size, (size,), steps=1))
 
 
@@ -55,23 +64,21 @@ def square(side, network=None, processes=None, config=None):
 def striped(side, count):
     """Pictures of `count` regions, each with a style of its own."""
     content, *styles = (picture(seed, side, side) for seed in range(1 + count))
-    if count == 1:
-        return pair(content, styles[0])
     stripes = (torch.arange(side) * count // side).expand(1, 1, side, side)
-    regions = tuple(
+    regions = [
         Region(str(number), (stripes == number).double(), (StylePart(number),))
         for number in range(count)
-    )
-    return Inputs(content, tuple(styles), regions)
+    ]
+    return Inputs(content, tuple(styles), tuple(regions) if count > 1 else (Region(),))
 
 
 @pytest.mark.parametrize(
     ("mode", "optimizer", "tile", "regions"),
     [
         ("fake_backward", "lbfgs", None, 1),
-        ("loss_attribute", "adam", None, 1),
-        ("autograd_function", "lbfgs", None, 2),
         ("autograd_function", "adam", None, 6),
+        pytest.param("loss_attribute", "adam", None, 1, marks=pytest.mark.slow),
+        pytest.param("autograd_function", "lbfgs", None, 2, marks=pytest.mark.slow),
         pytest.param("autograd_function", "lbfgs", 32, 2, marks=pytest.mark.slow),
         pytest.param("autograd_function", "adam", 32, 1, marks=pytest.mark.slow),
     ],
@@ -147,17 +154,17 @@ def test_a_large_picture_of_adams_is_kept_in_files(monkeypatch):
 def chosen(free, mode="autograd_function", size=(3000, 4000), limit=None, **settings):
     config = StyleTransferConfig(size=max(size), **settings)
     pictures = pair(blank(*size), blank(700, 900))
-    job = Job(config, vgg.build(vgg.WIDTHS["vgg19"]), get_loss_mode(mode), pictures)
+    job = Job(config, vgg19(), get_loss_mode(mode), pictures)
     return choose_layout(job, job.scales[-1], free, limit)
 
 
 def test_tiles_shrink_with_memory_then_the_history_and_then_there_are_bands():
-    free = [60 * GIB, 20 * GIB, 12 * GIB, 9 * GIB, 6 * GIB, 5 * GIB]
+    free = [60 * GIB, 12 * GIB, 9 * GIB, 5 * GIB]
     layouts = [chosen(bytes_) for bytes_ in free]
     assert chosen(math.inf).tile is None
     sides = [layout.tile or 4000 for layout in layouts]
     assert sides == sorted(sides, reverse=True)
-    assert len(set(sides)) > 3
+    assert len(set(sides)) > 2
     histories = [layout.history for layout in layouts]
     assert histories == sorted(histories, reverse=True)
     assert histories[0] == 20 > histories[-1] >= 1
@@ -165,9 +172,9 @@ def test_tiles_shrink_with_memory_then_the_history_and_then_there_are_bands():
         assert layout.problem is None
         assert layout.memory.total <= USABLE * bytes_
     adam = OptimizerConfig("adam", 0.02)
-    layouts = [chosen(gib * GIB, optimizer=adam) for gib in (60, 4)]
-    assert layouts[0].bands == 1 < layouts[1].bands
-    assert layouts[1].tile == SMALL_TILE
+    large, small = (chosen(gib * GIB, optimizer=adam) for gib in (60, 4))
+    assert large.bands == 1 < small.bands
+    assert small.tile == SMALL_TILE
 
 
 @pytest.mark.parametrize("mode", ["loss_attribute", "autograd_function"])
@@ -195,33 +202,33 @@ def test_what_was_asked_for():
         chosen(math.inf, "fake_backward", tile="64")
 
 
-def test_prepare_refuses_what_cannot_fit(tiny_vgg, photos, monkeypatch, caplog):
-    content, style = photos
+def test_prepare_refuses_what_cannot_fit_and_processes_with_nothing_to_share(
+    tiny_vgg, photos, monkeypatch, caplog
+):
     features = FeaturesConfig(name="vgg19", weights="random")
-    config = StyleTransferConfig(content, style, size=64, device="cpu", features=features)
+    config = StyleTransferConfig(*photos, size=64, device="cpu", features=features)
+    untiled = replace(config, tile="off")
+    with pytest.raises(UserError, match="tile=off leaves nothing to share"):
+        prepare(untiled, processes=Processes(0, 2))
+    fake = replace(config, loss_mode=LossModeConfig("fake_backward"))
+    with pytest.raises(UserError, match="processes share the tiles of a picture, and fake_backw"):
+        prepare(fake, processes=Processes(0, 2))
     monkeypatch.setattr("styletransfer.job.prepare.free_bytes", lambda device: 2**20)
     with pytest.raises(UserError, match="a picture of 64 x 48 pixels"):
         prepare(config)
-    prepare(replace(config, tile="off"))
+    prepare(untiled)
     assert "trying all the same" in caplog.text
-
-
-def test_processes_that_have_nothing_to_share_are_refused(tiny_vgg, photos):
-    config = StyleTransferConfig(*photos, size=64, device="cpu")
-    with pytest.raises(UserError, match="tile=off leaves nothing to share"):
-        prepare(replace(config, tile="off"), processes=Processes(0, 2))
-    config.loss_mode.name = "fake_backward"
-    with pytest.raises(UserError, match="processes share the tiles of a picture, and fake_backw"):
-        prepare(config, processes=Processes(0, 2))
 
 
 # Running out midway.
 
 
+@dataclass
 class Scarce(Bowl):
     """A bowl whose evaluations run out of memory from the `since`-th to the `until`-th."""
 
-    since, until = 3, 3
+    since: int = 6
+    until: int = 6
 
     def evaluate(self, image):
         if self.since <= len(self.points) + 1 <= self.until:
@@ -230,31 +237,29 @@ class Scarce(Bowl):
         return super().evaluate(image)
 
 
-def test_halving_the_tile_changes_nothing_else(monkeypatch, content, style):
+def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, style):
     """The same picture, to rounding, as without the shortage."""
-    job = Job(run_settings(steps=6, tile="8"), tiny_network(), CLOSED, pair(content, style))
+    job = Job(run_settings(steps=3, tile="8"), tiny_network(), CLOSED, pair(content, style))
     expected = Run(job).complete().image
     tiled, calls = resilient.TiledObjective.evaluate, []
 
     def once(self, image):
         calls.append(self.scan.tile)
-        if len(calls) == 4:
+        if len(calls) == 2:
             raise MemoryError
         return tiled(self, image)
 
     monkeypatch.setattr(resilient.TiledObjective, "evaluate", once)
     actual = Run(job).complete().image
-    assert calls == [8] * 4 + [4] * 4
+    assert calls == [8] * 2 + [4] * 3
     assert relative_error(actual, expected) < 1e-6
+    assert caplog.text.count("memory ran out; going on in tiles of 4 pixels") == 1
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "lbfgs"])
-def test_other_modes_give_up_with_the_best_picture(monkeypatch, optimizer, content, style):
-    bowl = with_bowl(monkeypatch, Scarce(picture(5)))
-    bowl.since, bowl.until = 5, 10**9
+def test_other_modes_give_up_with_the_best_picture(monkeypatch, content, style):
+    bowl = with_bowl(monkeypatch, Scarce(picture(5), since=5, until=10**9))
     mode = get_loss_mode("loss_attribute")
-    job = Job(run_settings(optimizer, steps=20), tiny_network(), mode, pair(content, style))
-    result = Run(job).complete()
+    result = Run(Job(run_settings(steps=20), tiny_network(), mode, pair(content, style))).complete()
     assert result.steps == 4
     assert "memory ran out" in result.problem
     assert "or loss_mode=autograd_function" in result.problem
@@ -266,7 +271,6 @@ def test_lbfgs_goes_on_with_less_history(caplog):
     target = picture(5)
     config = OptimizerConfig(preconditioner=0.0)  # a bowl is round in pixels
     descent = Descent(Scarce(target), picture(6), config)
-    descent.objective.since = descent.objective.until = 6
     assert len(list(descent.run(12))) == 11
     assert "going on with an L-BFGS history of" in caplog.text
     assert descent.config.history < 5
@@ -287,7 +291,6 @@ class Broken:
 
 
 def test_the_smallest_tile_is_the_end(caplog):
-    caplog.set_level(logging.WARNING)
     tiles = []
 
     def build(tile):
@@ -295,11 +298,9 @@ def test_the_smallest_tile_is_the_end(caplog):
         return Broken(SCARCE)
 
     objective = resilient.ElasticObjective(build, None, longest=100, smallest=25)
-    leaf = picture(0, 4, 4).requires_grad_()
     with pytest.raises(RuntimeError, match="not enough memory"):
-        objective.evaluate(leaf)
+        objective.evaluate(picture(0, 4, 4).requires_grad_())
     assert tiles == [None, 50, 25]
-    assert leaf.grad is None
     assert len(caplog.records) == 1
 
 

@@ -89,7 +89,7 @@ def test_the_gram_matrix_of_a_region_is_that_of_its_cropped_pixels():
 @pytest.mark.parametrize("style_loss", STYLE_LOSSES)
 @pytest.mark.parametrize(
     ("propagation", "mask", "tile"),
-    [("average", left(), 2), ("average", soft(), 6), ("inside", left(), 64), ("inside", soft(), 6)],
+    [("average", left(), 4), ("average", soft(), 6), ("inside", left(), 64), ("inside", soft(), 6)],
     ids=["hard", "soft", "hard inside", "soft inside"],
 )
 def test_all_modes_and_tiles_agree(style_loss: str, propagation: str, mask: Tensor, tile: int):
@@ -171,9 +171,3 @@ def test_a_resized_region_is_averaged_over_areas():
     for weights in (a, small.protected, small.regions[1].sources[0].weights):
         inner = weights[..., 1:-1]  # beyond the border there is nothing to average
         torch.testing.assert_close(inner, torch.full_like(inner, 0.25), rtol=0, atol=0.03)
-
-
-def test_a_content_alone_may_be_divided():
-    """Nothing is compared by regions then."""
-    made = objective(two_regions(), style_weight=0.0, propagation="inside")
-    assert list(losses(made, picture(5))) == ["total", "content/relu2_1"]

@@ -1,6 +1,5 @@
 """Tiles and bands against the whole picture, in float64: the same losses, the same gradient."""
 
-import math
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,7 @@ from styletransfer.objective.stages import stages
 from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.tiles import grid
-from styletransfer.objective.whole import Objective, style_targets_of
+from styletransfer.objective.whole import Objective
 from styletransfer.system.processes import Processes
 
 # The layout of VGG-19 with few channels: stride 16 at relu5_1.
@@ -66,7 +65,7 @@ def in_threads(count: int, work: Callable[[Processes], object]) -> list:
         return list(pool.map(work, [Thread(rank, count, board, gate) for rank in range(count)]))
 
 
-def check(network, config, pictures, tile, count=1, bands=1, styles=None):
+def check(network, config, pictures, tile, count=1, bands=1):
     """Losses and gradients agree in all, at a picture that is neither content nor style."""
     image = picture(3, *pictures.content.shape[2:])
     criterion = Criterion.of(config)
@@ -76,7 +75,7 @@ def check(network, config, pictures, tile, count=1, bands=1, styles=None):
         return objective.evaluate(leaf).as_floats(), leaf.grad
 
     def tiled(process):
-        given = (network, MODE, criterion, pictures, tile, styles)
+        given = (network, MODE, criterion, pictures, tile)
         return evaluated(TiledObjective(*given, processes=process, bands=bands))
 
     losses, slope = evaluated(Objective(network, MODE, criterion, pictures))
@@ -97,18 +96,14 @@ def noise(*size: int, style: tuple[int, int] = (50, 71)) -> Inputs:
 
 @pytest.mark.parametrize(
     ("pooling", "padding", "normalization"),
-    [("max", "zeros", "none"), ("average", "replicate", "target"), ("max", "replicate", "target")],
+    [("max", "zeros", "none"), ("average", "replicate", "target")],
 )
 @pytest.mark.parametrize("style_loss", STYLE_LOSSES)
 def test_gatys_layers(pooling, padding, normalization, style_loss):
     network = tiny_network(VGG19, pooling=pooling, padding=padding)
     network.content_gains = {"relu4_2": 1.25}
-    check(
-        network,
-        replace(GATYS, normalization=normalization, style_loss=style_loss),
-        noise(67, 101),
-        32,
-    )
+    config = replace(GATYS, normalization=normalization, style_loss=style_loss)
+    check(network, config, noise(67, 101), 32)
 
 
 @pytest.mark.parametrize(
@@ -119,16 +114,14 @@ def test_gatys_layers(pooling, padding, normalization, style_loss):
         ((16, 111), 16),  # fifteen are; one tile high
         ((45, 51), 23),  # rounded down to 16
         ((45, 51), 4096),
-        ((160, 151), 64),  # a tile in the middle touches no border
+        ((130, 119), 48),  # a tile in the middle touches no border
         ((64, 530), 128),  # its content loss is relative to it at 512 px
     ],
 )
-@pytest.mark.parametrize("widths", [VGG19, ODD], ids=["vgg19", "odd"])
-def test_sizes(widths, size, tile):
-    config = GATYS
-    if widths is ODD:
-        config = ObjectiveConfig(style_layers=["relu1_1", "relu2_2", "relu3_3", "relu4_3"])
-    check(tiny_network(widths, padding="replicate"), config, noise(*size), tile)
+def test_sizes(size, tile):
+    odd = ObjectiveConfig(style_layers=["relu1_1", "relu2_2", "relu3_3", "relu4_3"])
+    for widths, config in ((VGG19, GATYS), (ODD, odd)):
+        check(tiny_network(widths, padding="replicate"), config, noise(*size), tile)
 
 
 @pytest.mark.parametrize(
@@ -142,16 +135,12 @@ def test_sizes(widths, size, tile):
         (VGG19, ["relu4_2"], ["relu2_1"]),  # pass one walks less of the network
         (VGG19, [], ["relu1_1", "relu5_1"]),
         (VGG19, ["relu4_2"], []),
+        (VGG19, ["conv1_2"], ["relu1_1"]),  # no pool at all
     ],
 )
 def test_layers(widths, contents, styles):
     config = ObjectiveConfig(content_layers=contents, style_layers=styles)
-    check(tiny_network(widths, padding="replicate"), config, noise(77, 45), 16)
-
-
-def test_no_pool_at_all():
-    config = ObjectiveConfig(content_layers=["conv1_2"], style_layers=["relu1_1"])
-    check(tiny_network(VGG19), config, noise(5, 4, style=(7, 6)), 1)
+    check(tiny_network(widths, padding="replicate"), config, noise(61, 45), 16)
 
 
 def test_styles_smaller_and_larger_than_a_tile_and_an_anchor():
@@ -161,29 +150,16 @@ def test_styles_smaller_and_larger_than_a_tile_and_an_anchor():
         check(network, GATYS, replace(noise(40, 40, style=size), anchor=anchor), 16)
 
 
-def test_styles_that_were_looked_at_before():
-    network, pictures = tiny_network(VGG19), noise(40, 35)
-    made = style_targets_of(network, Criterion.of(GATYS), pictures)
-    blank = replace(pictures, styles=(torch.zeros_like(pictures.styles[0]),))
-    known = TiledObjective(network, MODE, Criterion.of(GATYS), blank, 16, made)
-    whole = Objective(network, MODE, Criterion.of(GATYS), pictures)
-    image = picture(3, 40, 35)
-    assert relative_error(gradient(known, image), gradient(whole, image)) < 1e-10
-    targets = (*known.targets.contents.values(), *chain(*known.targets.styles.values()))
-    assert not any(target.value.requires_grad for target in targets)
-
-
-@pytest.mark.parametrize("order", [1, -1])
-@pytest.mark.parametrize("tile", [16, 64])
-def test_gradients_add_up(tile, order):
+def test_gradients_add_up():
     network = tiny_network(VGG19).to(memory_format=torch.channels_last)
     given = (network, MODE, Criterion.of(GATYS), noise(40, 35))
-    whole, tiled = Objective(*given), TiledObjective(*given, tile)
-    leaf = picture(3, 40, 35).requires_grad_()
-    for objective in (tiled, whole)[::order]:
-        objective.evaluate(leaf)
-    assert relative_error(leaf.grad, 2 * gradient_at(whole, leaf)) < 1e-10
-    assert leaf.grad.is_contiguous()
+    whole, tiled = Objective(*given), TiledObjective(*given, 16)
+    for order in ((whole, tiled), (tiled, whole)):
+        leaf = picture(3, 40, 35).requires_grad_()
+        for objective in order:
+            objective.evaluate(leaf)
+        assert relative_error(leaf.grad, 2 * gradient_at(whole, leaf)) < 1e-10
+        assert leaf.grad.is_contiguous()
 
 
 def test_bfloat16_points_the_same_way():
@@ -193,28 +169,25 @@ def test_bfloat16_points_the_same_way():
     assert torch.cosine_similarity(*(each.flatten() for each in found), dim=0) > 0.98
 
 
-def test_nothing_is_read_twice_or_left_out():
-    """Every position of every layer is owned by one tile; the halo is what relu5_1 needs."""
-    network = tiny_network(VGG19)
-    for size in ((127, 200), (136, 128)):
-        tiles = grid(network.layers, size, 32)
-        for name in network.layers:
-            stride = network.stride(name)
-            owners = torch.zeros(1, size[0] // stride, size[1] // stride)
-            for tile in tiles:
-                owners[tile.place[name]] += 1
-            assert (owners == 1).all(), name
+def test_tiles_and_bands_read_little_more_than_the_deepest_layer_sees():
     # 156 pixels across for one position of relu5_1.
+    network = tiny_network(VGG19)
     windows = [tile.window[1] for tile in grid(network.layers, (256, 32), 16)]
     assert slice(112 - 70, 112 + 16 + 70) in windows
+    owned = [shares(645, 16, Processes(rank, 3), each=2) for rank in range(3)]
+    assert [start for start, _ in chain(*owned)] == [0, 96, 208, 320, 416, 528]
+    middle = band(stages(network), (640, 64), 64, owned=(160, 320))
+    # relu5_1 sees 16 + 4 x 8 + 4 x 4 + 2 x 2 + 2 = 70 pixels to each side. The convolution after
+    # pool4 sees 1 position, and four before it see 4 to each side.
+    windows = [slice(90, 390), slice(24, 96), slice(14, 46), slice(9, 21)]
+    assert [part.window for part in middle.parts] == windows
 
 
 def test_what_cannot_be_in_tiles_is_refused():
     network, image = tiny_network(VGG19), picture(1, 40, 40)
 
-    def made(mode=MODE, style=image, tile=16, **settings):
-        criterion = Criterion.of(ObjectiveConfig(**settings))
-        return TiledObjective(network, mode, criterion, pair(image, style), tile)
+    def made(mode=MODE, style=image, tile=16):
+        TiledObjective(network, mode, Criterion.of(GATYS), pair(image, style), tile)
 
     with pytest.raises(UserError, match="tile=15 must be at least 16"):
         made(tile=15)
@@ -223,45 +196,29 @@ def test_what_cannot_be_in_tiles_is_refused():
             made(get_loss_mode(mode))
     with pytest.raises(UserError, match="too small for relu5_1"):
         made(style=picture(2, 15, 40))
-    with pytest.raises(UserError, match="unknown layer relu9_1"):
-        made(content_layers=["relu9_1"])
-
-
-def test_a_weight_beyond_float32_gives_an_infinite_loss_as_the_whole_picture_does():
-    network, pictures = tiny_network(VGG19).float(), noise(40, 40).to(torch.zeros(1))
-    criterion = Criterion.of(ObjectiveConfig(content_weight=1e300))
-    tiled = TiledObjective(network, MODE, criterion, pictures, 16)
-    image = picture(3, 40, 40).float().requires_grad_()
-    assert math.isinf(tiled.evaluate(image).as_floats()["total"])
 
 
 # Bands, of one process or of several; threads stand for processes.
 
 
 @pytest.mark.parametrize(
-    ("style_loss", "count", "tile", "bands"),
+    ("settings", "height", "count", "tile", "bands"),
     [
-        ("gram", 2, 32, 1),
-        ("moments", 3, 400, 1),
-        ("wasserstein", 1, 32, 3),
-        ("gram", 2, 16, 2),
+        # 117 rows are 7 positions of the deepest layer and a rest; the style has 3 and a rest.
+        ({}, 117, 2, 32, 1),
+        ({"style_loss": "moments"}, 117, 3, 400, 1),
+        ({"style_loss": "wasserstein"}, 117, 1, 32, 3),
+        # More bands than positions: of three processes with two bands each, one idles.
+        ({}, 45, 3, 16, 2),
+        # Bands begin at multiples of the deepest layer's stride, also for shallower ones.
+        ({"content_layers": ["relu2_1"], "normalization": "none"}, 83, 2, 16, 2),
     ],
 )
-def test_bands_of_unequal_height_give_the_gradient_of_the_whole(style_loss, count, tile, bands):
-    """117 rows are 7 positions of the deepest layer and a rest; the style has 3 and a rest."""
-    config = replace(GATYS, style_loss=style_loss)
-    check(tiny_network(VGG19), config, noise(117, 40), tile, count, bands)
-
-
-def test_more_bands_than_there_are_positions():
-    """Those without any are left out: of three processes with two bands each, one idles."""
-    check(tiny_network(VGG19), GATYS, noise(45, 40, style=(20, 30)), tile=16, count=3, bands=2)
-
-
-def test_pictures_that_are_divided_where_the_content_layer_is_not():
-    """Bands begin at multiples of the deepest layer's stride, also for shallower ones."""
-    config = ObjectiveConfig(content_layers=["relu2_1"], normalization="none")
-    check(tiny_network(VGG19), config, noise(83, 40), tile=16, count=2, bands=2)
+def test_bands_of_unequal_height_give_the_gradient_of_the_whole(
+    settings, height, count, tile, bands
+):
+    config = replace(GATYS, **settings)
+    check(tiny_network(VGG19), config, noise(height, 35), tile, count, bands)
 
 
 def test_regions_of_several_styles_of_which_a_process_may_see_none():
@@ -285,15 +242,3 @@ def test_memory_that_runs_out_in_one_process_runs_out_in_all():
         return "none"
 
     assert in_threads(2, work) == ["memory ran out in another process", "here"]
-
-
-def test_where_bands_lie():
-    """They are all of the picture, even, and read little more than the deepest layer sees."""
-    owned = [shares(645, 16, Processes(rank, 3), each=2) for rank in range(3)]
-    assert [start for start, _ in chain(*owned)] == [0, 96, 208, 320, 416, 528]
-    assert owned[2][-1] == (528, 645)
-    middle = band(stages(tiny_network(VGG19)), (640, 64), 64, owned=(160, 320))
-    # relu5_1 sees 16 + 4 x 8 + 4 x 4 + 2 x 2 + 2 = 70 pixels to each side. The convolution after
-    # pool4 sees 1 position, and four before it see 4 to each side.
-    windows = [slice(90, 390), slice(24, 96), slice(14, 46), slice(9, 21)]
-    assert [part.window for part in middle.parts] == windows

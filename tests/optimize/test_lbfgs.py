@@ -79,13 +79,3 @@ def test_a_curvature_below_rounding_teaches_nothing():
         optimizer.step(closure)
     assert not optimizer.pairs
     assert point.tolist() == [[pytest.approx(-0.75), pytest.approx(-0.25)]]
-
-
-def test_a_step_that_curved_down_teaches_nothing():
-    """Of a cap nothing is known but the way down: each step follows the bare gradient."""
-    point = (start().detach() + 0.1).requires_grad_()
-    optimizer = LBFGS(point, history=5, rate=1.0, first=0.01)
-    path = descend(optimizer, point, lambda x: -x.square().sum(), 4)
-    assert not optimizer.pairs
-    moved = torch.cat([torch.full_like(path[:1], 0.1), path]).diff(dim=0)
-    torch.testing.assert_close(moved, torch.full_like(moved, 0.01))
