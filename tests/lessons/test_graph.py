@@ -96,14 +96,6 @@ def test_a_walk_reaches_exactly_what_a_pass_enters() -> None:
         assert visits.total() == (len(expected) if separate else len(set(expected)))
 
 
-def test_visits_are_counted_inside_the_block_only() -> None:
-    loss = leaf(2).sum()
-    with graph.count_visits(graph.walk(graph.root(loss))) as visits:
-        pass
-    loss.backward()
-    assert not visits
-
-
 def test_a_function_is_a_node_and_a_method_called_backward_is_not() -> None:
     class Fake(nn.Module):
         entered = 0
