@@ -189,24 +189,23 @@ def test_the_result_is_a_feature_network_also_of_a_run_stopped_and_killed(
     assert metrics_of(tmp_path / "halves") == metrics
 
 
-def test_a_checkpoint_of_something_else_is_refused_by_name(tmp_path: Path) -> None:
-    other = run_of(replace(TINY, learning_rate=1e-4)).state_dict()
-    for state, message in ((other, "another recipe"), ({"run": 1}, "not a checkpoint of a distil")):
-        Checkpoint(tmp_path / "checkpoint.pt").save(state)
-        with pytest.raises(UserError, match=message):
-            distill(TINY, tmp_path)
-
-
 def test_a_training_that_diverges_keeps_the_last_checkpoint(tmp_path: Path) -> None:
+    """A checkpoint of something else is refused by name."""
     with pytest.raises(UserError, match="left the finite numbers at step 0"):
         distill(replace(TINY, gram_weight=1e300), tmp_path)
-    assert Checkpoint(tmp_path / "checkpoint.pt").load()["step"] == 0
+    checkpoint = Checkpoint(tmp_path / "checkpoint.pt")
+    assert checkpoint.load()["step"] == 0
     run = run_of(TINY)
     for value in (1e6, math.nan):  # neither of which a file can hold in float16
         run.trained[0].fill_(value)
         for hand_out in (run.weights, run.state_dict):
             with pytest.raises(UserError, match="the last checkpoint stands"):
                 hand_out()
+    with pytest.raises(UserError, match="another recipe"):
+        distill(TINY, tmp_path)
+    checkpoint.save({"run": 1})
+    with pytest.raises(UserError, match="not a checkpoint of a distil"):
+        distill(TINY, tmp_path)
 
 
 BAD = [
