@@ -13,8 +13,8 @@ from helpers import MODES, composed, run_script
 from rich.console import Console
 
 from styletransfer.commands.explain.command import draw_page, draw_tree, main
-from styletransfer.commands.explain.drawing import Map, draw_nodes
-from styletransfer.commands.explain.facts import NodeFacts, answers, figures
+from styletransfer.commands.explain.drawing import Map
+from styletransfer.commands.explain.facts import answers, figures
 from styletransfer.errors import UserError
 from styletransfer.settings import compose
 
@@ -55,28 +55,6 @@ def test_the_map_shows_every_group_and_each_pass_adds_up(mode: str) -> None:
         assert sum(map(int, counts)) == sum(parts) == entered.total()
         assert f" {one.root}: {entered.total()} nodes = " in label
         assert parts[0] == sum(entered[name] for name in trunk)
-
-
-def test_lines_join_every_node_with_those_it_leads_to() -> None:
-    def node(index: int, *follows: int, group: str = "here") -> NodeFacts:
-        return NodeFacts(index, f"Node<{index}>", group, "", follows, "", 0, False, ())
-
-    nodes = [node(0, 1, 3), node(1, 2), node(2, 4), node(3, 4, 5), node(4, 5), node(5)]
-    away = [node(6, 7, group="above"), node(7, group="below"), node(8, 0, group="above")]
-    drawing = draw_nodes([*nodes[:-1], node(5, 7), *away], "here", alone=True)
-    tree = ElementTree.fromstring(drawing)
-    dots = [(int(one.get("cx", 0)), int(one.get("cy", 0))) for one in tree.iter(f"{SVG}circle")]
-    edges = set()
-    for line in tree.iter(f"{SVG}path"):
-        x, y, end_y = (
-            int(number) for number in re.findall(r"M(\d+) (\d+).*V(\d+)", line.get("d", ""))[0]
-        )
-        edges.add((dots.index((x, y)), [dot[1] for dot in dots].index(end_y)))
-    expected = {(one.index, target) for one in nodes for target in one.follows}
-    assert edges == expected | {(5, 6)}
-    texts = ["".join(text.itertext()) for text in tree.iter(f"{SVG}text")]
-    assert texts[0] == "Node<0>  ◂ from above"
-    assert texts[5:] == ["Node<5>", "Node<7>, in below"]
 
 
 # Page and tree.

@@ -55,14 +55,6 @@ def test_each_step_descends_along_its_own_gradient_alone() -> None:
         torch.testing.assert_close(trained, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_the_largest_difference_is_in_any_loss_or_parameter() -> None:
-    one = train_tiny.Training([3.0, 1.0], {"weight": torch.tensor([1.0, 2.0])})
-    assert train_tiny.largest_difference(one, one) == 0
-    assert train_tiny.largest_difference(one, one._replace(losses=[3.0, 1.5])) == 0.5
-    other = one._replace(parameters={"weight": torch.tensor([1.0, 2.25])})
-    assert train_tiny.largest_difference(one, other) == 0.25
-
-
 def test_both_columns_and_the_difference_are_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
