@@ -19,14 +19,11 @@ LAYOUTS = ["contiguous", "channels_last", "strided"]
 
 def written_functions() -> dict[str, type[Function]]:
     """Every torch.autograd.Function that the package defines, by name."""
-    modules = [
-        importlib.import_module(f"{room.__name__}.{found.name}")
-        for room in (functions, lessons)
-        for found in pkgutil.iter_modules(room.__path__)
-    ]
-    values = [value for module in modules for value in vars(module).values()]
-    kinds = [one for one in values if isinstance(one, type) and issubclass(one, Function)]
-    return {one.__name__: one for one in kinds if one is not Function}
+    for room in (functions, lessons):
+        for module in pkgutil.iter_modules(room.__path__):
+            importlib.import_module(f"{room.__name__}.{module.name}")
+    kinds = [kind for kind in Function.__subclasses__() if kind.__module__.startswith("style")]
+    return {kind.__name__: kind for kind in kinds}
 
 
 def leaf(*shape: int, device: str = "cpu", dtype: torch.dtype = torch.float64) -> Tensor:

@@ -1,4 +1,4 @@
-"""scripts/compare.py and what it measures with, on tiny pictures and a random shallow network."""
+"""The command `compare` and what it measures with, on tiny pictures and a random network."""
 
 import json
 import math
@@ -8,16 +8,14 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers import composed, run_script
-from matplotlib.figure import Figure
 
 from styletransfer.commands.compare.command import (
     compare,
     descend,
     gradient_errors,
     main,
-    objectives_at,
 )
-from styletransfer.commands.compare.report import draw_losses, modes_table, sentences
+from styletransfer.commands.compare.report import modes_table, sentences
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
 from styletransfer.modes import LOSS_MODES, fake_backward
@@ -31,11 +29,11 @@ TINY = (
     "objective.content_layers=[relu2_1]",
     "objective.style_layers=[relu1_1,relu2_1]",
     "objective.tv_weight=0.01",
-    "size=48",
+    "size=24",
     "scales=2",
     f"steps={STEPS}",
     "points=3",
-    "rounds=2",
+    "rounds=1",
     "device=cpu",
     "precision=float32",
 )
@@ -78,12 +76,9 @@ def test_every_file_is_there_and_the_json_file_has_its_schema(done):
         assert len(mode["losses"]) == STEPS
         assert mode["image"] == f"{name}.png"
         assert min(mode["seconds_per_evaluation"], mode["peak_memory_bytes"]) > 0
-        assert images.read(done[1] / mode["image"]).size == (32, 48)
-    job = {"width": 48, "height": 32, "steps": 5, "scales": 2, "gradient_points": 3}
+        assert images.read(done[1] / mode["image"]).size == (16, 24)
+    job = {"width": 24, "height": 16, "steps": 5, "scales": 2, "gradient_points": 3}
     assert job.items() <= written["job"].items()
-    width, height = images.read(done[1] / "comparison.png").size[::-1]
-    assert width > 3 * 200
-    assert height > 400
 
 
 def test_the_modes_have_one_gradient_one_start_and_their_own_calls(done):
@@ -105,23 +100,14 @@ def test_texts_follow_from_the_numbers(done):
     assert modes_table(comparison) in text
     assert all(sentence in text for sentence in sentences(comparison))
     assert "rounding alone" in sentences(comparison)[0]
-    mode = comparison.modes["fake_backward"]
+    mode, base = (comparison.modes[name] for name in ("fake_backward", "loss_attribute"))
     cells = re.split(r" *\| *", modes_table(comparison).splitlines()[2])
-    base = comparison.modes["loss_attribute"]
     assert cells[2] == f"{mode.seconds_per_evaluation / base.seconds_per_evaluation:.2f}"
     assert cells[3] == f"{mode.peak_memory_bytes / base.peak_memory_bytes:.2f}"
-    for error in (1e-3, math.nan):
-        wrong = replace(mode, gradient_relative_error=error)
-        changed = replace(comparison, modes=comparison.modes | {"fake_backward": wrong})
-        assert f"{error:.1e} under fake_backward" in sentences(changed)[0]
-        assert "rounding alone" not in sentences(changed)[0]
-
-
-def test_curves_are_on_a_logarithmic_scale_where_all_are_positive():
-    for last, scale in ((0.5, "log"), (0.0, "linear"), (math.nan, "linear")):
-        axes = Figure().add_subplot()
-        draw_losses(axes, {name: [2.0, last] for name in LOSS_MODES})
-        assert axes.get_yscale() == scale
+    wrong = replace(mode, gradient_relative_error=math.nan)
+    changed = replace(comparison, modes=comparison.modes | {"fake_backward": wrong})
+    assert "nan under fake_backward" in sentences(changed)[0]
+    assert "rounding alone" not in sentences(changed)[0]
 
 
 def test_the_path_is_that_of_the_run(tiny):
@@ -134,18 +120,12 @@ def test_the_path_is_that_of_the_run(tiny):
         torch.testing.assert_close(picture, seen[step], rtol=0, atol=0)
 
 
-def test_another_run_has_the_same_losses_and_pictures(done, tiny, tmp_path, capsys):
-    run = tmp_path / "run"
-    main(composed("compare", *tiny, f"output={tmp_path}/sub/overview.jpg"), run)
+def test_the_command_shows_its_table_and_puts_the_overview_where_asked(tiny, tmp_path, capsys):
+    short = ("steps=1", "scales=1", "points=2", f"output={tmp_path}/sub/overview.jpg")
+    main(composed("compare", *tiny, *short), tmp_path / "run")
     assert f"| fake_backward {' ' * 4}|" in capsys.readouterr().out
-    again = json.loads((run / "comparison.json").read_text())
-    for name, mode in again["modes"].items():
-        first = done[0].modes[name]
-        assert (mode["losses"], mode["final_loss"]) == (first.losses, first.final_loss)
-        assert mode["peak_memory_bytes"] == first.peak_memory_bytes
-        assert (run / mode["image"]).read_bytes() == (done[1] / mode["image"]).read_bytes()
     overview = images.read(tmp_path / "sub" / "overview.jpg")
-    assert overview.size == images.read(run / "comparison.png").size
+    assert overview.size == images.read(tmp_path / "run" / "comparison.png").size
 
 
 def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
@@ -176,30 +156,17 @@ def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
         assert errors["fake_backward"] == pytest.approx(expected, nan_ok=True)
 
 
-def test_the_objective_is_the_one_that_the_run_reports(done, tiny):
-    comparison, folder = done
-    job = prepare(composed("compare", *tiny))
-    picture = images.read(folder / "loss_attribute.png").rgb.requires_grad_()
-    losses = objectives_at(job, 48)["loss_attribute"].evaluate(picture).as_floats()
-    # The file has 8 bits per sample.
-    assert losses["total"] == pytest.approx(comparison.modes["loss_attribute"].final_loss, rel=0.02)
-
-
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
+def test_bad_input_is_one_line_and_leaves_nothing(tiny, tmp_path):
+    for override, message in (
         ("rounds=0", "rounds=0 must be 1 or more"),
         ("points=1", "points=1 must be 2 (the start and the end) to 1000"),
-        ("points=1001", "points=1001 must be 2"),
         ("loss_mode.name=none", "unknown loss mode 'none'"),
         ("output=picture.txt", "unknown extension '.txt'"),
-    ],
-)
-def test_bad_input_is_one_line_and_leaves_nothing(override, message, tiny, tmp_path):
-    with pytest.raises(UserError, match=re.escape(message)) as caught:
-        compare(composed("compare", *tiny, override), tmp_path / "run")
-    assert "\n" not in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
+    ):
+        with pytest.raises(UserError, match=re.escape(message)) as caught:
+            compare(composed("compare", *tiny, override), tmp_path / "run")
+        assert "\n" not in str(caught.value)
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_what_stops_a_run_leaves_finished_pictures_only(tiny, tmp_path, monkeypatch):
@@ -237,4 +204,3 @@ def test_on_a_gpu(tiny, tmp_path):
     for mode in comparison.modes.values():
         assert mode.gradient_relative_error <= 1e-10
         assert mode.peak_memory_bytes > 0
-    assert {path.name for path in tmp_path.iterdir()} == FILES

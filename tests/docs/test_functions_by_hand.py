@@ -47,13 +47,8 @@ def slope(function: type[Function]) -> Tensor | None:
     return x.grad
 
 
-def test_both_forms_make_the_same_node() -> None:
-    for function in (Square, SplitSquare):
-        assert slope(function) == 6
-        assert function.apply(three()).grad_fn.name() == f"{function.__name__}Backward"
-
-
 def test_torch_func_takes_the_form_with_setup_context_alone() -> None:
+    assert slope(Square) == slope(SplitSquare) == 6
     assert torch.func.grad(SplitSquare.apply)(torch.tensor(3.0)) == 6
     with pytest.raises(RuntimeError, match="setup_context"):
         torch.func.grad(Square.apply)(torch.tensor(3.0))
@@ -138,9 +133,6 @@ def test_an_assignment_in_place_of_a_call_does_nothing() -> None:
     network = nn.Linear(2, 1)
     network.requires_grad = False
     assert all(parameter.requires_grad for parameter in network.parameters())
-    assert not any(
-        parameter.requires_grad for parameter in network.requires_grad_(False).parameters()
-    )
 
     saved: list[tuple[Tensor, ...]] = []
 

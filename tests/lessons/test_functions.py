@@ -41,18 +41,11 @@ def test_scale_between_linear_layers_receives_the_chain_rules_product() -> None:
     assert torch.allclose(weight.grad, (after.sum(0) * x).sum(0))
 
 
-@pytest.mark.parametrize("with_bias", [True, False])
-def test_linear_equals_torch(with_bias: bool, device: str) -> None:
+def test_linear_equals_torch(device: str) -> None:
     for shape in [(3,), (4, 3), (2, 4, 3), (0, 3), (2, 0, 3)]:
-        x, weight = leaf(*shape, device=device), leaf(2, 3, device=device)
-        bias = leaf(2, device=device) if with_bias else None
-        leaves = [x, weight, *([] if bias is None else [bias])]
-        assert_same(linear(x, weight, bias), nn.functional.linear(x, weight, bias), leaves)
-
-
-def test_linear_of_transposed_inputs() -> None:
-    x, weight = leaf(3, 4), leaf(3, 2)
-    assert_same(linear(x.T, weight.T), x.T @ weight, [x, weight])
+        x, weight, bias = (leaf(*size, device=device) for size in (shape, (2, 3), (2,)))
+        for leaves in ([x, weight], [x, weight, bias]):
+            assert_same(linear(*leaves), nn.functional.linear(*leaves), leaves)
 
 
 def test_linear_computes_and_saves_only_what_is_due() -> None:
@@ -65,12 +58,6 @@ def test_linear_computes_and_saves_only_what_is_due() -> None:
         assert (saved_x is not None, saved_weight is not None) == (due[1], due[0])
         output.sum().backward()
         assert [tensor.grad is not None for tensor in tensors] == list(due)
-
-
-def test_nothing_is_recorded_when_nothing_requires_grad() -> None:
-    x = leaf(1, 3, 3, 3).detach()
-    results = [relu(x), scale(x, x), linear(x, x[0, 0]), *global_max_pool(x)]
-    assert not any(result.requires_grad for result in results)
 
 
 def test_pool_equals_amax(device: str) -> None:
@@ -104,22 +91,16 @@ def test_pool_gradient_has_the_layout_of_its_input() -> None:
         assert (slope.shape, slope.stride()) == (x.shape, x.stride())
 
 
-def test_linear_module_starts_as_torchs() -> None:
-    torch.manual_seed(3)
-    ours = Linear(5, 4)
-    torch.manual_seed(3)
-    theirs = nn.Linear(5, 4)
-    torch.testing.assert_close(ours.state_dict(), theirs.state_dict(), rtol=0, atol=0)
-
-
-def test_modules_are_their_functions() -> None:
+def test_modules_are_their_functions_and_start_as_torchs() -> None:
     x = leaf(2, 3, 4, dtype=torch.float32)
-    layer, unbiased, scaled = Linear(4, 2), Linear(4, 2, bias=False), Scale(3, 1)
+    torch.manual_seed(3)
+    layer, unbiased = Linear(4, 2), Linear(4, 2, bias=False)
+    torch.manual_seed(3)
+    torch.testing.assert_close(layer.state_dict(), nn.Linear(4, 2).state_dict(), rtol=0, atol=0)
     assert torch.equal(ReLU()(x), relu(x))
     assert torch.equal(layer(x), linear(x, layer.weight, layer.bias))
-    assert unbiased.bias is None
     assert torch.equal(unbiased(x), linear(x, unbiased.weight))
-    assert torch.equal(scaled(x), x)
+    assert torch.equal(Scale(3, 1)(x), x)
     torch.testing.assert_close(GlobalMaxPool()(x), global_max_pool(x), rtol=0, atol=0)
 
 
@@ -134,20 +115,15 @@ def test_torch_func_transforms() -> None:
 F, W = torch.zeros(1, 3, 2, 2), torch.zeros(2, 2)
 BAD: list[Bad] = [
     (relu, (torch.ones(2, dtype=torch.int64),), TypeError, ["int64", "x.float()"]),
-    (relu, (torch.ones(2, dtype=torch.complex64),), TypeError, ["complex64"]),
-    (relu, ([1.0],), TypeError, ["list"]),
     (scale, (F, F.int()), TypeError, ["weight", "int32"]),
     (scale, (F, F.double()), TypeError, ["float32", "float64"]),
     (scale, (F, torch.zeros(4)), ValueError, ["(4,)", "(1, 3, 2, 2)"]),
-    (scale, (torch.zeros(3), torch.zeros(2, 3)), ValueError, ["(2, 3)", "(3,)"]),
     (scale, (F, F.to("meta")), ValueError, ["cpu", "meta"]),
     (linear, (torch.zeros(4, 3), torch.zeros(3, 4)), ValueError, ["(4, 3)", "(3, 4)"]),
-    (linear, (torch.zeros(()), torch.zeros(3, 4)), ValueError, ["()", "(3, 4)"]),
     (linear, (torch.zeros(3), torch.zeros(3)), ValueError, ["(outputs, inputs)"]),
     (linear, (F[0, 0], W, torch.zeros(3)), ValueError, ["(2, 2)", "(2,)", "(3,)"]),
     (linear, (F[0, 0], W, W[0].half()), TypeError, ["float32", "bias", "float16"]),
     (global_max_pool, (torch.zeros(2, 3),), ValueError, ["(N, C, ...)", "(2, 3)"]),
-    (global_max_pool, (torch.zeros(2, 3, 0),), ValueError, ["(2, 3, 0)"]),
     (Linear, (0, 3), ValueError, ["(0, 3)"]),
 ]
 

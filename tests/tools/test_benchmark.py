@@ -282,9 +282,3 @@ def test_the_script_runs_and_measures_resident_memory(tiny: list[str], tmp_path:
     assert only["memory_kind"] == ("resident" if sys.platform == "linux" else "tensors")
     assert only["time_ratio"] is None
     assert only["peak_memory_bytes"] > 0
-
-
-@pytest.mark.cuda
-def test_on_a_gpu(tiny: list[str], tmp_path: Path) -> None:
-    measured = benchmark(composed("benchmark", *tiny, "device=cuda"), tmp_path)
-    assert all(row.peak_memory_bytes > 0 for row in measured.rows)

@@ -11,7 +11,6 @@ from benchmarks import painting, processes
 from styletransfer.config import FeaturesConfig
 from styletransfer.features import build_features
 from styletransfer.networks import LAYOUTS
-from styletransfer.system.processes import Processes
 
 
 def test_every_script_finds_what_it_needs() -> None:
@@ -33,14 +32,6 @@ def test_the_model_of_processes_is_the_formula_it_names() -> None:
     # A ring of 4 sends 1.5 times 200 bytes, in 3 seconds.
     assert model.efficiency(4, 0.3, 200.0) == pytest.approx(11 / (4 * (3 + 1 + 3)))
     assert model.efficiency(1, 1.0, 200.0) == 1.0
-
-
-def test_pictures_are_counted_apart() -> None:
-    counted = processes.Counted(Processes())
-    counted.add([torch.zeros(2, 2), torch.zeros(3)])
-    counted.add([torch.zeros(1, 3, 4, 5)])
-    counted.largest([1, 2])
-    assert (counted.pictures, counted.others) == (240, 28 + 16)
 
 
 def test_the_share_of_a_process_holds_its_halo() -> None:
