@@ -70,7 +70,6 @@ REFUSED = [
     # Pictures.
     ({"content": "nowhere.png"}, r"nowhere\.png does not exist; check the path"),
     ({"style": ["style.png", "no.png"]}, r"no\.png does not exist; check the path"),
-    ({"style": "folder.png"}, "style holds no picture; give at least one"),
     ({"content": "folder.png"}, r"folder\.png is a folder; name a picture file in it"),
     ({"content": "text.jpg"}, r"text\.jpg is no JPEG, PNG, .* picture, whatever its name"),
     ({"content": "invisible.png"}, r"invisible\.png is fully transparent"),
@@ -81,20 +80,14 @@ REFUSED = [
         r"comes down to 12 x 9 pixels, too small for relu5_1: .* at least 16; raise",
     ),
     # Choices.
-    ({"color": "mine"}, r"unknown color 'mine'; choose style, content_palette, content_lum"),
     ({"objective.style_layers": ["relu1_1", "relu9_1"]}, r"unknown layer relu9_1; this network"),
     ({"loss_mode.name": "magic"}, r"unknown loss mode 'magic'; choose one of fake_back"),
-    ({"optimizer.name": "sgd"}, r"unknown optimizer 'sgd'; choose lbfgs or adam"),
     ({"device": "tpu"}, r"unknown device 'tpu'; choose auto, cpu, cuda, cuda:N, mps or"),
     ({"precision": "float8"}, r"unknown precision 'float8'; choose auto, bfloat16, fl"),
     # Numbers.
     ({"steps": 0}, r"steps=0 must be 1 or more"),
-    ({"seed": 2**63}, r"seed=9.* is too large; it must be below 2\^63"),
-    ({"color_strength": float("nan")}, r"color_strength=nan must be from 0 to 1"),
     ({"objective.style_weight": -1}, r"objective\.style_weight=-1\.0 must be a finite"),
-    ({"objective.style_layer_weights": [1, float("nan")]}, r"style_layer_weights=nan must"),
     ({"objective": LARGE}, r"all content and style weights are 0: nothing to optimise"),
-    ({"optimizer.learning_rate": 0}, r"optimizer\.learning_rate=0\.0 must be above"),
     # Weights.
     ({"features.weights": "none.pth"}, r"no weights file at none\.pth; check feat"),
 ]
@@ -127,7 +120,6 @@ LINES = [
     (["--config-dir", "nowhere"], r"nowhere.*not found"),
     (["hydra.job.name=x/y"], r"hydra\.job\.name=x/y: a job's name becomes a"),
     (["output=out.gif"], r"cannot write out\.gif: unknown extension '\.gif'; use \.png"),
-    (["output=folder.png"], r"cannot write folder\.png: it is a folder"),
     (["output=content.png"], r"output=content\.png would overwrite"),
     (["init=style.png", "style=7x400.png", "output=style.png"], r"would overwrite the init pic"),
 ]
