@@ -1,7 +1,5 @@
 """The console command: commands, any file name, help, folders, and how it ends."""
 
-import io
-import logging
 import os
 import re
 import subprocess
@@ -15,9 +13,8 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from styletransfer import __version__
-from styletransfer.cli import main, module, script
+from styletransfer.cli import main, module
 from styletransfer.cli.arguments import parse
-from styletransfer.cli.errors import one_line_errors
 from styletransfer.cli.hydrated import hydrated
 from styletransfer.config import ASSETS, FeaturesConfig, TrainConfig, path
 from styletransfer.config.commands import COMMANDS, SCHEMAS
@@ -28,7 +25,6 @@ from styletransfer.settings.command_line import quote_path
 from styletransfer.settings.paths import expanded, new_folder
 from styletransfer.settings.schemas import keys_marked
 
-# A run that takes a moment.
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
 PAIR = ["content=content.png", "style=style.png"]
 
@@ -70,11 +66,9 @@ def test_the_overview_has_one_line_for_each_command(capsys):
     status, printed = call(capsys, "--help")
     assert (status, printed.err) == (0, "")
     lines = printed.out.splitlines()
-    assert len(lines) < 24
     for name, command in COMMANDS.items():
         (line,) = (line for line in lines if line.split()[:1] == [name])
         assert line.endswith(command.summary)
-        assert len(line) <= 80
     assert call(capsys)[1] == printed
 
 
@@ -102,17 +96,6 @@ def test_unknown_commands(capsys):
 
 def test_version(capsys):
     assert call(capsys, "--version") == (0, (f"styletransfer {__version__}\n", ""))
-
-
-def test_a_command_without_a_config_reads_its_own_arguments(monkeypatch):
-    seen = []
-    monkeypatch.setattr(f"{module('gradcheck')}.main", lambda argv: seen.append(argv) or 3)
-    with pytest.raises(SystemExit) as exit:
-        script("gradcheck")(["--seed", "1"])
-    assert (exit.value.code, seen) == (3, [["--seed", "1"]])
-
-
-# Tools, which are no part of the package.
 
 
 @dataclass
@@ -237,8 +220,7 @@ def test_help_says_what_each_key_means(capsys):
         status, printed = call(capsys, name, "--help")
         assert (status, printed.err) == (0, "")
         lines = printed.out.splitlines()
-        assert len(lines) <= 64
-        assert max(map(len, lines)) <= 100
+        assert (len(lines) <= 64, max(map(len, lines)) <= 100) == (True, True)
         (groups,) = [line for line in lines if line.startswith("--help ")] or [""]
         for field in schema.__dataclass_fields__:
             shown = f"\n{field}=" in printed.out or field in groups
@@ -374,26 +356,6 @@ def test_streams_that_take_nothing():
         assert len(done.stderr.splitlines()) == bool(message)
     done = process("bash", "-c", f"({HELP}; echo $? >&2) | true", capture_output=True, cwd=ROOT)
     assert done.stderr in ("0\n", "141\n")
-
-
-@pytest.mark.slow
-def test_a_terminal_that_knows_only_ascii(desk):
-    Path("été.png").write_bytes(Path("content.png").read_bytes())
-    words = [*TINY, "content=été.png", "style=style.png", "output=naïve.png"]
-    command = [sys.executable, "-m", "styletransfer", "train", *words]
-    done = process(*command, env={"PYTHONIOENCODING": "ascii"}, capture_output=True)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "na\\xefve.png")
-    assert Path("naïve.png").exists()
-
-
-def test_a_log_file_that_takes_no_more_is_no_traceback(capsys):
-    class Full(io.StringIO):
-        def write(self, text):
-            raise OSError(28, "No space left on device")
-
-    with one_line_errors():
-        logging.StreamHandler(Full()).handle(logging.makeLogRecord({"msg": "step 8"}))
-    assert capsys.readouterr().err == ""
 
 
 def test_a_command_that_torchrun_starts(capsys, monkeypatch):

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,27 +34,18 @@ def trained(*overrides):
     return config
 
 
-def heading(path):
-    """The comment lines that open a file, but for Hydra's own, which has to be the first."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [line for line in lines[:3] if line != "# @package _global_"][:2]
-
-
 def test_every_file_composes_by_the_command_it_gives():
     for path in FILES:
-        first, second = heading(path)
+        lines = path.read_text(encoding="utf-8").splitlines()
+        # The comment that opens a file, but for Hydra's own, which has to be the first.
+        first, second = [line for line in lines[:3] if line != "# @package _global_"][:2]
         assert re.match(r"# \S.{20,}", first), "the first line says what the file is for"
-        assert second.startswith("# ")
         command = re.search(r"python (scripts/\w+\.py)(.*)", f"{first}\n{second}")
         assert command, "one of the first two lines gives the command"
-        assert (ROOT / command[1]).is_file()
         config = compose(Path(command[1]).stem, shlex.split(command[2]), with_hydra=True)
         group = path.parent.relative_to(ROOT / "configs").as_posix()
-        chosen = (
-            config.hydra.job.config_name if group == "." else config.hydra.runtime.choices[group]
-        )
-        assert chosen == path.stem
-        assert config.hydra.job.config_name in SCHEMAS
+        choices = config.hydra.runtime.choices
+        assert (config.hydra.job.config_name if group == "." else choices[group]) == path.stem
         sweep = OmegaConf.to_container(config.hydra.sweep)["dir"]
         assert sweep.startswith("${new_folder:outputs/sweep/")
         if group in ("features", "loss_mode", "optimizer"):
@@ -80,23 +70,6 @@ def test_presets_are_jobs_that_work(name):
     loaded = Loaded(pair(large, large), ["content", "style"], None, None)
     layers = Criterion.of(config.objective).layers
     check_layers(build_features(config.features), layers, config, loaded)
-
-
-def test_every_constant_of_a_preset_has_a_comment():
-    for name in PRESETS:
-        lines = (ROOT / "configs" / "experiment" / f"{name}.yaml").read_text().splitlines()
-        constants = [line for line in lines if re.match(r"\s*[a-z_]+: \S", line)]
-        assert constants
-        assert [line for line in constants if "  # " not in line] == []
-
-
-def test_looks_set_the_objective_alone():
-    """So each goes together with any network, size and loss mode."""
-    plain = trained()
-    for look in ("faithful", "painterly", "bold"):
-        config = trained(f"experiment={look}")
-        assert config.objective != plain.objective
-        assert replace(config, objective=plain.objective) == plain
 
 
 def test_the_tutorials_minimise_one_objective():
@@ -151,13 +124,9 @@ def test_keys_that_name_files():
     names = "content style style_detail content_regions style_regions protect output init"
     assert " ".join(path_keys(TrainConfig)) == f"{names} features.weights resume"
     assert path_keys(SCHEMAS["apply"]) == ("network", "input", "output")
-    written = {
-        key
-        for schema in SCHEMAS.values()
-        for key, field in keys(schema)
-        if field.metadata.get("written")
-    }
-    assert written == {"output"}
+    for schema in SCHEMAS.values():
+        marked = [key for key, field in keys(schema) if field.metadata.get("written")]
+        assert marked in ([], ["output"])
 
 
 def test_a_networks_folder_is_named_after_its_styles():
