@@ -1,13 +1,15 @@
-"""Run command lines and judge how each ends: `python tests/run_lines.py FOLDER COUNT`.
+"""Run random command lines and judge how each ends: `python tests/run_lines.py FOLDER COUNT`.
 
-Each runs in a process of its own with little time and memory. It succeeds and leaves the file that
-its last line names, or fails in one line of ours and leaves nothing; anything else is a fault,
-which is printed with its line. The last line printed is the count of each outcome.
+Each is, by its seed, a tiny job that would succeed, and one to three words that may break it. It
+runs in a process of its own with little time and memory, succeeds and leaves the file that its last
+line names, or fails in one line of ours and leaves nothing; anything else is a fault, which is
+printed with its line. The last line printed is the count of each outcome.
 """
 
 import importlib
 import json
 import os
+import random
 import re
 import resource
 import shutil
@@ -16,13 +18,14 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import is_dataclass
 from pathlib import Path
+from typing import Any, get_origin
 
 import psutil
 import torch
-from command_lines import command_line
 from galleries import make_run
-from helpers import picture
+from helpers import ROOT, picture
 from PIL import Image
 from safetensors.torch import save_file
 
@@ -34,7 +37,35 @@ from styletransfer.features import vgg
 from styletransfer.networks import LAYOUTS, StyleNetwork, file
 from styletransfer.pictures import images
 from styletransfer.settings import SCHEMAS
+from styletransfer.settings.schemas import keys
 
+LAYERS = ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1,relu2_1]"]
+PICTURES = ["content=content.png", "style=style.png"]
+RUN = ["experiment=tiny", *PICTURES, "steps=2", "scales=1"]
+CROPS = ["pictures=null", "steps=2", "batch=1", "crop=16", "style_size=40", "device=cpu"]
+# Command -> words that make it a matter of a moment.
+TINY = {
+    "train": RUN,
+    "compare": [*RUN, "rounds=1", "points=2"],
+    "explain": RUN,
+    "gradcheck": [],
+    "mix": ["run", "strength=0.5"],
+    "train_network": ["style=style.png", "preview=content.png", "network=tiny", *LAYERS, *CROPS],
+    "apply": ["network=network.safetensors", "input=content.png", "output=painted.png"],
+    "export": ["network=network.safetensors", "output=net.onnx"],
+    "film": [*RUN, "frame_steps=1", "output=painted.mp4"],
+    "gallery": ["painted"],
+    "studio": ["open=false"],
+    "train_tiny": ["--steps", "3"],
+    "": [],
+}
+# How often each is taken, of 26: what reads most kinds of keys, most.
+OFTEN = {"train": 9, "compare": 3, "explain": 2}
+# Kind of word -> the words. "x*300" stands for 300 of them.
+POOLS: dict[str, list[str]] = {
+    kind: [{"x*300": "x" * 300, "9*5000": "9" * 5000}.get(word, word) for word in pool]
+    for kind, pool in json.loads((ROOT / "tests/command_lines.json").read_text("utf-8")).items()
+}
 # In seconds of work: until Ctrl-C ends what may rightly take long, and from then to the end.
 PATIENCE, GRACE = 20, 10
 # How much longer a line may take by the clock, where other processes are at work.
@@ -48,6 +79,63 @@ RECORD = re.compile(r"(^|/)(\.hydra/[a-z]+\.yaml|multirun\.yaml|[a-z_]+\.log)$")
 SERVING, LONG_ENOUGH = {"studio"}, 5
 # A folder that was there before, or a name that only Hydra knows: its files are left.
 OWN_FOLDER = {"hydra.run.dir=.", "hydra.output_subdir=../up"}
+
+
+def command_line(seed: int, index: int) -> list[str]:
+    """Return one command line, without the program's name."""
+    chance = random.Random(f"{seed} {index}")
+    command = chance.choices(list(TINY), [OFTEN.get(name, 1) for name in TINY])[0]
+    if not command:
+        words = ["gradcheck", "trian", "size=3", _of(chance, "flags"), _of(chance, "junk")]
+        return chance.sample(words, chance.randrange(4))
+    words = list(TINY[command])
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        # Mostly at the end, where a value replaces an earlier one of the same key.
+        place = len(words) if chance.random() < 0.9 else chance.randrange(len(words) + 1)
+        words.insert(place, _word(command, chance))
+    if chance.random() < 0.1:
+        words += [chance.choice(("-m", "--multirun", "hydra.mode=MULTIRUN")), _of(chance, "sweeps")]
+    return [command, *words]
+
+
+def _of(chance: random.Random, *kinds: str) -> str:
+    return chance.choice(POOLS[chance.choice(kinds)])
+
+
+def _word(command: str, chance: random.Random) -> str:
+    if command not in SCHEMAS:
+        return _of(chance, "flags", "flags", "junk")
+    kind = chance.random()
+    if kind < 0.72:
+        return _setting(SCHEMAS[command], chance)
+    if kind < 0.79:
+        return f"{_of(chance, 'groups')}={_of(chance, 'presets')}"
+    if kind < 0.96:
+        resume = "resume" if command in ("train", "explain") else "sweeps"
+        return _of(chance, "hydra", "flags", resume)
+    return _of(chance, "junk", "files") + chance.choice(("", "=3"))
+
+
+def _setting(schema: Any, chance: random.Random) -> str:
+    """A key of the command, and a value that is likely to be of its type, but not to be good."""
+    key, field = chance.choice([pair for pair in keys(schema) if not is_dataclass(pair[1].type)])
+    kinds = {int: "whole numbers", float: "numbers", bool: "words", str: "words"}
+    kind = "lists" if get_origin(field.type) is list else kinds.get(field.type, "words")
+    if "each" in field.metadata:
+        kind = "numbers"
+    if "path" in field.metadata:
+        kind = "files"
+    if chance.random() < 0.2:
+        kind = chance.choice(("whole numbers", "numbers", "words", "lists", "junk", "junk"))
+    spoilt = chance.random()
+    if spoilt < 0.03:  # a letter lost or doubled
+        place = chance.randrange(len(key))
+        key = key[:place] + chance.choice(("", key[place] * 2)) + key[place + 1 :]
+    prefix = chance.choice(("+", "++", "~")) if spoilt > 0.97 else ""
+    value = _of(chance, kind)
+    if "each" in field.metadata and chance.random() < 0.5:  # one, or several
+        value = f"[{value},{_of(chance, kind)}]"
+    return f"{prefix}{key}={value}"
 
 
 def furnish(desk: Path) -> None:
@@ -161,11 +249,8 @@ def _succeeded(words: list[str], out: str, errors: list[str], desk: Path) -> str
     return "done" if (desk / last).is_file() else f"FAULT: promised {last!r}"
 
 
-def main(folder: Path, count: int, seed: int = 0, first: int = 0, watch: int = 0) -> int:
-    """Run so many command lines from the `first` on; return the number of faults.
-
-    Shows each, not the faults alone, to whoever wants to `watch`.
-    """
+def main(folder: Path, count: int, seed: int = 0, first: int = 0) -> int:
+    """Run so many command lines from the `first` on; return the number of faults."""
     torch.set_num_threads(1)
     vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
     torch.optim.Adam([torch.zeros(1)])  # torch imports much at the first one: once, not for each
@@ -183,7 +268,7 @@ def main(folder: Path, count: int, seed: int = 0, first: int = 0, watch: int = 0
         (place / "tmp").mkdir()
         outcome, said = judge_line(words, place / "desk", contents(place / "desk"))
         counts[outcome.partition(":")[0]] += 1
-        if outcome.startswith("FAULT") or watch:
+        if outcome.startswith("FAULT"):
             print(f"line {index}: {words}\n  {outcome}\n  {said}", flush=True)
         (place / "desk/locked").chmod(0o700)
         shutil.rmtree(place)

@@ -1,7 +1,5 @@
 """The console command: commands, any file name, help, folders, and how it ends."""
 
-import io
-import logging
 import os
 import re
 import subprocess
@@ -15,9 +13,8 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from styletransfer import __version__
-from styletransfer.cli import main, module, script
+from styletransfer.cli import main, module
 from styletransfer.cli.arguments import parse
-from styletransfer.cli.errors import one_line_errors
 from styletransfer.cli.hydrated import hydrated
 from styletransfer.config import ASSETS, FeaturesConfig, TrainConfig, path
 from styletransfer.config.commands import COMMANDS, SCHEMAS
@@ -28,7 +25,6 @@ from styletransfer.settings.command_line import quote_path
 from styletransfer.settings.paths import expanded, new_folder
 from styletransfer.settings.schemas import keys_marked
 
-# A run that takes a moment.
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
 PAIR = ["content=content.png", "style=style.png"]
 
@@ -57,11 +53,9 @@ def replace_train(monkeypatch, function):
     monkeypatch.setattr(f"{module('train')}.main", function)
 
 
-def process(*command, unbuffered=False, **options):
+def process(*command, **options):
     environment = os.environ | {"OMP_NUM_THREADS": "1"} | options.pop("env", {})
     environment.pop("PYTHONUNBUFFERED", None)
-    if unbuffered:
-        environment["PYTHONUNBUFFERED"] = "1"
     return subprocess.run(command, env=environment, text=True, timeout=300, check=False, **options)
 
 
@@ -72,11 +66,9 @@ def test_the_overview_has_one_line_for_each_command(capsys):
     status, printed = call(capsys, "--help")
     assert (status, printed.err) == (0, "")
     lines = printed.out.splitlines()
-    assert len(lines) < 24
     for name, command in COMMANDS.items():
         (line,) = (line for line in lines if line.split()[:1] == [name])
         assert line.endswith(command.summary)
-        assert len(line) <= 80
     assert call(capsys)[1] == printed
 
 
@@ -91,34 +83,19 @@ def test_every_module_of_commands_is_registered_and_has_a_script():
     assert all((ROOT / "configs" / f"{name}.yaml").exists() for name in SCHEMAS)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
+def test_unknown_commands(capsys):
+    for name, message in (
         ("trian", "error: unknown command 'trian'; did you mean train?\n"),
-        ("xyzzy", "error: unknown command 'xyzzy'; there are apply, compare, "),
+        ("xyzzy", "error: unknown command 'xyzzy'; there are apply, "),
         ("size=3", "error: 'size=3' is no command; name one first: styletransfer train size=3\n"),
-    ],
-)
-def test_unknown_commands(name, message, capsys):
-    status, printed = call(capsys, name)
-    assert (status, printed.err.count("\n")) == (1, 1)
-    assert printed.err.startswith(message)
+    ):
+        status, printed = call(capsys, name)
+        assert (status, printed.err.count("\n")) == (1, 1)
+        assert printed.err.startswith(message)
 
 
 def test_version(capsys):
     assert call(capsys, "--version") == (0, (f"styletransfer {__version__}\n", ""))
-    assert call(capsys, "train", "--version") == (0, (f"styletransfer {__version__}\n", ""))
-
-
-def test_a_command_without_a_config_reads_its_own_arguments(monkeypatch):
-    seen = []
-    monkeypatch.setattr(f"{module('gradcheck')}.main", lambda argv: seen.append(argv) or 3)
-    with pytest.raises(SystemExit) as exit:
-        script("gradcheck")(["--seed", "1"])
-    assert (exit.value.code, seen) == (3, [["--seed", "1"]])
-
-
-# Tools, which are no part of the package.
 
 
 @dataclass
@@ -146,16 +123,10 @@ def test_a_tool_runs_as_commands_do(tmp_path, monkeypatch, capsys):
     assert call(capsys, "pictures=a (1),b", "features.pooling=average", run=chisel)[0] == 0
     expected = ToolConfig(FeaturesConfig("vgg16", pooling="average"), "a (1),b")
     assert seen == [(expected, tmp_path / "made")]
-    assert call(capsys, "-m", "features=vgg16,vgg19", "hydra.sweep.dir=all", run=chisel)[0] == 0
-    assert [config.features.name for config, _ in seen[1:]] == ["vgg16", "vgg19"]
     told = call(capsys, "--help", run=chisel)[1].out
     assert "\npictures=null   A folder of pictures\n" in told
-    assert "bundled, vgg16, vgg19" in told
-    assert call(capsys, "--help", "features", run=chisel)[0] == 0
     message = "error: unknown key pictrues; did you mean pictures?\n"
     assert call(capsys, "pictrues=a", run=chisel) == (1, ("", message))
-    assert settings_of(compose("chisel"), "chisel").features.name == "vgg16"
-    assert "chisel" not in COMMANDS
 
 
 # File names.
@@ -177,20 +148,15 @@ def test_any_file_name_works_as_typed():
         assert {key: getattr(composed, key) for key in meant} == meant
 
 
-@pytest.mark.parametrize(
-    ("typed", "names"),
-    [
-        ("['a,b.jpg',c.jpg]", ["a,b.jpg", "c.jpg"]),
+def test_several_file_names_in_brackets():
+    for typed, names in (
         ("[c.jpg,'a,b.jpg', d e.jpg ]", ["c.jpg", "a,b.jpg", "d e.jpg"]),
         ("[\"it's,so\",'],[',it's.jpg]", ["it's,so", "],[", "it's.jpg"]),
         ("[${x},[y]", ["${x}", "[y"]),
-        ("[]", []),
         ("'a,b.jpg'", "a,b.jpg"),
-    ],
-)
-def test_several_file_names_in_brackets(typed, names):
-    word = quote_path(f"style={typed}", ["style"], ["style"])
-    assert OmegaConf.to_object(compose("train", [word])).style == names
+    ):
+        word = quote_path(f"style={typed}", ["style"], ["style"])
+        assert OmegaConf.to_object(compose("train", [word])).style == names
 
 
 def test_what_is_left_to_hydra():
@@ -212,8 +178,8 @@ def test_commas_separate_in_a_sweep_only():
     assert quote("choice(a,b)") == "choice(a,b)"
 
 
-@pytest.mark.parametrize("name", ["été (1)=[a,b].png", "${x}'.png"])
-def test_such_pictures_are_painted(name, desk, capsys):
+def test_such_a_picture_is_painted(desk, capsys):
+    name = "été (1)=[a,b]${x}'.png"
     Path("content.png").rename(name)
     words = [f"content={name}", "style=style.png", f"output=new/{name}"]
     status, printed = call(capsys, "train", *TINY, *words)
@@ -234,8 +200,8 @@ def test_pictures_of_the_package_are_found_where_there_is_no_such_file(desk):
         assert expanded(name, written=True) == name
     words = ["content='content/coffee.jpg'", "style=['style/oil.jpg']", "output='style/oil.jpg'"]
     config = settings_of(compose("train", words), "train")
-    assert (config.content, config.style) == (coffee, [str(ASSETS / "style" / "oil.jpg")])
-    assert config.output == "style/oil.jpg"
+    oil = str(ASSETS / "style" / "oil.jpg")
+    assert (config.content, config.style, config.output) == (coffee, [oil], "style/oil.jpg")
     for name in ("content", "style", "assets", "../content/coffee.jpg", "/content/coffee.jpg"):
         assert expanded(name) == name  # `init=content` is a word
     Path("content").mkdir()
@@ -254,8 +220,7 @@ def test_help_says_what_each_key_means(capsys):
         status, printed = call(capsys, name, "--help")
         assert (status, printed.err) == (0, "")
         lines = printed.out.splitlines()
-        assert len(lines) <= 64
-        assert max(map(len, lines)) <= 100
+        assert (len(lines) <= 64, max(map(len, lines)) <= 100) == (True, True)
         (groups,) = [line for line in lines if line.startswith("--help ")] or [""]
         for field in schema.__dataclass_fields__:
             shown = f"\n{field}=" in printed.out or field in groups
@@ -274,8 +239,6 @@ def test_help_shows_defaults_presets_and_meanings(capsys):
     told = call(capsys, "train", "--help", "objective")[1].out
     assert "gram (Gatys et al. 2016), moments" in told  # the full stop ends no sentence
     assert "objective.content_layers=[relu4_2]" in told
-    message = "error: --help objektive: choose one of features, loss_mode, optimizer, objective\n"
-    assert call(capsys, "train", "--help", "objektive") == (1, ("", message))
     message = "error: --help optimizer: choose one of features, loss_mode, objective\n"
     assert call(capsys, "explain", "--help", "optimizer") == (1, ("", message))
 
@@ -291,53 +254,29 @@ def test_help_needs_no_torch_and_the_overview_no_hydra():
     assert not {"torch", "torchvision", "matplotlib", "tqdm", "numpy"} & helped
 
 
-@pytest.mark.slow
-def test_the_default_job_needs_no_torchvision_and_no_compiler(desk):
-    """Which take a second or two to import, a tenth of the default job."""
-    code = (
-        "import sys; from styletransfer.cli import main;"
-        "main(['train', 'size=32', 'steps=1', 'device=cpu']); print(*sys.modules)"
-    )
-    done = process(sys.executable, "-c", code, capture_output=True)
-    modules = set(done.stdout.splitlines()[-1].split())
-    assert "torch" in modules
-    assert not {"torchvision", "matplotlib", "torch._dynamo", "sympy"} & modules
-
-
 def test_looking_at_a_config_makes_no_folder(desk, capsys):
     status, printed = call(capsys, "train", "--cfg", "all", "--resolve", "size=64")
     assert (status, "\nsize: 64\n" in printed.out) == (0, True)
-    words = ["hydra/launcher=joblib"] if "joblib" in sys.modules else []
-    status, printed = call(capsys, "train", "--cfg", "hydra", "-p", "hydra.launcher", *words)
-    assert (status, "_target_: hydra" in printed.out) == (0, True)
     assert sorted(path.name for path in desk.iterdir()) == ["content.png", "style.png"]
 
 
 def test_presets_of_ones_own(desk, capsys):
     Path("my/experiment").mkdir(parents=True)
     Path("my/experiment/mine.yaml").write_text("# @package _global_\nsize: 77\n")
-    own = ["--config-dir", "my", "experiment=mine"]
-    status, printed = call(capsys, "train", *own, "--cfg", "job")
-    assert (status, "size: 77\n" in printed.out) == (0, True)
-    text = call(capsys, "train", *own, "--help")[1].out
+    text = call(capsys, "train", "--config-dir", "my", "experiment=mine", "--help")[1].out
     assert "\nsize=77 " in text
     assert "gatys_2016, mine, painterly, relay, tiny" in " ".join(text.split())
 
 
-@pytest.mark.parametrize(
-    ("preset", "message"),
-    [
+def test_broken_presets_end_in_one_line(desk, capsys):
+    Path("my/experiment").mkdir(parents=True)
+    for preset, message in (
         ("\tsize: 3\n", r"cannot start any token .*mine\.yaml\", line 1"),
         ("3\n", "Invalid loaded object type: int"),
         ("# @package _global_\nsise: 3\n", "Key 'sise' not in 'TrainConfig'"),
-        ("# @package _global_\nsize: big\n", "Value 'big' of type 'str' could not be converted"),
-    ],
-)
-def test_broken_presets_end_in_one_line(preset, message, desk, capsys):
-    Path("my/experiment").mkdir(parents=True)
-    Path("my/experiment/mine.yaml").write_text(preset)
-    for more in ([], ["--help"]):
-        status, printed = call(capsys, "train", "--config-dir", "my", "experiment=mine", *more)
+    ):
+        Path("my/experiment/mine.yaml").write_text(preset)
+        status, printed = call(capsys, "train", "--config-dir", "my", "experiment=mine")
         assert (status, printed.err.count("\n")) == (1, 1)
         assert re.match(f"error: .*{message}", printed.err)
 
@@ -351,35 +290,27 @@ def test_runs_of_one_second_do_not_share_a_folder(tmp_path):
     assert all(Path(path).is_dir() for path in made)
 
 
-def test_every_run_has_a_folder_of_its_own(desk, capsys):
-    for _ in range(2):
-        assert call(capsys, "train", *TINY, *PAIR)[0] == 0
-    folders = sorted(Path("outputs").glob("*/*"))
-    assert len(folders) == 2
-    for folder in folders:
-        assert (folder / "pastiche.png").exists()
-        assert sorted(path.stem for path in (folder / ".hydra").iterdir()) == [
-            *("config", "hydra", "overrides")
-        ]
-    assert OmegaConf.load(folders[0] / ".hydra/hydra.yaml").hydra.job.name == "train"
+def test_a_run_has_a_folder_of_its_own(desk, capsys):
+    """And Hydra is left as it was."""
+    assert call(capsys, "train", *TINY, *PAIR)[0] == 0
+    (folder,) = Path("outputs").glob("*/*")
+    assert (folder / "pastiche.png").exists()
+    record = ["config.yaml", "hydra.yaml", "overrides.yaml"]
+    assert sorted(path.name for path in (folder / ".hydra").iterdir()) == record
+    assert OmegaConf.load(folder / ".hydra/hydra.yaml").hydra.job.name == "train"
+    assert not GlobalHydra.instance().is_initialized()
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["train", "size=0", "hydra.run.dir=new/run"],
-        ["train", "size=0", "-m", "seed=1,2", "hydra.sweep.dir=new/sweep"],
-        ["train", "size=0", "-m", "seed=1,2", "hydra.job.chdir=true"],
-        ["train", "size=0", "resume=nowhere"],
-        ["compare", "points=1"],
-        ["explain", "device=tpu"],
-    ],
-    ids=" ".join,
-)
-def test_a_run_that_never_began_leaves_nothing(words, desk, capsys):
+def test_a_run_that_never_began_leaves_nothing(desk, capsys):
     before = sorted(desk.rglob("*"))
-    assert call(capsys, *words)[0] == 1
-    assert sorted(desk.rglob("*")) == before
+    for words in (
+        "train size=0 hydra.run.dir=new/run",
+        "train size=0 -m seed=1,2 hydra.sweep.dir=new/sweep",
+        "train resume=nowhere",
+        "compare points=1",
+    ):
+        assert call(capsys, *words.split())[0] == 1
+        assert sorted(desk.rglob("*")) == before
 
 
 def test_only_what_a_run_has_made_itself_is_removed(desk, capsys, monkeypatch):
@@ -406,67 +337,25 @@ def test_a_folder_that_is_gone(desk, capsys, monkeypatch):
     assert call(capsys, "train", *TINY) == (1, ("", message))
 
 
-def test_a_dry_run_leaves_nothing(desk, capsys):
-    before = sorted(desk.rglob("*"))
-    status, printed = call(capsys, "train", *TINY, *PAIR, "size=512", "dry_run=true")
-    assert (status, "content.png: enlarged from" in printed.out) == (0, True)
-    status, printed = call(capsys, "explain", *TINY, *PAIR, "dry_run=true")
-    message = "error: explain has no dry run; leave dry_run=true out"
-    assert (status, printed.err.splitlines()[-1]) == (1, message)
-    assert sorted(desk.rglob("*")) == before
-
-
-def test_hydra_is_left_as_it_was(desk, capsys):
-    words = ["train", *TINY, *PAIR, "hydra/job_logging=disabled"]
-    assert call(capsys, *words)[0] == call(capsys, "train", "stepps=1")[0] - 1 == 0
-    assert not GlobalHydra.instance().is_initialized()
-
-
 # Endings: real processes, with output streams that are closed, full or poor.
 
 HELP = f"{sys.executable} -m styletransfer --help"
 
 
-@pytest.mark.parametrize(
-    ("command", "status", "message"),
-    [
-        (f"{HELP} > /dev/full", 1, "error: cannot write: No space left on device"),
-        (f"({HELP}; echo $? >&2) | true", 0, None),
-        (f"{HELP} >&- 2>&- <&-", 0, ""),
-        (f"{sys.executable} -m styletransfer trian 2>&-", 1, ""),
-        (f"{sys.executable} -m styletransfer trian 2>/dev/full", 1, ""),
-    ],
-)
-@pytest.mark.parametrize("unbuffered", [False, True])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_streams_that_take_nothing(command, status, message, unbuffered):
-    done = process("bash", "-c", command, capture_output=True, cwd=ROOT, unbuffered=unbuffered)
-    assert done.returncode == status
-    if message is None:
-        assert done.stderr in ("0\n", "141\n")
-    else:
+def test_streams_that_take_nothing():
+    for command, status, message in (
+        (f"{HELP} > /dev/full", 1, "error: cannot write: No space left on device"),
+        (f"PYTHONUNBUFFERED=1 {HELP} > /dev/full", 1, "error: cannot write: No space left"),
+        (f"{HELP} >&- 2>&- <&-", 0, ""),
+        (f"{sys.executable} -m styletransfer trian 2>/dev/full", 1, ""),
+    ):
+        done = process("bash", "-c", command, capture_output=True, cwd=ROOT)
+        assert done.returncode == status
         assert done.stderr.startswith(message)
         assert len(done.stderr.splitlines()) == bool(message)
-
-
-@pytest.mark.slow
-def test_a_terminal_that_knows_only_ascii(desk):
-    Path("été.png").write_bytes(Path("content.png").read_bytes())
-    words = [*TINY, "content=été.png", "style=style.png", "output=naïve.png"]
-    command = [sys.executable, "-m", "styletransfer", "train", *words]
-    done = process(*command, env={"PYTHONIOENCODING": "ascii"}, capture_output=True)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "na\\xefve.png")
-    assert Path("naïve.png").exists()
-
-
-def test_a_log_file_that_takes_no_more_is_no_traceback(capsys):
-    class Full(io.StringIO):
-        def write(self, text):
-            raise OSError(28, "No space left on device")
-
-    with one_line_errors():
-        logging.StreamHandler(Full()).handle(logging.makeLogRecord({"msg": "step 8"}))
-    assert capsys.readouterr().err == ""
+    done = process("bash", "-c", f"({HELP}; echo $? >&2) | true", capture_output=True, cwd=ROOT)
+    assert done.stderr in ("0\n", "141\n")
 
 
 def test_a_command_that_torchrun_starts(capsys, monkeypatch):

@@ -10,10 +10,8 @@ from omegaconf import OmegaConf
 from styletransfer.cli import main, module
 from styletransfer.cli.arguments import parse
 from styletransfer.config import TrainConfig
-from styletransfer.config.commands import SCHEMAS
 from styletransfer.pictures import images
 from styletransfer.settings.check import explain
-from styletransfer.settings.compose import compose
 
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
 
@@ -39,27 +37,22 @@ def train(capsys, *words):
     return status, capsys.readouterr()
 
 
-@pytest.mark.parametrize(
-    "content", ["photos [1]", "photos [1]/", "photos [1]/*", "photos ?1]/*", "**/*b.*"]
-)
-def test_each_picture_of_a_folder_is_a_job(content, desk):
-    arguments = parse([f"content={content}"], TrainConfig)
-    assert arguments.multirun
-    assert arguments.overrides == ["content='photos [1]/a,b.PNG','photos [1]/b.png'"]
+def test_each_picture_of_a_folder_is_a_job(desk):
+    for content in ("photos [1]", "photos [1]/*", "photos ?1]/*", "**/*b.*"):
+        arguments = parse([f"content={content}"], TrainConfig)
+        assert arguments.multirun
+        assert arguments.overrides == ["content='photos [1]/a,b.PNG','photos [1]/b.png'"]
 
 
 def test_folders_and_pictures_beside_each_other(desk, capsys):
-    words = ["-m", "content=style.png,photos [1]/b*", "style='style.png'", "seed=1,2"]
+    words = ["-m", "content=style.png,photos [1]/b*", "style='style.png'", "seed=1"]
     status, printed = train(capsys, *words)
-    assert (status, printed.out.endswith("4 of 4 jobs succeeded\n")) == (0, True)
+    assert (status, printed.out.endswith("2 of 2 jobs succeeded\n")) == (0, True)
     jobs = sorted(Path("outputs/sweep").glob("*/*/[0-9]*"))
-    assert [job.name for job in jobs] == ["0", "1", "2", "3"]
+    assert [job.name for job in jobs] == ["0", "1"]
     assert all((job / "pastiche.png").exists() for job in jobs)
-    configs = [OmegaConf.load(job / ".hydra/config.yaml") for job in jobs]
-    contents = ["style.png"] * 2 + ["photos [1]/b.png"] * 2
-    assert [(one.content, one.seed) for one in configs] == list(
-        zip(contents, [1, 2, 1, 2], strict=True)
-    )
+    contents = [OmegaConf.load(job / ".hydra/config.yaml").content for job in jobs]
+    assert contents == ["style.png", "photos [1]/b.png"]
 
 
 def test_a_file_of_that_very_name_is_a_file(desk):
@@ -73,20 +66,13 @@ def test_a_file_of_that_very_name_is_a_file(desk):
     ("words", "message"),
     [
         (["content=empty"], "content=empty: there is no picture in that folder (.jpg, "),
-        (["content=photos/*.jpg"], "content=photos/*.jpg: no picture has a name like that"),
         (["content=*/*.[pP]*"], "content=*/*.[pP]*: no picture has a name like that"),
-        (["content=style.png,*.gif", "-m"], "content=style.png,*.gif: no picture has a name"),
         (["content=photos [1]", "output=a.png"], "all jobs of a sweep would write a.png"),
         (["hydra/launcher=joblib"], "hydra/launcher=joblib is for sweeps; add --multirun"),
-        (["-m", "hydra/launcher=slurm", "seed=1,2"], "unknown hydra/launcher 'slurm'; there are"),
         (["-m", "seed=1,2", "region_styles={red:1},{red:[2]}"], "region_styles.red=[2] must be a"),
-        (["-m", "seed=1,99999999999999999999"], "seed=99999999999999999999 is too large"),
         (["-m", "size=24,big"], "size: Value 'big' of type 'str' could not be converted"),
-        (["-m", "size=24,32", "+stepps=3"], "unknown key stepps; did you mean steps?"),
-        (["-m", "features=bundled,vgg20"], "unknown features 'vgg20'; there are"),
         (["-m", "seed=glob(*)"], "there is no job: a key is to be swept over no value"),
         (["-m", "seed=1,2", "hydra.sweeper._target_=a.B"], "only Hydra's own sweeper is used here"),
-        (["-m", "seed=1,2", "--config-dir", "gone"], "Additional config directory 'gone'"),
     ],
 )
 def test_refused_before_the_first_job(words, message, desk, capsys):
@@ -97,19 +83,11 @@ def test_refused_before_the_first_job(words, message, desk, capsys):
     assert sorted(desk.rglob("*")) == before
 
 
-def test_every_command_sweeps_in_a_folder_of_its_own(desk):
-    for name in SCHEMAS:
-        sweep = compose(name, with_hydra=True).hydra.sweep
-        assert OmegaConf.to_container(sweep)["dir"].startswith("${new_folder:outputs/sweep/")
-
-
-@pytest.mark.parametrize(
-    ("launcher", "extra"), [("joblib", "sweep"), ("submitit_slurm", "sweep"), ("ray", "ray")]
-)
-def test_a_launcher_that_is_not_installed(launcher, extra):
-    missing = MissingConfigException("", f"hydra/launcher/{launcher}", ["basic"])
-    advice = f"pip install 'styletransfer[{extra}]'"
-    assert explain(missing, "train") == f"hydra/launcher={launcher} is not installed; run: {advice}"
+def test_a_launcher_that_is_not_installed():
+    for launcher, extra in (("joblib", "sweep"), ("submitit_slurm", "sweep"), ("ray", "ray")):
+        missing = MissingConfigException("", f"hydra/launcher/{launcher}", ["basic"])
+        said = f"{launcher} is not installed; run: pip install 'styletransfer[{extra}]'"
+        assert explain(missing, "train") == f"hydra/launcher={said}"
 
 
 def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
@@ -127,20 +105,19 @@ def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
 
 def test_a_mistake_of_ours_in_one_job_keeps_its_traceback(desk, capsys, monkeypatch):
     def mistaken(config, folder):
-        if config.seed == 1:
+        if config.seed == 0:
             raise ZeroDivisionError("ours")
         (folder / "made").touch()
 
     monkeypatch.setattr(f"{module('train')}.main", mistaken)
-    status, printed = train(capsys, "-m", "seed=0,1,2", "hydra.sweep.dir=sweep")
-    assert status == 1
-    assert "ZeroDivisionError: ours" in printed.err
+    status, printed = train(capsys, "-m", "seed=0,1", "hydra.sweep.dir=sweep")
+    assert (status, "ZeroDivisionError: ours" in printed.err) == (1, True)
     assert printed.err.splitlines()[-1] == (
-        "error: 2 of 3 jobs succeeded; failed: #1; why is in error.txt in their folders under "
+        "error: 1 of 2 jobs succeeded; failed: #0; why is in error.txt in their folders under "
         f"{desk / 'sweep'}"
     )
-    assert "Traceback" in Path("sweep/1/error.txt").read_text()
-    assert [Path(f"sweep/{job}/made").exists() for job in range(3)] == [True, False, True]
+    assert "Traceback" in Path("sweep/0/error.txt").read_text()
+    assert [Path(f"sweep/{job}/made").exists() for job in range(2)] == [False, True]
 
 
 def test_what_failed_once_and_then_succeeds(desk, capsys):

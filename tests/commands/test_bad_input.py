@@ -4,11 +4,8 @@ What any face of the package refuses is asked of the Python API, which says the 
 composing anew; what only a command line can get wrong is asked of `styletransfer train`.
 """
 
-import errno
-import os
 import re
 import warnings
-from pathlib import Path
 
 import pytest
 import torch
@@ -35,9 +32,7 @@ def files(tmp_path_factory):
     (folder / "text.jpg").write_text("This is not a picture.\n" * 50)
     Image.new("RGB", (7, 400), "teal").save(folder / "7x400.png")
     Image.new("RGBA", (32, 32), (0, 0, 0, 0)).save(folder / "invisible.png")
-    (folder / "locked").mkdir(mode=0o500)
-    yield folder
-    (folder / "locked").chmod(0o700)
+    return folder
 
 
 @pytest.fixture
@@ -70,7 +65,6 @@ REFUSED = [
     # Pictures.
     ({"content": "nowhere.png"}, r"nowhere\.png does not exist; check the path"),
     ({"style": ["style.png", "no.png"]}, r"no\.png does not exist; check the path"),
-    ({"style": "folder.png"}, "style holds no picture; give at least one"),
     ({"content": "folder.png"}, r"folder\.png is a folder; name a picture file in it"),
     ({"content": "text.jpg"}, r"text\.jpg is no JPEG, PNG, .* picture, whatever its name"),
     ({"content": "invisible.png"}, r"invisible\.png is fully transparent"),
@@ -81,20 +75,14 @@ REFUSED = [
         r"comes down to 12 x 9 pixels, too small for relu5_1: .* at least 16; raise",
     ),
     # Choices.
-    ({"color": "mine"}, r"unknown color 'mine'; choose style, content_palette, content_lum"),
     ({"objective.style_layers": ["relu1_1", "relu9_1"]}, r"unknown layer relu9_1; this network"),
     ({"loss_mode.name": "magic"}, r"unknown loss mode 'magic'; choose one of fake_back"),
-    ({"optimizer.name": "sgd"}, r"unknown optimizer 'sgd'; choose lbfgs or adam"),
     ({"device": "tpu"}, r"unknown device 'tpu'; choose auto, cpu, cuda, cuda:N, mps or"),
     ({"precision": "float8"}, r"unknown precision 'float8'; choose auto, bfloat16, fl"),
     # Numbers.
     ({"steps": 0}, r"steps=0 must be 1 or more"),
-    ({"seed": 2**63}, r"seed=9.* is too large; it must be below 2\^63"),
-    ({"color_strength": float("nan")}, r"color_strength=nan must be from 0 to 1"),
     ({"objective.style_weight": -1}, r"objective\.style_weight=-1\.0 must be a finite"),
-    ({"objective.style_layer_weights": [1, float("nan")]}, r"style_layer_weights=nan must"),
     ({"objective": LARGE}, r"all content and style weights are 0: nothing to optimise"),
-    ({"optimizer.learning_rate": 0}, r"optimizer\.learning_rate=0\.0 must be above"),
     # Weights.
     ({"features.weights": "none.pth"}, r"no weights file at none\.pth; check feat"),
 ]
@@ -127,7 +115,6 @@ LINES = [
     (["--config-dir", "nowhere"], r"nowhere.*not found"),
     (["hydra.job.name=x/y"], r"hydra\.job\.name=x/y: a job's name becomes a"),
     (["output=out.gif"], r"cannot write out\.gif: unknown extension '\.gif'; use \.png"),
-    (["output=folder.png"], r"cannot write folder\.png: it is a folder"),
     (["output=content.png"], r"output=content\.png would overwrite"),
     (["init=style.png", "style=7x400.png", "output=style.png"], r"would overwrite the init pic"),
 ]
@@ -143,33 +130,6 @@ def test_what_a_command_line_is_refused_for(words, message, desk, capsys):
     assert sorted(desk.rglob("*")) == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-@pytest.mark.parametrize("word", ["output=locked/out.png", "hydra.run.dir=locked/run"])
-def test_unwritable_folder(word, desk, capsys):
-    status, printed = call(capsys, word)
-    (line,) = errors_of(printed.err)
-    assert re.match(r"error: cannot write locked/.*Permission denied", line)
-    assert status == 1
-
-
-def test_full_disk_at_the_end(desk, tmp_path, monkeypatch, capsys):
-    """Nothing half-written, and a picture that was there before is left as it was."""
-    output, real = tmp_path / "out.png", Path.write_bytes
-    output.write_bytes(b"older")
-
-    def full(self, data):
-        real(self, data[: len(data) // 2])
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    status, printed = call(capsys, f"output={output}", f"hydra.run.dir={tmp_path}/run")
-    (line,) = errors_of(printed.err)
-    assert line.startswith(f"error: cannot write {output}: No space left on device")
-    assert (status, output.read_bytes()) == (1, b"older")
-    made = {path.name for path in (tmp_path / "run").iterdir()} - {".hydra", "train.log"}
-    assert made == {"metrics.jsonl", "run.json"}
-
-
 def test_a_run_that_gives_up_prints_where_the_picture_is(desk, tmp_path, capsys):
     output = tmp_path / "out.png"
     words = [f"output={output}", "objective.content_weight=1e300", f"hydra.run.dir={tmp_path}/run"]
@@ -181,25 +141,22 @@ def test_a_run_that_gives_up_prints_where_the_picture_is(desk, tmp_path, capsys)
     assert output.exists()
 
 
-@pytest.mark.parametrize(
-    ("error", "status", "line"),
-    [
+def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
+    for error, status, line in (
         (MemoryError(), 1, r"error: .*memory.*smaller size"),
         (torch.OutOfMemoryError("CUDA out of memory."), 1, r"error: .*memory.*smaller size"),
         (RuntimeError("DefaultCPUAllocator: not enough memory: you"), 1, r".*memory.*smaller size"),
         (KeyboardInterrupt(), 130, "error: interrupted"),
         (OSError(5, "Input/output error", "disk.png"), 1, "error: disk.png: Input/output error"),
-    ],
-)
-def test_what_ends_a_run_before_there_is_a_picture(error, status, line, desk, monkeypatch, capsys):
-    def failing(config, **given):
-        raise error
+    ):
 
-    monkeypatch.setattr(paint_module, "prepare", failing)
-    ended, printed = call(capsys)
-    (said,) = errors_of(printed.err)
-    assert re.fullmatch(line, said)
-    assert ended == status
+        def failing(config, error=error, **given):
+            raise error
+
+        monkeypatch.setattr(paint_module, "prepare", failing)
+        ended, printed = call(capsys)
+        (said,) = errors_of(printed.err)
+        assert (ended, bool(re.fullmatch(line, said))) == (status, True), said
 
 
 def test_a_mistake_of_ours_keeps_its_traceback(desk, monkeypatch, capsys):

@@ -14,7 +14,6 @@ from helpers import ROOT, picture
 
 from styletransfer.cli.sweep import cores
 from styletransfer.pictures import images
-from styletransfer.settings import compose
 from styletransfer.system.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.slow
@@ -71,13 +70,18 @@ def status(job):
 
 def alone(*words):
     """The picture of a single run."""
-    done = subprocess.run([*SCRIPT, *WORDS, *words, "hydra.run.dir=alone"], env=ONE_THREAD)
-    assert done.returncode == 0
+    subprocess.run([*SCRIPT, *WORDS, *words, "hydra.run.dir=alone"], env=ONE_THREAD, check=True)
     return Path("alone/pastiche.png").read_bytes()
 
 
 def of_job(job):
     return Path(f"sweep/{job}/pastiche.png").read_bytes()
+
+
+def all_end(family):
+    """Wait until none of these processes runs any more."""
+    _, left = psutil.wait_procs(family, timeout=120)
+    return all(process.status() == psutil.STATUS_ZOMBIE for process in left)
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
@@ -120,12 +124,10 @@ def test_a_signal_ends_all_jobs_and_loses_nothing(launcher, number, to_all):
     assert "Traceback" not in printed
     for job in (0, 1):
         assert status(job) == "stopped"
-        assert {f"sweep/{job}/{name}" for name in ("checkpoint.pt", "pastiche.png")} <= {
-            str(path) for path in Path(f"sweep/{job}").iterdir()
-        }
+        made = [path.name for path in Path(f"sweep/{job}").iterdir()]
+        assert {"checkpoint.pt", "pastiche.png"} <= {*made}
     assert not Path("sweep/3/run.json").exists()
-    _, left = psutil.wait_procs(family, timeout=120)
-    assert [one for one in left if one.status() != psutil.STATUS_ZOMBIE] == []
+    assert all_end(family)
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
@@ -136,8 +138,7 @@ def test_jobs_do_not_outlive_the_sweep(launcher):
     family = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     end(process)
-    _, left = psutil.wait_procs(family, timeout=120)
-    assert [one for one in left if one.status() != psutil.STATUS_ZOMBIE] == []
+    assert all_end(family)
     assert (status(0), status(1)) == ("stopped", "stopped")
 
 
@@ -156,25 +157,23 @@ def test_a_worker_that_is_killed():
 
 
 def test_one_worker_for_all_jobs_makes_what_single_runs_make():
-    words = ["style=style.png,no.png", "seed=1,2", "init=noise,content", "hydra.launcher.n_jobs=1"]
+    words = ["style=style.png,no.png", "seed=1,2", "init=noise", "hydra.launcher.n_jobs=1"]
     code, printed = end(begin("joblib", *words))
     assert code == 1
     folder = Path("sweep").absolute()
     assert printed.splitlines()[-1] == (
-        "error: 4 of 8 jobs succeeded; failed: #4, #5, #6, #7; why is in error.txt in their "
-        f"folders under {folder}"
+        "error: 2 of 4 jobs succeeded; failed: #2, #3; why is in error.txt in their folders under "
+        f"{folder}"
     )
-    assert Path("sweep/5/error.txt").read_text() == "no.png does not exist; check the path\n"
+    assert Path("sweep/3/error.txt").read_text() == "no.png does not exist; check the path\n"
     assert of_job(0) == alone("seed=1", "init=noise")
-    assert of_job(2) == alone("seed=2", "init=noise")
+    assert of_job(1) == alone("seed=2", "init=noise")
 
 
 @pytest.mark.parametrize(
     ("launcher", "words", "at_once"),
     [
-        ("joblib", ["hydra.launcher.n_jobs=1", "seed=1,2"], 1),
         ("joblib", ["seed=1,2"], cores()),
-        ("submitit_local", ["seed=1"], 1),
         ("submitit_local", ["seed=1,2", "hydra.sweeper.max_batch_size=2"], 2),
     ],
 )
@@ -199,14 +198,6 @@ def test_a_job_that_submitit_requeues_goes_on():
     assert code == 0, printed
     assert "going on from step" in Path("sweep/0/train.log").read_text()
     assert of_job(0) == alone("steps=500")
-
-
-def test_a_launcher_for_slurm_composes():
-    pytest.importorskip("hydra_plugins.hydra_submitit_launcher")
-    words = ["hydra/launcher=submitit_slurm", "hydra.launcher.partition=gpu"]
-    launcher = compose("train", words, with_hydra=True).hydra.launcher
-    assert launcher._target_.endswith("SlurmLauncher")
-    assert launcher.partition == "gpu"
 
 
 def test_jobs_by_ray():

@@ -2,7 +2,6 @@
 
 import shlex
 
-import pytest
 from helpers import composed
 
 from styletransfer.cli.arguments import parse
@@ -17,19 +16,16 @@ def test_the_command_to_copy():
     assert command(typed) == expected + "experiment=bold"
 
 
-NAMES = [
-    *(["a.jpg"], ["a.jpg", "b,c.jpg"], ["my oil.jpg", "été (1)=[a,b].png"], ["null"]),
-    *(["it's", '"', "${so}", "a${b}.jpg", "\\"], [" edges ", "\xa0"]),
-    ["[a]", "{b}", "a:b", "choice(1,2)", "3"],
-]
-
-
-@pytest.mark.parametrize("names", NAMES, ids=str)
-def test_what_is_shown_reads_as_the_same_file_names(names):
-    shown = shlex.split(command([override("content", names[-1]), override("style", names)]))
-    assert shown[:2] == ["styletransfer", "train"]
-    config = composed("train", *parse(shown[2:], TrainConfig).overrides)
-    assert (config.content, config.style) == (names[-1], names)
+def test_what_is_shown_reads_as_the_same_file_names():
+    for names in (
+        ["a.jpg", "b,c.jpg", "my oil.jpg", "été (1)=[a,b].png"],
+        *(["null"], ["it's", '"', "${so}", "a${b}.jpg", "\\"], [" edges ", "\xa0"]),
+        ["[a]", "{b}", "a:b", "choice(1,2)", "3"],
+    ):
+        shown = shlex.split(command([override("content", names[-1]), override("style", names)]))
+        assert shown[:2] == ["styletransfer", "train"]
+        config = composed("train", *parse(shown[2:], TrainConfig).overrides)
+        assert (config.content, config.style) == (names[-1], names)
 
 
 def test_values_of_every_kind():

@@ -2,12 +2,12 @@
 
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from helpers import ROOT, composed
+from omegaconf import OmegaConf
 
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
@@ -20,8 +20,9 @@ from styletransfer.losses import content_loss, mean_square
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
-from styletransfer.settings import SCHEMAS, compose, settings_of
-from styletransfer.settings.schemas import choices, keys, path_keys
+from styletransfer.settings import SCHEMAS, compose
+from styletransfer.settings.changes import with_values
+from styletransfer.settings.schemas import keys, path_keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
@@ -33,43 +34,27 @@ def trained(*overrides):
     return config
 
 
-def heading(path):
-    """The comment lines that open a file, but for Hydra's own, which has to be the first."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [line for line in lines[:3] if line != "# @package _global_"][:2]
-
-
 def test_every_file_composes_by_the_command_it_gives():
     for path in FILES:
-        first, second = heading(path)
+        lines = path.read_text(encoding="utf-8").splitlines()
+        # The comment that opens a file, but for Hydra's own, which has to be the first.
+        first, second = [line for line in lines[:3] if line != "# @package _global_"][:2]
         assert re.match(r"# \S.{20,}", first), "the first line says what the file is for"
-        assert second.startswith("# ")
         command = re.search(r"python (scripts/\w+\.py)(.*)", f"{first}\n{second}")
         assert command, "one of the first two lines gives the command"
-        assert (ROOT / command[1]).is_file()
         config = compose(Path(command[1]).stem, shlex.split(command[2]), with_hydra=True)
         group = path.parent.relative_to(ROOT / "configs").as_posix()
-        chosen = (
-            config.hydra.job.config_name if group == "." else config.hydra.runtime.choices[group]
-        )
-        assert chosen == path.stem
+        choices = config.hydra.runtime.choices
+        assert (config.hydra.job.config_name if group == "." else choices[group]) == path.stem
+        sweep = OmegaConf.to_container(config.hydra.sweep)["dir"]
+        assert sweep.startswith("${new_folder:outputs/sweep/")
+        if group in ("features", "loss_mode", "optimizer"):
+            assert config[group].name == path.stem
 
 
 def test_defaults_are_those_of_the_schema():
     """The dataclasses hold the defaults; configs/train.yaml only chooses from the groups."""
     assert trained() == TrainConfig()
-
-
-def test_every_preset_of_a_group_is_what_its_name_says():
-    for name in choices("features"):
-        features = trained(f"features={name}", "features.weights=a.pth").features
-        assert (features.name, features.weights) == (name, "a.pth")
-    for name in choices("loss_mode"):
-        assert get_loss_mode(trained(f"loss_mode={name}").loss_mode.name).name == name
-    for name in choices("optimizer"):
-        config = trained(f"optimizer={name}")
-        assert config.optimizer.name == name
-        check_run(config)
 
 
 # Presets.
@@ -85,28 +70,6 @@ def test_presets_are_jobs_that_work(name):
     loaded = Loaded(pair(large, large), ["content", "style"], None, None)
     layers = Criterion.of(config.objective).layers
     check_layers(build_features(config.features), layers, config, loaded)
-
-
-def test_every_constant_of_a_preset_has_a_comment():
-    for name in PRESETS:
-        lines = (ROOT / "configs" / "experiment" / f"{name}.yaml").read_text().splitlines()
-        constants = [line for line in lines if re.match(r"\s*[a-z_]+: \S", line)]
-        assert constants
-        assert [line for line in constants if "  # " not in line] == []
-
-
-def test_looks_set_the_objective_alone():
-    """So each goes together with any network, size and loss mode."""
-    plain = trained()
-    for look in ("faithful", "painterly", "bold"):
-        config = trained(f"experiment={look}")
-        assert config.objective != plain.objective
-        assert replace(config, objective=plain.objective) == plain
-
-
-def test_presets_are_overridden_by_the_command_line():
-    config = trained("experiment=tutorial_0_3", "loss_mode=loss_attribute", "size=64", "steps=3")
-    assert (config.loss_mode.name, config.size, config.steps) == ("loss_attribute", 64, 3)
 
 
 def test_the_tutorials_minimise_one_objective():
@@ -135,7 +98,7 @@ def test_gatys_weights_are_the_papers_equations():
         paper = ((g - a) ** 2).sum() / (4 * n**2 * m**2) / 5
         ours = weight * mean_square(gram_matrix(f) - gram_matrix(s))
         assert torch.allclose(ours, paper, rtol=1e-12), layer
-    # The bundled content picture is 600 x 400: 512 x 341 pixels, so 64 x 42 positions at relu4_2.
+    # The bundled content picture has 64 x 42 positions at relu4_2.
     f, p = torch.randn(2, 1, 512, 42, 64, generator=generator, dtype=torch.float64)
     paper = 1e-3 * ((f - p) ** 2).sum() / 2
     assert torch.allclose(criterion.contents["relu4_2"] * content_loss(f, p), paper, rtol=1e-12)
@@ -144,40 +107,26 @@ def test_gatys_weights_are_the_papers_equations():
 # The schema.
 
 
-def test_keys_are_found_for_hints():
-    for schema in SCHEMAS.values():
-        found = {key for key, _ in keys(schema)}
-        assert all("." not in key or key.split(".")[0] in found for key in found)
-        assert found >= schema.__dataclass_fields__.keys()
-
-
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("objective.content_layer_weights=[[4]]", "must be a list of numbers"),
-        ("objective.style_layers=[[relu1_1]]", "must be a list of names"),
-        (f"size={2**70}", "is too large; it must be below 2^63"),
-        ("style_scale=[1,big]", "style_scale=[1, 'big'] must be a number, or a list of them"),
-        ("style_scale=true", "style_scale=True must be a number, or a list of them"),
-        ("content_regions=[[a]]", "content_regions=[['a']] must be a file name, or a list"),
-    ],
-)
-def test_entries_of_lists_have_the_type_that_the_schema_says(override, message):
-    with pytest.raises(UserError, match=re.escape(message)):
-        composed("train", override)
+def test_entries_of_lists_have_the_type_that_the_schema_says():
+    for key, value, message in (
+        ("objective.content_layer_weights", [[4]], "must be a list of numbers"),
+        ("objective.style_layers", [["relu1_1"]], "must be a list of names"),
+        ("size", 2**70, "is too large; it must be below 2^63"),
+        ("style_scale", [1, "big"], "style_scale=[1, 'big'] must be a number, or a list of them"),
+        ("style_scale", True, "style_scale=True must be a number, or a list of them"),
+        ("content_regions", [["a"]], "content_regions=[['a']] must be a file name, or a list"),
+    ):
+        with pytest.raises(UserError, match=re.escape(message)):
+            with_values(TrainConfig(), {key: value})
 
 
 def test_keys_that_name_files():
     names = "content style style_detail content_regions style_regions protect output init"
     assert " ".join(path_keys(TrainConfig)) == f"{names} features.weights resume"
     assert path_keys(SCHEMAS["apply"]) == ("network", "input", "output")
-    written = {
-        key
-        for schema in SCHEMAS.values()
-        for key, field in keys(schema)
-        if field.metadata.get("written")
-    }
-    assert written == {"output"}
+    for schema in SCHEMAS.values():
+        marked = [key for key, field in keys(schema) if field.metadata.get("written")]
+        assert marked in ([], ["output"])
 
 
 def test_a_networks_folder_is_named_after_its_styles():
@@ -191,4 +140,3 @@ def test_what_is_composed_is_the_callers_own():
         config = compose("train", ["size=64"])
         assert config.size == 64
         config.size = 3
-    assert settings_of(compose("train", ["size=65"]), "train").size == 65
