@@ -32,8 +32,10 @@ def test_runs_that_are_stopped_or_starved_at_random(attack, tmp_path, request):
     assert f"{runs} runs, 0 with faults" in done.stdout
 
 
-@pytest.mark.parametrize("number", STOPPING)
-@pytest.mark.parametrize("name", ["train", "gradcheck"])  # by Hydra, and by itself
+# By Hydra, and by itself.
+@pytest.mark.parametrize(
+    ("name", "number"), [("train", signal.SIGTERM), *(("gradcheck", n) for n in STOPPING)]
+)
 def test_a_command_that_is_stopped(name, number, tmp_path, monkeypatch, capsys):
     def stopped(*args):
         with atomic(tmp_path / "half") as temporary:
