@@ -48,8 +48,10 @@ def test_any_command_line_succeeds_or_fails_in_one_line_and_leaves_nothing(tmp_p
     assert outcomes["done"] > count / 20
 
 
-@pytest.mark.parametrize("number", STOPPING)
-@pytest.mark.parametrize("name", ["train", "gradcheck"])  # by Hydra, and by itself
+# By Hydra, and by itself.
+@pytest.mark.parametrize(
+    ("name", "number"), [("train", signal.SIGTERM), *(("gradcheck", n) for n in STOPPING)]
+)
 def test_a_command_that_is_stopped(name, number, tmp_path, monkeypatch, capsys):
     def stopped(*args):
         with atomic(tmp_path / "half") as temporary:

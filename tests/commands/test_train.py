@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 import torchvision
-from helpers import MODES, ROOT, Bowl, composed, picture, run_script, with_bowl
+from helpers import MODES, ROOT, Bowl, composed, picture, with_bowl
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
+from styletransfer import cli
 from styletransfer.pictures import images
 from styletransfer.runs import recorded_run
 from styletransfer.runs.paint import paint
@@ -19,6 +20,7 @@ from styletransfer.runs.watchers import StepPictures
 from styletransfer.system.files import atomic
 
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
+PRESETS.remove("relay")  # which changes on its way: see test_steering.py
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
@@ -69,6 +71,7 @@ def test_run_folder(photos, tmp_path, capsys):
         assert line["total"] == pytest.approx(sum(line[name] for name in losses[1:]), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
 def test_every_mode_makes_the_same_picture(photos, tmp_path, optimizer):
     def made(mode):
@@ -82,14 +85,9 @@ def test_every_mode_makes_the_same_picture(photos, tmp_path, optimizer):
     assert runs[0].losses["total"] < first["total"]
 
 
-def test_bfloat16_paints_a_picture_of_float32(photos, tmp_path):
-    run = paint(configured(photos, "precision=bfloat16"), tmp_path)
-    assert (run.precision, run.result.image.dtype) == ("bfloat16", torch.float32)
-
-
 @pytest.mark.parametrize(
     ("extension", "color"),
-    [("JPG", "style"), ("webp", "content_palette"), ("tif", "content_luminance")],
+    [("JPG", "style"), ("tif", "content_luminance")],
 )
 def test_output_has_the_colors_the_depth_and_the_transparency(photos, tmp_path, extension, color):
     alpha = torch.zeros(1, 1, 24, 32)
@@ -117,22 +115,12 @@ def test_init_from_a_file(photos, tmp_path):
     assert torch.equal(first, images.read(start).rgb)
 
 
-def test_same_seed_same_file(photos, tmp_path):
-    def made(folder, seed):
-        config = configured(photos, "init=noise", f"seed={seed}")
-        return paint(config, tmp_path / folder).picture.read_bytes()
-
-    assert made("a", 1) == made("b", 1)
-    assert made("c", 2) != made("a", 1)
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_presets_run_shrunk(photos, tmp_path, preset):
-    words = ["features.weights=random", "size=32", "steps=3", "device=cpu"]
-    run = paint(configured(photos, f"experiment={preset}", *words), tmp_path)
-    assert run.result.steps == (3 + 84 if preset == "relay" else 3)
-    assert run.result.problem is None
-    assert run.picture.exists()
+def test_presets_run_shrunk(photos, tmp_path):
+    for preset in PRESETS:
+        words = ["features.weights=random", "size=32", "steps=2", "device=cpu"]
+        run = paint(configured(photos, f"experiment={preset}", *words), tmp_path / preset)
+        assert (run.result.steps, run.result.problem) == (2, None)
+        assert run.picture.exists()
 
 
 # Runs that end early, or without something that they write.
@@ -188,7 +176,7 @@ def test_nan_for_good_still_writes_the_best_picture(photos, tmp_path, monkeypatc
 # The script itself.
 
 
-def test_script_on_weights_given_by_path(tmp_path, photos):
+def test_script_on_weights_given_by_path(tmp_path, photos, monkeypatch, capsys):
     """As the acceptance command does, here with random weights in torchvision's layout."""
     model = torchvision.models.vgg19(weights=None).features[:6]  # to relu2_1
     state = {f"features.{name}": tensor for name, tensor in model.state_dict().items()}
@@ -199,10 +187,9 @@ def test_script_on_weights_given_by_path(tmp_path, photos):
         *("objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1]", "device=cpu"),
         *("precision=float32", "seed=0"),
     ]
-    done = run_script("train", *words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    losses, how, where = done.stdout.splitlines()
+    monkeypatch.chdir(tmp_path)
+    cli.script("train")(words)
+    losses, how, where = capsys.readouterr().out.splitlines()
     assert re.match(r"total \S+  style/relu1_1 \S+  content/relu2_1 \S+", losses)
     assert re.fullmatch(r"done in \d+\.\d s, 2 steps, cpu, float32", how)
     assert where == "out.jpg"

@@ -10,7 +10,6 @@ from styletransfer.runs.folder import (
     read_error,
     read_run,
     read_steps,
-    recorded,
     write_record,
 )
 
@@ -28,11 +27,8 @@ def test_what_is_recorded_is_read(tmp_path):
     (tmp_path / ".hydra").mkdir()
     (tmp_path / ".hydra/overrides.yaml").write_text("- size=32\n- seed=1\n")
     assert run.typed == ("size=32", "seed=1")
-    (tmp_path / ".hydra/overrides.yaml").write_text(DEEP)
+    (tmp_path / ".hydra/overrides.yaml").write_text(DEEP[:1000])
     assert run.typed is None
-    (tmp_path / ".hydra/hydra.yaml").write_text("hydra: {job: {name: train}}")
-    assert recorded(tmp_path, ".hydra/hydra.yaml", "hydra", "job", "name") == "train"
-    assert recorded(tmp_path, ".hydra/hydra.yaml", "hydra", "none") is None
 
 
 def test_a_record_that_cannot_be_written_is_one_line(tmp_path, caplog):
@@ -44,28 +40,27 @@ def test_a_record_that_cannot_be_written_is_one_line(tmp_path, caplog):
 GOOD = {"status": "finished", "picture": "/a.png", "seconds": 1, "config": {}}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "{", "[]", "3", "{}", DEEP, "\xff\xfe", '"\x00"'),
-        *(json.dumps({k: v for k, v in GOOD.items() if k != key}) for key in ("picture", "config")),
-        *(json.dumps(GOOD | {key: 3}) for key in ("picture", "config", "status")),
-        json.dumps(GOOD | {"picture": "a\0b"}),
-    ],
-    ids=range(14),
-)
-def test_a_damaged_record_is_one_line(text, tmp_path):
-    (tmp_path / "run.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(UserError, match=r"run\.json is damaged; start afresh") as caught:
-        read_run(tmp_path)
-    assert "\n" not in str(caught.value)
+DAMAGED = [
+    *("", "{", "[]", "3", "{}", DEEP, "\xff\xfe", '"\x00"'),
+    *(json.dumps({k: v for k, v in GOOD.items() if k != key}) for key in ("picture", "config")),
+    *(json.dumps(GOOD | {key: 3}) for key in ("picture", "config", "status")),
+    json.dumps(GOOD | {"picture": "a\0b"}),
+]
 
 
-@pytest.mark.parametrize("seconds", ["1e400", '"3"', "null", "NaN", "1" * 400])
-def test_a_time_that_is_none(seconds, tmp_path):
-    text = json.dumps(GOOD | {"seconds": "@"}).replace('"@"', seconds)
-    (tmp_path / "run.json").write_text(text)
-    assert read_run(tmp_path).seconds is None
+def test_a_damaged_record_is_one_line(tmp_path):
+    for text in DAMAGED:
+        (tmp_path / "run.json").write_bytes(text.encode("latin-1"))
+        with pytest.raises(UserError, match=r"run\.json is damaged; start afresh") as caught:
+            read_run(tmp_path)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_time_that_is_none(tmp_path):
+    text = json.dumps(GOOD | {"seconds": "@"})
+    for seconds in ("1e400", '"3"', "null", "NaN", "1" * 400):
+        (tmp_path / "run.json").write_text(text.replace('"@"', seconds))
+        assert read_run(tmp_path).seconds is None
 
 
 def test_no_record(tmp_path):

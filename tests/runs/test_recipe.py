@@ -75,21 +75,16 @@ def differing(**changes):
     return made, made | changes
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
+def test_what_differs_is_named():
+    for changes, words in (
         ({"version": "0"}, "was begun by version 0, and this is "),
         ({"config": {}}, "has the settings of another version"),
         ({"files": {"content": ["0"]}}, r"content=.*a.png has changed since the run began"),
-        ({"files": {"protect": ["0"]}}, r"content=.*a.png has changed since"),
         ({"files": None}, "no run's record"),
-        ({"config": None}, "no run's record"),
-    ],
-)
-def test_what_differs_is_named(changes, words):
-    now, then = differing(**changes)
-    with pytest.raises(UserError, match=words):
-        check_recipe(then, now)
+    ):
+        now, then = differing(**changes)
+        with pytest.raises(UserError, match=words):
+            check_recipe(then, now)
     for nothing in ({}, None):
         with pytest.raises(UserError, match="no run's record"):
             check_recipe(nothing, now)

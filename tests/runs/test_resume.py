@@ -141,16 +141,16 @@ def test_resume_goes_on_with_the_runs_own_settings_from_another_folder(begun, mo
     assert Path("run", ".hydra", "config.yaml").read_bytes() == config
 
 
-def test_auto_goes_on_begins_and_ends(begun, capsys):
-    for folder in ("run", "new"):
-        words = arguments("resume=auto", f"hydra.run.dir={folder}")
-        assert call(*words) == 0
-        assert_finished(folder)
-        before = Path(folder, "run.json").stat().st_mtime_ns
-        capsys.readouterr()
-        assert call(*words) == 0
-        assert capsys.readouterr().out.startswith("already finished\n")
-        assert Path(folder, "run.json").stat().st_mtime_ns == before
+def test_auto_goes_on_and_ends(begun, capsys):
+    images.write("content/new.png", picture(3, 8, 8))  # init=content is no folder
+    words = arguments("resume=auto", "hydra.run.dir=run")
+    assert call(*words) == 0
+    assert_finished()
+    before = Path("run", "run.json").stat().st_mtime_ns
+    capsys.readouterr()
+    assert call(*words) == 0
+    assert capsys.readouterr().out.startswith("already finished\n")
+    assert Path("run", "run.json").stat().st_mtime_ns == before
 
 
 def test_without_a_checkpoint_or_without_resume_a_run_begins_afresh(begun):
@@ -158,20 +158,6 @@ def test_without_a_checkpoint_or_without_resume_a_run_begins_afresh(begun):
     assert_finished()
     Path("run/pastiche.png").unlink()  # finished, and lost
     assert call("resume=run") == 0
-    assert_finished()
-
-
-def test_a_folder_called_as_the_start_is_does_not_matter(begun, monkeypatch):
-    shutil.rmtree("run")
-    Path("content").mkdir()
-    words = arguments("hydra.run.dir=run")
-    with monkeypatch.context() as patch:
-        stop_after(4, patch)
-        assert call(*words) == 143
-        stop_after(8, patch)
-        assert call("resume=run") == 143
-    images.write("content/new.png", picture(3, 8, 8))
-    assert call(*words, "resume=auto") == 0
     assert_finished()
 
 
@@ -192,45 +178,32 @@ def test_names_that_hold_what_hydra_would_resolve(desk, monkeypatch):
 # Damaged, or another's.
 
 
-def test_a_damaged_checkpoint_is_one_line(begun, capsys):
-    path = Path("run", "checkpoint.pt")
-    path.write_bytes(path.read_bytes()[:-1])
-    before = Path("run", "metrics.jsonl").read_bytes()
-    assert "checkpoint.pt is damaged or was tampered with" in refused(capsys, "resume=run")
-    assert Path("run", "metrics.jsonl").read_bytes() == before
-
-
-def test_what_is_no_runs_checkpoint(begun, capsys):
-    """Whole, but of another program, or made by hand."""
+def test_what_is_no_runs_checkpoint_or_anothers(begun, capsys):
+    """Whole, but of another program, or made by hand; damaged; or in use."""
     checkpoint = Checkpoint(Path("run", "checkpoint.pt"))
     whole = checkpoint.load()
-    for wrong in (
-        {"recipe": {}},
-        whole | {"description": None},
-        whole | {"run": {}},
-        whole | {"run": whole["run"] | {"image": "x"}},
-    ):
+    for wrong in ({"recipe": {}}, whole | {"run": whole["run"] | {"image": "x"}}):
         checkpoint.save(wrong)
         assert "is no run's checkpoint; start afresh" in refused(capsys, "resume=run")
         assert status_of("run") == "stopped"
+    before = Path("run", "metrics.jsonl").read_bytes()
+    for path in Path("run").glob("checkpoint*"):
+        path.write_bytes(path.read_bytes()[:-1])
+    assert "checkpoint.pt is damaged or was tampered with" in refused(capsys, "resume=run")
+    assert Path("run", "metrics.jsonl").read_bytes() == before
+    with locked(Path("run")):
+        assert "another run is at work in run" in refused(capsys, "resume=run")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_what_differs_is_named(begun, capsys):
+    before = sorted(begun.rglob("*"))
+    for words, message in (
         (["resume=nowhere"], "nowhere is not the folder of a run: it holds no run.json"),
-        (["resume=content.png"], "content.png is not the folder of a run"),
         (["resume=run", "optimizer=adam"], "optimizer.name=adam differs from the run's own"),
         (["resume=run", "experiment=tiny"], "experiment= would change the settings that the run"),
-        (["resume=run", "experiment=tiny", "size=64"], "size=64 differs from the run's own size"),
-        (["resume=run", "content=style.png"], "style.png differs from the run's own content="),
         (["resume=auto", *arguments("hydra.run.dir=run", steps=13)], "steps=13 differs from the"),
-        (["resume=run", "checkpoint_every=inf"], "checkpoint_every=inf must be 0 seconds or more"),
-    ],
-)
-def test_what_differs_is_named(words, message, begun, capsys):
-    before = sorted(begun.rglob("*"))
-    assert message in refused(capsys, *words)
+    ):
+        assert message in refused(capsys, *words)
     assert sorted(begun.rglob("*")) == before
 
 
@@ -250,28 +223,17 @@ def test_what_changes_no_pixel_may_differ(begun, capsys, monkeypatch):
     assert json.loads(Path("run", "run.json").read_text())["seconds"] >= 1000
 
 
-def test_pictures_that_have_changed_or_gone_and_another_version(begun, capsys, monkeypatch):
+def test_a_picture_that_has_changed_and_another_version(begun, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(recipe, "__version__", "9.9")
         line = refused(capsys, "resume=run")
         assert re.search(r"begun by version \S+, and this is 9\.9", line)
     images.write("style.png", picture(9, 24, 32))
     assert "style.png has changed since the run began" in refused(capsys, "resume=run")
-    Path("style.png").unlink()
-    assert "style.png does not exist; check the path" in refused(capsys, "resume=run")
-    assert status_of("run") == "stopped"
-
-
-def test_a_record_of_other_settings(begun, capsys):
     whole = json.loads(Path("run", "run.json").read_text())
-    for config in ({"nonsense": 1}, {"size": 32}, {"": {"a": 1}}):
-        Path("run", "run.json").write_text(json.dumps(whole | {"config": config}))
-        assert "another version" in refused(capsys, "resume=run")
-
-
-def test_two_runs_in_one_folder(begun, capsys):
-    with locked(Path("run")):
-        assert "another run is at work in run" in refused(capsys, "resume=run")
+    assert whole["status"] == "stopped"
+    Path("run", "run.json").write_text(json.dumps(whole | {"config": {"": {"a": 1}}}))
+    assert "another version" in refused(capsys, "resume=run")
 
 
 # Nothing that is written costs the run.
@@ -348,17 +310,14 @@ def test_a_run_that_is_killed_after_its_end_is_finished(begun, monkeypatch, caps
     assert capsys.readouterr().out.startswith("already finished")
 
 
-@pytest.mark.parametrize(("refusals", "where"), [(1, "run/pastiche.png"), (2, "styletransfer-")])
-def test_a_picture_that_cannot_be_written_goes_elsewhere(
-    refusals, where, desk, monkeypatch, capsys
-):
+def test_a_picture_that_cannot_be_written_goes_elsewhere(desk, monkeypatch, capsys):
     """Into the run folder, or among temporary files; the line says where."""
     monkeypatch.setattr(tempfile, "tempdir", str(desk / "temporary"))
     real, tried = images.write, []
 
     def full(path, *args, **options):
         tried.append(path)
-        if len(tried) <= refusals:
+        if len(tried) <= 2:
             raise UserError(f"cannot write {path}: No space left on device")
         real(path, *args, **options)
 
@@ -368,6 +327,7 @@ def test_a_picture_that_cannot_be_written_goes_elsewhere(
     place = printed.out.splitlines()[-1]
     told = f"cannot write out.png: No space left on device; the picture is at {place} instead"
     assert printed.err.rstrip().endswith(f"error: {told}")
-    assert where in place
+    assert "styletransfer-" in place
+    assert [Path(path).name for path in tried[:2]] == ["out.png", "pastiche.png"]
     assert images.read(place).size == (24, 32)
     assert status_of("run") == "gave up"

@@ -6,8 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +15,6 @@ from styletransfer.system.files import (
     check_folder,
     keep_lines,
     remove_stale,
-    sha256,
     to_json,
 )
 from styletransfer.system.lock import is_locked, locked
@@ -78,28 +75,6 @@ def test_a_lock_on_a_file_that_is_gone_is_none(tmp_path, monkeypatch):
     other[0].__exit__(None, None, None)
 
 
-def test_many_at_once(tmp_path):
-    inside, most, refused = [], [], []
-
-    def work():
-        for _ in range(100):
-            try:
-                with locked(tmp_path):
-                    inside.append(1)
-                    most.append(len(inside))
-                    inside.pop()
-            except UserError:
-                refused.append(1)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert set(most) == {1}
-    assert len(most) + len(refused) == 400
-
-
 def test_a_write_that_fails_leaves_what_was_there(tmp_path):
     target = tmp_path / "picture.png"
     target.write_bytes(b"older")
@@ -153,11 +128,3 @@ def test_json_has_no_word_for_what_is_not_finite():
     parsed = json.loads(to_json(value), parse_constant=pytest.fail)
     assert parsed == {"a": [1.5, None, [None]], "b": {"c": None}, "d": "NaN", "e": None}
     assert to_json({"a": 1}, indent=2) == '{\n  "a": 1\n}'
-
-
-def test_sha256(tmp_path):
-    (tmp_path / "abc").write_bytes(b"abc")
-    # FIPS 180-2, appendix B.1.
-    assert sha256(tmp_path / "abc").startswith("ba7816bf8f01cfea414140de5dae2223b00361a3")
-    with pytest.raises(UserError, match="cannot read nowhere: No such file"):
-        sha256(Path("nowhere"))

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -107,18 +106,6 @@ def test_a_signal_that_a_destructor_has_dropped_is_raised_later(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_what_else_python_drops_is_told_as_before(monkeypatch):
-    class Broken:
-        def __del__(self):
-            raise ZeroDivisionError
-
-    told = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda dropped: told.append(dropped.exc_type))
-    with stop_on_signals():
-        Broken()
-    assert told == [ZeroDivisionError]
-
-
 def test_handlers_are_put_back_and_an_ignored_signal_stays_ignored():
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -157,12 +144,3 @@ def test_another_thread_has_no_signals():
     leave.set()
     thread.join()
     assert seen == [*before, None]
-
-
-def test_within_another_nothing_changes():
-    with stop_on_signals() as outer, signals_held():
-        with stop_on_signals() as inner:
-            press(signal.SIGHUP)
-        assert outer.asked is inner.asked is not None
-        press()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
