@@ -4,11 +4,7 @@ from torch import Tensor
 
 
 def check_floating(where: str, **tensors: Tensor | None) -> None:
-    """Refuse tensors that carry no real derivative.
-
-    Raises:
-        TypeError: naming the first argument that is not a floating-point tensor.
-    """
+    """Refuse what is no floating-point tensor and so has no derivative (TypeError)."""
     for name, tensor in tensors.items():
         if tensor is None:
             continue
@@ -22,12 +18,7 @@ def check_floating(where: str, **tensors: Tensor | None) -> None:
 
 
 def check_alike(where: str, *, dtype: bool = True, **tensors: Tensor | None) -> None:
-    """Refuse tensors on different devices and, unless `dtype` is False, of different dtypes.
-
-    Raises:
-        TypeError: naming both dtypes.
-        ValueError: naming both devices.
-    """
+    """Refuse different devices (ValueError) and, where `dtype`, different dtypes (TypeError)."""
     given = [(name, tensor) for name, tensor in tensors.items() if tensor is not None]
     first_name, first = given[0]
     for name, tensor in given[1:]:
@@ -44,12 +35,7 @@ def check_alike(where: str, *, dtype: bool = True, **tensors: Tensor | None) -> 
 
 
 def check_weights(where: str, features: Tensor, weights: Tensor) -> None:
-    """Accept one weight for each position of `features`, (1, C, H, W).
-
-    Raises:
-        TypeError: not a floating-point tensor.
-        ValueError: another shape than (H, W), or another device.
-    """
+    """Accept floating-point weights (H, W), one for each position of features (1, C, H, W)."""
     check_floating(where, weights=weights)
     check_alike(where, dtype=False, features=features, weights=weights)
     if weights.shape != features.shape[2:]:
@@ -60,12 +46,7 @@ def check_weights(where: str, features: Tensor, weights: Tensor) -> None:
 
 
 def check_features(where: str, features: Tensor) -> None:
-    """Accept one feature map: floating point, shape (1, C, H, W) with C, H, W at least 1.
-
-    Raises:
-        TypeError: not a floating-point tensor.
-        ValueError: another shape.
-    """
+    """Accept one feature map: floating point, shape (1, C, H, W) with C, H, W at least 1."""
     check_floating(where, features=features)
     shape = tuple(features.shape)
     if len(shape) != 4 or shape[0] != 1 or 0 in shape:

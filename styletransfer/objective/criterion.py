@@ -22,13 +22,7 @@ class Criterion:
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
-        """Resolve settings.
-
-        Raises:
-            UserError: a weight is negative or not finite, none of them acts, a layer is named
-                twice, there are not as many layer weights as layers, or the normalisation, the
-                style loss or the propagation is unknown.
-        """
+        """Resolve settings (UserError: they contradict each other, or nothing acts)."""
         measure = get_style_loss(config.style_loss)
         for key, choices in (("normalization", "target none"), ("propagation", "average inside")):
             value, (one, other) = getattr(config, key), choices.split()

@@ -8,11 +8,7 @@ from styletransfer.objective.inputs import Inputs
 
 
 def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) -> None:
-    """Check that the deepest layer of `extractor` has a position left at (height, width) `size`.
-
-    Raises:
-        UserError: it has not; the message names the smallest side that works.
-    """
+    """Check that the deepest layer has a position left at (height, width), or name what works."""
     deepest = list(extractor.layers)[-1]
     stride = extractor.stride(deepest)
     height, width = size
