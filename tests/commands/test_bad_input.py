@@ -64,7 +64,6 @@ LARGE = {"content_weight": 0, "style_weight": 0}
 REFUSED = [
     # Pictures.
     ({"content": "nowhere.png"}, r"nowhere\.png does not exist; check the path"),
-    ({"style": ["style.png", "no.png"]}, r"no\.png does not exist; check the path"),
     ({"content": "folder.png"}, r"folder\.png is a folder; name a picture file in it"),
     ({"content": "text.jpg"}, r"text\.jpg is no JPEG, PNG, .* picture, whatever its name"),
     ({"content": "invisible.png"}, r"invisible\.png is fully transparent"),
@@ -77,11 +76,9 @@ REFUSED = [
     # Choices.
     ({"objective.style_layers": ["relu1_1", "relu9_1"]}, r"unknown layer relu9_1; this network"),
     ({"loss_mode.name": "magic"}, r"unknown loss mode 'magic'; choose one of fake_back"),
-    ({"device": "tpu"}, r"unknown device 'tpu'; choose auto, cpu, cuda, cuda:N, mps or"),
     ({"precision": "float8"}, r"unknown precision 'float8'; choose auto, bfloat16, fl"),
     # Numbers.
     ({"steps": 0}, r"steps=0 must be 1 or more"),
-    ({"objective.style_weight": -1}, r"objective\.style_weight=-1\.0 must be a finite"),
     ({"objective": LARGE}, r"all content and style weights are 0: nothing to optimise"),
     # Weights.
     ({"features.weights": "none.pth"}, r"no weights file at none\.pth; check feat"),
@@ -105,12 +102,9 @@ LINES = [
     (["+features@more=vgg16"], r"unknown key features@more"),
     (["size=big"], r"size: Value 'big' of type 'str' could not be converted"),
     (["size=???"], r"size is missing; give size=VALUE"),
-    (["tile=${nowhere}"], r"tile: Interpolation key 'nowhere' not found"),
     (["content"], r"cannot understand 'content'; write KEY=VALUE"),
-    (["device=a=b"], r"cannot understand 'device=a=b'; .*quotes"),
     (["device=a,b"], r"Ambiguous value for argument 'device=a,b'"),
     (["optimizer=null"], r"optimizer=null: give one name, or leave it out"),
-    (["features=[vgg16]"], r"features=\[vgg16\]: give one name, or leave it out"),
     (["--frobnicate"], r"unknown flag --frobnicate; see --help"),
     (["--config-dir", "nowhere"], r"nowhere.*not found"),
     (["hydra.job.name=x/y"], r"hydra\.job\.name=x/y: a job's name becomes a"),

@@ -10,7 +10,6 @@ from helpers import ROOT, composed
 from omegaconf import OmegaConf
 
 from styletransfer.config import TrainConfig
-from styletransfer.errors import UserError
 from styletransfer.features import build_features
 from styletransfer.functions import gram_matrix
 from styletransfer.job.load import Loaded
@@ -21,7 +20,6 @@ from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.settings import SCHEMAS, compose
-from styletransfer.settings.changes import with_values
 from styletransfer.settings.schemas import keys, path_keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
@@ -107,19 +105,6 @@ def test_gatys_weights_are_the_papers_equations():
 # The schema.
 
 
-def test_entries_of_lists_have_the_type_that_the_schema_says():
-    for key, value, message in (
-        ("objective.content_layer_weights", [[4]], "must be a list of numbers"),
-        ("objective.style_layers", [["relu1_1"]], "must be a list of names"),
-        ("size", 2**70, "is too large; it must be below 2^63"),
-        ("style_scale", [1, "big"], "style_scale=[1, 'big'] must be a number, or a list of them"),
-        ("style_scale", True, "style_scale=True must be a number, or a list of them"),
-        ("content_regions", [["a"]], "content_regions=[['a']] must be a file name, or a list"),
-    ):
-        with pytest.raises(UserError, match=re.escape(message)):
-            with_values(TrainConfig(), {key: value})
-
-
 def test_keys_that_name_files():
     names = "content style style_detail content_regions style_regions protect output init"
     assert " ".join(path_keys(TrainConfig)) == f"{names} features.weights resume"
@@ -130,9 +115,8 @@ def test_keys_that_name_files():
 
 
 def test_a_networks_folder_is_named_after_its_styles():
-    for style, name in (("a/oil.jpg", "oil"), ("[a.jpg,b/c.png]", "a+c"), ("folder", "folder")):
-        config = compose("train_network", [f"style={style}"], with_hydra=True)
-        assert config.hydra.run.dir == f"outputs/networks/{name}"
+    config = compose("train_network", ["style=[a.jpg,b/c.png]"], with_hydra=True)
+    assert config.hydra.run.dir == "outputs/networks/a+c"
 
 
 def test_what_is_composed_is_the_callers_own():
