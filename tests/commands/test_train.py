@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-import torchvision
 from helpers import MODES, ROOT, Bowl, composed, picture, with_bowl
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
@@ -176,10 +175,12 @@ def test_nan_for_good_still_writes_the_best_picture(photos, tmp_path, monkeypatc
 # The script itself.
 
 
-def test_script_on_weights_given_by_path(tmp_path, photos, monkeypatch, capsys):
+def test_script_on_weights_given_by_path(tmp_path, photos, seeded, monkeypatch, capsys):
     """As the acceptance command does, here with random weights in torchvision's layout."""
-    model = torchvision.models.vgg19(weights=None).features[:6]  # to relu2_1
-    state = {f"features.{name}": tensor for name, tensor in model.state_dict().items()}
+    state = {}
+    for number, inputs, outputs in ((0, 3, 64), (2, 64, 64), (5, 64, 128)):  # to relu2_1
+        state[f"features.{number}.weight"] = torch.randn(outputs, inputs, 3, 3) / 3 / inputs**0.5
+        state[f"features.{number}.bias"] = torch.zeros(outputs)
     save_file(state, tmp_path / "weights.safetensors")
     words = [
         *(f"content={photos[0]}", f"style={photos[1]}", "output=out.jpg", "size=32", "steps=2"),
