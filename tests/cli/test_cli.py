@@ -253,6 +253,19 @@ def test_help_needs_no_torch_and_the_overview_no_hydra():
     assert not {"torch", "torchvision", "matplotlib", "tqdm", "numpy"} & helped
 
 
+@pytest.mark.slow
+def test_the_default_job_needs_no_torchvision_and_no_compiler(desk):
+    """Which take a second or two to import, a tenth of the default job."""
+    code = (
+        "import sys; from styletransfer.cli import main;"
+        "main(['train', 'size=32', 'steps=1', 'device=cpu']); print(*sys.modules)"
+    )
+    done = process(sys.executable, "-c", code, capture_output=True)
+    modules = set(done.stdout.splitlines()[-1].split())
+    assert "torch" in modules
+    assert not {"torchvision", "matplotlib", "torch._dynamo", "sympy"} & modules
+
+
 def test_looking_at_a_config_makes_no_folder(desk, capsys):
     status, printed = call(capsys, "train", "--cfg", "all", "--resolve", "size=64")
     assert (status, "\nsize: 64\n" in printed.out) == (0, True)

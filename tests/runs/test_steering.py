@@ -264,6 +264,7 @@ def test_files_of_a_change_are_the_runs_own():
         again("run", "run")
 
 
+@pytest.mark.slow
 def test_a_relay_is_a_run_of_the_bundled_network_that_vgg_ends():
     small = ["content=content.png", "style=style.png", "size=24", "steps=3", "device=cpu"]
     relay = ["experiment=relay", "features.weights=random", "features.pooling=average"]

@@ -129,6 +129,7 @@ def test_runs_of_other_folders_are_shown_and_left_alone(finished, folder, tmp_pa
     assert (tmp_path / "deep" / "run").is_dir()
 
 
+@pytest.mark.slow
 def test_steering_is_on_the_record_and_reproduces(client, socket, folder, tmp_path):
     id = paint(client, **TINY)
     act(client, id, "pause")  # before it can be over
@@ -155,6 +156,7 @@ def test_steering_is_on_the_record_and_reproduces(client, socket, folder, tmp_pa
     assert not (folder / id).exists()
 
 
+@pytest.mark.slow
 def test_undo_and_a_stop_that_is_gone_on_from(client, socket, folder, capsys):
     id = paint(client, **LONG)
     watch(socket, is_at(2))

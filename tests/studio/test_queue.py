@@ -88,6 +88,7 @@ def test_a_finished_run_makes_way_for_the_next(client, socket, tmp_path):
     assert act(client, first, "steer", settings=SETTINGS).status_code == 409
 
 
+@pytest.mark.slow
 def test_a_painter_that_dies_is_a_message_and_the_next_run_goes_on(client, socket):
     first, second = submit(client), submit(client)
     watch(socket, status("painting"))
