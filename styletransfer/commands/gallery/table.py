@@ -40,10 +40,7 @@ class Section:
 
 
 def differing(runs: Sequence[FoundRun]) -> list[Axis]:
-    """Return the groups, then the keys, in which runs differ, without those that change no pixel.
-
-    Groups only where Hydra has kept a record of every run.
-    """
+    """Return the groups (where Hydra recorded every run) and keys that differ and change pixels."""
     columns: dict[str, list[Any]] = {}
     if all(run.choices for run in runs):
         columns |= {group: [run.choices.get(group) for run in runs] for group in GROUPS}
