@@ -33,8 +33,7 @@ from styletransfer.system.measure import counted, describe_machine, median_secon
 
 logger = logging.getLogger(__name__)
 
-# Each is a picture that is kept, and three gradients in float64.
-MOST_POINTS = 1000
+MOST_POINTS = 1000  # each is a picture that is kept, and three gradients in float64
 
 
 class Descent(NamedTuple):
@@ -82,10 +81,8 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
         if path is not None:
             images.write(path, overview)
     json = to_json(asdict(comparison), indent=2) + "\n"
-    for file, text in {
-        "comparison.md": report.markdown(comparison),
-        "comparison.json": json,
-    }.items():
+    texts = {"comparison.md": report.markdown(comparison), "comparison.json": json}
+    for file, text in texts.items():
         with atomic(folder / file) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return comparison
@@ -108,7 +105,7 @@ def descend(job: Job, mode: LossMode, points: int) -> Descent:
     with ProgressBar() as bar:
         run = complete_run(replace(job, mode=mode), [bar, record])
     outcome = run.finished(f"under {mode.name}")
-    totals = [each.as_floats()["total"] for each in losses]
+    totals = [terms.as_floats()["total"] for terms in losses]
     return Descent(outcome, totals, [*path, outcome.image], scales)
 
 

@@ -15,8 +15,7 @@ class NodeFacts:
     layer: str  # whose forward made it; "" outside the network
     follows: tuple[int, ...]  # indices of the nodes it leads to
     kept: str  # the tensors it keeps for its backward, in words
-    # Memory that it keeps and no node nearer to the image does, without what lives anyway:
-    # parameters, targets and the image.
+    # Kept by it and no node nearer to the image; parameters, targets and the image live anyway.
     nbytes: int
     is_function: bool  # it runs the backward of a `torch.autograd.Function`
     passes: tuple[int, ...]  # the backward passes that entered it, counted from 1

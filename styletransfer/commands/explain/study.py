@@ -9,8 +9,7 @@ from styletransfer.lessons import graph
 from styletransfer.objective.whole import Objective
 from styletransfer.system.measure import counted
 
-# The smallest graph with an intermediate in it.
-SMALL = "e = (a + b) * d"
+SMALL = "e = (a + b) * d"  # the smallest graph with an intermediate in it
 CODE = """\
 a = torch.tensor(2.0, requires_grad=True)
 b = torch.tensor(3.0, requires_grad=True)

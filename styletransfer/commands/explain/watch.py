@@ -16,8 +16,7 @@ from styletransfer.lessons import graph
 from styletransfer.lessons.graph import SavedTensor
 from styletransfer.objective.whole import Objective
 
-# The one loss that hangs on the image itself, as `Losses.terms` calls it.
-PRIOR = "total_variation"
+PRIOR = "total_variation"  # the one loss that hangs on the image itself, as in `Losses.terms`
 
 
 class Watch(TorchFunctionMode):
@@ -100,7 +99,6 @@ class Watch(TorchFunctionMode):
         )
 
     def _name_of(self, loss: Tensor) -> str:
-        """Return what the loss of a pass is called."""
         for term in self.objective.terms:
             if term.module.loss is loss:
                 return term.name

@@ -20,8 +20,7 @@ from styletransfer.settings.command_line import command
 
 # Longer sides in pixels: of a page's previews, the fewer the larger, and of the sheet's pictures.
 LARGEST, SMALLEST, THUMBNAIL = 960, 320, 256
-# Runs up to which previews have their full side; beyond, the page's size grows no more.
-MANY = 24
+MANY = 24  # runs whose previews have their full side; beyond, the page's size grows no more
 QUALITY = 85
 # The plot in templates/curve.svg, in its units, and the most points of a line that are seen.
 LEFT, RIGHT, TOP, BOTTOM, POINTS = 52, 312, 10, 156, 200
@@ -156,7 +155,7 @@ def ranks(cards: Sequence[Card], axes: Sequence[Axis]) -> dict[str, list[int]]:
 
 
 def _sum(card: Card, kind: str) -> float | None:
-    """Return the sum of a card's losses of one kind, such as "style", None if it has none."""
+    """Return the sum of a card's losses of one kind, such as "style", if it has any."""
     losses = [loss for name, loss in card.losses.items() if name.partition("/")[0] == kind]
     return sum(losses) if losses else None
 

@@ -18,8 +18,7 @@ class Axis:
 
     key: str  # such as "objective.content_weight", or a group such as "experiment"
     values: tuple[str, ...]  # one for each run, as shown
-    # the values that occur, each once: numbers by size, else as the runs have them
-    order: tuple[str, ...]
+    order: tuple[str, ...]  # each value once: numbers by size, else as the runs have them
 
     def position(self, run: int) -> int:
         """Return where the value of a run, by its number, stands in the order."""
