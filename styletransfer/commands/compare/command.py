@@ -15,14 +15,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from styletransfer.commands.compare.report import (
-    Comparison,
-    Findings,
-    draw,
-    markdown,
-    modes_table,
-    sentences,
-)
+from styletransfer.commands.compare import report
+from styletransfer.commands.compare.report import Comparison, Findings
 from styletransfer.config import CompareConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
@@ -39,8 +33,7 @@ from styletransfer.system.measure import counted, describe_machine, median_secon
 
 logger = logging.getLogger(__name__)
 
-# Each is a picture that is kept, and three gradients in float64.
-MOST_POINTS = 1000
+MOST_POINTS = 1000  # each is a picture that is kept, and three gradients in float64
 
 
 class Descent(NamedTuple):
@@ -55,22 +48,18 @@ class Descent(NamedTuple):
 def main(config: CompareConfig, folder: Path) -> None:
     """Compare the loss modes; print the table and where the files are."""
     comparison = compare(config, folder)
-    print(modes_table(comparison))
+    print(report.modes_table(comparison))
     print(f"time, memory and final loss are ratios to {comparison.reference}'s")
-    print(sentences(comparison)[-1])
+    print(report.sentences(comparison)[-1])
     for name in ("comparison.json", "comparison.md", "comparison.png"):
         print(folder / name)
 
 
 def compare(config: CompareConfig, folder: Path) -> Comparison:
-    """Run one job under every loss mode from the same start, and write what it shows to `folder`.
+    """Run one job under every loss mode from the same start (UserError: bad input).
 
     Each mode's picture is written as MODE.png once it is done; comparison.json, comparison.md and
     comparison.png follow at the end. `config.output`, if set, receives that last picture too.
-
-    Raises:
-        UserError: bad input, or a loss that stays not finite.
-        KeyboardInterrupt: Ctrl-C. Files that are in the folder by then are complete.
     """
     if config.rounds < 1:
         raise UserError(f"rounds={config.rounds} must be 1 or more")
@@ -87,12 +76,13 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
         images.write(folder / f"{name}.png", descents[name].outcome.picture, job.alpha)
     comparison = measure(config, job, descents)
     pictures = {name: descent.outcome.picture for name, descent in descents.items()}
-    overview = draw(comparison, pictures)
+    overview = report.draw(comparison, pictures)
     for path in (str(folder / "comparison.png"), config.output):
         if path is not None:
             images.write(path, overview)
     json = to_json(asdict(comparison), indent=2) + "\n"
-    for file, text in {"comparison.md": markdown(comparison), "comparison.json": json}.items():
+    texts = {"comparison.md": report.markdown(comparison), "comparison.json": json}
+    for file, text in texts.items():
         with atomic(folder / file) as temporary:
             temporary.write_text(text, encoding="utf-8")
     return comparison
@@ -113,10 +103,9 @@ def descend(job: Job, mode: LossMode, points: int) -> Descent:
             path.append(iterate.image.clone())
 
     with ProgressBar() as bar:
-        outcome = complete_run(replace(job, mode=mode), [bar, record]).finished(
-            f"under {mode.name}"
-        )
-    totals = [each.as_floats()["total"] for each in losses]
+        run = complete_run(replace(job, mode=mode), [bar, record])
+    outcome = run.finished(f"under {mode.name}")
+    totals = [terms.as_floats()["total"] for terms in losses]
     return Descent(outcome, totals, [*path, outcome.image], scales)
 
 
@@ -173,15 +162,11 @@ def objectives_at(job: Job, side: int) -> dict[str, Objective]:
 
 
 def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[str, float]:
-    """Return mode -> the largest relative error of its gradient at any of `points`.
+    """Return mode -> the largest relative error of its gradient at any of `points`, (1, 3, h, w).
 
     That is |g - r| / |r| in the Euclidean norm, r being the reference mode's gradient; |g| where r
-    is zero; NaN if any gradient is.
-
-    Args:
-        job: in float64, where rounding leaves about 1e-15.
-        reference: name of a loss mode.
-        points: pictures (1, 3, h, w), each of the size of one of the job's scales.
+    is zero; NaN if any gradient is. Each point has the size of one of the job's scales; the job
+    should be in float64, where rounding leaves about 1e-15.
     """
     objectives = {side: objectives_at(job, side) for side in {max(x.shape[2:]) for x in points}}
     errors: dict[str, Tensor] = {name: torch.zeros(()) for name in LOSS_MODES}
@@ -205,11 +190,7 @@ def backward_calls(objective: Objective, image: Tensor) -> int:
 
 
 def fake_backward_entries(objective: Objective, image: Tensor) -> dict[str, int]:
-    """Return how often the fake modules' own `backward` is entered by autograd, and by the driver.
-
-    Autograd differentiates the sum of the modules' losses, of which everyone's gradient is a part;
-    the driver evaluates the objective at `image`, (1, 3, H, W), sRGB in [0, 1].
-    """
+    """Return how often autograd, for the sum of losses, and the driver enter fake `backward`s."""
     places = [(kind, "backward") for kind in {type(term.module) for term in objective.terms}]
     leaf = image.detach().clone().requires_grad_()
     with counted(*places) as by_autograd:

@@ -39,12 +39,8 @@ class Comparison:
 
     reference: str  # name of the mode that all are compared with
     modes: dict[str, Findings]  # name -> findings
-    # How often the fake modules' `backward` was entered in one evaluation each: by_autograd, while
-    # it differentiated the sum of their losses, and by_driver.
-    fake_backward_entries: dict[str, int]
-    # Width and height in pixels, features, optimizer, steps, scales, gradient_points,
-    # timing_rounds.
-    job: dict[str, str | int]
+    fake_backward_entries: dict[str, int]  # by_autograd and by_driver, in one evaluation each
+    job: dict[str, str | int]  # what was run and measured; sizes in pixels
     machine: dict[str, str | int]  # see `measure.describe_machine`
 
     def ratio(self, name: str, value: str) -> float:

@@ -13,14 +13,7 @@ from rich.markup import escape
 from rich.tree import Tree
 
 from styletransfer.commands.explain.drawing import Map, colour, draw_nodes
-from styletransfer.commands.explain.facts import (
-    Group,
-    Study,
-    answers,
-    count,
-    figures,
-    format_bytes,
-)
+from styletransfer.commands.explain.facts import Group, Study, answers, count, figures, format_bytes
 from styletransfer.commands.explain.study import CODE, SMALL, small_example, study
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
@@ -44,16 +37,10 @@ def main(config: TrainConfig, folder: Path) -> None:
 
 
 def explain(config: TrainConfig, folder: Path) -> Tree:
-    """Watch one evaluation at full size under every loss mode and write what was seen.
+    """Watch one evaluation under every loss mode; return the config's own (UserError: bad input).
 
-    Into `folder` go the page explain.html, a map_MODE.svg for each loss mode, and example.svg. The
-    picture is the one that a run with this config starts from; no step is made.
-
-    Returns:
-        What was seen under the config's own loss mode, for the terminal.
-
-    Raises:
-        UserError: bad input, before anything is written.
+    The picture is the one that a run with this config starts from; no step is made. Into `folder`
+    go the page explain.html, a map_MODE.svg for each loss mode, and example.svg.
     """
     job = prepare(config)
     pictures = job.pictures_at(config.size)
@@ -79,12 +66,7 @@ def explain(config: TrainConfig, folder: Path) -> Tree:
 
 
 def draw_page(studies: Sequence[Study], setting: str) -> str:
-    """Return the page as HTML; everything is inside it, and the first mode is shown at the start.
-
-    Args:
-        studies: of one evaluation under each loss mode.
-        setting: one line that says what was evaluated.
-    """
+    """Return the page as HTML, complete in itself; `setting` says in a line what was evaluated."""
     page = templates("styletransfer.commands.explain")
     tools = (Map, colour, draw_nodes, answers, count, figures, format_bytes)
     page.globals |= {tool.__name__: tool for tool in tools} | {"CODE": CODE, "SMALL": SMALL}

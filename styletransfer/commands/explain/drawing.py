@@ -10,14 +10,8 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
-from styletransfer.commands.explain.facts import (
-    Group,
-    NodeFacts,
-    Study,
-    count,
-    format_bytes,
-    summary,
-)
+from styletransfer.commands.explain import facts
+from styletransfer.commands.explain.facts import Group, NodeFacts, Study, count, format_bytes
 
 SANS = "system-ui, -apple-system, Segoe UI, DejaVu Sans, sans-serif"
 MONO = "ui-monospace, DejaVu Sans Mono, monospace"
@@ -65,11 +59,8 @@ class _Canvas:
     def spans(self, x: int, y: int, spans: Mapping[str, str]) -> None:
         """Write style -> words one after the other, leaving out what is empty."""
         spans = {style: words for style, words in spans.items() if words.strip()}
-        texts = (
-            f'<tspan class="{style}">{escape(words)}</tspan>' for style, words in spans.items()
-        )
-        line = f'<text x="{x}" y="{y}" xml:space="preserve">{"  ".join(texts)}</text>'
-        self.lines.append(line)
+        texts = [f'<tspan class="{style}">{escape(text)}</tspan>' for style, text in spans.items()]
+        self.lines.append(f'<text x="{x}" y="{y}" xml:space="preserve">{"  ".join(texts)}</text>')
         self.width = max(self.width, round(x + LETTER * len("  ".join(spans.values()))))
 
     @contextmanager
@@ -135,11 +126,17 @@ class Map:
             label = f"total = Σ weight · loss ({count(len(driver.nodes), 'node')})"
             self._box(driver, x, self.bottom + 8, self.right - x, 28, label)
         y = self.bottom + (DRIVER if self.drivers else 0) + 22
-        canvas.text("", MARGIN, y, self._heading(), PLAIN)
+        passes, retained = study.passes, sum(one.retain_graph for one in study.passes)
+        how = f", {retained} with retain_graph=True" if retained else ""
+        heading = (
+            f"← backward: {count(len(passes), 'call')} of Tensor.backward{how}. Nodes entered: in "
+            "circles those of the trunk, in squares those of the losses and of their sum"
+        )
+        canvas.text("", MARGIN, y, heading, PLAIN)
         for number in range(1, len(study.passes) + 1):
             self._pass(number, y + PASS * number)
         y += PASS * len(study.passes) + 24
-        for line in summary(study):
+        for line in facts.summary(study):
             y += 20
             canvas.text("strong", MARGIN, y, line, BOLD)
         return canvas.svg(10, y + 20, SANS, "group", alone)
@@ -181,15 +178,6 @@ class Map:
             rail = edge + (10 if loss.on_trunk else 4) + 3 * self.row[loss.name]
             self.canvas.path(f"wire {loss.style}", f"M{edge} {middle}H{rail}V{self.bottom + 8}")
 
-    def _heading(self) -> str:
-        passes = self.study.passes
-        retained = sum(one.retain_graph for one in passes)
-        how = f", {retained} with retain_graph=True" if retained else ""
-        return (
-            f"← backward: {count(len(passes), 'call')} of Tensor.backward{how}. Nodes entered: in "
-            "circles those of the trunk, in squares those of the losses and of their sum"
-        )
-
     def _pass(self, number: int, y: int) -> None:
         """Draw a pass with what it entered, column by column."""
         marks: Counter[tuple[int, str]] = Counter()
@@ -218,13 +206,7 @@ class Map:
 
 
 def draw_nodes(nodes: Sequence[NodeFacts], group: str, alone: bool = False) -> str:
-    """Draw the nodes of a group, one per row, and as hollow dots those elsewhere they lead to.
-
-    Args:
-        nodes: of the whole graph, in the order of their indices.
-        group: its name.
-        alone: whether the drawing is a file of its own.
-    """
+    """Draw a group's nodes out of all, one per row, and hollow those elsewhere they lead to."""
     canvas = _Canvas(f"The nodes of {group}")
     led_to = {target for node in nodes if node.group == group for target in node.follows}
     rows = [node for node in nodes if node.group == group or node.index in led_to]
@@ -233,10 +215,7 @@ def draw_nodes(nodes: Sequence[NodeFacts], group: str, alone: bool = False) -> s
         node.index: [end for end in dict.fromkeys(node.follows) if end in drawn] for node in rows
     }
     lane = _lanes(lines)
-    dots = {
-        index: (14 + lane[index] * LANE, 4 + ROW // 2 + row * ROW)
-        for row, index in enumerate(drawn)
-    }
+    dots = {index: (14 + lane[index] * LANE, 17 + row * ROW) for row, index in enumerate(drawn)}
     for begin, ends in lines.items():
         for end in ends:
             (x0, y0), (x1, y1) = dots[begin], dots[end]

@@ -15,8 +15,7 @@ class NodeFacts:
     layer: str  # whose forward made it; "" outside the network
     follows: tuple[int, ...]  # indices of the nodes it leads to
     kept: str  # the tensors it keeps for its backward, in words
-    # Memory that it keeps and no node nearer to the image does, without what lives anyway:
-    # parameters, targets and the image.
+    # Kept by it and no node nearer to the image; parameters, targets and the image live anyway.
     nbytes: int
     is_function: bool  # it runs the backward of a `torch.autograd.Function`
     passes: tuple[int, ...]  # the backward passes that entered it, counted from 1
@@ -24,19 +23,12 @@ class NodeFacts:
 
 @dataclass(frozen=True)
 class Group:
-    """Nodes that the map folds into one, nearest to the loss first.
+    """Nodes that the map folds into one, nearest to the loss first."""
 
-    Attributes:
-        name: "image", "preprocess", "block 1", "style/relu1_1", "total_variation" or "driver".
-        kind: "image", "trunk", "loss" or "driver".
-        at: for a loss, the name of the trunk group that it hangs on; else its own name.
-        on_trunk: every gradient on its way to the image from deeper layers runs through it.
-    """
-
-    name: str
-    kind: str
-    at: str
-    on_trunk: bool
+    name: str  # "image", "preprocess", "block 1", "style/relu1_1", "total_variation" or "driver"
+    kind: str  # "image", "trunk", "loss" or "driver"
+    at: str  # for a loss, the name of the trunk group that it hangs on; else its own name
+    on_trunk: bool  # every gradient on its way to the image from deeper layers runs through it
     nodes: tuple[NodeFacts, ...]
 
     @property
@@ -57,39 +49,26 @@ class Group:
 
 @dataclass(frozen=True)
 class Pass:
-    """One call of `Tensor.backward` on a loss such as "style/relu1_1", "total", "total_variation".
+    """One call of `Tensor.backward`."""
 
-    The graph of the evaluation kept `held_before` bytes alive before it, `held_after` after it.
-    """
-
-    root: str
+    root: str  # the loss: "style/relu1_1", "total", "total_variation"
     retain_graph: bool
-    held_before: int
+    held_before: int  # bytes that the graph of the evaluation kept alive
     held_after: int
 
 
 @dataclass(frozen=True)
 class Study:
-    """What one evaluation did.
-
-    Attributes:
-        groups: from the image to the driver.
-        passes: in the order of the calls.
-        methods: names of ordinary `backward` methods of the loss modules; no node runs them.
-        entered_by_driver: calls of these methods during the evaluation.
-        entered_by_autograd: calls of them during one `backward` over all losses.
-        retention: what was done -> bytes that the graph then kept alive.
-        refusal: what comes of one backward per loss without retain_graph=True.
-    """
+    """What one evaluation did."""
 
     mode: str
-    groups: tuple[Group, ...]
-    passes: tuple[Pass, ...]
-    methods: tuple[str, ...]
-    entered_by_driver: int
-    entered_by_autograd: int
-    retention: Mapping[str, int]
-    refusal: str
+    groups: tuple[Group, ...]  # from the image to the driver
+    passes: tuple[Pass, ...]  # in the order of the calls
+    methods: tuple[str, ...]  # ordinary `backward` methods of the loss modules; no node runs them
+    entered_by_driver: int  # calls of these methods during the evaluation
+    entered_by_autograd: int  # calls of them during one `backward` over all losses
+    retention: Mapping[str, int]  # what was done -> bytes that the graph then kept alive
+    refusal: str  # what comes of one backward per loss without retain_graph=True
 
     @property
     def nodes(self) -> list[NodeFacts]:

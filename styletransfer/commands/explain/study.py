@@ -9,8 +9,7 @@ from styletransfer.lessons import graph
 from styletransfer.objective.whole import Objective
 from styletransfer.system.measure import counted
 
-# The smallest graph with an intermediate in it.
-SMALL = "e = (a + b) * d"
+SMALL = "e = (a + b) * d"  # the smallest graph with an intermediate in it
 CODE = """\
 a = torch.tensor(2.0, requires_grad=True)
 b = torch.tensor(3.0, requires_grad=True)
@@ -21,14 +20,9 @@ e.backward()"""
 
 
 def study(mode: str, objective: Objective, image: Tensor) -> Study:
-    """Evaluate `objective` at `image` and report every backward pass.
+    """Watch `objective`, in a loss mode, being evaluated at a copy of `image`.
 
-    The evaluation is the real one, `Objective.evaluate`, watched from outside.
-
-    Args:
-        mode: the name of the loss mode.
-        objective: in that mode.
-        image: (1, 3, H, W), sRGB in [0, 1]; a copy of it becomes the leaf.
+    The image is (1, 3, H, W), sRGB in [0, 1]; the evaluation is the real `Objective.evaluate`.
     """
     point = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
     known = [point, *objective.network.parameters(), *objective.network.buffers()]
@@ -78,11 +72,7 @@ def _refusal(losses: list[Tensor]) -> str:
 
 
 def small_example() -> tuple[list[NodeFacts], list[tuple[str, float, float | None, str]]]:
-    """Run `CODE` and watch it.
-
-    Returns:
-        Its nodes; and of each variable the name, the value, the `.grad`, and why that is so.
-    """
+    """Run `CODE`: its nodes; and each variable's name, value, `.grad`, and why that is so."""
     a, b, d = (torch.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
     c = a + b
     e = c * d

@@ -16,29 +16,21 @@ from styletransfer.lessons import graph
 from styletransfer.lessons.graph import SavedTensor
 from styletransfer.objective.whole import Objective
 
-# The one loss that hangs on the image itself, as `Losses.terms` calls it.
-PRIOR = "total_variation"
+PRIOR = "total_variation"  # the one loss that hangs on the image itself, as in `Losses.terms`
 
 
 class Watch(TorchFunctionMode):
-    """Sees every `Tensor.backward` inside its `with` block, and counts the nodes it enters.
-
-    Attributes:
-        layer_of: node -> the layer whose forward made it.
-        kept: node -> the tensors it kept before the first pass that reached it.
-        entered: node -> the passes that entered it, counted from 1.
-        trunk: nodes between the image and the deepest layer's output.
-        passes: in the order of the calls.
-    """
+    """Sees every `Tensor.backward` inside its `with` block, and counts the nodes it enters."""
 
     def __init__(self, objective: Objective, point: Tensor, lent: Collection[int]) -> None:
         super().__init__()
         self.objective, self.point, self.lent = objective, point, lent
-        self.layer_of: dict[Node, str] = {}
+        self.layer_of: dict[Node, str] = {}  # whose forward made it
+        # What each node kept before the first pass that reached it.
         self.kept: dict[Node, tuple[SavedTensor, ...]] = {}
-        self.entered: defaultdict[Node, list[int]] = defaultdict(list)
-        self.trunk: set[Node] = set()
-        self.passes: list[Pass] = []
+        self.entered: defaultdict[Node, list[int]] = defaultdict(list)  # passes, from 1
+        self.trunk: set[Node] = set()  # between the image and the deepest layer's output
+        self.passes: list[Pass] = []  # in the order of the calls
         self.term_of_layer = {
             layer: term.name
             for layer, module in objective.network.named_children()
@@ -107,7 +99,6 @@ class Watch(TorchFunctionMode):
         )
 
     def _name_of(self, loss: Tensor) -> str:
-        """Return what the loss of a pass is called."""
         for term in self.objective.terms:
             if term.module.loss is loss:
                 return term.name
@@ -148,9 +139,7 @@ def describe(
 ) -> dict[Node, NodeFacts]:
     """Return what is known of the nodes of `groups`, each of which stands before those it leads to.
 
-    The mappings lead from a node to its group, to the layer whose forward made it, to what it
-    keeps and to the passes that entered it; from names to leaves. `lent` are storages that live
-    anyway.
+    `layers` made the nodes in their forward, `lent` are storages that live anyway.
     """
     index = {node: position for position, node in enumerate(groups)}
     # Memory that several nodes keep is counted at the last of them, nearest to the image.

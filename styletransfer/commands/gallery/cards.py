@@ -20,13 +20,11 @@ from styletransfer.settings.command_line import command
 
 # Longer sides in pixels: of a page's previews, the fewer the larger, and of the sheet's pictures.
 LARGEST, SMALLEST, THUMBNAIL = 960, 320, 256
-# Runs up to which previews have their full side; beyond, the page's size grows no more.
-MANY = 24
+MANY = 24  # runs whose previews have their full side; beyond, the page's size grows no more
 QUALITY = 85
 # The plot in templates/curve.svg, in its units, and the most points of a line that are seen.
 LEFT, RIGHT, TOP, BOTTOM, POINTS = 52, 312, 10, 156, 200
-# Losses are drawn this far below the highest one; what is lower lies on the ground.
-DECADES = 4
+DECADES = 4  # drawn below the highest loss; what is lower lies on the ground
 
 
 @dataclass(frozen=True)
@@ -103,11 +101,7 @@ def preview_side(count: int) -> int:
 
 
 def make_preview(path: Path, side: int) -> Preview:
-    """Return a picture at most `side` pixels long, on white where it is transparent.
-
-    Raises:
-        UserError: it cannot be read.
-    """
+    """Return a picture at most `side` long, white where transparent (UserError: unreadable)."""
     image = small_picture(images.read(path), side)
     buffer = io.BytesIO()
     image.save(buffer, format="JPEG", quality=QUALITY)
@@ -149,10 +143,7 @@ def lay_out_curve(steps: Sequence[Step]) -> Curve | None:
 
 
 def ranks(cards: Sequence[Card], axes: Sequence[Axis]) -> dict[str, list[int]]:
-    """Return what can be sorted by -> the place of each card, the lowest value first.
-
-    Cards without a value come last; equal ones keep their order.
-    """
+    """Return what can be sorted by -> the place of each card: lowest first, unknown values last."""
     names = (name for card in cards for name in card.losses)
     kinds = dict.fromkeys(name.partition("/")[0] for name in names)
     columns = {f"{kind} loss": [_sum(card, kind) for card in cards] for kind in kinds}
@@ -164,7 +155,7 @@ def ranks(cards: Sequence[Card], axes: Sequence[Axis]) -> dict[str, list[int]]:
 
 
 def _sum(card: Card, kind: str) -> float | None:
-    """Return the sum of a card's losses of one kind, such as "style", None if it has none."""
+    """Return the sum of a card's losses of one kind, such as "style", if it has any."""
     losses = [loss for name, loss in card.losses.items() if name.partition("/")[0] == kind]
     return sum(losses) if losses else None
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from styletransfer.commands.gallery.cards import Card, make_cards, ranks
-from styletransfer.commands.gallery.found import FoundRun, Unreadable, find_runs
+from styletransfer.commands.gallery.found import Unreadable, find_runs
 from styletransfer.commands.gallery.sheet import draw_sheet
 from styletransfer.commands.gallery.table import Section, differing, lay_out, main_axes
 from styletransfer.config import GalleryConfig, each
@@ -56,13 +56,7 @@ def main(config: GalleryConfig, folder: Path) -> None:
 
 
 def make_gallery(config: GalleryConfig) -> tuple[Gallery, Path]:
-    """Write a page, and a contact sheet beside it, of the runs in and below folders.
-
-    Runs without a picture are shown as such, and damaged ones are named.
-
-    Raises:
-        UserError: bad input, before anything is written; or a file cannot be written.
-    """
+    """Write a page and a contact sheet of the runs in and below folders (UserError: bad input)."""
     folders = [Path(folder) for folder in each(config.folders)]
     if not folders:
         raise UserError("name the folder of a sweep or of runs: styletransfer gallery FOLDER")
@@ -73,7 +67,11 @@ def make_gallery(config: GalleryConfig) -> tuple[Gallery, Path]:
     runs, unreadable = find_runs(folders)
     for path in (page, sheet):
         check_folder(path)
-    check_sheet(sheet, runs)
+    pictures = [run.picture for run in runs if run.picture is not None]
+    if sheet.exists() and any(picture.samefile(sheet) for picture in pictures):
+        raise UserError(
+            f"output={page} would overwrite {sheet}, the picture of a run; choose another name"
+        )
     axes = differing(runs)
     varied = main_axes(runs, axes)
     cards = make_cards(runs, varied, axes)
@@ -90,16 +88,6 @@ def make_gallery(config: GalleryConfig) -> tuple[Gallery, Path]:
     with atomic(page) as temporary:
         temporary.write_text(draw_page(gallery), encoding="utf-8")
     return gallery, page
-
-
-def check_sheet(sheet: Path, runs: Sequence[FoundRun]) -> None:
-    """Check that the sheet would replace no run's picture (UserError: it would)."""
-    pictures = [run.picture for run in runs if run.picture is not None]
-    if sheet.exists() and any(picture.samefile(sheet) for picture in pictures):
-        raise UserError(
-            f"output={sheet.with_suffix('.html')} would overwrite {sheet}, the picture "
-            "of a run; choose another name"
-        )
 
 
 def draw_page(gallery: Gallery) -> str:

@@ -19,9 +19,6 @@ from styletransfer.runs.folder import (
 )
 from styletransfer.settings.schemas import GROUPS
 
-# What Hydra calls a run of `train`.
-JOB = "train"
-
 
 @dataclass(frozen=True)
 class FoundRun:
@@ -30,11 +27,8 @@ class FoundRun:
     name: str  # its folder, as seen from the one that was asked for
     status: str  # running, stopped, gave up or finished
     settings: Mapping[str, Any]  # key -> value, such as "optimizer.name"
-    # Group -> the file that was chosen, such as "experiment" -> "bold"; empty if Hydra has kept no
-    # record.
-    choices: Mapping[str, Any]
-    # KEY=VALUE of its command line, as Hydra has recorded them; None if it has not.
-    typed: tuple[str, ...] | None
+    choices: Mapping[str, Any]  # "experiment" -> "bold"; empty without Hydra's record
+    typed: tuple[str, ...] | None  # KEY=VALUE of its command line; None without Hydra's record
     seconds: float | None  # of optimisation, None if the run has not come to an end
     picture: Path | None  # its pastiche, None if there is none
     steps: tuple[Step, ...]  # in their order
@@ -49,11 +43,7 @@ class Unreadable:
 
 
 def find_runs(folders: list[Path]) -> tuple[list[FoundRun], list[Unreadable]]:
-    """Return the runs in and below folders, in the order of their names, numbers as numbers.
-
-    Raises:
-        UserError: one of them is no folder, or there is no run at all.
-    """
+    """Return the runs in and below folders, numbers in names in order (UserError: no run)."""
     runs: list[FoundRun] = []
     unreadable: list[Unreadable] = []
     seen = set()
@@ -90,7 +80,7 @@ def _natural(name: str) -> list[str | int]:
 
 def _began_training(place: Path) -> bool:
     """Tell whether Hydra has started a run of `train` here, or may have."""
-    return recorded(place, HYDRA, "hydra", "job", "name") in (JOB, None)
+    return recorded(place, HYDRA, "hydra", "job", "name") in ("train", None)
 
 
 def _read(place: Path, name: str) -> FoundRun:

@@ -14,10 +14,8 @@ from styletransfer.commands.gallery.table import Section
 # In pixels: between cells, of the column of row headings, and from one line of text to the next.
 GAP, HEADINGS, LINE = 12, 190, 18
 PAPER, INK, EMPTY = "#ffffff", "#1f2937", "#dfe3e8"
-ACROSS = 6
-"""Pictures side by side where there is no table, at most."""
-CAPTION = 3
-"""Lines of text under a picture, at most."""
+ACROSS = 6  # pictures side by side where there is no table, at most
+CAPTION = 3  # lines of text under a picture, at most
 
 
 def draw_sheet(title: str, sections: Sequence[Section], cards: Sequence[Card]) -> Image.Image:

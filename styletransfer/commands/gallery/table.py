@@ -18,8 +18,7 @@ class Axis:
 
     key: str  # such as "objective.content_weight", or a group such as "experiment"
     values: tuple[str, ...]  # one for each run, as shown
-    # the values that occur, each once: numbers by size, else as the runs have them
-    order: tuple[str, ...]
+    order: tuple[str, ...]  # each value once: numbers by size, else as the runs have them
 
     def position(self, run: int) -> int:
         """Return where the value of a run, by its number, stands in the order."""
@@ -40,10 +39,7 @@ class Section:
 
 
 def differing(runs: Sequence[FoundRun]) -> list[Axis]:
-    """Return the groups, then the keys, in which runs differ, without those that change no pixel.
-
-    Groups only where Hydra has kept a record of every run.
-    """
+    """Return the groups (where Hydra recorded every run) and keys that differ and change pixels."""
     columns: dict[str, list[Any]] = {}
     if all(run.choices for run in runs):
         columns |= {group: [run.choices.get(group) for run in runs] for group in GROUPS}

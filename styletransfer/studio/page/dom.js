@@ -20,6 +20,9 @@ export function el(name, ...parts) {
 export const button = (text, onclick, properties = {}) =>
   el("button", { type: "button", onclick, ...properties }, text);
 
+/** A picture that is loaded once it comes into sight; its name stands beside it. */
+export const thumbnail = (src) => el("img", { src, alt: "", loading: "lazy", decoding: "async" });
+
 export const press = (control, pressed) => control.setAttribute("aria-pressed", String(pressed));
 
 /** Say whether a button acts; unlike `disabled` this keeps the keyboard's focus where it is. */

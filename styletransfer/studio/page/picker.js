@@ -1,5 +1,5 @@
 // A picture, or several, chosen from thumbnails; files are dropped, pasted or chosen anywhere.
-import { button, el, find, say } from "./dom.js";
+import { button, el, find, say, thumbnail } from "./dom.js";
 import { change, emit, fail, list, on, pictureName, pictureUrl } from "./store.js";
 import { state, upload, value } from "./store.js";
 
@@ -63,8 +63,7 @@ function tile({ id, name }, { type, key, chosen, choose }) {
   const checked = chosen.includes(id) || (!id && !chosen.length);
   const input = el("input.away", { type, name: key, value: id, onchange: () => choose(id) });
   input.checked = checked;
-  const lazy = { alt: "", loading: "lazy", decoding: "async" };
-  const image = id ? el("img", { src: pictureUrl(id, 160), ...lazy }) : el("i", name);
+  const image = id ? thumbnail(pictureUrl(id, 160)) : el("i", name);
   const place = chosen.length > 1 ? chosen.indexOf(id) + 1 : 0;
   const badge = place ? el("b.badge", String(place)) : null;
   return el("label.tile", { title: name }, input, image, badge, el("span.away", name));

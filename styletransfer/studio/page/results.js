@@ -1,6 +1,6 @@
 // Past results as a strip; what can be done with the one that is shown; and the command line that
 // makes it, or what the form would make.
-import { button, debounced, el, find } from "./dom.js";
+import { button, debounced, el, find, thumbnail } from "./dom.js";
 import { clearError } from "./form.js";
 import { refreshRuns } from "./live.js";
 import { active, adopt, attempt, fail, list, on, pictureName, pictureUrl, post } from "./store.js";
@@ -22,14 +22,11 @@ function open(run) {
 }
 
 /** The picture of a run; what is not finished has none to show yet. */
-function thumbnail(run) {
+function pictureOf(run) {
   const content = value("content", run.settings);
-  const query = `side=320&seconds=${run.seconds}`;
-  const lazy = { alt: "", loading: "lazy", decoding: "async" };
   if (run.width && !unfinished(run))
-    return el("img", { src: runUrl(run.id, "picture", query), ...lazy });
-  if (content) return el("img", { src: pictureUrl(content, 320), ...lazy });
-  return el("i", "no picture");
+    return thumbnail(runUrl(run.id, "picture", `side=320&seconds=${run.seconds}`));
+  return content ? thumbnail(pictureUrl(content, 320)) : el("i", "no picture");
 }
 
 function card(run) {
@@ -44,7 +41,7 @@ function card(run) {
     "aria-current": String(run.id === shownId()),
   };
   const marks = run.status === "finished" ? null : early;
-  return el("li", el("button.thumb", properties, thumbnail(run), marks));
+  return el("li", el("button.thumb", properties, pictureOf(run), marks));
 }
 
 function drawStrip() {

@@ -111,10 +111,10 @@ export const picture = (id) => state.pictures.find((one) => one.id === id);
 /** A picture's name, without the ending of its file. */
 export const pictureName = (id) => picture(id)?.name.replace(/\.\w{2,4}$/, "") ?? "a picture";
 
-export const styleNames = (settings) => list(value("style", settings)).map(pictureName).join(" + ");
-
-export const titleOf = (settings) =>
-  `${pictureName(value("content", settings))} in ${styleNames(settings)}`;
+export function titleOf(settings) {
+  const styles = list(value("style", settings)).map(pictureName).join(" + ");
+  return `${pictureName(value("content", settings))} in ${styles}`;
+}
 
 export const active = (run = state.current) =>
   ["starting", "painting", "paused", "stopping"].includes(run?.status);
