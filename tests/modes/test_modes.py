@@ -179,6 +179,16 @@ def test_autograd_enters_a_functions_backward_and_never_fake_backward(
     assert all(term.module.loss is None for term in objective.terms)  # which leaves no graph
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_backward_calls_per_evaluation(mode, network, content, style, monkeypatch):
+    objective = make_objective(mode, network, content, style, tv_weight=1.0)
+    calls: list[str] = []
+    counted(monkeypatch, torch.Tensor, calls)
+    objective.evaluate(picture(seed=3).requires_grad_())
+    assert len(calls) == (len(objective.terms) + 1 if mode == "fake_backward" else 1)
+    assert all(weight.grad is None for weight in network.parameters())
+
+
 # The network around the losses.
 
 
