@@ -21,3 +21,10 @@ def test_links_lead_somewhere() -> None:
     links = re.findall(r"\]\(([^)#]+)\)", README)
     assert len(links) > 10
     assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+def test_pages_name_tests_that_exist() -> None:
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/**/*.py"))
+    named = set(re.findall(r"`(test_\w+)`", pages))
+    assert [name for name in sorted(named) if f"def {name}(" not in tests] == []
