@@ -28,6 +28,7 @@ from styletransfer.studio.worker import Orders
 PORT, TOKEN = 8000, "a-secret-token"
 ADDRESS = f"http://127.0.0.1:{PORT}"
 LIVE = f"ws://127.0.0.1:{PORT}/live"
+PROCESSES = multiprocessing.get_context("spawn")
 JPEG = b"\xff\xd8 a picture"
 # Seconds in which even a busy machine does anything.
 PATIENCE = 120
@@ -36,7 +37,7 @@ PATIENCE = 120
 class Thread(threading.Thread):
     """What the server takes for a process; SystemExit kills it."""
 
-    exitcode, pid = 0, 0
+    exitcode, pid = 0, None
 
     def __init__(self, target: Callable[[Connection], None], args: Any, daemon: bool) -> None:
         super().__init__(daemon=daemon)
@@ -55,6 +56,9 @@ class Thread(threading.Thread):
 
     def kill(self) -> None:
         """Wait for the end, which comes by itself."""
+
+
+THREADS = SimpleNamespace(Process=Thread, Pipe=multiprocessing.Pipe)
 
 
 def pretend(pipe: Connection) -> None:
@@ -101,9 +105,9 @@ def opened(
 ) -> Iterator[TestClient]:
     """Open a studio, and yield a browser that has been let in."""
     with pytest.MonkeyPatch.context() as patch:
+        # Another studio that is open may have threads.
+        patch.setattr(worker, "_SPAWN", PROCESSES if processes else THREADS)
         if not processes:
-            threads = SimpleNamespace(Process=Thread, Pipe=multiprocessing.Pipe)
-            patch.setattr(worker, "_SPAWN", threads)
             patch.setattr(painter, "_warm_up", lambda: None)
             patch.setattr(reader, "NICE", 0)
             for module in (painter, reader):
