@@ -16,7 +16,7 @@ from styletransfer.config import ExportConfig
 from styletransfer.errors import UserError
 from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
-from styletransfer.system.files import atomic, check_folder
+from styletransfer.system.files import atomic, check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
 # Of the inputs and the output; None stands for the three colours.
@@ -39,8 +39,9 @@ def main(config: ExportConfig, folder: Path) -> None:
                 f"export needs the package {name}; install the extra, pip install -e '.[onnx]', or "
                 "pip install onnx onnxscript"
             )
-    saved = read(network_file(config.network))
-    check_folder(target)
+    network = network_file(config.network)
+    saved = read(network)
+    check_outputs([target], [("network", network)])
     with signals_held():  # an exception in the midst of torch's exporter may end the process
         exported = as_onnx(saved)
     raise_waiting()

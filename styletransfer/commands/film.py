@@ -19,12 +19,13 @@ from styletransfer.films.flicker import measure, report, style_loss_of
 from styletransfer.films.motion import check_flow
 from styletransfer.films.painter import FilmPainter
 from styletransfer.films.read import Film
-from styletransfer.films.write import FilmWriter, check_writable
+from styletransfer.films.write import FilmWriter, check_writable, files_of
 from styletransfer.job.prepare import prepare
+from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.runs.recipe import check_recipe, recipe
-from styletransfer.system.files import atomic, check_folder, remove_stale
+from styletransfer.system.files import atomic, check_outputs, remove_stale
 from styletransfer.system.lock import locked
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
@@ -43,7 +44,6 @@ def main(config: FilmConfig, folder: Path) -> None:
     """
     with stop_on_signals() as stop, Film(config.content) as film:
         run = FilmRun(config, film, folder)
-        check_folder(run.path(0))
         folder.mkdir(parents=True, exist_ok=True)
         # Held: what follows is to come to an end of its own, whatever is pressed.
         with signals_held(), locked(folder):
@@ -69,6 +69,8 @@ class FilmRun:
         self.config, self.film, self.folder = config, film, folder
         self.output = Path(config.output) if config.output else folder / PAINTED
         check_writable(self.output)
+        kept = (self.path(0), folder / RECORD)
+        check_outputs([*files_of(self.output), *kept], files_read(config))
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)
         self.job = prepare(replace(config, output=None), {"content": first})
@@ -88,6 +90,8 @@ class FilmRun:
             except (OSError, ValueError):
                 then = {}
             check_recipe(then, now, FREE_KEYS)
+        elif self.path(0).exists():
+            raise UserError(f"{self.folder} holds frames and no {RECORD}; choose another folder")
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 
@@ -106,7 +110,7 @@ class FilmRun:
                     break
                 images.write(path, outcome.image, bit_depth=16)
             # As it was written: so a film that was stopped goes on with the very same bits.
-            painter.before = None if config.independent else (content, images.read(path).rgb)
+            painter.before = None if config.independent else (content, self._read(number))
             count = number + 1
         bar.close()
         if stop.asked is not None:
@@ -129,6 +133,15 @@ class FilmRun:
         films = {"input": contents, "painted": self._painted(again, count)}
         return report(measure(films, style_loss_of(self.job)))
 
+    def _read(self, number: int) -> Tensor:
+        """Return a painted frame (UserError: its file is damaged, and is to be painted again)."""
+        path = self.path(number)
+        try:
+            return images.read(path).rgb
+        except UserError as error:
+            advice = "remove it, and run the same command to paint that frame anew"
+            raise UserError(f"{path} is damaged; {advice}") from error
+
     def _contents(self) -> Iterator[Tensor]:
         """Return the frames of the input (1, 3, H, W) at the size of the painted film."""
         return self.film.images(self.job.scales[-1].size)
@@ -136,7 +149,7 @@ class FilmRun:
     def _painted(self, contents: Iterable[Tensor], count: int) -> Iterator[Tensor]:
         """Yield the first painted frames (1, 3, H, W) in the colours that are asked for."""
         for number, content in zip(range(count), contents, strict=False):
-            image = images.read(self.path(number)).rgb
+            image = self._read(number)
             if self.config.color == "content_luminance":
                 content = images.resize(content, (image.shape[2], image.shape[3]))
                 image = with_chroma_of(image, content, self.config.color_strength)

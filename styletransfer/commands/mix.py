@@ -10,7 +10,8 @@ from styletransfer.config import MixConfig
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.color import mixed
-from styletransfer.runs.folder import CONTENT, PASTICHE, RunFolder, read_run
+from styletransfer.runs.folder import CONTENT, PASTICHE, read_run
+from styletransfer.system.files import check_outputs
 
 
 def main(config: MixConfig, folder: Path) -> None:
@@ -26,7 +27,7 @@ def main(config: MixConfig, folder: Path) -> None:
     run = read_run(folder)
     target = Path(config.output) if config.output else folder / default_name(lightness, color)
     images.check_writable(target)
-    check_target(target, [run.content, run.pastiche, *files_of(run)])
+    check_outputs([target], run.files)
     content, pastiche = kept_pictures(folder, run.status)
     rgb = mixed(content.rgb, pastiche.rgb, lightness, color)
     images.write(target, rgb, pastiche.alpha)
@@ -51,21 +52,6 @@ def default_name(lightness: float, color: float) -> str:
     if lightness == color:
         return f"mix_{color:g}.png"
     return f"mix_lightness_{lightness:g}_color_{color:g}.png"
-
-
-def files_of(run: RunFolder) -> list[Path]:
-    """Return the files that a run was made of, and its picture."""
-    named = [run.output]
-    for value in run.settings.values():
-        named += value if isinstance(value, list) else [value]
-    return [Path(name) for name in named if isinstance(name, str | Path)]
-
-
-def check_target(target: Path, precious: list[Path]) -> None:
-    """Raise UserError if a mixture would replace something that it or its run is made of."""
-    for path in precious:
-        if target.exists() and path.exists() and target.samefile(path):
-            raise UserError(f"output={target} would overwrite the run's {path}; choose another")
 
 
 def kept_pictures(folder: Path, status: str) -> tuple[images.Picture, images.Picture]:

@@ -91,7 +91,9 @@ class Film:
         """Return PyAV's container, newly opened; it is closed with the film, or before."""
         av = pyav()
         if not os.path.isfile(self.path):
-            raise UserError(f"no film at {self.path}; check the path")
+            is_there = os.path.exists(self.path)
+            reason_why = "is a folder or a device, and no film" if is_there else "does not exist"
+            raise UserError(f"{self.path} {reason_why}; check the path")
         # Playlists may not lead elsewhere, nor be waited for; a path may hold a colon.
         only_files = {"protocol_whitelist": "file", "max_reload": "0"}
         try:
@@ -104,11 +106,15 @@ class Film:
 
     def frames(self) -> Iterator[Frame]:
         """Yield all frames as they are shown; again at each call (UserError: it is damaged)."""
-        container = self.opened()
         last: Fraction | None = None
-        for frame in self._decoded(container, self._video(container)):
+        for frame in self.decoded():
             last = self._time(frame, last)
             yield Frame(to_tensor(frame, self._coded_size, self._matrix), last)
+
+    def decoded(self) -> Iterator[Any]:
+        """Yield all frames as PyAV has them; see `frames`."""
+        container = self.opened()
+        yield from self._decoded(container, self._video(container))
 
     def images(self, size: tuple[int, int]) -> Iterator[Tensor]:
         """Yield all frames (1, 3, H, W) resized to (height, width) `size`; see `frames`."""

@@ -4,7 +4,7 @@ import logging
 import math
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -15,7 +15,8 @@ from styletransfer.errors import UserError
 from styletransfer.films.ffmpeg import BT709, LIMITED, from_tensor, pyav, reason
 from styletransfer.films.read import Film
 from styletransfer.films.sound import Sound
-from styletransfer.system.files import check_folder
+from styletransfer.system.files import check_folder, check_outputs
+from styletransfer.system.lock import locked_file
 from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)
@@ -63,39 +64,49 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise UserError(
             f"cannot write {path}: this PyAV has no {encoder}; install PyAV from its wheel"
         ) from error
-    check_folder(path)
-    check_folder(_partial(Path(os.path.realpath(path))))
+    for name in files_of(path):
+        check_folder(name)
+
+
+def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """Return what is written of a film: itself, and the name that it has until it is complete."""
+    # A link is followed, so that it keeps pointing at the file instead of being replaced by it.
+    target = Path(os.path.realpath(path))
+    return Path(path), target.with_name(f"{target.stem}.styletransfer-partial{target.suffix}")
 
 
 class FilmWriter:
     """A film that is being written: `with` completes it, and it has its name only then.
 
-    Until then it is NAME.partial.EXTENSION, and if a signal or an error ends the body, it remains
-    that: a film that plays, as far as it goes. H.264 needs even sides: of an odd number of rows or
-    columns the last one is written twice. VP9 keeps the size. Times are those of `like`, the film
-    that this one is made of, in Matroska and WebM rounded to milliseconds. Its sound is copied.
+    Until then it is NAME.styletransfer-partial.EXTENSION, which is locked, and if a signal or an
+    error ends the body, it remains that: a film that plays, as far as it goes. H.264 needs even
+    sides: of an odd number of rows or columns the last one is written twice. VP9 keeps the size.
+    Times are those of `like`, the film that this one is made of, in Matroska and WebM rounded to
+    milliseconds. Its sound is copied.
 
     Raises:
-        UserError: as `check_writable`, or the new film would overwrite `like`.
+        UserError: as `check_writable`, or the new film would overwrite `like`; `with`: another
+            process is writing it.
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film) -> None:
         check_writable(path)
         self._path = path
-        # A link is followed, so that it keeps pointing at the file instead of being replaced by it.
-        self._target = Path(os.path.realpath(path))
-        self._partial = _partial(self._target)
+        check_outputs(files_of(path), [("input", like.path)])
+        self._target, self._partial = Path(os.path.realpath(path)), files_of(path)[1]
         self._like = like
-        for written in (self._target, self._partial):
-            if written.exists() and written.samefile(like.path):
-                raise UserError(f"output={path} would overwrite the film {like.path}; name another")
         self._format, self._codec = CODECS[self._target.suffix.lower()]
         # Until the first frame says how large they are.
         self._container: Any = None
         self._stream: Any = None
         self._sound: Any = None
+        self._lock = ExitStack()
 
     def __enter__(self) -> Self:
+        refusal = f"another process is writing {self._path}; wait for it, or name another output"
+        with self._one_line():
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+            self._lock.enter_context(locked_file(self._partial, refusal))
         return self
 
     def write(self, image: Tensor, time: Fraction) -> None:
@@ -116,10 +127,8 @@ class FilmWriter:
         raise_waiting()
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if self._container is None:
-            return
-        with signals_held():
-            if kind is not None:
+        with self._lock, signals_held():
+            if kind is not None or self._container is None:
                 self._keep()
                 return
             try:
@@ -132,7 +141,6 @@ class FilmWriter:
 
     def _open(self, frame: Any) -> None:
         """Begin the file, for frames like this one."""
-        self._target.parent.mkdir(parents=True, exist_ok=True)
         self._container = pyav().open(f"file:{self._partial}", "w", format=self._format)
         stream = self._container.add_stream(
             self._codec.encoder, rate=self._like.rate, options=self._codec.options
@@ -158,18 +166,21 @@ class FilmWriter:
         self._partial.replace(self._target)
 
     def _keep(self) -> None:
-        """Make of what has been written a film that plays, and say where it is."""
+        """Make of what has been written a film that plays, and say where it is and how far."""
         with suppress(OSError, pyav().FFmpegError):
             if self._sound is not None:
                 self._container.mux(self._stream.encode(None))
         with suppress(OSError, pyav().FFmpegError):
-            self._container.close()
-        try:
-            Film(self._partial)
-        except UserError:  # too little was written
-            self._partial.unlink(missing_ok=True)
+            if self._container is not None:
+                self._container.close()
+        count = 0
+        with suppress(UserError), Film(self._partial) as film:
+            for _ in film.decoded():
+                count += 1
+        if count:
+            logger.warning("the film up to here, %d frames, is in %s", count, self._partial)
         else:
-            logger.warning("the film up to here is in %s", self._partial)
+            self._partial.unlink(missing_ok=True)
 
     @contextmanager
     def _one_line(self) -> Iterator[None]:
@@ -179,8 +190,3 @@ class FilmWriter:
         except (OSError, pyav().FFmpegError) as error:
             advice = "choose a writable folder with space left"
             raise UserError(f"cannot write {self._path}: {reason(error)}; {advice}") from error
-
-
-def _partial(path: Path) -> Path:
-    """Return the name that a film has until it is complete."""
-    return path.with_name(f"{path.stem}.partial{path.suffix}")

@@ -1,7 +1,6 @@
 """From a config to a job: everything that a style transfer needs, loaded and checked."""
 
 import logging
-import os
 from pathlib import Path
 
 from styletransfer.config import StyleTransferConfig
@@ -11,13 +10,14 @@ from styletransfer.job.job import Job
 from styletransfer.job.layout import choose_layout
 from styletransfer.job.load import Loaded, load
 from styletransfer.job.schedule import check_run, make_scales, parse_tile
-from styletransfer.job.sources import Given, picture_files
+from styletransfer.job.sources import Given, files_read
 from styletransfer.modes import LossMode, get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.limits import check_size
 from styletransfer.objective.positions import vanished
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
+from styletransfer.system.files import check_outputs
 from styletransfer.system.memory import free_bytes
 from styletransfer.system.processes import Processes
 
@@ -49,7 +49,8 @@ def prepare(
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
     if config.output is not None:
-        check_output(config.output, config)
+        images.check_writable(config.output)
+        check_outputs([config.output], files_read(config))
     loaded = load(config, given, enlarge=enlarge)
     if like is not None and _has_network_of(like, config, layers):
         extractor = like.extractor
@@ -74,14 +75,6 @@ def prepare(
     if problem is not None:
         logger.warning("%s; trying all the same", problem)
     return job
-
-
-def check_output(output: str, config: StyleTransferConfig) -> None:
-    """Refuse now what could not be written later, or would replace what the pastiche is of."""
-    images.check_writable(output)
-    for key, name in picture_files(config):
-        if os.path.exists(output) and os.path.exists(name) and os.path.samefile(output, name):
-            raise UserError(f"output={output} would overwrite the {key} picture; choose another")
 
 
 def check_layers(

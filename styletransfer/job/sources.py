@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from styletransfer.config import StyleTransferConfig, each
@@ -11,7 +12,7 @@ from styletransfer.pictures.folders import files_at, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.labels import read_regions
 from styletransfer.pictures.regions import Regions
-from styletransfer.settings.schemas import named_files
+from styletransfer.settings.schemas import keys, named_files
 
 # Keys that name pictures; init may be a word as well.
 PICTURE_KEYS = (
@@ -29,12 +30,17 @@ PICTURE_KEYS = (
 Given = Mapping[str, Any]
 
 
-def picture_files(config: StyleTransferConfig) -> list[tuple[str, str]]:
-    """Return the key and the path of every picture that `config` names; folders by their files."""
+def files_read(config: Any) -> list[tuple[str, str]]:
+    """Return the key and the path of every file that any command's settings name to be read.
+
+    Folders stand for the pictures in them.
+    """
+    schema = type(config)
     return [
         (key, path)
-        for key in PICTURE_KEYS
-        for name in named_files(type(config), key, getattr(config, key))
+        for key, field in keys(schema)
+        if field.metadata.get("path") and not field.metadata.get("written")
+        for name in named_files(schema, key, attrgetter(key)(config))
         for path in files_at(name)
     ]
 

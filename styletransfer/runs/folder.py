@@ -16,6 +16,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from styletransfer.config import each
 from styletransfer.errors import UserError
 from styletransfer.system.files import atomic
 
@@ -56,6 +57,14 @@ class RunFolder:
     def content(self) -> Path:
         """The content at the pastiche's size, if it has come to an end."""
         return self.folder / CONTENT
+
+    @property
+    def files(self) -> list[tuple[str, Path]]:
+        """The files that it was made of, by their keys, and those that it has made."""
+        named = [("content", self.content), ("pastiche", self.pastiche), ("output", self.output)]
+        for key, value in self.settings.items():
+            named += [(key, Path(name)) for name in each(value) if isinstance(name, str)]
+        return named
 
     @property
     def typed(self) -> tuple[str, ...] | None:

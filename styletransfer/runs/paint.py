@@ -11,14 +11,15 @@ from pathlib import Path
 from styletransfer.config import TrainConfig
 from styletransfer.errors import LostProcessError, UserError
 from styletransfer.job.job import Job
-from styletransfer.job.prepare import check_output, prepare
+from styletransfer.job.prepare import prepare
+from styletransfer.job.sources import files_read
 from styletransfer.optimize.results import Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.runs.folder import CONTENT, FREE_KEYS, PASTICHE, RECORD
 from styletransfer.runs.recipe import settings
 from styletransfer.runs.recorded_run import Guide, RecordedRun, describe
 from styletransfer.settings.changes import in_turn
-from styletransfer.system.files import check_folder, remove_stale
+from styletransfer.system.files import check_outputs, remove_stale
 from styletransfer.system.lock import locked
 from styletransfer.system.processes import Processes
 from styletransfer.system.signals import Stopped, deaf, signals_held, stop_on_signals
@@ -164,10 +165,9 @@ def _checked(
     _check_alike(config, job)
     for changed in later:
         prepare(changed, like=job)
-    for path in (picture, folder / PASTICHE, folder / CONTENT):
-        for settings_in_force in (config, *later):
-            check_output(str(path), settings_in_force)
-    if os.path.realpath(picture) == os.path.realpath(folder / CONTENT):
-        raise UserError(f"output={picture}: there the run keeps its content; choose another")
-    check_folder(folder / RECORD)
+    kept = [folder / name for name in (PASTICHE, CONTENT, RECORD)]
+    if os.path.realpath(picture) == os.path.realpath(folder / PASTICHE):
+        kept.remove(folder / PASTICHE)
+    read = [file for settings in (config, *later) for file in files_read(settings)]
+    check_outputs([picture, *kept], [file for file in read if file[0] != "resume"])
     return job

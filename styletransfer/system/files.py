@@ -6,7 +6,7 @@ import math
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -84,6 +84,37 @@ def to_json(value: Any, indent: int | None = None) -> str:
     return json.dumps(_without_nan(value), indent=indent)
 
 
+def check_outputs(
+    outputs: Iterable[str | os.PathLike[str]],
+    inputs: Iterable[tuple[str, str | os.PathLike[str]]],
+) -> None:
+    """Refuse before any work what could not be written after it, or would replace what is read.
+
+    Every command asks this of all that it is going to write. Files are told apart by what they
+    are, links followed, not by their names.
+
+    Args:
+        outputs: the files that are to be written.
+        inputs: the files that are read, each with its key; those that are missing do not matter.
+
+    Raises:
+        UserError: an output is an input or another output, or see `check_folder`.
+    """
+    read: dict[object, str] = {}
+    for key, path in inputs:
+        read.setdefault(_identity(path), f"{key}={path}")
+    written = set()
+    for output in outputs:
+        check_folder(output)
+        if what := read.get(_identity(output)):
+            raise UserError(f"{output} would overwrite {what}; choose another output")
+        target = os.path.realpath(output)
+        if target in written:
+            advice = "choose another output, or rename what they are made of"
+            raise UserError(f"two results would become {output}; {advice}")
+        written.add(target)
+
+
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Fail now if a file at `path` could not be written later. Nothing is created.
 
@@ -98,6 +129,15 @@ def check_folder(path: str | os.PathLike[str]) -> None:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def _identity(path: str | os.PathLike[str]) -> object:
+    """Return what two names of one file have in common, whether it is there or not."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return os.path.realpath(path)
+    return found.st_dev, found.st_ino
 
 
 def _without_nan(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One run to a folder, by a lock of the operating system's: it ends with the process."""
+"""One writer to a folder or a file, by a lock of the operating system's: it ends with it."""
 
 import os
 import sys
@@ -15,33 +15,48 @@ NAME = ".lock"
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(
+    folder: Path, advice: str = "choose another folder with hydra.run.dir=FOLDER"
+) -> Iterator[None]:
     """Keep every other run out of `folder`, which exists; Windows does without.
 
     Raises:
-        UserError: another run has the folder.
+        UserError: another run has the folder; `advice` says what else can be done.
+    """
+    path = folder / NAME
+    with locked_file(path, f"another run is at work in {folder}; wait for it, or {advice}"):
+        try:
+            yield
+        finally:
+            if sys.platform != "win32":
+                with suppress(OSError):
+                    path.unlink()
+
+
+@contextmanager
+def locked_file(path: Path, refusal: str) -> Iterator[None]:
+    """Keep a file, made if it is not there, from everybody else who locks it, until the end.
+
+    It may be renamed or removed meanwhile. Windows does without.
+
+    Raises:
+        UserError: it is locked, which `refusal` says; OSError: it cannot be made, or is a link.
     """
     if sys.platform == "win32":
         yield
         return
-    path = folder / NAME
     while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         if not _lock(file):
             os.close(file)
-            raise UserError(
-                f"another run is at work in {folder}; wait for it, or choose another folder "
-                "with hydra.run.dir=FOLDER"
-            )
+            raise UserError(refusal)
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file), os.stat(path)):
                 break
-        os.close(file)  # its last owner has removed the file meanwhile
+        os.close(file)  # its last owner has removed or renamed it meanwhile
     try:
         yield
     finally:
-        with suppress(OSError):
-            path.unlink()
         os.close(file)
 
 

@@ -11,8 +11,9 @@ import torch
 from helpers import picture, style_network
 from PIL import Image
 
-from styletransfer.commands import apply as command
-from styletransfer.commands.apply import Painter, main
+from styletransfer.commands.apply import painter
+from styletransfer.commands.apply.command import main
+from styletransfer.commands.apply.painter import Painter
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file
@@ -91,19 +92,19 @@ def test_without_an_output_a_pastiche_is_named_after_its_picture_and_the_network
 @pytest.mark.usefixtures("desk")
 def test_what_does_not_fit_memory_is_painted_in_strips(monkeypatch, caplog):
     """A whole picture takes no more than was reckoned, and strips of it make the same one."""
-    monkeypatch.setattr(command, "STRIP", 600)
+    monkeypatch.setattr(painter, "STRIP", 600)
     network, image = StyleNetwork(LAYOUTS["tiny"], 1), picture(0, 64, 96).float()
     file.write(Path("tiny.safetensors"), network.requires_grad_(False), ["oil"])
     needed = peak_memory(partial(deployed(network), image, torch.ones(1, 1)), torch.device("cpu"))
     tiny = Painter(settings(network="tiny.safetensors"))
     for free, rows in ((needed, 16), (2 * needed, 64)):
-        monkeypatch.setattr(command, "free_bytes", lambda device, free=free: free / command.SHARE)
+        monkeypatch.setattr(painter, "free_bytes", lambda device, free=free: free / painter.SHARE)
         assert tiny.rows((64, 96)) == rows
     tiny.config.strip = 8
     assert tiny.rows((64, 96)) == 8
     images.write("tall.png", picture(3, 70, 30))
     whole = painted(input="tall.png", strip=70)
-    monkeypatch.setattr(command, "free_bytes", lambda device: 1000.0)
+    monkeypatch.setattr(painter, "free_bytes", lambda device: 1000.0)
     with caplog.at_level("INFO"):
         assert close(painted(input="tall.png"), whole)
     assert "30 x 70 pixels in strips of 20 rows" in caplog.text
@@ -146,7 +147,7 @@ def album(desk):
 
 def times(folder):
     """Return when each file below a folder was written, in nanoseconds."""
-    files = (path for path in folder.rglob("*") if path.is_file())
+    files = (path for path in folder.rglob("[!.]*") if path.is_file())
     return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in files}
 
 
@@ -167,9 +168,35 @@ def test_run_again_only_what_is_missing_or_old_is_painted(album, desk, caplog):
     assert "3 of 5 files are there already" in caplog.text
     after = times(desk / "done")
     assert {name for name in after if after[name] != before[name]} == {"a.webp", "trip/b.JPG"}
-    os.utime("net.safetensors")  # trained further
+    os.utime("net.safetensors")  # which is the same
     work()
-    assert all(time != after[name] for name, time in times(desk / "done").items())
+    assert times(desk / "done") == after
+    work(color="content_luminance")
+    colored = times(desk / "done")
+    assert all(time != after[name] for name, time in colored.items())
+    trained = style_network(SLIM, 2)
+    next(trained.parameters()).mul_(0.5)
+    file.write(Path("net.safetensors"), trained, ["oil", "wash"])
+    work(color="content_luminance")
+    assert all(time != colored[name] for name, time in times(desk / "done").items())
+
+
+def test_in_a_folder_nothing_is_replaced_that_was_not_painted_there(album, desk):
+    theirs = desk / "done" / "trip" / "b.JPG"
+    images.write(theirs, picture(5, 9, 9))
+    for prepared, message in (
+        (lambda: None, "trip/b.JPG is there already, and was not painted by this command"),
+        (lambda: theirs.replace(desk / "theirs.jpg"), None),
+        (lambda: Image.new("RGB", (9, 9)).save(album / "d.gif.png"), "two results would become"),
+    ):
+        prepared()
+        before = times(desk)
+        if message is None:
+            apply(input="album", output="done")
+        else:
+            with pytest.raises(UserError, match=re.escape(message)):
+                apply(input="album", output="done")
+            assert times(desk) == before
 
 
 def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, monkeypatch, caplog):
@@ -196,11 +223,11 @@ def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, monkey
 
 BAD = [
     ({"input": "none.png"}, "none.png does not exist"),
-    ({"output": "photo.png"}, "output=photo.png would overwrite the input"),
+    ({"output": "photo.png"}, "photo.png would overwrite input=photo.png; choose another"),
     ({"input": "album", "output": "album/done"}, "lie in one another"),
     ({"input": "album/trip", "output": "album"}, "lie in one another"),
     ({"input": "album", "output": "photo.png"}, "output=photo.png is a file"),
-    ({"input": "album", "output": "photo.png/done"}, "pastiche.png: Not a directory; choose a"),
+    ({"input": "album", "output": "photo.png/done"}, ".jsonl: Not a directory; choose a"),
     ({"input": "empty", "output": "done"}, "input=empty holds no picture"),
     ({"size": -1}, "size=-1 must be 0"),
     ({"size": 9}, "photo.png comes down to 9 x 5 pixels; each side needs at least 8"),

@@ -12,7 +12,7 @@ import torch
 from film_files import frames, make, sounds
 from helpers import picture, style_network
 
-from styletransfer.commands.apply import main
+from styletransfer.commands.apply.command import main
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
 from styletransfer.films.painter import Steady
@@ -60,7 +60,7 @@ def written(monkeypatch):
 
 
 def files(folder):
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("[!.]*") if path.is_file())
 
 
 def expected(size=(26, 34)):
@@ -119,9 +119,11 @@ def test_a_signal_waits_for_the_frame_and_leaves_a_film_that_plays_and_is_not_ta
     monkeypatch.setattr(Sound, "copy", pressed)
     with pytest.raises(Stopped):
         apply(input="album", output="done")
-    assert files(desk / "done") == ["a.png", "in.partial.mp4"]
-    assert len(frames(desk / "done" / "in.partial.mp4")) == 3
-    assert re.search(r"the film up to here is in .*in\.partial\.mp4", caplog.text)
+    assert files(desk / "done") == ["a.png", "in.styletransfer-partial.mp4"]
+    assert len(frames(desk / "done" / "in.styletransfer-partial.mp4")) == 3
+    assert re.search(
+        r"the film up to here, 3 frames, is in .*in\.styletransfer-partial\.mp4", caplog.text
+    )
     (desk / "album" / "broken.mkv").write_bytes(b"no film")
     with pytest.raises(UserError, match="1 of 4 files could not be painted"):
         apply(input="album", output="done")
@@ -131,13 +133,16 @@ def test_a_signal_waits_for_the_frame_and_leaves_a_film_that_plays_and_is_not_ta
 
 
 def test_bad_input_is_one_line_and_writes_nothing(desk):
-    make(desk / "left.partial.mp4", shades())
+    make(desk / "left.styletransfer-partial.mp4", shades())
     before = files(desk)
     for changed, message in (
         ({"output": "out.png"}, "input=in.mp4 is a film and output=out.png is not"),
-        ({"output": "in.mp4"}, "output=in.mp4 would overwrite the input"),
-        ({"input": "left.partial.mp4", "output": "left.mp4"}, "would overwrite the film left"),
-        ({"input": "none.mp4"}, "no film at none.mp4"),
+        ({"output": "in.mp4"}, "in.mp4 would overwrite input=in.mp4"),
+        (
+            {"input": "left.styletransfer-partial.mp4", "output": "left.mp4"},
+            "would overwrite input=left",
+        ),
+        ({"input": "none.mp4"}, "none.mp4 does not exist"),
         ({"input": "net.safetensors"}, "net.safetensors is no film that FFmpeg can read"),
         ({"size": 9}, "in.mp4 comes down to 9 x 7 pixels; each side needs at least 8"),
         ({"steady": 1.0}, "steady=1.0 must be 0 or more, below 1"),

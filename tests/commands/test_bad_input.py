@@ -109,8 +109,11 @@ LINES = [
     (["--config-dir", "nowhere"], r"nowhere.*not found"),
     (["hydra.job.name=x/y"], r"hydra\.job\.name=x/y: a job's name becomes a"),
     (["output=out.gif"], r"cannot write out\.gif: unknown extension '\.gif'; use \.png"),
-    (["output=content.png"], r"output=content\.png would overwrite"),
-    (["init=style.png", "style=7x400.png", "output=style.png"], r"would overwrite the init pic"),
+    (["output=content.png"], r"content\.png would overwrite"),
+    (
+        ["init=style.png", "style=7x400.png", "output=style.png"],
+        r"style\.png would overwrite init=",
+    ),
 ]
 
 

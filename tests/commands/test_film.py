@@ -91,7 +91,7 @@ def test_it_goes_on_where_it_stopped_and_ends_the_same(config, tmp_path, paintin
     hooks.append(lambda count: count != COUNT + 2 or os.kill(os.getpid(), STOPPING[0]))
     with pytest.raises(Stopped):
         main(config, tmp_path / "run")
-    part = frames_of(tmp_path / "run" / "painted.partial.mp4")
+    part = frames_of(tmp_path / "run" / "painted.styletransfer-partial.mp4")
     assert len(part) == len(files(tmp_path / "run")) == 2
     assert not (tmp_path / "run" / "painted.mp4").exists()
     main(config, tmp_path / "run")

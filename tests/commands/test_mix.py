@@ -117,8 +117,8 @@ REFUSED = [
     (["run", "strength=1.5"], "strength=1.5 must be from 0 (the content) to 1"),
     (["run", "lightness_strength=nan"], "lightness_strength=nan must be from 0"),
     (["run", "strenght=1"], "unknown key strenght; did you mean strength?"),
-    (["run", "output=run/pastiche.png"], "output=run/pastiche.png would overwrite"),
-    (["run", "output=photo.png"], "output=photo.png would overwrite the run's "),
+    (["run", "output=run/pastiche.png"], "run/pastiche.png would overwrite pastiche="),
+    (["run", "output=photo.png"], "photo.png would overwrite content="),
     (["run", "output=y.xyz"], "cannot write y.xyz: unknown extension '.xyz'"),
 ]
 
@@ -156,9 +156,9 @@ def test_a_run_does_not_overwrite_what_it_is_made_of(tmp_path, monkeypatch, tiny
         images.write(name, picture(seed, 24, 32))
     before = Path("content_resized.png").read_bytes(), Path("pastiche.png").read_bytes()
     for given, message in (
-        (["content=content_resized.png", "output=x.png"], "would overwrite the content picture"),
-        (["content=pastiche.png", "output=x.png"], "would overwrite the content picture"),
-        (["content=style.png", "output=content_resized.png"], "there the run keeps its content"),
+        (["content=content_resized.png", "output=x.png"], "would overwrite content="),
+        (["content=pastiche.png", "output=x.png"], "would overwrite content="),
+        (["content=style.png", "output=content_resized.png"], "two results would become"),
     ):
         with pytest.raises(SystemExit):
             cli.main(["train", "experiment=tiny", "style=style.png", "hydra.run.dir=.", *given])

@@ -185,8 +185,8 @@ def test_what_is_no_film_is_told_in_one_line(tmp_path):
     (tmp_path / "text.mp4").write_bytes(b"To be or not to be\n")
     (tmp_path / "list.m3u8").write_text("#EXTM3U\n#EXTINF:1,\nhttp://a.b/c.ts\n")
     for name, message in (
-        ("missing.mp4", "no film at "),
-        ("", "no film at "),
+        ("missing.mp4", "does not exist; check the path"),
+        ("", "is a folder or a device, and no film; check the path"),
         ("list.m3u8", "list.m3u8 is no film"),
         ("text.mp4", "text.mp4 is no film that FFmpeg can read"),
         ("song.mp3", "song.mp3 holds no film, only other things"),
@@ -223,7 +223,7 @@ def test_a_film_that_was_cut_off_is_told(tmp_path, caplog):
 @pytest.mark.parametrize("extension", [".mp4", ".webm"])
 def test_what_was_done_before_a_failure_can_be_played(extension, tmp_path, caplog):
     source = make(tmp_path / "in.mp4", greys(), sound=["aac"])
-    target, left = tmp_path / f"out{extension}", tmp_path / f"out.partial{extension}"
+    target, left = tmp_path / f"out{extension}", tmp_path / f"out.styletransfer-partial{extension}"
 
     with suppress(KeyboardInterrupt), Film(source) as film, FilmWriter(target, like=film) as writer:
         for frame in islice(film.frames(), 6):
@@ -231,7 +231,7 @@ def test_what_was_done_before_a_failure_can_be_played(extension, tmp_path, caplo
         raise KeyboardInterrupt
     assert not target.exists()
     assert len(frames(left)) == 6
-    assert f"the film up to here is in {left}" in caplog.text
+    assert f"the film up to here, 6 frames, is in {left}" in caplog.text
     if extension != ".webm":
         (_, _, times), (_, _, all_times) = sounds(left)[0], sounds(source)[0]
         assert 0.45 < times[-1] < 0.65 < all_times[-1]
@@ -260,24 +260,24 @@ def test_a_full_disk_ends_in_one_line(extension, tmp_path):
     with largest_file(60_000), pytest.raises(UserError, match=r"^cannot write .*too large; choose"):
         rewritten(source, target)
     assert target.read_text() == "the film from yesterday"
-    with Film(tmp_path / f"out.partial{extension}") as film:
+    with Film(tmp_path / f"out.styletransfer-partial{extension}") as film:
         assert next(film.frames()).image.shape == (1, 3, 48, 64)
-    (tmp_path / f"out.partial{extension}").unlink()
+    (tmp_path / f"out.styletransfer-partial{extension}").unlink()
     with largest_file(20), pytest.raises(UserError, match="File too large"):
         rewritten(source, target)
     assert {path.name for path in tmp_path.iterdir()} == {"in.mp4", target.name}
 
 
 def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
-    for film in ("in.mp4", "a.partial.mp4"):
+    for film in ("in.mp4", "a.styletransfer-partial.mp4"):
         make(tmp_path / film, greys(1))
-    for folder in ("taken.mp4", "clip.partial.mp4"):
+    for folder in ("taken.mp4", "clip.styletransfer-partial.mp4"):
         (tmp_path / folder).mkdir()
     (tmp_path / "file.txt").touch()
     for like, name, message in (
         ("in.mp4", "out.avi", "unknown extension '.avi'; use .mp4 .m4v .mov .mkv .webm"),
-        ("in.mp4", "in.mp4", "in.mp4 would overwrite the film"),
-        ("a.partial.mp4", "a.mp4", "a.mp4 would overwrite the film"),
+        ("in.mp4", "in.mp4", "in.mp4 would overwrite input="),
+        ("a.styletransfer-partial.mp4", "a.mp4", "would overwrite input="),
         ("in.mp4", "taken.mp4", "it is a folder; add a file name"),
         ("in.mp4", "file.txt/out.mp4", "cannot write"),
         ("in.mp4", "clip.mp4", "cannot write"),

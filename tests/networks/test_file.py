@@ -63,6 +63,7 @@ REFUSED: list[tuple[dict[str, object], str]] = [
     ({"layout": None}, "does not say what network"),
     ({"layout": layout([2, 3])}, "does not say what network"),
     ({"layout": layout([0, 3, 4])}, "does not say what network"),
+    ({"layout": layout([2, 3, float("inf")])}, "does not say what network"),
     ({"layout": layout([2, 3, 10**9])}, "does not say what network"),
     ({"layout": layout([2, 3, 4], 10**9)}, "does not say what network"),
     ({"layout": layout([2, 3, 4], [])}, "does not say what network"),
@@ -93,6 +94,19 @@ def test_what_is_no_network_is_refused(saved: Path, tmp_path: Path) -> None:
             file.read(saved)
     with pytest.raises(UserError, match="no style network at"):
         file.read(tmp_path)
+
+
+def test_float16_is_read_and_other_types_are_refused(saved: Path) -> None:
+    whole, theirs = saved.read_bytes(), file.read(saved).network.state_dict()
+    half = file.read(changed(saved, {name: value.half() for name, value in theirs.items()}))
+    for name, value in half.network.state_dict().items():
+        assert torch.equal(value, theirs[name].half().float())
+    for kind in (torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.complex64):
+        saved.write_bytes(whole)
+        name = next(iter(theirs))
+        with pytest.raises(UserError, match="it may hold float32 and float16") as caught:
+            file.read(changed(saved, {name: theirs[name].to(kind)}))
+        assert "\n" not in str(caught.value)
 
 
 def test_each_that_ships_is_a_network_of_at_most_2_megabytes_with_a_card() -> None:

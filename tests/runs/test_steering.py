@@ -256,7 +256,7 @@ def test_bad_changes_are_refused_before_anything_is_written(capsys):
 
 def test_files_of_a_change_are_the_runs_own():
     planned = [ChangeConfig(3, {"style": "other.png"})]
-    with pytest.raises(UserError, match="would overwrite the style picture"):
+    with pytest.raises(UserError, match="would overwrite style="):
         run("run", output="other.png", changes=planned)
     run("run", Hand({6: stop}), changes=planned)
     images.write("other.png", picture(7, 24, 32))

@@ -21,6 +21,7 @@ from styletransfer.config import CompareConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.job.prepare import prepare
+from styletransfer.job.sources import files_read
 from styletransfer.modes import LOSS_MODES, LossMode
 from styletransfer.objective.terms import Losses, gradient_at
 from styletransfer.objective.whole import Objective
@@ -28,7 +29,7 @@ from styletransfer.optimize.results import Iterate, Outcome
 from styletransfer.optimize.run import complete_run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import ProgressBar
-from styletransfer.system.files import atomic, check_folder, to_json
+from styletransfer.system.files import atomic, check_outputs, to_json
 from styletransfer.system.measure import counted, describe_machine, median_seconds, peak_memory
 
 logger = logging.getLogger(__name__)
@@ -68,7 +69,8 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
             f"points={config.points} must be 2 (the start and the end) to {MOST_POINTS}"
         )
     job = prepare(config)
-    check_folder(folder / "comparison.json")
+    written = [folder / f"comparison.{kind}" for kind in ("json", "md", "png")]
+    check_outputs([*written, *(folder / f"{name}.png" for name in LOSS_MODES)], files_read(config))
     descents: dict[str, Descent] = {}
     for name, mode in LOSS_MODES.items():
         logger.info("optimising under %s", name)

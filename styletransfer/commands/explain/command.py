@@ -5,7 +5,9 @@ graph of the chosen one as a tree and writes `explain.html`, a page that a brows
 with all three side by side.
 """
 
+import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -25,6 +27,8 @@ from styletransfer.pictures.images import resize
 from styletransfer.resources import templates
 from styletransfer.system.files import atomic
 
+logger = logging.getLogger(__name__)
+
 
 def main(config: TrainConfig, folder: Path) -> None:
     """Watch one evaluation per loss mode and say where the page is (UserError: bad input)."""
@@ -32,6 +36,8 @@ def main(config: TrainConfig, folder: Path) -> None:
         raise UserError("explain has no dry run; leave dry_run=true out")
     if config.resume is not None:  # its folder is that of another run
         raise UserError(f"explain does not go on with a run; leave resume={config.resume} out")
+    if config.output is not None:
+        logger.warning("explain paints nothing: there will be no output=%s", config.output)
     Console().print(explain(config, folder))
     print(folder / "explain.html")
 
@@ -42,7 +48,7 @@ def explain(config: TrainConfig, folder: Path) -> Tree:
     The picture is the one that a run with this config starts from; no step is made. Into `folder`
     go the page explain.html, a map_MODE.svg for each loss mode, and example.svg.
     """
-    job = prepare(config)
+    job = prepare(replace(config, output=None))
     pictures = job.pictures_at(config.size)
     start = starting_picture(config, pictures) if job.start is None else job.start
     height, width = pictures.content.shape[2:]

@@ -17,7 +17,7 @@ from styletransfer.commands.gallery.table import Section, differing, lay_out, ma
 from styletransfer.config import GalleryConfig, each
 from styletransfer.errors import UserError
 from styletransfer.resources import templates
-from styletransfer.system.files import atomic, check_folder
+from styletransfer.system.files import atomic, check_outputs
 
 # Of keys that change what the losses measure.
 MEASURE = ("objective.", "features.", "content", "style", "size", "experiment")
@@ -65,13 +65,7 @@ def make_gallery(config: GalleryConfig) -> tuple[Gallery, Path]:
         raise UserError(f"output={page} must end in .html; the contact sheet gets the same name")
     sheet = page.with_suffix(".png")
     runs, unreadable = find_runs(folders)
-    for path in (page, sheet):
-        check_folder(path)
-    pictures = [run.picture for run in runs if run.picture is not None]
-    if sheet.exists() and any(picture.samefile(sheet) for picture in pictures):
-        raise UserError(
-            f"output={page} would overwrite {sheet}, the picture of a run; choose another name"
-        )
+    check_outputs((page, sheet), [file for run in runs for file in run.files])
     axes = differing(runs)
     varied = main_axes(runs, axes)
     cards = make_cards(runs, varied, axes)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ class FoundRun:
     seconds: float | None  # of optimisation, None if the run has not come to an end
     picture: Path | None  # its pastiche, None if there is none
     steps: tuple[Step, ...]  # in their order
+    files: Sequence[tuple[str, Path]] = ()  # that it was made of, and has made
 
 
 @dataclass(frozen=True)
@@ -98,4 +99,5 @@ def _read(place: Path, name: str) -> FoundRun:
         seconds=run.seconds,
         picture=next((path for path in (run.pastiche, run.output) if path.is_file()), None),
         steps=tuple(read_steps(place)),
+        files=run.files,
     )

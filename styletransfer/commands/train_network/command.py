@@ -18,6 +18,7 @@ from styletransfer.commands.train_network.prepare import NetworkTask, prepare
 from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
 from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
+from styletransfer.job.sources import files_read
 from styletransfer.modes import LOSS_MODES
 from styletransfer.networks import file, training
 from styletransfer.pictures import images
@@ -26,7 +27,7 @@ from styletransfer.runs.folder import CHECKPOINT, METRICS
 from styletransfer.settings.schemas import flat
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
-from styletransfer.system.files import check_folder, remove_stale
+from styletransfer.system.files import check_outputs, remove_stale
 from styletransfer.system.launch import place
 from styletransfer.system.lock import locked
 from styletransfer.system.measure import median_seconds
@@ -89,7 +90,8 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
     with ExitStack() as stack:
 
         def begin() -> dict[str, Any] | None:
-            check_folder(folder / NETWORK)
+            written = [folder / name for name in (NETWORK, CHECKPOINT, METRICS)]
+            check_outputs(written, files_read(config))
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(folder))
             remove_stale(folder)

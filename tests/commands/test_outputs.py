@@ -1,0 +1,113 @@
+"""One guard for every output of every command: what is read is never written over."""
+
+import os
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+
+import pytest
+from film_files import make
+from helpers import picture, style_network
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from styletransfer import cli
+from styletransfer.commands.apply.command import main
+from styletransfer.config import ApplyConfig
+from styletransfer.errors import UserError
+from styletransfer.networks import Architecture, file
+from styletransfer.pictures import images
+from styletransfer.pictures.convert import to_image
+from styletransfer.runs.folder import write_record
+from styletransfer.system.files import sha256
+
+TINY = ["experiment=tiny", "content=photo.png", "style=painting.png", "size=16", "steps=1"]
+# Command -> its words without output=, what it reads, and how the name of its output ends.
+CASES = {
+    "train": ([*TINY, "init=start.png"], ["photo.png", "painting.png", "start.png"], ".png"),
+    "compare": ([*TINY, "rounds=1"], ["photo.png", "painting.png"], ".png"),
+    "film": (
+        ["experiment=tiny", "content=film.mp4", "style=painting.png", "size=32"],
+        ["film.mp4", "painting.png"],
+        ".mp4",
+    ),
+    "apply": (["network=net.onnx", "input=photo.png"], ["net.onnx", "photo.png"], ".png"),
+    "apply film": (["network=net.onnx", "input=film.mp4"], ["net.onnx", "film.mp4"], ".mp4"),
+    "export": (["network=net.onnx"], ["net.onnx"], ".onnx"),
+    "mix": (["run"], ["run/pastiche.png", "run/content_resized.png", "photo.png"], ".png"),
+    "gallery": (["run"], ["run/pastiche.png", "photo.png"], ".png"),
+}
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """A folder with everything that a command reads."""
+    monkeypatch.chdir(tmp_path)
+    file.write(Path("net.onnx"), style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
+    for seed, name in enumerate(("photo.png", "painting.png", "start.png")):
+        images.write(name, picture(seed, 12, 16))
+    for name in ("pastiche", "content_resized"):
+        images.write(f"run/{name}.png", picture(7, 12, 16))
+    config = {"content": str(tmp_path / "photo.png"), "style": "painting.png"}
+    write_record(Path("run"), {"config": config}, "finished", Path("run/pastiche.png"), 1.0)
+    return tmp_path
+
+
+def kept(folder: Path) -> dict[str, str]:
+    return {str(path): sha256(path) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_command_writes_over_what_it_reads(case, desk, capsys):
+    """By its own name, through a link, another folder's link, or a second name of the file."""
+    words, read, ending = CASES[case]
+    if any(name.endswith(".mp4") for name in read):
+        make(desk / "film.mp4", [picture(seed, 36, 48).float() for seed in range(2)])
+    (desk / "linked").symlink_to(desk)
+    for number, (name, way) in enumerate(product(read, ("itself", "link", "folder", "second"))):
+        output = Path(f"out{number}{ending}")
+        if way in ("itself", "folder"):
+            if not name.endswith(ending):
+                continue
+            output = Path(name) if way == "itself" else Path("linked") / name
+        elif way == "link":
+            output.symlink_to(name)
+        else:
+            os.link(name, output)
+        before = kept(desk)
+        # A gallery's sheet has the name of its page.
+        target = output.with_suffix(".html") if case == "gallery" else output
+        with pytest.raises(SystemExit) as end:
+            cli.main([case.split()[0], *words, f"output={target}"])
+        assert end.value.code == 1, (name, way)
+        assert "would overwrite" in capsys.readouterr().err, (name, way)
+        assert kept(desk) == before, (name, way)
+        if way in ("link", "second"):
+            output.unlink()
+
+
+NAMES = ("a.png", "b.gif", "b.gif.png", "trip/a.png", "trip/b.png")
+
+
+@given(
+    theirs=st.sets(st.sampled_from(NAMES), min_size=1),
+    links=st.dictionaries(st.sampled_from(NAMES), st.sampled_from(NAMES), max_size=2),
+)
+@settings(max_examples=40, deadline=None)
+def test_folders_keep_what_they_hold(theirs, links, tmp_path_factory):
+    """Whatever lies or leads where: no byte changes, and what is said to be done is there."""
+    folder = tmp_path_factory.mktemp("desk")
+    for seed, name in enumerate(sorted(theirs)):
+        (folder / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        to_image(picture(seed, 8, 8)).save(folder / "in" / name)
+    for name, there in links.items():
+        (folder / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "out" / name).symlink_to(folder / "in" / there)
+    file.write(folder / "net.st", style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
+    before = kept(folder)
+    config = ApplyConfig(*(str(folder / name) for name in ("net.st", "in", "out")), device="cpu")
+    for _ in range(2):
+        with suppress(UserError):
+            main(config, Path("unused"))
+            assert len([*(folder / "out").rglob("[!.]*.*")]) >= len(theirs)
+        assert kept(folder).items() >= before.items()
