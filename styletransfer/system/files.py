@@ -135,8 +135,10 @@ def _identity(path: str | os.PathLike[str]) -> object:
     """Return what two names of one file have in common, whether it is there or not."""
     try:
         found = os.stat(path)
-    except (OSError, ValueError):
+    except OSError:
         return os.path.realpath(path)
+    except ValueError:  # no file has such a name
+        return None
     return found.st_dev, found.st_ino
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from styletransfer.commands.gallery.cards import Card, make_cards, ranks
-from styletransfer.commands.gallery.found import Unreadable, find_runs
+from styletransfer.commands.gallery.found import Unreadable, find_runs, shown
 from styletransfer.commands.gallery.sheet import draw_sheet
 from styletransfer.commands.gallery.table import Section, differing, lay_out, main_axes
 from styletransfer.config import GalleryConfig, each
@@ -70,7 +70,7 @@ def make_gallery(config: GalleryConfig) -> tuple[Gallery, Path]:
     varied = main_axes(runs, axes)
     cards = make_cards(runs, varied, axes)
     gallery = Gallery(
-        title=", ".join(folder.resolve().name or str(folder) for folder in folders),
+        title=shown(", ".join(folder.resolve().name or str(folder) for folder in folders)),
         cards=cards,
         sections=lay_out(varied, len(runs)),
         ranks=ranks(cards, varied),
@@ -80,7 +80,7 @@ def make_gallery(config: GalleryConfig) -> tuple[Gallery, Path]:
     with atomic(sheet) as temporary:
         draw_sheet(gallery.title, gallery.sections, cards).save(temporary, format="PNG")
     with atomic(page) as temporary:
-        temporary.write_text(draw_page(gallery), encoding="utf-8")
+        temporary.write_text(draw_page(gallery), encoding="utf-8", errors="backslashreplace")
     return gallery, page
 
 

@@ -19,6 +19,9 @@ from styletransfer.runs.folder import (
 )
 from styletransfer.settings.schemas import GROUPS
 
+# Characters of a name, a value or a reason that are shown.
+LONGEST = 300
+
 
 @dataclass(frozen=True)
 class FoundRun:
@@ -43,6 +46,12 @@ class Unreadable:
     reason: str
 
 
+def shown(text: str) -> str:
+    """Return text as a page can show it: on one line, not too long, and made of characters."""
+    short = text if len(text) <= LONGEST else text[:LONGEST] + "…"
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in short)
+
+
 def find_runs(folders: list[Path]) -> tuple[list[FoundRun], list[Unreadable]]:
     """Return the runs in and below folders, numbers in names in order (UserError: no run)."""
     runs: list[FoundRun] = []
@@ -60,7 +69,7 @@ def find_runs(folders: list[Path]) -> tuple[list[FoundRun], list[Unreadable]]:
             try:
                 runs.append(_read(place, folder.resolve().name if name == "." else name))
             except UserError as error:
-                unreadable.append(Unreadable(name, str(error)))
+                unreadable.append(Unreadable(shown(name), shown(str(error))))
     if not seen:
         named = ", ".join(map(str, folders))
         raise UserError(f"there is no run of train in {named}; name a sweep's folder, or a run's")
@@ -91,13 +100,13 @@ def _read(place: Path, name: str) -> FoundRun:
     run = read_run(place)
     choices = recorded(place, HYDRA, "hydra", "runtime", "choices") or {}
     return FoundRun(
-        name=name,
-        status=run.status,
+        name=shown(name),
+        status=shown(run.status),
         settings=run.settings,
         choices={group: choices[group] for group in GROUPS if group in choices},
         typed=run.typed,
         seconds=run.seconds,
-        picture=next((path for path in (run.pastiche, run.output) if path.is_file()), None),
+        picture=next((path for path in (run.pastiche, run.output) if os.path.isfile(path)), None),
         steps=tuple(read_steps(place)),
         files=run.files,
     )

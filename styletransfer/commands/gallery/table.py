@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from styletransfer.commands.gallery.found import FoundRun
-from styletransfer.config import TrainConfig
+from styletransfer.commands.gallery.found import FoundRun, shown
+from styletransfer.config import TrainConfig, each
 from styletransfer.runs.folder import FREE_KEYS
 from styletransfer.settings.schemas import GROUPS, path_keys
 
@@ -102,21 +102,24 @@ def _axis(key: str, values: list[Any]) -> Axis:
         texts = short if len({*short}) == len({*texts}) else texts
     order = list(dict.fromkeys(texts))
     if all(type(value) in (int, float) for value in values):
-        order.sort(key=float)
+        order.sort(key=dict(zip(texts, values, strict=True)).__getitem__)
     return Axis(key, tuple(texts), tuple(order))
 
 
 def _without_folder(value: Any) -> Any:
     """Return the names of files without their folders, and what is no file name as it is."""
-    if isinstance(value, list):
-        return [_without_folder(name) for name in value]
-    return os.path.basename(value) or value if isinstance(value, str) else value
+    names = [
+        os.path.basename(name) or name if isinstance(name, str) else name for name in each(value)
+    ]
+    return names if isinstance(value, list) else next(iter(names), None)
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_text, value))
-    return value if isinstance(value, str) else json.dumps(value)
+    try:
+        words = [one if isinstance(one, str) else json.dumps(one) for one in each(value)]
+    except RecursionError:  # nothing that a run has written
+        words = ["…"]
+    return shown(", ".join(words)) if value is not None else "null"
 
 
 def _table(heading: str, down: Axis, across: Axis, runs: Sequence[int]) -> Section | None:
