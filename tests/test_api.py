@@ -44,6 +44,9 @@ def test_names_that_no_file_can_have(tmp_path, monkeypatch):
             assert not {"\n", "\0"} & {*str(caught.value)}
         with pytest.raises(UserError, match=r"no file name can|File name too long"):
             Result(CONTENT, {}, 0).save(name)
+    for odd in (None, b"a.png", 3):
+        with pytest.raises(UserError, match=r"is no file name; give a str or a pathlib\.Path"):
+            Result(CONTENT, {}, 0).save(odd)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -94,6 +97,9 @@ def test_bad_pictures():
         with pytest.raises(UserError, match=message) as raised:
             tiny(content=content)
         assert "\n" not in str(raised.value)
+    meta = CONTENT.to("meta")
+    with pytest.raises(UserError, match="content is a tensor on the device meta, which holds no"):
+        tiny(content=meta, style=meta)
 
 
 # Keys.

@@ -2,11 +2,13 @@
 
 import atexit
 import errno
+import getpass
 import io
 import logging
 import os
 import signal
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -64,6 +66,8 @@ def one_line_errors() -> Iterator[None]:
         finally:
             atexit.unregister(end_at_once)
             atexit.register(end_at_once)  # called before whatever has been registered by now
+            if "torch._dynamo" in sys.modules and "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
+                remove_compilers_folder()
 
 
 def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
@@ -100,6 +104,15 @@ def tell(message: str, *, shared: bool = False) -> None:
     with suppress(OSError):
         print(" ".join(message.split()), file=sys.stderr)
     flush(sys.stderr)
+
+
+def remove_compilers_folder() -> None:
+    """Remove the folder that torch makes for what it compiles when it imports its compiler.
+
+    It is called so by torch._inductor.runtime.cache_dir_utils; if anybody uses it, it stays.
+    """
+    with suppress(OSError, KeyError, ImportError):  # a user without a name has none
+        os.rmdir(os.path.join(tempfile.gettempdir(), f"torchinductor_{getpass.getuser()}"))
 
 
 def end_at_once() -> None:

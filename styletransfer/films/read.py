@@ -109,7 +109,12 @@ class Film:
         last: Fraction | None = None
         for frame in self.decoded():
             last = self._time(frame, last)
-            yield Frame(to_tensor(frame, self._coded_size, self._matrix), last)
+            try:
+                image = to_tensor(frame, self._coded_size, self._matrix)
+            except (pyav().FFmpegError, ValueError) as error:
+                damage = f"has a frame that is no picture ({reason(error)})"
+                raise UserError(f"{self.path} {damage}; get an intact copy") from error
+            yield Frame(image, last)
 
     def decoded(self) -> Iterator[Any]:
         """Yield all frames as PyAV has them; see `frames`."""
@@ -143,7 +148,8 @@ class Film:
                 packet = next(packets, None)
                 if packet is None:
                     break
-                frames = packet.decode() if packet.stream_index == stream.index else []
+                is_video = packet.stream_index == stream.index and packet.stream.type == "video"
+                frames = packet.decode() if is_video else []
             except av.FFmpegError as error:
                 if not count:
                     continue

@@ -19,9 +19,11 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
         written: the file is to be made, so that it need not be there.
 
     Raises:
-        UserError: no file can have that name, as it holds a NUL character or half a character.
+        UserError: it is no name, or no file can have it: a NUL character, or half a character.
     """
-    name = os.fspath(path)
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(name, str):
+        raise UserError(f"{path!r} is no file name; give a str or a pathlib.Path")
     try:
         possible = b"\0" not in os.fsencode(name)
     except UnicodeEncodeError:

@@ -19,6 +19,7 @@ from styletransfer.errors import UserError
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
+from styletransfer.system.lock import locked
 from styletransfer.system.measure import peak_memory
 
 SLIM = Architecture((3, 4, 5), 1)
@@ -197,6 +198,9 @@ def test_in_a_folder_nothing_is_replaced_that_was_not_painted_there(album, desk)
             with pytest.raises(UserError, match=re.escape(message)):
                 apply(input="album", output="done")
             assert times(desk) == before
+    (album / "d.gif.png").unlink()
+    with locked(desk / "done"), pytest.raises(UserError, match="another run is at work in done"):
+        apply(input="album", output="done")
 
 
 def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, monkeypatch, caplog):
@@ -223,6 +227,10 @@ def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, monkey
 
 BAD = [
     ({"input": "none.png"}, "none.png does not exist"),
+    (
+        {"input": "song.m4a", "output": None},
+        "input=song.m4a has the name of no picture and no film",
+    ),
     ({"output": "photo.png"}, "photo.png would overwrite input=photo.png; choose another"),
     ({"input": "album", "output": "album/done"}, "lie in one another"),
     ({"input": "album/trip", "output": "album"}, "lie in one another"),

@@ -129,6 +129,21 @@ def test_the_colours_of_the_input_and_frames_by_themselves(
         assert torch.equal(image, with_chroma_of(painted, frame.image, 0.5))
 
 
+def test_frames_that_are_damaged_or_not_ours_are_told(config, tmp_path, painting):
+    main(config, tmp_path / "run")
+    frame = tmp_path / "run" / "frames" / "000001.png"
+    whole = frame.read_bytes()
+    frame.write_bytes(whole[:-40])
+    with pytest.raises(UserError, match=r"frames/000001\.png is damaged; remove it, and run the"):
+        main(config, tmp_path / "run")
+    frame.unlink()
+    main(config, tmp_path / "run")
+    assert frame.read_bytes() == whole
+    (tmp_path / "run" / "film.json").unlink()
+    with pytest.raises(UserError, match=r"run holds frames and no film\.json; choose another"):
+        main(config, tmp_path / "run")
+
+
 def test_any_films_can_be_measured_as_the_guide_says(source, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name in ("film", "alone", "painted"):

@@ -13,6 +13,7 @@ from film_files import BT601, BT709, UNSAID, av, frames, make, sounds, tone
 from PIL import Image, ImageCms
 
 from styletransfer.errors import UserError
+from styletransfer.films import read
 from styletransfer.films.read import Film
 from styletransfer.films.write import CODECS, FilmWriter, check_writable
 
@@ -203,12 +204,28 @@ def test_a_damaged_film_ends_where_the_damage_is(tmp_path):
     made[start : start + 2000] = bytes(2000)  # as where a recording begins between key frames
     made[middle : middle + 9000] = bytes(9000)
     (tmp_path / "in.mp4").write_bytes(made)
-    read = []
+    seen = []
     with Film(tmp_path / "in.mp4") as film, pytest.raises(UserError) as caught:
-        read.extend(film.frames())
-    assert 5 < len(read) < 15
-    pattern = rf".*in\.mp4 is damaged after frame {len(read)} \(.*\); get an intact copy"
+        seen.extend(film.frames())
+    assert 5 < len(seen) < 15
+    pattern = rf".*in\.mp4 is damaged after frame {len(seen)} \(.*\); get an intact copy"
     assert re.fullmatch(pattern, str(caught.value))
+
+
+def test_a_film_without_its_end_is_told_or_read_as_far_as_it_goes(tmp_path, monkeypatch):
+    """Cut within its tables, an MP4 may call the frames' packets data in the midst of them."""
+    whole = make(tmp_path / "in.mp4", noise(5), sound=["aac"]).read_bytes()
+    for cut in range(1, 1400, 14):
+        (tmp_path / "cut.mp4").write_bytes(whole[:-cut])
+        with suppress(UserError):
+            assert len(frames(tmp_path / "cut.mp4")) <= 5
+
+    def unknown(*args):
+        raise av.error.OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(read, "to_tensor", unknown)
+    with pytest.raises(UserError, match=r"in\.mp4 has a frame that is no picture \(Operation"):
+        frames(tmp_path / "in.mp4")
 
 
 def test_a_film_that_was_cut_off_is_told(tmp_path, caplog):
@@ -253,19 +270,37 @@ def largest_file(size):
 
 
 @pytest.mark.parametrize("extension", [".mp4", ".mkv"])
-def test_a_full_disk_ends_in_one_line(extension, tmp_path):
+def test_a_full_disk_ends_in_one_line(extension, tmp_path, caplog):
     source = make(tmp_path / "in.mp4", noise(30))
     target = tmp_path / f"out{extension}"
     target.write_text("the film from yesterday")
     with largest_file(60_000), pytest.raises(UserError, match=r"^cannot write .*too large; choose"):
         rewritten(source, target)
     assert target.read_text() == "the film from yesterday"
+    told = re.search(r"the film up to here, (\d+) frames, is in (.*)", caplog.text)
+    played = []
+    with suppress(UserError), Film(told[2]) as film:
+        played.extend(film.frames())
+    assert int(told[1]) == len(played) > 0
     with Film(tmp_path / f"out.styletransfer-partial{extension}") as film:
         assert next(film.frames()).image.shape == (1, 3, 48, 64)
     (tmp_path / f"out.styletransfer-partial{extension}").unlink()
     with largest_file(20), pytest.raises(UserError, match="File too large"):
         rewritten(source, target)
     assert {path.name for path in tmp_path.iterdir()} == {"in.mp4", target.name}
+
+
+def test_a_film_has_one_writer_and_other_names_are_left_alone(tmp_path):
+    source, target = make(tmp_path / "in.mp4", greys(2)), tmp_path / "out.mp4"
+    (tmp_path / "out.partial.mp4").write_text("somebody's own")
+    with Film(source) as film, FilmWriter(target, like=film) as writer:
+        with pytest.raises(UserError, match=r"another process is writing .*out\.mp4; wait for it"):
+            FilmWriter(target, like=film).__enter__()
+        for frame in film.frames():
+            writer.write(frame.image, frame.time)
+    assert len(frames(rewritten(source, target))) == 2
+    assert (tmp_path / "out.partial.mp4").read_text() == "somebody's own"
+    assert {path.name for path in tmp_path.iterdir()} == {"in.mp4", "out.mp4", "out.partial.mp4"}
 
 
 def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
