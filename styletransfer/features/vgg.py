@@ -34,11 +34,6 @@ def conv_widths(widths: Widths) -> dict[str, int]:
     }
 
 
-def conv_names(widths: Widths) -> list[str]:
-    """Return the convolutions' names in order: conv1_1, conv1_2, conv2_1, ..."""
-    return list(conv_widths(widths))
-
-
 def state_keys(widths: Widths) -> dict[str, str]:
     """Return convolution name -> torchvision's key prefix, such as conv2_1 -> features.5."""
     keys: dict[str, str] = {}

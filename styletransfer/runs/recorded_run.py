@@ -66,21 +66,16 @@ class RecordedRun:
         job: what `config` comes to, before any change.
         picture: where the pastiche goes.
 
-    Attributes:
-        config: what was asked for; its `changes` are those that are planned, and those made since.
-        now: the settings in force.
-        made: how many of the changes are in force.
-        run: the run itself.
-        history: the last MOST snapshots that were kept.
-
     Raises:
         UserError: a checkpoint that is damaged or of another run.
     """
 
     def __init__(self, config: TrainConfig, job: Job, folder: Path, picture: Path) -> None:
+        # What was asked for; its `changes` are those that are planned, and those made since.
         self.config, self.folder, self.picture = config, folder, picture
+        # The settings in force, and how many of the changes are.
         self.job, self.now, self.made = job, config, 0
-        self.history: list[HistoryEntry] = []
+        self.history: list[HistoryEntry] = []  # the last MOST snapshots that were kept
         self._kept = 0
         self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
@@ -99,8 +94,7 @@ class RecordedRun:
     ) -> tuple[Outcome, Path, str | None]:
         """Make the steps that are left, and write what comes of them.
 
-        Returns:
-            What was made, where its picture is, and one line if that is not where it should be.
+        Return that, where its picture is, and one line if that is not where it should be.
         """
         callbacks = self._callbacks(watchers, guide)
         self._change_if_due()
@@ -131,17 +125,15 @@ class RecordedRun:
             snapshot = self._turn  # of several changes at one step, only their sum counts
         else:
             named = ", ".join(f"{key}={value}" for key, value in values.items())
-            self._keep(snapshot, f"before {named}")
+            self.remember(f"before {named}", snapshot)
         change = ChangeConfig(snapshot.steps, values)
         self._turn_to(snapshot, job, config, with_change(changes, change))
 
-    def remember(self, reason: str) -> None:
-        """Keep where the run is now, to go back to it later."""
-        self._keep(self.run.snapshot(), reason)
-
-    def _keep(self, snapshot: Snapshot, reason: str) -> None:
+    def remember(self, reason: str, snapshot: Snapshot | None = None) -> None:
+        """Keep a snapshot, by default where the run is now, to go back to it later."""
         self._kept += 1
-        entry = HistoryEntry(self._kept, snapshot, reason, self.made, self.now)
+        kept = snapshot or self.run.snapshot()
+        entry = HistoryEntry(self._kept, kept, reason, self.made, self.now)
         self.history = [*self.history, entry][-MOST:]
 
     def go_back(self, number: int) -> None:

@@ -71,11 +71,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def changed(config: Config, values: Mapping[str, Any]) -> Config:
-    """Return the settings of a run that goes on under other values; see `with_values`.
-
-    Raises:
-        UserError: also a key that cannot change during a run.
-    """
+    """Return `with_values` of a run under way (UserError: also a key that cannot change then)."""
     check_can_change(values)
     return with_values(config, values)
 
@@ -91,11 +87,7 @@ def check_can_change(asked: Iterable[str]) -> None:
 
 
 def in_turn(config: Config, changes: list[ChangeConfig]) -> list[Config]:
-    """Return the settings that each of some changes makes of those before it.
-
-    Raises:
-        UserError: one cannot be made, or they are not in their order.
-    """
+    """Return the settings that each change makes of those before it (UserError: one cannot)."""
     settings, before = [], 0
     for change in changes:
         if change.after < before:
@@ -114,11 +106,7 @@ def with_change(changes: list[ChangeConfig], change: ChangeConfig) -> list[Chang
 
 
 def _plain(key: str, value: Any) -> Any:
-    """Return a value as OmegaConf takes it, its texts escaped.
-
-    Raises:
-        UserError: the key names files, and the value does not.
-    """
+    """Return a value as OmegaConf takes it, its texts escaped (UserError: it is to be a file)."""
     if isinstance(value, Mapping):
         return {name: _plain(key, one) for name, one in value.items()}
     if isinstance(value, list | tuple):
