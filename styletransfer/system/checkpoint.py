@@ -30,11 +30,9 @@ REST = 20
 
 
 class Checkpoint:
-    """A checkpoint file, and beside it the one before.
+    """A checkpoint file, and beside it the one before, with "previous" before its extension.
 
-    Args:
-        path: of the file; the one before has "previous" before its extension.
-        every: seconds between two saves that are `due`; 0 for none.
+    Saves are due `every` so many seconds; 0 for never.
     """
 
     def __init__(self, path: Path, every: float = 0.0) -> None:
@@ -53,8 +51,7 @@ class Checkpoint:
     def save(self, state: dict[str, Any]) -> None:
         """Write plain values and tensors; the checkpoint before is kept until the next save.
 
-        Raises:
-            UserError: it cannot be written; what was there stays.
+        Where that fails (UserError), what was there stays.
         """
         began = time.monotonic()
         try:

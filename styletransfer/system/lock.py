@@ -16,11 +16,7 @@ NAME = ".lock"
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep every other run out of `folder`, which exists; Windows does without.
-
-    Raises:
-        UserError: another run has the folder.
-    """
+    """Keep other runs out of `folder`, which exists, but on Windows (UserError: one is there)."""
     if sys.platform == "win32":
         yield
         return
