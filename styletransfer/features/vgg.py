@@ -156,10 +156,7 @@ def _content_gains(
 def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
     """Return the widths of the VGG-19-shaped network whose convolutions `state` holds.
 
-    The network may end early: one whose last convolution is conv5_1 has five blocks.
-
-    Raises:
-        UserError: the tensors do not follow VGG-19's names.
+    It may end early: with conv5_1 it has five blocks (UserError: other names than VGG-19's).
     """
     widths: list[list[int]] = []
     for name, key in state_keys(WIDTHS["vgg19"]).items():
@@ -185,11 +182,7 @@ def randomize(network: FeatureExtractor, seed: int) -> None:
 
 
 def pretrained_state(name: str) -> Mapping[str, Tensor]:
-    """Return torchvision's ImageNet weights, downloaded once and checked against their hash.
-
-    Raises:
-        UserError: the download is unreachable or damaged.
-    """
+    """Return torchvision's ImageNet weights, by a download that is checked (UserError: in vain)."""
     import torchvision  # takes longer to import than all of torch; only a download needs it
 
     weights = torchvision.models.get_model_weights(name)["IMAGENET1K_V1"]

@@ -91,10 +91,8 @@ def parse_tile(text: str) -> int | None:
 def pyramid(size: int, scales: int, steps: int) -> list[int]:
     """Return the longer sides in pixels from coarse to fine, doubling, up to `size`.
 
-    Args:
-        size: longer side of the pastiche.
-        scales: number of levels, or 0 for as many as stay at or above SMALLEST_SCALE.
-        steps: at least one per level, so there are never more levels than steps.
+    There are as many as `scales`, for 0 as stay at or above SMALLEST_SCALE, and never more than
+    steps.
     """
     sides = [size]
     while len(sides) < min(scales or steps, steps):

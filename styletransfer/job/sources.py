@@ -60,11 +60,7 @@ def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture
 
 
 def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
-    """Return the picture files that a key names: one, several, or all of a folder.
-
-    Raises:
-        UserError: there is none.
-    """
+    """Return the files that a key names: one, several, or a folder's (UserError: there is none)."""
     files: list[str] = []
     for name in each(value):
         named = files_at(name)

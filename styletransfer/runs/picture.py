@@ -20,11 +20,7 @@ def write_picture(
 ) -> tuple[Path, str | None]:
     """Write the pastiche to `path`; or into `folder`, or among the system's temporary files.
 
-    Returns:
-        Where it is, and one line if that is not `path`.
-
-    Raises:
-        UserError: it cannot be written anywhere.
+    Return where it is, and one line if that is not `path` (UserError: it is nowhere).
     """
     elsewhere = (folder, Path(tempfile.gettempdir()) / f"styletransfer-{time.time_ns()}")
     places = dict.fromkeys((path, *(parent / f"pastiche{path.suffix}" for parent in elsewhere)))

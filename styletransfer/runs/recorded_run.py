@@ -137,11 +137,7 @@ class RecordedRun:
         self.history = [*self.history, entry][-MOST:]
 
     def go_back(self, number: int) -> None:
-        """Go on from a snapshot that was kept, as if nothing had been done since.
-
-        Raises:
-            UserError: there is none of that number.
-        """
+        """Go on from a snapshot that was kept, as if nothing had been done since."""
         entry = next((entry for entry in self.history if entry.number == number), None)
         if entry is None:
             numbers = ", ".join(str(entry.number) for entry in self.history) or "none"

@@ -59,11 +59,7 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
 
 
 def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
-    """Return the picture of a run that is finished in `folder` and need not be done again.
-
-    Raises:
-        UserError: the run in that folder has other settings.
-    """
+    """Return the picture of a run finished in `folder`, if any (UserError: of other settings)."""
     if config.resume != "auto" or not (folder / RECORD).exists():
         return None
     run = read_run(folder)

@@ -78,9 +78,8 @@ def changed(config: Config, values: Mapping[str, Any]) -> Config:
 
 def check_can_change(asked: Iterable[str]) -> None:
     """Check that none of some keys is fixed as long as a run lasts (UserError: one is)."""
-    only_once = {key for key, _ in keys(TrainConfig)} - {
-        key for key, _ in keys(StyleTransferConfig)
-    }
+    of_a_picture = dict(keys(StyleTransferConfig))
+    only_once = {key for key, _ in keys(TrainConfig) if key not in of_a_picture}
     for key in asked:
         if key in only_once.union(FIXED):
             raise UserError(f"{key} cannot change during a run; start another one")
