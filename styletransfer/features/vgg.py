@@ -172,13 +172,14 @@ def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
     return widths
 
 
-def randomize(network: FeatureExtractor, seed: int) -> None:
+def randomize(network: nn.Module, seed: int) -> None:
     """Fill the convolutions with He-normal weights (arXiv:1502.01852) and zero biases."""
     generator = torch.Generator().manual_seed(seed)
-    for layer in network.layers.values():
-        if isinstance(layer, nn.Conv2d):
-            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
-            nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, nonlinearity="relu", generator=generator)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
 
 
 def pretrained_state(name: str) -> Mapping[str, Tensor]:

@@ -58,7 +58,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
                 check_choice(key, value)
                 value = OmegaConf.load(CONFIGS / key / f"{value}.yaml")
             else:
-                value = _plain(key, value)
+                value = plain(key, value)
             OmegaConf.update(node, key, value, merge=key not in mappings)
         parsed = OmegaConf.to_object(node)
     except (OmegaConfBaseException, ValueError) as error:
@@ -104,12 +104,12 @@ def with_change(changes: list[ChangeConfig], change: ChangeConfig) -> list[Chang
     return [*changes, change]
 
 
-def _plain(key: str, value: Any) -> Any:
+def plain(key: str, value: Any) -> Any:
     """Return a value as OmegaConf takes it, its texts escaped (UserError: it is to be a file)."""
     if isinstance(value, Mapping):
-        return {name: _plain(key, one) for name, one in value.items()}
+        return {name: plain(key, one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(key, one) for one in value]
+        return [plain(key, one) for one in value]
     if isinstance(value, str | os.PathLike):
         return literal(os.fspath(value))
     if value is not None and key in path_keys(StyleTransferConfig):
