@@ -165,12 +165,12 @@ def enlarge(image: Tensor, start: Tensor, size: tuple[int, int], init: str) -> T
     """Return `image` at a finer scale, with some of the finest detail of where the run began.
 
     An enlarged picture is a blur, and the first ten steps would go into finding some detail again.
+    Noise has no detail worth keeping.
 
     Args:
         image: (1, 3, h, w), what the scale before has made of `start`, or `start` itself.
         start: (1, 3, H, W), where the run began.
         size: (height, width) of the finer scale.
-        init: what `start` is; noise has no detail worth keeping.
     """
     if init == "noise":
         return resize(image, size)

@@ -54,8 +54,6 @@ def complete(
     """Make the steps that are left, unless a signal comes, and save what there is by then.
 
     Args:
-        run: at the step where it goes on.
-        course: what is to be done.
         checkpoint: tells when to save.
         file: the metrics, a JSON line for every tenth step and each look; lines of steps that have
             to be made again are dropped.

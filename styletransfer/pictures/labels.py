@@ -131,12 +131,8 @@ def _from_colors(source: Source, name: str) -> Regions:
     colors = _painted_colors(rgb, visible)
     if not 0 < len(colors) <= MOST:
         raise _no_labels(picture.name, f"shows {len(colors)} flat colours")
-    difference = torch.full(picture.size, 256, dtype=torch.int16)
-    labels = torch.zeros(picture.size, dtype=torch.uint8)
-    for number, color in enumerate(colors):
-        other = (rgb - rgb.new_tensor(color)[:, None, None]).abs().amax(0)
-        labels[other < difference] = number
-        difference = torch.minimum(difference, other)
+    differences = (rgb - rgb.new_tensor(color)[:, None, None] for color in colors)
+    difference, labels = torch.stack([x.abs().amax(0) for x in differences]).min(0)
     far = visible & (difference > SAME)
     near = float((difference[visible] <= _NEAR).float().mean())
     if near < _MOST_NEAR:

@@ -50,8 +50,7 @@ def paint(
     there, and a checkpoint; with `resume=auto` it goes on from the checkpoint in `folder` where
     there is one.
 
-    Args:
-        processes: that share it; this is the first, and the others `assist`.
+    Of the `processes` that share it this is the first, and the others `assist`.
 
     Raises:
         UserError: bad input, before anything is written; or the picture cannot be written anywhere.
