@@ -52,7 +52,8 @@ class Processes:
         flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
         with _losses_told():
             distributed.all_reduce(flat)
-        for tensor, part in zip(tensors, flat.split([x.numel() for x in tensors]), strict=True):
+        parts = torch.split(flat, [tensor.numel() for tensor in tensors])
+        for tensor, part in zip(tensors, parts, strict=True):
             tensor.detach().copy_(part.view(tensor.shape))
 
     def first(self, make: Callable[[], T]) -> T:
