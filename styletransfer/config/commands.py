@@ -58,18 +58,13 @@ COMMANDS = {
 }
 # Name of a file under configs/ -> its schema.
 SCHEMAS = {name: known.schema for name, known in COMMANDS.items() if known.schema is not None}
-# What `hydrated` adds: tools that are no part of the package.
-_TOOLS: dict[str, Command] = {}
+# What `hydrated` adds: tools that are no part of the package, composed, explained and run as those.
+TOOLS: dict[str, Command] = {}
 
 
 def command(name: str) -> Command:
     """Return the command, or the tool, of that name."""
-    return COMMANDS.get(name) or _TOOLS[name]
-
-
-def add_tool(name: str, tool: Command) -> None:
-    """Let a name be composed, explained and run as those of COMMANDS are."""
-    _TOOLS[name] = tool
+    return COMMANDS.get(name) or TOOLS[name]
 
 
 def schema_of(name: str) -> type[Any]:

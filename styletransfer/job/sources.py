@@ -97,12 +97,11 @@ def read_style_regions(
         raise UserError("style_regions and region_styles exclude each other; leave one of them out")
     if styles == 1:
         return [read_regions(source, "style_regions")]
-    if isinstance(source, str) and os.path.isdir(source):
-        source = in_folder(source)
-    if not isinstance(source, list | tuple) or len(source) != styles:
-        count = len(source) if isinstance(source, list | tuple) else 1
+    is_folder = isinstance(source, str) and os.path.isdir(source)
+    named = in_folder(source) if is_folder else each(source)
+    if (count := len(named)) != styles:
         raise UserError(
             f"style_regions names {count} label picture{'s' * (count != 1)} but there are {styles} "
             "styles; give one for each, in their order, as a list in brackets"
         )
-    return [read_regions(one, f"style_regions, {n}") for n, one in enumerate(source, start=1)]
+    return [read_regions(one, f"style_regions, {n}") for n, one in enumerate(named, start=1)]
