@@ -99,15 +99,10 @@ class _Hashed:
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file, self.hash = file, hashlib.sha256()
-        self.error: OSError | None = None
 
     def write(self, data: bytes) -> int:
         self.hash.update(data)
-        try:
-            return self.file.write(data)
-        except OSError as error:  # torch makes another error of it
-            self.error = error
-            raise
+        return self.file.write(data)
 
     def flush(self) -> None:
         self.file.flush()
@@ -129,8 +124,8 @@ def _write(path: Path, state: dict[str, Any]) -> None:
         payload = _Hashed(file)
         try:
             torch.save(state, cast(IO[bytes], payload))
-        except RuntimeError as error:
-            raise payload.error or error from error
+        except RuntimeError as error:  # torch's own, in the place of a full disk's
+            raise error.__context__ if isinstance(error.__context__, OSError) else error
         file.seek(0)
         file.write(MAGIC + payload.hash.hexdigest().encode() + b"\n")
         file.flush()
