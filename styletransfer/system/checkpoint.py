@@ -125,7 +125,8 @@ def _write(path: Path, state: dict[str, Any]) -> None:
         try:
             torch.save(state, cast(IO[bytes], payload))
         except RuntimeError as error:  # torch's own, in the place of a full disk's
-            raise error.__context__ if isinstance(error.__context__, OSError) else error
+            inner = error.__context__
+            raise (inner if isinstance(inner, OSError) else error) from error
         file.seek(0)
         file.write(MAGIC + payload.hash.hexdigest().encode() + b"\n")
         file.flush()
