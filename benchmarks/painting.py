@@ -19,8 +19,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from styletransfer.features.vgg import randomize
 from styletransfer.networks import LAYOUTS, StyleNetwork, deployed, file
-from styletransfer.networks.johnson import randomize
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, has_native_bfloat16
 from styletransfer.system.heap import keep_freed_memory

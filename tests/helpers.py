@@ -15,9 +15,9 @@ from torch import Tensor
 
 from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, vgg
+from styletransfer.features.vgg import randomize
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.networks import Architecture, StyleNetwork
-from styletransfer.networks.johnson import randomize
 from styletransfer.networks.layers import ConditionalInstanceNorm
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair

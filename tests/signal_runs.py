@@ -27,8 +27,8 @@ from styletransfer.cli import module
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.config.commands import SCHEMAS
 from styletransfer.features import vgg
+from styletransfer.features.vgg import randomize
 from styletransfer.networks import Architecture, StyleNetwork, file
-from styletransfer.networks.johnson import randomize
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import STOPPING, interruptible

@@ -28,25 +28,17 @@ from styletransfer.settings.schemas import (
 
 
 class Arguments(argparse.Namespace):
-    """What a command line asks for, each flag by its name.
+    """What a command line asks for, each flag by its name."""
 
-    Attributes:
-        overrides: KEY=VALUE in Hydra's grammar, file names quoted.
-        folders: that hydra.run.dir= and hydra.sweep.dir= name.
-        cfg: which part of the composed config to print instead of running: job, hydra or all.
-        package: the only node of that part to print.
-        multirun: whether there is one job for each combination of values.
-    """
-
-    overrides: list[str]
-    folders: list[str]
+    overrides: list[str]  # KEY=VALUE in Hydra's grammar, file names quoted
+    folders: list[str]  # that hydra.run.dir= and hydra.sweep.dir= name
     help: bool
     version: bool
-    cfg: str | None
-    package: str | None
+    cfg: str | None  # which part of the composed config to print instead: job, hydra or all
+    package: str | None  # the only node of that part to print
     resolve: bool
     config_dir: str | None
-    multirun: bool
+    multirun: bool  # there is one job for each combination of values
 
 
 class _Parser(argparse.ArgumentParser):
@@ -55,11 +47,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
-    """Read a command line.
-
-    Args:
-        argv: without the program's name.
-        schema: of the command's settings; says which values are file names.
+    """Read a command line, without the program's name, for settings of a schema.
 
     Raises:
         UserError: an unknown flag, one that lacks its value, a sweep into one output file, or a
@@ -156,11 +144,7 @@ def _named(arguments: Sequence[str], schema: type[Any]) -> list[str]:
 
 
 def _check(overrides: Sequence[str], known: Collection[str], *, sweep: bool) -> None:
-    """Refuse what Hydra would take in another sense than is meant, or refuse at length.
-
-    Raises:
-        UserError: there is such a word.
-    """
+    """Refuse what Hydra would take in another sense than is meant, or refuse at length."""
     for override in overrides:
         key, _, value = override.lstrip("+").partition("=")
         if key == "hydra.job.name" and "/" in value:

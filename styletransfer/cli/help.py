@@ -36,13 +36,8 @@ be explained, and changes nothing.
 def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None = None) -> str:
     """Return the keys of a command, or of one of its groups, with values and meanings.
 
-    Args:
-        name: of the command.
-        arguments: KEY=VALUE, which change the values shown, and perhaps the name of a group.
-        config_dir: a folder with more files, as `--config-dir` names it.
-
-    Raises:
-        UserError: arguments that cannot be composed, or a group that does not exist.
+    Of the arguments KEY=VALUE change the values shown, and one may name a group (UserError: they
+    cannot be composed, or there is no such group).
     """
     schema, unused = schema_of(name), command(name).unused
     overrides = [argument for argument in arguments if "=" in argument or argument[:1] == "~"]

@@ -22,7 +22,7 @@ from styletransfer.cli.errors import one_line_errors
 from styletransfer.cli.help import help_text
 from styletransfer.cli.jobs import Jobs, remove_unused
 from styletransfer.cli.sweep import run_sweep
-from styletransfer.config.commands import CONFIGS, Command, add_tool, schema_of
+from styletransfer.config.commands import CONFIGS, TOOLS, Command, schema_of
 from styletransfer.errors import UserError
 from styletransfer.settings.check import explain
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
@@ -62,7 +62,7 @@ def hydrated(
     """
     if schema is not None:
         summary = (inspect.getmodule(function).__doc__ or name).splitlines()[0]
-        add_tool(name, Command(summary, schema, Path(folder).absolute()))
+        TOOLS[name] = Command(summary, schema, Path(folder).absolute())
 
     def main(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():

@@ -26,22 +26,18 @@ HYDRAS_OWN = (".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml"
 class Jobs:
     """Runs each job that Hydra composes, here or, unpickled, where a launcher has started it.
 
-    Attributes:
-        count: of the jobs that have begun here.
-        lifeline: what a job elsewhere on this machine follows (`system.lifeline`); empty for none.
+    Args:
+        start: runs one.
+        claimed: the folders that this process makes, by their full paths.
+        sweep: whether a job that fails leaves the others to be run.
     """
 
     def __init__(
         self, start: Callable[[DictConfig], None], claimed: list[Path], *, sweep: bool
     ) -> None:
-        """Remember how a job is run.
-
-        Args:
-            start: does it.
-            claimed: the folders that this process makes, by their full paths.
-            sweep: whether a job that fails leaves the others to be run.
-        """
-        self.count, self.lifeline = 0, ""
+        self.count = 0  # of the jobs that have begun here
+        # What a job elsewhere on this machine follows (`system.lifeline`); empty for none.
+        self.lifeline = ""
         self._start, self._claimed, self._sweep = start, claimed, sweep
         self._is_away = False
 
@@ -108,8 +104,7 @@ class Jobs:
 def remove_unused(folders: Iterable[Path]) -> None:
     """Remove the folders that hold nothing but Hydra's own files and what a job failed for.
 
-    Args:
-        folders: which this process has made; inner ones before those that they lie in.
+    Inner ones come before those that they lie in.
     """
     for folder in folders:
         record = folder / ".hydra"

@@ -36,12 +36,6 @@ HERE, CHILDREN = "BasicLauncher", ("JoblibLauncher", "LocalLauncher")
 def run_sweep(hydra: Any, name: str, jobs: Jobs, overrides: Sequence[str]) -> None:
     """Run a job for each combination of the values in `overrides`, and say how many succeeded.
 
-    Args:
-        hydra: initialised for the command.
-        name: of the command.
-        jobs: run each.
-        overrides: KEY=VALUE in Hydra's grammar, of which some have several values.
-
     Raises:
         UserError: not all did, or none was begun.
         Stopped: a signal came; the jobs have ended.
@@ -138,11 +132,7 @@ def _results(launcher: Launcher, batches: Batches, line: Lifeline | None = None)
 
 
 def _report(count: int, failed: dict[int, Path], folder: Path) -> None:
-    """Say how many jobs succeeded; `failed` holds the numbers and folders of the others.
-
-    Raises:
-        UserError: not all did.
-    """
+    """Say how many jobs succeeded; a UserError tells of the others, by numbers and folders."""
     done = f"{count - len(failed)} of {count} jobs succeeded"
     if failed:
         numbers = ", ".join(f"#{number}" for number in failed)

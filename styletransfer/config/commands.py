@@ -24,21 +24,14 @@ CONFIGS = resource("configs")
 
 @dataclass(frozen=True)
 class Command:
-    """What is known of a command before its code is imported.
+    """What is known of a command before its code is imported."""
 
-    Attributes:
-        summary: one line for `--help`.
-        schema: of its config file; None for a command that reads its own arguments.
-        folder: where that file, NAME.yaml, is.
-        shared: whether several processes of torchrun's can share its work.
-        unused: keys that it takes, so that any run can be given to it, and that change nothing.
-    """
-
-    summary: str
+    summary: str  # one line for `--help`
+    # Of its config file; None for a command that reads its own arguments.
     schema: type[Any] | None = None
-    folder: Path = CONFIGS
-    shared: bool = False
-    unused: tuple[str, ...] = ()
+    folder: Path = CONFIGS  # where that file, NAME.yaml, is
+    shared: bool = False  # several processes of torchrun's can share its work
+    unused: tuple[str, ...] = ()  # keys that it takes like any run, and that change nothing
 
 
 # What `explain` takes from the words of a run.
@@ -65,18 +58,13 @@ COMMANDS = {
 }
 # Name of a file under configs/ -> its schema.
 SCHEMAS = {name: known.schema for name, known in COMMANDS.items() if known.schema is not None}
-# What `hydrated` adds: tools that are no part of the package.
-_TOOLS: dict[str, Command] = {}
+# What `hydrated` adds: tools that are no part of the package, composed, explained and run as those.
+TOOLS: dict[str, Command] = {}
 
 
 def command(name: str) -> Command:
     """Return the command, or the tool, of that name."""
-    return COMMANDS.get(name) or _TOOLS[name]
-
-
-def add_tool(name: str, tool: Command) -> None:
-    """Let a name be composed, explained and run as those of COMMANDS are."""
-    _TOOLS[name] = tool
+    return COMMANDS.get(name) or TOOLS[name]
 
 
 def schema_of(name: str) -> type[Any]:

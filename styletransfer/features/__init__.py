@@ -20,12 +20,8 @@ CHOICES = {
 def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
     """Return the frozen network that `config` describes, in float32 on the CPU.
 
-    Args:
-        config: which network, and which weights.
-        seed: of random weights.
-
-    Raises:
-        UserError: an unknown choice, or weights that cannot be had or do not fit.
+    The seed is that of random weights (UserError: an unknown choice, or weights that cannot be had
+    or do not fit).
     """
     for key, choices in CHOICES.items():
         if (value := getattr(config, key)) not in choices:

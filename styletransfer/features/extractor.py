@@ -71,17 +71,12 @@ class FeatureExtractor(nn.Module):
     def ended_at(self, layers: Iterable[str]) -> "FeatureExtractor":
         """Return the network up to the deepest of these layers; they are shared, not copied.
 
-        Raises:
-            UserError: a name is no layer of this network, or there is none.
+        A UserError says that a name is no layer of this network, or that there is none.
         """
         return FeatureExtractor(self.preprocess, self._needed(set(layers)), self.content_gains)
 
     def forward(self, image: Tensor, layers: Iterable[str]) -> dict[str, Tensor]:
-        """Return layer -> activation (N, C, h, w) for an image (N, 3, H, W) in [0, 1].
-
-        Raises:
-            UserError: a name is no layer of this network, or there is none.
-        """
+        """Return layer -> activation (N, C, h, w) for an image (N, 3, H, W) in [0, 1]."""
         wanted = set(layers)
         features: dict[str, Tensor] = {}
         activation = self.preprocess(image)

@@ -16,8 +16,7 @@ FEWER_CHANNELS, MORE_CHANNELS, POSITIONS = 128, 192, 24 * 24
 class WinogradConv2d(nn.Conv2d):
     """A convolution of 3 x 3 whose weights have ceased to change.
 
-    Args:
-        conv: shares its weight and bias, and adds four times the weight's numbers, transformed.
+    It shares them, and adds four times as many numbers: the weights, transformed.
     """
 
     kernels: Tensor

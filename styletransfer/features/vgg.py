@@ -34,11 +34,6 @@ def conv_widths(widths: Widths) -> dict[str, int]:
     }
 
 
-def conv_names(widths: Widths) -> list[str]:
-    """Return the convolutions' names in order: conv1_1, conv1_2, conv2_1, ..."""
-    return list(conv_widths(widths))
-
-
 def state_keys(widths: Widths) -> dict[str, str]:
     """Return convolution name -> torchvision's key prefix, such as conv2_1 -> features.5."""
     keys: dict[str, str] = {}
@@ -161,10 +156,7 @@ def _content_gains(
 def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
     """Return the widths of the VGG-19-shaped network whose convolutions `state` holds.
 
-    The network may end early: one whose last convolution is conv5_1 has five blocks.
-
-    Raises:
-        UserError: the tensors do not follow VGG-19's names.
+    It may end early: with conv5_1 it has five blocks (UserError: other names than VGG-19's).
     """
     widths: list[list[int]] = []
     for name, key in state_keys(WIDTHS["vgg19"]).items():
@@ -180,21 +172,18 @@ def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
     return widths
 
 
-def randomize(network: FeatureExtractor, seed: int) -> None:
+def randomize(network: nn.Module, seed: int) -> None:
     """Fill the convolutions with He-normal weights (arXiv:1502.01852) and zero biases."""
     generator = torch.Generator().manual_seed(seed)
-    for layer in network.layers.values():
-        if isinstance(layer, nn.Conv2d):
-            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
-            nn.init.zeros_(layer.bias)  # type: ignore[arg-type]
+    for module in network.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, nonlinearity="relu", generator=generator)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
 
 
 def pretrained_state(name: str) -> Mapping[str, Tensor]:
-    """Return torchvision's ImageNet weights, downloaded once and checked against their hash.
-
-    Raises:
-        UserError: the download is unreachable or damaged.
-    """
+    """Return torchvision's ImageNet weights, by a download that is checked (UserError: in vain)."""
     import torchvision  # takes longer to import than all of torch; only a download needs it
 
     weights = torchvision.models.get_model_weights(name)["IMAGENET1K_V1"]

@@ -100,11 +100,7 @@ BUNDLED_SHA256 = "64b1cbcf1f61c3e8af426e9c7057a0c8e46eaed4a1d2b387b23e5e24b112cc
 
 
 def read_bundled() -> Mapping[str, Tensor]:
-    """Return the tensors of the network that ships with the package, checked against their hash.
-
-    Raises:
-        UserError: the file is missing or damaged.
-    """
+    """Return the tensors of the network that ships (UserError: the file is missing or damaged)."""
     if not BUNDLED.is_file() or sha256(BUNDLED) != BUNDLED_SHA256:
         raise UserError(f"{BUNDLED} is missing or damaged; install the project again")
     return read(BUNDLED)

@@ -5,18 +5,15 @@ pattern: `forward` knows no context and `setup_context` saves what `backward` ne
 can use them; `backward` is made of differentiable operations, so it can be differentiated again.
 """
 
-from styletransfer.functions.content_tap import ContentTap, content_tap
-from styletransfer.functions.max_pool import MaxPool, MaxPoolFunction, max_pool
+from styletransfer.functions.content_tap import content_tap
+from styletransfer.functions.max_pool import MaxPool, max_pool
 from styletransfer.functions.moments import gram_matrix
 from styletransfer.functions.moments_tap import MomentsTap, moments_tap
-from styletransfer.functions.winograd import WinogradConv, transform_kernels, winograd_conv
+from styletransfer.functions.winograd import transform_kernels, winograd_conv
 
 __all__ = [
-    "ContentTap",
     "MaxPool",
-    "MaxPoolFunction",
     "MomentsTap",
-    "WinogradConv",
     "content_tap",
     "gram_matrix",
     "max_pool",

@@ -36,8 +36,6 @@ def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None)
     with small tiles a shorter history. What still does not fit is cut into bands.
 
     Args:
-        job: of its loss modes only autograd_function can work in tiles.
-        scale: the sizes of the pictures.
         free: bytes of memory that may be used up.
         limit: the largest tile to consider, in pixels, after a larger one ran out of memory.
 
@@ -53,7 +51,8 @@ def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None)
             return MemoryLayout(tile, wanted, memory)
     for bands in _band_counts(job, scale.size, tile):
         least = prediction.memory(tile, 1, bands)
-        history = _longest_history(least, usable, wanted)
+        pairs = (usable - least.total) / least.history if least.history else wanted
+        history = min(wanted, 1 + int(pairs)) if usable >= least.total else 0
         if history >= min(wanted, SHORT):
             break
     problem = None
@@ -67,14 +66,6 @@ def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None)
             + _advice(job, scale, usable)
         )
     return MemoryLayout(tile, history, prediction.memory(tile, history, bands), bands, problem)
-
-
-def _longest_history(least: Memory, usable: float, wanted: int) -> int:
-    """Return how many pairs fit if `least` is needed with one; 0 if not even that does."""
-    spare = usable - least.total
-    if spare < 0:
-        return 0
-    return min(wanted, 1 + int(spare / least.history)) if least.history else wanted
 
 
 def _band_counts(job: Job, size: tuple[int, int], tile: int | None) -> Iterator[int]:

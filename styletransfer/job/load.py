@@ -52,7 +52,6 @@ def load(
     transparency is left, so that no invisible colour enters a statistic.
 
     Args:
-        config: the files, and what is to be done with them.
         given: pictures in memory, by the keys whose files they stand for.
         enlarge: False leaves pictures that are smaller than the pastiche as they are, for a plan.
 
@@ -144,13 +143,12 @@ def _read_protected(config: StyleTransferConfig, given: Given, content: Picture)
 
 
 def _read_start(config: StyleTransferConfig, given: Given) -> Tensor | None:
-    if "init" not in given:
-        if config.init in STARTS:
-            return None
-        if not os.path.exists(config.init):
-            raise UserError(
-                f"unknown init {config.init!r}; choose content, style, noise or a picture file"
-            )
+    if "init" not in given and config.init in STARTS:
+        return None
+    if "init" not in given and not os.path.exists(config.init):
+        raise UserError(
+            f"unknown init {config.init!r}; choose content, style, noise or a picture file"
+        )
     return images.fill_transparent(read_one("init", config.init, given))
 
 

@@ -81,12 +81,7 @@ class Cost:
 
 
 class Prediction:
-    """What a job takes at one scale, for one of its processes.
-
-    Args:
-        job: its network in the dtype of the computation, on any device.
-        scale: the sizes of the pictures.
-    """
+    """What a job takes at one scale, for one of its processes."""
 
     def __init__(self, job: Job, scale: Scale) -> None:
         self.job, self.size = job, scale.size

@@ -40,7 +40,6 @@ def make_regions(
     """Return the regions of a job.
 
     Args:
-        config: the weights of the styles, the layers of their detail, and which style goes where.
         styles: with that of `style_detail` last.
         divided: the content's regions, or None for one that is not divided.
         size: height and width of the pastiche.

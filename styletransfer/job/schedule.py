@@ -91,10 +91,8 @@ def parse_tile(text: str) -> int | None:
 def pyramid(size: int, scales: int, steps: int) -> list[int]:
     """Return the longer sides in pixels from coarse to fine, doubling, up to `size`.
 
-    Args:
-        size: longer side of the pastiche.
-        scales: number of levels, or 0 for as many as stay at or above SMALLEST_SCALE.
-        steps: at least one per level, so there are never more levels than steps.
+    There are as many as `scales`, for 0 as stay at or above SMALLEST_SCALE, and never more than
+    steps.
     """
     sides = [size]
     while len(sides) < min(scales or steps, steps):
@@ -167,12 +165,12 @@ def enlarge(image: Tensor, start: Tensor, size: tuple[int, int], init: str) -> T
     """Return `image` at a finer scale, with some of the finest detail of where the run began.
 
     An enlarged picture is a blur, and the first ten steps would go into finding some detail again.
+    Noise has no detail worth keeping.
 
     Args:
         image: (1, 3, h, w), what the scale before has made of `start`, or `start` itself.
         start: (1, 3, H, W), where the run began.
         size: (height, width) of the finer scale.
-        init: what `start` is; noise has no detail worth keeping.
     """
     if init == "noise":
         return resize(image, size)

@@ -66,11 +66,7 @@ def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture
 
 
 def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
-    """Return the picture files that a key names: one, several, or all of a folder.
-
-    Raises:
-        UserError: there is none.
-    """
+    """Return the files that a key names: one, several, or a folder's (UserError: there is none)."""
     files: list[str] = []
     for name in each(value):
         named = files_at(name)
@@ -107,12 +103,11 @@ def read_style_regions(
         raise UserError("style_regions and region_styles exclude each other; leave one of them out")
     if styles == 1:
         return [read_regions(source, "style_regions")]
-    if isinstance(source, str) and os.path.isdir(source):
-        source = in_folder(source)
-    if not isinstance(source, list | tuple) or len(source) != styles:
-        count = len(source) if isinstance(source, list | tuple) else 1
+    is_folder = isinstance(source, str) and os.path.isdir(source)
+    named = in_folder(source) if is_folder else each(source)
+    if (count := len(named)) != styles:
         raise UserError(
             f"style_regions names {count} label picture{'s' * (count != 1)} but there are {styles} "
             "styles; give one for each, in their order, as a list in brackets"
         )
-    return [read_regions(one, f"style_regions, {n}") for n, one in enumerate(source, start=1)]
+    return [read_regions(one, f"style_regions, {n}") for n, one in enumerate(named, start=1)]

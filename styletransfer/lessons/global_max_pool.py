@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd import Function
 
 from styletransfer.functions.moments import is_channels_last
@@ -73,11 +73,3 @@ def global_max_pool(x: Tensor) -> tuple[Tensor, Tensor]:
         )
     values, indices = GlobalMaxPoolFunction.apply(x)
     return values, indices
-
-
-class GlobalMaxPool(nn.Module):
-    """`global_max_pool` as a module, without state."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return values (N, C) and indices (N, C) of x (N, C, ...)."""
-        return global_max_pool(x)

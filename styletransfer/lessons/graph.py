@@ -117,9 +117,7 @@ def storages(tensors: Iterable[Tensor]) -> set[int]:
 def held(nodes: Iterable[Node], apart_from: Collection[int] = ()) -> int:
     """Return the bytes that `nodes` keep alive, memory that several of them share counted once.
 
-    Args:
-        nodes: of one graph or of several.
-        apart_from: storages not to count, such as the parameters', which live anyway.
+    Storages `apart_from` do not count, such as the parameters', which live anyway.
     """
     memory = {tensor.storage: tensor.nbytes for node in nodes for tensor in saved(node)}
     return sum(nbytes for storage, nbytes in memory.items() if storage not in apart_from)

@@ -82,21 +82,13 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return result
 
 
-class Linear(nn.Module):
-    """`linear` with learnable weight and bias, initialised as `torch.nn.Linear` does it.
-
-    One seed therefore gives both the same parameters, drawn from +-1 / sqrt(inputs).
-    """
+class Linear(nn.Linear):
+    """`linear` with the weight and the bias of `torch.nn.Linear`, drawn from +-1 / sqrt(inputs)."""
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
-        super().__init__()
         if in_features < 1 or out_features < 1:
             raise ValueError(f"Linear needs at least 1 in and out, not {in_features, out_features}")
-        self.weight = nn.Parameter(torch.empty(out_features, in_features))
-        self.bias = nn.Parameter(torch.empty(out_features)) if bias else None
-        nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            nn.init.uniform_(self.bias, -1 / math.sqrt(in_features), 1 / math.sqrt(in_features))
+        super().__init__(in_features, out_features, bias)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""

@@ -8,7 +8,6 @@ tanh, moved to [0, 1]), and each norm has a scale and a shift for each style.
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
@@ -93,13 +92,3 @@ def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
         if name.endswith((".scale", ".shift")):
             own[name] = own[name].mean(0, keepdim=True).expand(network.styles, -1)
     network.load_state_dict(own)
-
-
-def randomize(network: StyleNetwork, seed: int) -> None:
-    """Fill the convolutions with He-normal weights (arXiv:1502.01852) and zero biases."""
-    generator = torch.Generator().manual_seed(seed)
-    for module in network.modules():
-        if isinstance(module, nn.Conv2d):
-            nn.init.kaiming_normal_(module.weight, nonlinearity="relu", generator=generator)
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)

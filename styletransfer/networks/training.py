@@ -54,15 +54,17 @@ def complete(
     """Make the steps that are left, unless a signal comes, and save what there is by then.
 
     Args:
-        run: at the step where it goes on.
-        course: what is to be done.
         checkpoint: tells when to save.
         file: the metrics, a JSON line for every tenth step and each look; lines of steps that have
             to be made again are dropped.
         asked: tells of a signal; called before each step.
     """
     if file.exists():
-        keep_lines(file, lambda line: _is_before(line, run.step, course.headline))
+        # Losses are noted after their step, a look before the next: it is taken again.
+        begun, name = run.step, course.headline
+        keep_lines(
+            file, lambda line: line["step"] < begun or (line["step"] == begun and name in line)
+        )
     look: dict[str, Any] = {"unit": "step", "dynamic_ncols": True, "disable": not sys.stderr}
     bar = tqdm(total=course.steps, initial=run.step, **look)
     with file.open("a", encoding="utf-8") as metrics, bar:
@@ -104,11 +106,6 @@ def schedule(optimizer: Optimizer, steps: int) -> LRScheduler:
     warmup = min(WARMUP_STEPS, steps // 10)
     rise = LinearLR(optimizer, start_factor=1 / (warmup + 1), total_iters=warmup)
     return ChainedScheduler([rise, CosineAnnealingLR(optimizer, T_max=steps)])
-
-
-def _is_before(line: dict[str, Any], step: int, headline: str) -> bool:
-    """Tell whether a line of the metrics was written before a checkpoint at `step`."""
-    return bool(line["step"] < step or (line["step"] == step and headline in line))
 
 
 def _note(metrics: Any, values: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """What the losses at the positions of one band add to the objective, and to its gradient."""
 
 import functools
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -19,31 +20,17 @@ from styletransfer.objective.tiles import Tile
 Slopes = dict[str, tuple[Tensor | None, Tensor | None]]
 
 
+@dataclass(eq=False)
 class BandLosses:
-    """The losses at the positions that one band owns.
+    """The losses at the positions that one band owns."""
 
-    Args:
-        scan: how features are measured.
-        targets: of content features, the rows that the band owns.
-        band: whose positions count.
-        image: (1, 3, H, W), the whole picture, detached.
-        terms: name -> content loss so far, 0-d; added to on the way back.
-        sums: name -> moments so far; added to by `measure`.
-        slopes: filled before any gradient arrives at what `feed` has seen.
-    """
-
-    def __init__(
-        self,
-        scan: Scan,
-        targets: Targets,
-        band: Band,
-        image: Tensor,
-        terms: dict[str, Tensor],
-        sums: dict[str, Moments],
-        slopes: Slopes,
-    ) -> None:
-        self.scan, self.targets, self.band, self.image = scan, targets, band, image
-        self.terms, self.sums, self.slopes = terms, sums, slopes
+    scan: Scan  # how features are measured
+    targets: Targets  # of content features, the rows that the band owns
+    band: Band  # whose positions count
+    image: Tensor  # (1, 3, H, W), the whole picture, detached
+    terms: dict[str, Tensor]  # name -> content loss so far, 0-d; added to on the way back
+    sums: dict[str, Moments]  # name -> moments so far; added to by `measure`
+    slopes: Slopes  # filled before any gradient arrives at what `feed` has seen
 
     def measure(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Add to the moments."""

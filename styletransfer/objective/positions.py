@@ -7,7 +7,7 @@ from torch.nn.functional import avg_pool2d, max_pool2d
 
 from styletransfer.features.extractor import FeatureExtractor, is_pool
 
-# Below so many positions in all, a region has vanished from a layer.
+# Below so many positions in all, a region has vanished from a layer: nothing is divided by about 0.
 FEWEST = 1.0
 
 
@@ -17,7 +17,6 @@ def at_layers(
     """Return layer -> weights (h, w) in [0, 1] of its positions, None where the region vanishes.
 
     Args:
-        extractor: the network.
         weights: (1, 1, H, W) in [0, 1], of the pixels.
         layers: which are wanted; each has at least one position.
         propagation: average, the mean over the pixels that a position stands for; or inside, 1
@@ -28,8 +27,8 @@ def at_layers(
     seen = _inside(extractor, weights, layers) if propagation == "inside" else averaged
     positions: dict[str, Tensor | None] = {}
     for layer in layers:
-        weights = averaged[layer] if _has_vanished(seen[layer]) else seen[layer]
-        positions[layer] = None if _has_vanished(weights) else weights[0, 0]
+        weights = averaged[layer] if seen[layer].sum() < FEWEST else seen[layer]
+        positions[layer] = None if weights.sum() < FEWEST else weights[0, 0]
     return positions
 
 
@@ -38,12 +37,7 @@ def vanished(
 ) -> list[str]:
     """Return the layers at which a region vanishes, inside or altogether; see `at_layers`."""
     look = _inside if propagation == "inside" else _averaged
-    return [name for name, seen in look(extractor, weights, layers).items() if _has_vanished(seen)]
-
-
-def _has_vanished(weights: Tensor) -> bool:
-    # Nothing is divided by nearly 0.
-    return bool(weights.sum() < FEWEST)
+    return [name for name, seen in look(extractor, weights, layers).items() if seen.sum() < FEWEST]
 
 
 def _averaged(

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -26,39 +27,23 @@ RigidObjective = Objective | TiledObjective
 Build = Callable[[int | None], RigidObjective]
 
 
+@dataclass(eq=False)
 class ElasticObjective:
-    """The objective of one scale, halving its tile whenever memory runs out.
+    """The objective of one scale, halving its tile whenever memory runs out."""
 
-    Args:
-        build: makes the objective, again after each change of the tile.
-        tile: side in pixels to begin with, or None for the whole picture.
-        longest: longer side of the picture in pixels, of which half is the first tile after None.
-        smallest: tiles never become smaller than this; 0 where tiles are out of question.
-        processes: that have the same picture; memory runs out in all of them or in none.
-
-    Attributes:
-        tile: as it is now.
-        halved: it is smaller than it was asked for.
-    """
-
-    def __init__(
-        self,
-        build: Build,
-        tile: int | None,
-        longest: int,
-        smallest: int,
-        processes: Processes | None = None,
-    ) -> None:
-        self.build, self.tile, self.longest, self.smallest = build, tile, longest, smallest
-        self.processes = processes or Processes()
-        self.halved = False
-        self.objective: RigidObjective | None = None
+    build: Build  # makes the objective, again after each change of the tile
+    tile: int | None  # side in pixels, or None for the whole picture
+    longest: int  # longer side of the picture in pixels, half of which is the first tile after None
+    smallest: int  # tiles never become smaller than this; 0 where tiles are out of question
+    # That have the same picture; memory runs out in all of them or in none.
+    processes: Processes = field(default_factory=Processes)
+    halved: bool = False  # the tile is smaller than it was asked for
+    objective: RigidObjective | None = None
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
 
-        Args:
-            image: (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad.
+        `image` is (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad.
 
         Raises:
             MemoryError, RuntimeError: memory ran out and the tile cannot be halved any more.
@@ -112,4 +97,4 @@ def make_objective(
         return TiledObjective(*compared, tile or longest, styles, processes, bands)
 
     smallest = smallest_tile(extractor, criterion) if mode.is_closed_form else 0
-    return ElasticObjective(build, tile, longest, smallest, processes)
+    return ElasticObjective(build, tile, longest, smallest, processes or Processes())

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -16,34 +17,22 @@ from styletransfer.objective.tiles import Tile
 from styletransfer.system.processes import Processes
 
 
+@dataclass(eq=False)
 class Scan:
-    """A network that looks at pictures in tiles.
+    """A network that looks at pictures in tiles."""
 
-    Args:
-        extractor: ends at the deepest layer of interest.
-        tile: side of a tile in pixels without its halo; see `Stage.tiles`.
-        with_mean: see `moments`.
-        processes: that share every picture; one by default.
-        each: bands of a process.
-    """
-
-    def __init__(
-        self,
-        extractor: FeatureExtractor,
-        tile: int,
-        with_mean: bool,
-        processes: Processes | None = None,
-        each: int = 1,
-    ) -> None:
-        self.extractor, self.tile, self.with_mean = extractor, tile, with_mean
-        self.processes, self.each = processes or Processes(), each
-        *_, self.deepest = extractor.layers
+    extractor: FeatureExtractor  # ends at the deepest layer of interest
+    tile: int  # side of a tile in pixels without its halo; see `Stage.tiles`
+    with_mean: bool  # see `moments`
+    processes: Processes = field(default_factory=Processes)  # that share every picture
+    each: int = 1  # bands of a process
 
     def bands(self, image: Tensor, layers: Collection[str] = ()) -> list[Band]:
         """Return the bands of this process in `image`, up to the deepest of `layers` or of all."""
         size = (image.shape[2], image.shape[3])
         run = stages(self.extractor.ended_at(layers) if layers else self.extractor)
-        stride = self.extractor.stride(self.deepest)
+        *_, deepest = self.extractor.layers
+        stride = self.extractor.stride(deepest)
         owned = shares(size[0], stride, self.processes, self.each)
         return [band(run, size, self.tile, rows) for rows in owned]
 

@@ -38,12 +38,7 @@ class Evaluates(Protocol):
 
 
 def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
-    """Return d(total)/d(image), (1, 3, H, W), at `image`, which is left as it is.
-
-    Args:
-        objective: at the size of the image.
-        image: (1, 3, H, W), sRGB in [0, 1].
-    """
+    """Return d(total)/d(image) at `image` (1, 3, H, W), sRGB in [0, 1], which stays as it is."""
     leaf = image.detach().requires_grad_()
     objective.evaluate(leaf)
     assert leaf.grad is not None

@@ -12,12 +12,7 @@ BETAS = (0.9, 0.99)
 
 
 class Adam(torch.optim.Adam):
-    """torch's Adam, with large moments in files.
-
-    Args:
-        point: a leaf (1, 3, H, W), which is moved.
-        rate: step size.
-    """
+    """torch's Adam for a point, a leaf (1, 3, H, W), with large moments in files."""
 
     def __init__(self, point: Tensor, rate: float) -> None:
         super().__init__([point], lr=rate, betas=BETAS, fused=True)

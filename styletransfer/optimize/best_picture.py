@@ -15,17 +15,12 @@ class BestPicture:
     Args:
         start: (1, 3, H, W), in [0, 1]; the best one until another has been seen.
         averaging: decay per step of the running mean of pictures; 0 keeps none.
-
-    Attributes:
-        image: the best picture (1, 3, H, W), in [0, 1].
-        losses: at that picture; None until one has been seen.
-        mean: the running mean (1, 3, H, W), or None.
     """
 
     def __init__(self, start: Tensor, averaging: float) -> None:
         self.image, self.averaging = offloaded(start), averaging
-        self.losses: Losses | None = None
-        self.mean: Tensor | None = None
+        self.losses: Losses | None = None  # at the image; None until one has been seen
+        self.mean: Tensor | None = None  # the running mean (1, 3, H, W)
 
     def remember(self, losses: Losses, picture: Tensor, step: int) -> None:
         """Take in the picture that step number `step`, from 0, began with."""

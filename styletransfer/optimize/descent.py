@@ -47,11 +47,6 @@ class Descent:
         start: (1, 3, H, W), where to begin.
         config: the optimiser and its settings.
         protection: what holds pixels that are protected; None where none are.
-
-    Attributes:
-        best: the best picture so far.
-        step: steps made.
-        problem: one line saying why it gave up, or None.
     """
 
     def __init__(
@@ -71,8 +66,8 @@ class Descent:
         self.shift = offloaded(shift).requires_grad_()
         self.optimizer = self._make_optimizer()
         self.best = BestPicture(self._hold(self.start.clamp(0, 1)), config.averaging)
-        self.step = self.restarts = 0
-        self.problem: str | None = None
+        self.step = self.restarts = 0  # made
+        self.problem: str | None = None  # one line saying why it gave up
         self._has_settled = False
         self._looked_at = math.inf
         self._seen: tuple[Losses, Tensor] | None = None

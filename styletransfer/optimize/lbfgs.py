@@ -32,14 +32,11 @@ class LBFGS:
         rate: share of the quasi-Newton step that is made.
         first: mean change of a value in a step that follows the bare gradient, as the first does:
             of the curvature nothing is known then.
-
-    Attributes:
-        pairs: the oldest first.
     """
 
     def __init__(self, point: Tensor, *, history: int, rate: float, first: float) -> None:
         self.point, self.rate, self.first = point, rate, first
-        self.pairs: deque[Pair] = deque(maxlen=history)
+        self.pairs: deque[Pair] = deque(maxlen=history)  # the oldest first
         self._move: Tensor | None = None
         self._gradient: Tensor | None = None
 

@@ -20,11 +20,7 @@ LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
 
 
 def frequencies(picture: Tensor) -> Tensor:
-    """Return the cycles per pixel of what rfft2 makes of a picture: (H, W // 2 + 1), 0 to 0.71.
-
-    Args:
-        picture: (1, 3, H, W), of which size, dtype and device are taken.
-    """
+    """Return cycles per pixel, 0 to 0.71, of rfft2 of a picture (1, 3, H, W): (H, W // 2 + 1)."""
     options = {"dtype": picture.dtype, "device": picture.device}
     down = fft.fftfreq(picture.shape[2], **options).unsqueeze(1)
     right = fft.rfftfreq(picture.shape[3], **options)

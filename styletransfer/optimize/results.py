@@ -15,25 +15,15 @@ Finish = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Iterate:
-    """One evaluated picture, as callbacks receive it.
+    """One evaluated picture, as callbacks receive it."""
 
-    Attributes:
-        step: 1 to `steps`, counted over all scales.
-        steps: the number planned.
-        scale: 1 to `scales`.
-        scales: levels of the pyramid.
-        losses: at `image`; reading them waits for the device.
-        image: (1, 3, H, W), sRGB in [0, 1], detached; valid until the next iterate.
-        finish: makes `picture` of `image`.
-    """
-
-    step: int
-    steps: int
-    scale: int
-    scales: int
-    losses: Losses
-    image: Tensor
-    finish: Finish = lambda image: image
+    step: int  # 1 to `steps`, counted over all scales
+    steps: int  # the number planned
+    scale: int  # 1 to `scales`
+    scales: int  # levels of the pyramid
+    losses: Losses  # at `image`; reading them waits for the device
+    image: Tensor  # (1, 3, H, W), sRGB in [0, 1], detached; valid until the next iterate
+    finish: Finish = lambda image: image  # makes `picture` of `image`
 
     @property
     def picture(self) -> Tensor:
@@ -46,24 +36,15 @@ Callback = Callable[[Iterate], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run has made.
+    """What a run has made."""
 
-    Attributes:
-        image: what was optimised (1, 3, H, W), sRGB in [0, 1], float32, on the CPU.
-        losses: name -> weighted loss of that very picture, with "total"; empty if the run has not
-            come to its end.
-        steps: optimiser steps made.
-        interrupted: Ctrl-C or another signal ended it early.
-        problem: one line saying why it gave up, or None.
-        finish: makes `picture` of `image`.
-    """
-
-    image: Tensor
+    image: Tensor  # what was optimised (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
+    # Name -> weighted loss of that very picture, with "total"; empty before the run's end.
     losses: dict[str, float]
-    steps: int
-    interrupted: bool = False
-    problem: str | None = None
-    finish: Finish = lambda image: image
+    steps: int  # optimiser steps made
+    interrupted: bool = False  # Ctrl-C or another signal ended it early
+    problem: str | None = None  # one line saying why it gave up
+    finish: Finish = lambda image: image  # makes `picture` of `image`
 
     @property
     def picture(self) -> Tensor:

@@ -49,23 +49,13 @@ class Run:
     job after `load_state_dict`, on the same machine and with as many threads to the very bits.
     Between two iterates, and at the end, it can be steered: another job takes over.
 
-    Args:
-        job: what to do.
-
-    Attributes:
-        job: what is being done.
-        scales: the levels of its pyramid, coarse to fine.
-        steps: optimiser steps made.
-        planned: those, and the steps to come.
-
-    Raises:
-        UserError: settings that cannot work; see `Objective`.
+    A UserError tells of settings that cannot work; see `Objective`.
     """
 
     def __init__(self, job: Job) -> None:
         self._take(job)
         self.image, self.steps = self.start, 0
-        self.planned = sum(scale.steps for scale in self.scales)
+        self.planned = sum(scale.steps for scale in self.scales)  # made and to come
         self._index = 0
         self._level: _Level | None = None
         self._momentum: dict[str, Tensor] | None = None

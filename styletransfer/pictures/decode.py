@@ -14,7 +14,6 @@ from typing import Any
 import imagecodecs
 import numpy as np
 import tifffile
-from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
 
@@ -121,7 +120,7 @@ def _load(path: Path, file_format: str, max_pixels: int) -> Stored:
         deep = None
         file.seek(24)  # the bit depth in IHDR, which is always a PNG's first chunk
         if file_format == "PNG" and file.read(1) == b"\x10":
-            deep = _with_channels(imagecodecs.png_decode(path.read_bytes()))
+            deep = np.atleast_3d(imagecodecs.png_decode(path.read_bytes()))
         return _load_image(image, str(path), deep)
 
 
@@ -133,22 +132,18 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
     if deep is not None:
         samples, has_alpha = deep, deep.shape[2] in (2, 4)
     elif image.mode.startswith("I;16"):
-        samples, has_alpha = _with_channels(np.asarray(image, dtype=np.uint16)), False
+        samples, has_alpha = np.atleast_3d(np.asarray(image, dtype=np.uint16)), False
     else:
         image.load()
         has_alpha = image.has_transparency_data
         model = _MODELS[image.mode] + ("A" if has_alpha else "")
-        samples = _with_channels(np.asarray(image if image.mode == model else image.convert(model)))
+        samples = np.atleast_3d(np.asarray(image if image.mode == model else image.convert(model)))
     try:  # after load(), where Pillow turns a TIFF upright itself and drops the tag
         orientation = int(image.getexif().get(_ORIENTATION, 1))
     except Exception:  # corrupt metadata must not cost the picture
         orientation = 1
     colour, alpha = (samples[..., :-1], samples[..., -1:]) if has_alpha else (samples, None)
     return Stored(colour, alpha, profile=profile, orientation=orientation)
-
-
-def _with_channels(samples: NDArray[Any]) -> NDArray[Any]:
-    return samples[..., None] if samples.ndim == 2 else samples
 
 
 def _is_for_pillow(path: Path, page: Any, max_pixels: int) -> bool:

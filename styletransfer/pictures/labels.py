@@ -20,12 +20,9 @@ from styletransfer.settings.paths import expanded
 MOST = 12  # regions of a label picture
 # The least share of a picture that has a painted colour, where not all of its colours are painted.
 _LEAST = 1e-4
-# Of drawn labels (resized, JPEG of quality 20 to 90) at least 0.7 of the pixels are within 8 levels
-# of a painted colour, of photographs and paintings at most 0.4.
+# Of drawn labels at least 0.7 of the pixels are within 8 levels of a painted colour, of photographs
+# and paintings at most 0.4.
 _NEAR, _MOST_NEAR = 8, 0.6
-# Squares of 8 x 8 pixels that are all far from the painted colours are no edge between regions but
-# a region that is nowhere flat; a few may lie where wide edges meet.
-_SQUARE, _SQUARES = 8, 0.002
 # The largest difference between a grey pixel's channels: more is a colour, and not JPEG's doing.
 _GREY = 32 / 255
 
@@ -134,16 +131,11 @@ def _from_colors(source: Source, name: str) -> Regions:
     colors = _painted_colors(rgb, visible)
     if not 0 < len(colors) <= MOST:
         raise _no_labels(picture.name, f"shows {len(colors)} flat colours")
-    difference = torch.full(picture.size, 256, dtype=torch.int16)
-    labels = torch.zeros(picture.size, dtype=torch.uint8)
-    for number, color in enumerate(colors):
-        other = (rgb - rgb.new_tensor(color)[:, None, None]).abs().amax(0)
-        labels[other < difference] = number
-        difference = torch.minimum(difference, other)
+    differences = (rgb - rgb.new_tensor(color)[:, None, None] for color in colors)
+    difference, labels = torch.stack([x.abs().amax(0) for x in differences]).min(0)
     far = visible & (difference > SAME)
     near = float((difference[visible] <= _NEAR).float().mean())
-    squares = -max_pool2d(-far[None].float(), min(_SQUARE, *picture.size))
-    if near < _MOST_NEAR or squares.mean() > _SQUARES:
+    if near < _MOST_NEAR:
         between = int((1.0 - near) * visible.sum())
         raise _no_labels(picture.name, f"has {between:,} pixels between its flat colours")
     layers = torch.stack([(visible & (labels == n))[None] for n in range(len(colors))])
@@ -153,7 +145,7 @@ def _from_colors(source: Source, name: str) -> Regions:
 def _painted_colors(rgb: Tensor, visible: Tensor) -> list[Color]:
     """Return the colours that fill 3 x 3 pixels somewhere, the most frequent first.
 
-    If all do that occur, they are told apart exactly; else those within `SAME` are one (JPEG).
+    If all do that occur, they are told apart exactly; else those within `SAME` are one.
     """
     codes = rgb[0] * 65536.0 + rgb[1] * 256.0 + rgb[2]  # whole numbers that float32 holds exactly
     flat = max_pool2d(codes[None], 3, 1, 1)[0] == -max_pool2d(-codes[None], 3, 1, 1)[0]

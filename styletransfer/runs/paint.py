@@ -27,22 +27,15 @@ from styletransfer.system.signals import Stopped, deaf, signals_held, stop_on_si
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What a run leaves behind.
+    """What a run leaves behind."""
 
-    Attributes:
-        picture: the file that holds the pastiche.
-        seconds: wall time of the optimisation, from where it went on.
-        problem: one line saying why it gave up or where else the picture is, or None.
-        stopped: the signal that has come meanwhile, or None.
-    """
-
-    picture: Path
+    picture: Path  # the file that holds the pastiche
     result: Outcome
-    seconds: float
+    seconds: float  # wall time of the optimisation, from where it went on
     device: str
     precision: str
-    problem: str | None = None
-    stopped: Stopped | None = None
+    problem: str | None = None  # why it gave up or where else the picture is, in one line
+    stopped: Stopped | None = None  # the signal that has come meanwhile
 
 
 def paint(
@@ -58,8 +51,7 @@ def paint(
     there, and a checkpoint; with `resume=auto` it goes on from the checkpoint in `folder` where
     there is one.
 
-    Args:
-        processes: that share it; this is the first, and the others `assist`.
+    Of the `processes` that share it this is the first, and the others `assist`.
 
     Raises:
         UserError: bad input, before anything is written; or the picture cannot be written anywhere.
@@ -137,11 +129,7 @@ def check_given(config: TrainConfig, processes: Processes) -> None:
 
 
 def _check_alike(config: TrainConfig, job: Job) -> None:
-    """Check that all processes have the same files and compute alike.
-
-    Raises:
-        UserError: what differs, and where.
-    """
+    """Check that all processes have the same files and compute alike."""
     if job.processes.count > 1:  # hashes of files take their time
         recipe = describe(config, job)
         keys = ("files", "precision", "torch", "threads")
@@ -151,11 +139,7 @@ def _check_alike(config: TrainConfig, job: Job) -> None:
 def _checked(
     config: TrainConfig, folder: Path, picture: Path, processes: Processes | None = None
 ) -> Job:
-    """Return the job of a run that has all it needs, its changes and places included.
-
-    Raises:
-        UserError: it has not.
-    """
+    """Return the job of a run that has all it needs, its changes and places included."""
     if config.snapshot_every < 0:
         raise UserError(f"snapshot_every={config.snapshot_every} must be 0 or more")
     if not 0 <= config.checkpoint_every < math.inf:

@@ -31,16 +31,13 @@ def recipe(
     files: Mapping[str, list[str]] | None = None,
     **facts: Any,
 ) -> Recipe:
-    """Return what a result depends on, as plain values.
+    """Return what a result depends on, as plain values (UserError: a file cannot be read).
 
     Args:
         config: the settings of any command.
         free: keys that change nothing in the result; what files they name is not read.
         files: hashes by key, beside those of the files that the settings name.
         facts: what may change the last bits, such as device="cpu".
-
-    Raises:
-        UserError: a file cannot be read.
     """
     values = settings(config, free)
     return {
@@ -72,11 +69,7 @@ def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
 def check_settings(
     then: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()
 ) -> None:
-    """Check that two results of `settings` are those of one result.
-
-    Raises:
-        UserError: naming the first key that differs, and both values; or they know other keys.
-    """
+    """Check that two results of `settings` are alike (UserError: with the key that differs)."""
     if then.keys() != now.keys():
         raise UserError("the run has the settings of another version; start afresh")
     for key in now:
@@ -91,11 +84,7 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
     """Check that what has the recipe `now` may go on from what another with `then` has left.
 
     Another device or torch, or other threads or processes, only change the last bits: a warning.
-
-    Args:
-        then: of `recipe`, as it was found.
-        now: of `recipe`.
-        free: keys that may differ.
+    Keys that are `free` may differ.
 
     Raises:
         UserError: another version, setting or file, which the message names; or `then` is none.

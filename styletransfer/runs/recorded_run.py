@@ -1,6 +1,7 @@
 """A run with its folder: what it keeps there, how it goes on, and how it is steered."""
 
 import logging
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -8,14 +9,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from torch import Tensor
+
 from styletransfer.config import ChangeConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize.results import Callback, Iterate, Outcome
 from styletransfer.optimize.run import Run, Snapshot
-from styletransfer.runs.folder import CHECKPOINT, FREE_KEYS, METRICS, write_record
-from styletransfer.runs.picture import keep_pictures, write_picture
+from styletransfer.pictures import images
+from styletransfer.runs.folder import (
+    CHECKPOINT,
+    CONTENT,
+    FREE_KEYS,
+    METRICS,
+    PASTICHE,
+    write_record,
+)
 from styletransfer.runs.recipe import Recipe, check_recipe, recipe, until
 from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
 from styletransfer.settings.changes import changed, in_turn, with_change
@@ -66,21 +76,16 @@ class RecordedRun:
         job: what `config` comes to, before any change.
         picture: where the pastiche goes.
 
-    Attributes:
-        config: what was asked for; its `changes` are those that are planned, and those made since.
-        now: the settings in force.
-        made: how many of the changes are in force.
-        run: the run itself.
-        history: the last MOST snapshots that were kept.
-
     Raises:
         UserError: a checkpoint that is damaged or of another run.
     """
 
     def __init__(self, config: TrainConfig, job: Job, folder: Path, picture: Path) -> None:
+        # What was asked for; its `changes` are those that are planned, and those made since.
         self.config, self.folder, self.picture = config, folder, picture
+        # The settings in force, and how many of the changes are.
         self.job, self.now, self.made = job, config, 0
-        self.history: list[HistoryEntry] = []
+        self.history: list[HistoryEntry] = []  # the last MOST snapshots that were kept
         self._kept = 0
         self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
@@ -99,8 +104,7 @@ class RecordedRun:
     ) -> tuple[Outcome, Path, str | None]:
         """Make the steps that are left, and write what comes of them.
 
-        Returns:
-            What was made, where its picture is, and one line if that is not where it should be.
+        Return that, where its picture is, and one line if that is not where it should be.
         """
         callbacks = self._callbacks(watchers, guide)
         self._change_if_due()
@@ -131,25 +135,19 @@ class RecordedRun:
             snapshot = self._turn  # of several changes at one step, only their sum counts
         else:
             named = ", ".join(f"{key}={value}" for key, value in values.items())
-            self._keep(snapshot, f"before {named}")
+            self.remember(f"before {named}", snapshot)
         change = ChangeConfig(snapshot.steps, values)
         self._turn_to(snapshot, job, config, with_change(changes, change))
 
-    def remember(self, reason: str) -> None:
-        """Keep where the run is now, to go back to it later."""
-        self._keep(self.run.snapshot(), reason)
-
-    def _keep(self, snapshot: Snapshot, reason: str) -> None:
+    def remember(self, reason: str, snapshot: Snapshot | None = None) -> None:
+        """Keep a snapshot, by default where the run is now, to go back to it later."""
         self._kept += 1
-        entry = HistoryEntry(self._kept, snapshot, reason, self.made, self.now)
+        kept = snapshot or self.run.snapshot()
+        entry = HistoryEntry(self._kept, kept, reason, self.made, self.now)
         self.history = [*self.history, entry][-MOST:]
 
     def go_back(self, number: int) -> None:
-        """Go on from a snapshot that was kept, as if nothing had been done since.
-
-        Raises:
-            UserError: there is none of that number.
-        """
+        """Go on from a snapshot that was kept, as if nothing had been done since."""
         entry = next((entry for entry in self.history if entry.number == number), None)
         if entry is None:
             numbers = ", ".join(str(entry.number) for entry in self.history) or "none"
@@ -267,8 +265,8 @@ class RecordedRun:
         """Write the pictures and the checkpoint, or remove the one that is no longer needed."""
         seconds = self._seconds()
         pastiche = result.picture
-        picture, problem = write_picture(self.picture, self.folder, pastiche, self.job.alpha)
-        keep_pictures(self.folder, picture, pastiche, self.job)
+        picture, problem = _write_picture(self.picture, self.folder, pastiche, self.job.alpha)
+        _keep_pictures(self.folder, picture, pastiche, self.job)
         status = "finished"
         if result.interrupted:
             status = "stopped"
@@ -280,3 +278,38 @@ class RecordedRun:
         if status == "finished":  # and said so, lest a kill in between costs the whole run
             self.checkpoint.remove()
         return picture, problem
+
+
+def _write_picture(
+    path: Path, folder: Path, image: Tensor, alpha: Tensor | None
+) -> tuple[Path, str | None]:
+    """Write the pastiche to `path`; or into `folder`, or among the system's temporary files.
+
+    Return where it is, and one line if that is not `path` (UserError: it is nowhere).
+    """
+    elsewhere = (folder, Path(tempfile.gettempdir()) / f"styletransfer-{time.time_ns()}")
+    places = dict.fromkeys((path, *(parent / f"pastiche{path.suffix}" for parent in elsewhere)))
+    errors = []
+    for place in places:
+        try:
+            images.write(place, image, alpha)
+        except UserError as error:
+            errors.append(error)
+        else:
+            return place, f"{errors[0]}; the picture is at {place} instead" if errors else None
+    raise errors[0]
+
+
+def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job) -> None:
+    """Keep the pastiche (1, 3, H, W) and its content in the run's folder, without loss, for `mix`.
+
+    Nothing is written over `picture`, where the pastiche is already.
+    """
+    depth = images.BIT_DEPTHS[picture.suffix.lower()][0]
+    try:
+        for name, rgb in ((CONTENT, job.pictures.content), (PASTICHE, image)):
+            path = folder / name
+            if not (path.exists() and path.samefile(picture)):
+                images.write(path, rgb, job.alpha, bit_depth=depth)
+    except UserError as error:
+        logger.warning("%s; going on without", error)

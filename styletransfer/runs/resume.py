@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -12,7 +11,7 @@ from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import FREE_KEYS, RECORD, read_run
 from styletransfer.runs.recipe import check_settings, settings
-from styletransfer.settings.command_line import literal
+from styletransfer.settings.changes import plain
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:
@@ -29,7 +28,7 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
     try:
         nested = OmegaConf.create()
         for key, value in recorded.items():
-            OmegaConf.update(nested, key, _literal(value))
+            OmegaConf.update(nested, key, plain(key, value))
         own = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(TrainConfig), nested))
         assert isinstance(own, TrainConfig)
     except (OmegaConfBaseException, ValueError, TypeError, AttributeError) as error:
@@ -59,22 +58,9 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
 
 
 def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
-    """Return the picture of a run that is finished in `folder` and need not be done again.
-
-    Raises:
-        UserError: the run in that folder has other settings.
-    """
+    """Return the picture of a run finished in `folder`, if any (UserError: of other settings)."""
     if config.resume != "auto" or not (folder / RECORD).exists():
         return None
     run = read_run(folder)
     check_settings(run.settings, settings(config, FREE_KEYS), FREE_KEYS)
     return run.output if run.status == "finished" and run.output.exists() else None
-
-
-def _literal(value: Any) -> Any:
-    """Escape what OmegaConf would take for an interpolation, in names of files above all."""
-    if isinstance(value, dict):
-        return {key: _literal(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_literal(item) for item in value]
-    return literal(value) if isinstance(value, str) else value

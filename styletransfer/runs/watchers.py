@@ -24,11 +24,8 @@ METRICS_BATCH = 20
 class ProgressBar:
     """A tqdm bar on standard error with loss, scale and time left. Use as a context manager.
 
-    Where nothing can be drawn, as on a closed standard error, there is none; nor where
-    TQDM_DISABLE is in the environment.
-
-    Args:
-        done: steps that were made before.
+    It begins at the steps that were made before. Where nothing can be drawn, as on a closed
+    standard error, there is none; nor where TQDM_DISABLE is in the environment.
     """
 
     def __init__(self, done: int = 0) -> None:
@@ -75,12 +72,7 @@ class _Forgiving:
 
 
 class StepPictures:
-    """Save every n-th picture as `step_00010.png` in a folder; if that fails, say so, once.
-
-    Args:
-        folder: created when needed.
-        every: steps between two of them, at least 1.
-    """
+    """Save every n-th picture as `step_00010.png` in a folder; if that fails, say so, once."""
 
     def __init__(self, folder: Path, every: int) -> None:
         self.folder, self.every = folder, every

@@ -58,7 +58,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
                 check_choice(key, value)
                 value = OmegaConf.load(CONFIGS / key / f"{value}.yaml")
             else:
-                value = _plain(key, value)
+                value = plain(key, value)
             OmegaConf.update(node, key, value, merge=key not in mappings)
         parsed = OmegaConf.to_object(node)
     except (OmegaConfBaseException, ValueError) as error:
@@ -71,31 +71,22 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def changed(config: Config, values: Mapping[str, Any]) -> Config:
-    """Return the settings of a run that goes on under other values; see `with_values`.
-
-    Raises:
-        UserError: also a key that cannot change during a run.
-    """
+    """Return `with_values` of a run under way (UserError: also a key that cannot change then)."""
     check_can_change(values)
     return with_values(config, values)
 
 
 def check_can_change(asked: Iterable[str]) -> None:
     """Check that none of some keys is fixed as long as a run lasts (UserError: one is)."""
-    only_once = {key for key, _ in keys(TrainConfig)} - {
-        key for key, _ in keys(StyleTransferConfig)
-    }
+    of_a_picture = dict(keys(StyleTransferConfig))
+    only_once = {key for key, _ in keys(TrainConfig) if key not in of_a_picture}
     for key in asked:
         if key in only_once.union(FIXED):
             raise UserError(f"{key} cannot change during a run; start another one")
 
 
 def in_turn(config: Config, changes: list[ChangeConfig]) -> list[Config]:
-    """Return the settings that each of some changes makes of those before it.
-
-    Raises:
-        UserError: one cannot be made, or they are not in their order.
-    """
+    """Return the settings that each change makes of those before it (UserError: one cannot)."""
     settings, before = [], 0
     for change in changes:
         if change.after < before:
@@ -113,16 +104,12 @@ def with_change(changes: list[ChangeConfig], change: ChangeConfig) -> list[Chang
     return [*changes, change]
 
 
-def _plain(key: str, value: Any) -> Any:
-    """Return a value as OmegaConf takes it, its texts escaped.
-
-    Raises:
-        UserError: the key names files, and the value does not.
-    """
+def plain(key: str, value: Any) -> Any:
+    """Return a value as OmegaConf takes it, its texts escaped (UserError: it is to be a file)."""
     if isinstance(value, Mapping):
-        return {name: _plain(key, one) for name, one in value.items()}
+        return {name: plain(key, one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(key, one) for one in value]
+        return [plain(key, one) for one in value]
     if isinstance(value, str | os.PathLike):
         return literal(os.fspath(value))
     if value is not None and key in path_keys(StyleTransferConfig):

@@ -59,11 +59,7 @@ def check(settings: Any, prefix: str = "") -> None:
 
 
 def _one_or_more(key: str, value: Any, kind: type) -> Any:
-    """Return one value or a list of them, file names expanded.
-
-    Raises:
-        UserError: another kind than the schema names.
-    """
+    """Return one value or a list of them, file names expanded."""
     entries = value if isinstance(value, list) else [value]
     if not all(_fits(entry, kind) for entry in entries):
         known = "a number" if kind is float else "a file name"
@@ -92,12 +88,7 @@ def _check_integers(key: str, value: Any) -> None:
 
 
 def explain(error: Exception, config_name: str) -> str:
-    """Say in one line what is wrong with the command line or the config.
-
-    Args:
-        error: raised by Hydra or OmegaConf while they compose or read a config.
-        config_name: of the file under configs/.
-    """
+    """Say in one line what Hydra or OmegaConf found wrong with a command line or a config."""
     if isinstance(error, MissingConfigException) and error.options is not None:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         if group == "hydra/launcher" and name in LAUNCHERS:

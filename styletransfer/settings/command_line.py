@@ -31,15 +31,9 @@ def quote_path(
 ) -> str:
     """Return KEY=VALUE so that Hydra takes VALUE as it is, if KEY is one of `keys`.
 
-    Left to Hydra are `null` and names in quotes. In brackets stand several names, with commas
-    between them, where KEY is one of `lists`; in a sweep commas separate values. There a name that
-    holds one needs quotes.
-
-    Args:
-        override: an argument, such as content=a (1).jpg.
-        keys: those whose values are file names.
-        lists: those of them that take several.
-        sweep: whether the command line asks for one job per value.
+    Those are the keys of file names. Left to Hydra are `null` and names in quotes. In brackets
+    stand several names, with commas between them, where KEY is one of `lists`; in a `sweep` commas
+    separate values. There a name that holds one needs quotes.
     """
     key, equals, value = override.partition("=")
     name = key.lstrip("+")
@@ -70,21 +64,15 @@ def literal(value: str) -> str:
 def override(key: str, value: Any) -> str:
     """Return KEY=VALUE in Hydra's grammar.
 
-    Args:
-        key: such as "objective.style_weight".
-        value: plain: None, a bool, a number, a text, a list of them, or a mapping of words
-            to numbers.
+    The value is plain: None, a bool, a number, a text, a list of them, or a mapping of words to
+    numbers.
     """
     prefix = "++" if key.partition(".")[0] in mapping_keys(TrainConfig) else ""
     return f"{prefix}{key}={_word(value, names=key in path_keys(TrainConfig))}"
 
 
 def command(typed: Iterable[str] | None) -> str:
-    """Return the command line of a run of `train` for a shell; "" if none was recorded.
-
-    Args:
-        typed: KEY=VALUE, as Hydra takes and records them.
-    """
+    """Return a shell's line for a run of `train` of which Hydra has recorded this; "" for None."""
     if typed is None:
         return ""
     return shlex.join(["styletransfer", "train", *map(_as_typed, typed)])

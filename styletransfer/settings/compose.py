@@ -42,7 +42,6 @@ def compose(
     A caller's own Hydra is left as it was.
 
     Args:
-        name: of a command, such as "train".
         overrides: KEY=VALUE in Hydra's grammar.
         config_dir: a folder with more files, as `--config-dir` names it.
         with_hydra: keep Hydra's own settings, under `hydra`.
@@ -70,11 +69,7 @@ def compose(
 
 
 def settings_of(config: DictConfig, name: str) -> Any:
-    """Return a composed config as an instance of its schema, `~` in file names expanded.
-
-    Args:
-        config: of NAME.yaml.
-        name: of the command.
+    """Return a command's composed config as an instance of its schema, `~` in names expanded.
 
     Raises:
         UserError: a value that is missing, refers to nothing or is too large.
@@ -89,12 +84,7 @@ def settings_of(config: DictConfig, name: str) -> Any:
 
 @contextmanager
 def initialized(name: str, claimed: list[Path] | None = None) -> Iterator[Any]:
-    """Set up the process's Hydra for NAME.yaml, and yield it.
-
-    Args:
-        name: of the command.
-        claimed: see `register_resolvers`.
-    """
+    """Set up the process's Hydra for NAME.yaml, and yield it; see `register_resolvers`."""
     # A file may build on another of its schema.
     same = [other for other, schema in SCHEMAS.items() if schema is schema_of(name)]
     for known in {name, *same}:
@@ -106,11 +96,7 @@ def initialized(name: str, claimed: list[Path] | None = None) -> Iterator[Any]:
 
 
 def search_path(name: str, config_dir: str | None) -> list[str]:
-    """Return the override by which Hydra finds presets beside those in the command's own folder.
-
-    Raises:
-        UserError: `config_dir` is no folder.
-    """
+    """Return the override by which Hydra finds presets elsewhere (UserError: it is no folder)."""
     folders = [] if command(name).folder == CONFIGS else [str(CONFIGS)]
     if config_dir is not None:
         if not os.path.isdir(config_dir):

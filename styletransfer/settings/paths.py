@@ -12,14 +12,8 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
     """Return a file name with `~` expanded, or where the package has a picture of that name.
 
     content/coffee.jpg, or assets/content/coffee.jpg, is the package's where the working directory
-    has no such file. A name without a folder is never looked for there.
-
-    Args:
-        path: as typed.
-        written: the file is to be made, so that it need not be there.
-
-    Raises:
-        UserError: it is no name, or no file can have it: a NUL character, or half a character.
+    has no such file. A name without a folder is never looked for there, nor one that is `written`
+    (UserError: it is no name that a file can have).
     """
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(name, str):
@@ -48,12 +42,9 @@ def names(paths: Any) -> str:
 
 
 def resumed(resume: str | None) -> str:
-    """Return the folder that a run goes on in, "." if no run has been there, or nothing.
+    """Return the folder that `resume=` names, "." if no run has been there, or nothing.
 
     Nothing means that the run begins in a folder of its own.
-
-    Args:
-        resume: what `resume=` says.
     """
     if resume in (None, "auto"):
         return ""
@@ -68,11 +59,7 @@ def absent(path: Path) -> list[Path]:
 
 
 def new_folder(path: str) -> str:
-    """Make a folder that did not exist: `path`, or else `path-2`, `path-3` and so on.
-
-    Raises:
-        OSError: it cannot be made.
-    """
+    """Make a folder that did not exist: `path`, or else `path-2` and so on (OSError: it cannot)."""
     claimed, number = path, 1
     while True:
         Path(path).parent.mkdir(parents=True, exist_ok=True)

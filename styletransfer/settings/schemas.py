@@ -61,11 +61,7 @@ def choices(group: str, *folders: str | Path) -> list[str]:
 
 
 def check_choice(group: str, name: Any) -> None:
-    """Check that a group offers a name.
-
-    Raises:
-        UserError: it does not; the message lists those that it offers.
-    """
+    """Check that a group offers a name (UserError: it does not; these are what it offers)."""
     if name not in choices(group):
         raise UserError(f"unknown {group} {name!r}; there are {', '.join(choices(group))}")
 

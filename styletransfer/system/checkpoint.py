@@ -30,11 +30,9 @@ REST = 20
 
 
 class Checkpoint:
-    """A checkpoint file, and beside it the one before.
+    """A checkpoint file, and beside it the one before, with "previous" before its extension.
 
-    Args:
-        path: of the file; the one before has "previous" before its extension.
-        every: seconds between two saves that are `due`; 0 for none.
+    Saves are due `every` so many seconds; 0 for never.
     """
 
     def __init__(self, path: Path, every: float = 0.0) -> None:
@@ -53,8 +51,7 @@ class Checkpoint:
     def save(self, state: dict[str, Any]) -> None:
         """Write plain values and tensors; the checkpoint before is kept until the next save.
 
-        Raises:
-            UserError: it cannot be written; what was there stays.
+        Where that fails (UserError), what was there stays.
         """
         began = time.monotonic()
         try:
@@ -102,15 +99,10 @@ class _Hashed:
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file, self.hash = file, hashlib.sha256()
-        self.error: OSError | None = None
 
     def write(self, data: bytes) -> int:
         self.hash.update(data)
-        try:
-            return self.file.write(data)
-        except OSError as error:  # torch makes another error of it
-            self.error = error
-            raise
+        return self.file.write(data)
 
     def flush(self) -> None:
         self.file.flush()
@@ -132,8 +124,9 @@ def _write(path: Path, state: dict[str, Any]) -> None:
         payload = _Hashed(file)
         try:
             torch.save(state, cast(IO[bytes], payload))
-        except RuntimeError as error:
-            raise payload.error or error from error
+        except RuntimeError as error:  # torch's own, in the place of a full disk's
+            inner = error.__context__
+            raise (inner if isinstance(inner, OSError) else error) from error
         file.seek(0)
         file.write(MAGIC + payload.hash.hexdigest().encode() + b"\n")
         file.flush()

@@ -1,6 +1,7 @@
 """Which of a job's processes this one is, as torchrun tells each by its environment."""
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 
 from styletransfer.errors import UserError
@@ -38,12 +39,10 @@ def place() -> Place:
     """
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return Place()
-    try:
+    with suppress(KeyError, ValueError):
         here = Place(*(int(os.environ[name]) for name in VARIABLES))
         if 0 <= here.local_rank < here.local_count <= here.count > here.rank >= 0:
             return here
-    except (KeyError, ValueError):
-        pass
     raise UserError(
         f"{', '.join(VARIABLES)} in the environment are not all numbers, or contradict each other; "
         "start with torchrun, or unset them"

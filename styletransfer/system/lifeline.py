@@ -28,16 +28,12 @@ _at_work = threading.Lock()
 
 
 class Lifeline:
-    """The parent's end.
-
-    Attributes:
-        path: of the file, for `follow`.
-        asked: the first signal that came, or None.
-    """
+    """The parent's end."""
 
     def __init__(self) -> None:
-        self._file, self.path = tempfile.mkstemp(prefix="styletransfer-")  # closed with the process
-        self.asked: Stopped | None = None
+        # Closed with the process; the path is for `following`.
+        self._file, self.path = tempfile.mkstemp(prefix="styletransfer-")
+        self.asked: Stopped | None = None  # the first signal that came
         self._over = False
         fcntl.lockf(self._file, fcntl.LOCK_EX, 2)
 

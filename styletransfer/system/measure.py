@@ -57,7 +57,6 @@ def seconds_by_round(
     another, so that a machine that drifts slows all of them alike.
 
     Args:
-        work: what to time.
         rounds: timed calls of each, at least 1.
         device: where the work runs; its queue is drained before and after each call.
         after: is called after each call, off the clock.
@@ -129,8 +128,7 @@ class Calls:
 def counted(*places: tuple[Any, str]) -> Iterator[Calls]:
     """Count the calls of functions while the body runs; the calls go through unchanged.
 
-    Args:
-        places: (module or class, name of its function), such as (torch.autograd, "backward").
+    Each is given as (module or class, name of its function), such as (torch.autograd, "backward").
     """
     calls = Calls()
     originals = [(owner, name, getattr(owner, name)) for owner, name in places]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -37,11 +38,8 @@ def free_bytes(device: torch.device) -> float:
     the machine's memory and keeps no count.
     """
     if device.type != "cpu":
-        try:
+        with suppress(NotImplementedError, RuntimeError):  # torch cannot tell, as on MPS
             free, _ = torch.accelerator.get_memory_info(device)
-        except (NotImplementedError, RuntimeError):  # torch cannot tell, as on MPS
-            pass
-        else:
             # What torch's allocator holds in reserve is free as well.
             reserved = torch.accelerator.memory_reserved(device)
             return float(free + reserved - torch.accelerator.memory_allocated(device))

@@ -52,17 +52,14 @@ class Processes:
         flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
         with _losses_told():
             distributed.all_reduce(flat)
-        start = 0
-        for tensor in tensors:
-            part = flat[start : start + tensor.numel()]
+        parts = torch.split(flat, [tensor.numel() for tensor in tensors])
+        for tensor, part in zip(tensors, parts, strict=True):
             tensor.detach().copy_(part.view(tensor.shape))
-            start += tensor.numel()
 
     def first(self, make: Callable[[], T]) -> T:
         """Return the plain values and CPU tensors of `make`, which the first process alone calls.
 
-        Raises:
-            UserError: from `make`, in all processes.
+        A UserError from there is raised in all processes.
         """
         if self.count == 1:
             return make()
@@ -80,11 +77,7 @@ class Processes:
         return made
 
     def check_equal(self, settings: Mapping[str, Any]) -> None:
-        """Check that all processes were given the same, so that all fail alike if they were not.
-
-        Raises:
-            UserError: naming a key that differs, and where.
-        """
+        """Check that all were given the same, or else fail alike in all processes (UserError)."""
         if self.count == 1:
             return
         gathered: list[Any] = [None] * self.count
@@ -154,11 +147,7 @@ class Processes:
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[Processes]:
-    """Find the other processes of this job, if torchrun has started several.
-
-    Raises:
-        UserError: the first process cannot be reached, or some do not come.
-    """
+    """Find the other processes of this job (UserError: one is not reached, or stays away)."""
     here = place()
     if here.count == 1:
         yield Processes()

@@ -24,15 +24,11 @@ AGAIN = 0.05
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked the program to stop.
-
-    Attributes:
-        status: the exit status that says so, 128 and the signal's number.
-    """
+    """A signal asked the program to stop."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by {signal.Signals(number).name}")
-        self.status = 128 + number
+        self.status = 128 + number  # the exit status that says so
 
 
 class _Here(threading.local):
@@ -90,11 +86,7 @@ def signals_held() -> AbstractContextManager[None]:
 
 
 def interruptible() -> AbstractContextManager[None]:
-    """Mark a part of what is held that may be left at any point, and raise what has waited.
-
-    Raises:
-        Stopped: a signal has come, or comes.
-    """
+    """Mark a part of what is held that may be left at any point, and raise what has waited."""
     return _standing(is_held=_here.is_deaf)
 
 
@@ -116,21 +108,13 @@ def _standing(**changes: bool) -> Iterator[None]:
 
 
 def obey(stopped: Stopped) -> None:
-    """Stop as if this process had received a signal, which came to another one of the job.
-
-    Raises:
-        Stopped: the same, or what came here before.
-    """
+    """Stop as if a signal had come here, which another process of the job has received."""
     _here.first = _here.first or stopped
     raise _here.first
 
 
 def raise_waiting() -> None:
-    """Raise what has waited, unless it still has to.
-
-    Raises:
-        Stopped: a signal has come, and nothing is held here.
-    """
+    """Raise what has waited, unless it still has to."""
     if _here.first is not None and not _here.is_held:
         raise _here.first
 

@@ -8,10 +8,7 @@ def table(
 ) -> str:
     """Return a Markdown table, its columns padded to one width and, but for `left`, set right.
 
-    Args:
-        headings: of the columns.
-        rows: a cell for each column.
-        left: numbers, from 0, of the columns of words.
+    Those are the numbers, from 0, of the columns of words.
     """
     columns = list(zip(headings, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]

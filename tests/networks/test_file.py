@@ -10,9 +10,9 @@ from safetensors.torch import save_file
 
 from styletransfer.errors import UserError
 from styletransfer.features import weights
+from styletransfer.features.vgg import randomize
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, file
 from styletransfer.networks.file import BASE, FOLDER, network_file, shipped
-from styletransfer.networks.johnson import randomize
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import torch
 from helpers import picture, relative_error
 from torch import nn
 
+from styletransfer.features.vgg import randomize
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, in_strips
 from styletransfer.networks.deploy import measured
-from styletransfer.networks.johnson import randomize
 from styletransfer.networks.layers import ConditionalInstanceNorm, NormedConv, Segment
 from styletransfer.networks.training import schedule
 

@@ -146,7 +146,7 @@ def test_convolutions_are_frozen_trained_and_taken_over_as_asked() -> None:
     run = run_of(config, start)
     before = {name: run.student.layers[name].weight.detach().clone() for name in run.channels}
     run.advance()
-    for name in vgg.conv_names(config.widths):
+    for name in vgg.conv_widths(config.widths):
         kernel, old = run.student.layers[name].weight, start.layers[name].weight
         if name in ("conv1_2", "conv2_1", "conv2_2", "conv3_1"):
             assert not torch.equal(kernel, before[name])

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from styletransfer.config import STYLE_LAYERS, FeaturesConfig, path
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.features.vgg import WIDTHS, Widths, channels_of, conv_names, conv_widths
+from styletransfer.features.vgg import WIDTHS, Widths, channels_of, conv_widths
 from styletransfer.networks.training import check_training
 from styletransfer.pictures.images import LONGEST_SIDE
 
@@ -168,7 +168,7 @@ def _check_trained(config: DistillConfig) -> None:
     """Check that among the convolutions to be trained is a style layer's and another's."""
     if config.trained is None:
         return
-    names = conv_names(config.widths)[config.frozen :][: max(0, config.trained)]
+    names = list(conv_widths(config.widths))[config.frozen :][: max(0, config.trained)]
     if {name.replace("conv", "relu") in STYLE_LAYERS for name in names} != {True, False}:
         raise UserError(
             f"trained={config.trained} must reach, after the {config.frozen} frozen ones, the "

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.features.vgg import Widths, build, channels_of, conv_names, conv_widths
+from styletransfer.features.vgg import Widths, build, channels_of, conv_widths
 
 # Positions sampled per picture batch and layer for the least-squares fit.
 POSITIONS = 6000
@@ -87,7 +87,7 @@ def inherit(
     wanted = [teacher.preprocess(batch) for batch in images]
     ours, earlier = list(wanted), list(wanted)
     channels: dict[str, Tensor] = {}
-    order, scale = conv_names(widths), 1.0
+    order, scale = list(conv_widths(widths)), 1.0
     begun = nn.ModuleDict() if start is None else start.layers
     reused = [] if start is None else taken_over(start, teacher, widths)
     for name, layer in student.layers.items():

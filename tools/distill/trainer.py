@@ -16,7 +16,7 @@ from torch.optim import Adam
 
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.features.vgg import build, conv_names, state_keys
+from styletransfer.features.vgg import build, conv_widths, state_keys
 from styletransfer.features.weights import packed
 from styletransfer.networks.training import generator_at, schedule
 from styletransfer.pictures.crops import Crops, Photos
@@ -78,7 +78,7 @@ class Distillation:
             self.student, self.channels = build(config.widths), dict(state["channels"])
             self.student.load_state_dict(state["student"])
         self.student.to(device).to(memory_format=torch.channels_last)
-        names = conv_names(config.widths)[config.frozen :][: config.trained]
+        names = list(conv_widths(config.widths))[config.frozen :][: config.trained]
         self.compared = {name.replace("conv", "relu"): name for name in names}
         teacher = teacher.ended_at(self.compared).to(device).to(memory_format=torch.channels_last)
         self.teacher = teacher.to(torch.bfloat16) if has_native_bfloat16(device) else teacher

@@ -24,9 +24,10 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from styletransfer.commands.train_network.prepare import NetworkTask
 from styletransfer.commands.train_network.stability import Views, instability, second_views
 from styletransfer.errors import UserError
+from styletransfer.features.vgg import randomize
 from styletransfer.features.weights import digest
 from styletransfer.networks import LAYOUTS, StyleNetwork
-from styletransfer.networks.johnson import adopt, randomize
+from styletransfer.networks.johnson import adopt
 from styletransfer.networks.training import generator_at, schedule
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
