@@ -14,8 +14,7 @@ import uvicorn
 
 from styletransfer.config import StudioConfig, each
 from styletransfer.errors import UserError
-from styletransfer.studio.app import make_app
-from styletransfer.studio.studio import Studio
+from styletransfer.studio.app import Studio, make_app
 from styletransfer.system.signals import STOPPING, Stopped, signals_held
 
 # Nothing else can reach it.
