@@ -148,9 +148,8 @@ function dip(how) {
   drawBar();
 }
 
-function segments(label, buttons) {
-  return el("div.segments", { role: "group", "aria-label": label }, buttons);
-}
+const segments = (label, buttons) =>
+  el("div.segments", { role: "group", "aria-label": label }, buttons);
 
 function buildBar() {
   const range = { type: "range", min: 1, max: 50, step: 1, "aria-label": "Size of the brush" };
@@ -229,17 +228,15 @@ function drawBar() {
   bar.undo.setAttribute("aria-disabled", String(!raster(hand.key)?.past.length));
   bar.regions.hidden = protect;
   if (!protect) drawRegions();
-  const alone = "Each region takes the style by itself; with Mix several each gets its own.";
-  const mixed = list(value("style")).length > 1;
-  const regions = mixed ? "Each region is painted in its own style." : alone;
+  const regions = "Each region takes the style by itself; with Mix several each gets its own.";
   bar.note.textContent = protect ? "What is covered stays the photograph." : regions;
 }
 
 export function startBrush() {
   buildBar();
   find("brush").addEventListener("click", () => (open() ? putDown() : take()));
-  find("brush").addEventListener("open", ({ detail }) => {
-    take(detail);
+  on("brush", (wanted) => {
+    take(wanted);
     find("stage").scrollIntoView({ block: "nearest" });
     find("stage").focus({ preventScroll: true });
   });

@@ -13,12 +13,6 @@ const known = new Set();
 let drawnRun = null;
 let scheduled = false;
 
-const svg = (tag, properties) => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(properties)) element.setAttribute(name, value);
-  return element;
-};
-
 function ordered() {
   const layers = [...known].filter((name) => !SUMS.includes(name));
   return [...SUMS.filter((name) => known.has(name)), ...layers];
@@ -52,21 +46,17 @@ function axes(steps, names) {
 }
 
 function lines(steps, names, { x, y, decades, last }) {
-  const box = svg("svg", {
-    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-    role: "img",
-    preserveAspectRatio: "none",
-    "aria-label": `losses over ${last} steps, on a logarithmic axis`,
-  });
-  for (const level of decades)
-    box.append(svg("line", { class: "level", x1: 0, x2: WIDTH, y1: y(level), y2: y(level) }));
-  for (const name of names.toReversed()) {
+  const levels = decades.map((level) => `<path class="level" d="M0 ${y(level)}H${WIDTH}"/>`);
+  const curves = names.toReversed().map((name) => {
     const points = steps
       .filter((step) => history.get(step)[name] > 0)
       .map((step) => `${x(step).toFixed(1)},${y(history.get(step)[name]).toFixed(1)}`);
-    box.append(svg("polyline", { points: points.join(" "), class: tint(name) }));
-  }
-  return box;
+    return `<polyline class="${tint(name)}" points="${points.join(" ")}"/>`;
+  });
+  const box = el("template");
+  box.innerHTML = `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img"
+    aria-label="losses over ${last} steps, on a logarithmic axis">${[...levels, ...curves].join("")}</svg>`;
+  return box.content;
 }
 
 function plot() {

@@ -19,8 +19,9 @@ function put(image, width, height) {
   canvas.getContext("2d").drawImage(image, 0, 0);
 }
 
-/** Load a picture; the stage keeps the one before, in its own shape, until it is there. */
-async function load(url, width, height) {
+/** Load a picture; the stage keeps what it shows, in its own shape, until it is there. */
+async function load(url, width, height, original) {
+  if (find("original").getAttribute("src") !== original) find("original").src = original;
   if (drawn === url) return setSize(width, height);
   drawn = url;
   const image = el("img", { src: url });
@@ -62,24 +63,18 @@ export function planned(settings) {
   return [content.width, content.height].map((side) => Math.max(1, Math.round(side * scale)));
 }
 
-/** Say which picture is the one before. */
-function setOriginal(url) {
-  const image = find("original");
-  if (image.getAttribute("src") !== url) image.src = url;
-}
-
+/** Show the content of settings, and that it is the picture before. */
 function showContent(settings) {
   const id = value("content", settings);
-  if (!id) return;
-  setOriginal(pictureUrl(id, SIDE));
-  load(pictureUrl(id, SIDE), ...planned(settings));
+  const url = pictureUrl(id, SIDE);
+  if (id) load(url, ...planned(settings), url);
 }
 
 function showCurrent(run) {
   const size = planned(run.settings);
   if (["finished", "stopped"].includes(run.status)) {
-    setOriginal(pictureUrl(value("content", run.settings), SIDE));
-    load(runUrl(run.id, "picture", `side=${SIDE}&step=${run.step}`), ...size);
+    const original = pictureUrl(value("content", run.settings), SIDE);
+    load(runUrl(run.id, "picture", `side=${SIDE}&step=${run.step}`), ...size, original);
   } else if (isLive()) {
     setSize(...size);
     decode();
@@ -88,9 +83,8 @@ function showCurrent(run) {
 
 function showRun(run) {
   if (!run.width) return showContent(run.settings);
-  setOriginal(runUrl(run.id, "content", `side=${SIDE}`));
   const url = runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
-  return load(url, run.width, run.height);
+  return load(url, run.width, run.height, runUrl(run.id, "content", `side=${SIDE}`));
 }
 
 function draw() {

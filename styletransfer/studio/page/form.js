@@ -2,7 +2,7 @@
 import { button, el, find } from "./dom.js";
 import { makeField } from "./fields.js";
 import { makePicker } from "./picker.js";
-import { active, change, fallback, on, same, state, value } from "./store.js";
+import { active, change, emit, fallback, on, same, state, value } from "./store.js";
 
 const rows = new Map(); // key -> { control, element, field, reset, error }
 // What the brush sets together has one place for its errors.
@@ -10,9 +10,7 @@ const rowOf = (key) => rows.get(key === "region_styles" ? "content_regions" : ke
 
 function brushed({ key, label }) {
   const note = el("span.muted");
-  const open = button(`Brush ${label.toLowerCase()}`, () =>
-    find("brush").dispatchEvent(new CustomEvent("open", { detail: key })),
-  );
+  const open = button(`Brush ${label.toLowerCase()}`, () => emit("brush", key));
   const refresh = (id) => (note.textContent = id ? "brushed" : "none");
   return { element: el("div.under", open, note), refresh };
 }
