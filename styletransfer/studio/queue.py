@@ -221,11 +221,7 @@ class RunQueue:
                 self._show(entry, message["picture"])
                 self._end(entry, "finished")
             case "ended":
-                entry.left.set()
-                if entry.is_at_work:
-                    self._end(entry, message["status"], message["error"])
-                else:
-                    self.changed()
+                self._leave(entry, message["status"], message["error"])
 
     def _stand(self, entry: QueueEntry, status: str, *, runs: bool = False) -> None:
         """Note what the painter does, unless it has been told to stop."""
@@ -264,15 +260,18 @@ class RunQueue:
         self._next()
         self.changed(runs=True)
 
-    def _painter_ended(self, reason: str) -> None:
-        """Note that the painter has died, and with it the run at work."""
-        if self.current is None:
-            return
-        self.current.left.set()
-        if self.current.is_at_work:
-            self._end(self.current, "failed", f"the painting process {reason}")
+    def _leave(self, entry: QueueEntry, status: str, error: str | None) -> None:
+        """Note that no painter has a run any more, and how it has ended, unless it had before."""
+        entry.left.set()
+        if entry.is_at_work:
+            self._end(entry, status, error)
         else:
             self.changed()
+
+    def _painter_ended(self, reason: str) -> None:
+        """Note that the painter has died, and with it the run at work."""
+        if self.current is not None:
+            self._leave(self.current, "failed", f"the painting process {reason}")
 
 
 def _forget(entry: QueueEntry) -> None:

@@ -25,13 +25,10 @@ async function load(url, width, height, original) {
   if (drawn === url) return setSize(width, height);
   drawn = url;
   const image = el("img", { src: url });
-  try {
-    await image.decode();
-  } catch {
-    if (drawn === url) drawn = null;
-    return;
-  }
+  await image.decode().catch(() => {});
   if (drawn !== url) return;
+  if (!image.naturalWidth) drawn = null;
+  if (!drawn) return;
   setSize(width, height);
   put(image, image.naturalWidth, image.naturalHeight);
 }
@@ -44,13 +41,9 @@ async function decode() {
   decoding = true;
   while (drawn !== newest && isLive()) {
     const taken = (drawn = newest);
-    try {
-      const bitmap = await createImageBitmap(taken.blob);
-      if (drawn === taken) put(bitmap, bitmap.width, bitmap.height);
-      bitmap.close();
-    } catch {
-      // A broken preview is followed by the next one.
-    }
+    const bitmap = await createImageBitmap(taken.blob).catch(() => null); // the next one follows
+    if (bitmap && drawn === taken) put(bitmap, bitmap.width, bitmap.height);
+    bitmap?.close();
   }
   decoding = false;
 }

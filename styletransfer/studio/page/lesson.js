@@ -2,16 +2,13 @@
 import { el, find, say } from "./dom.js";
 import { get, post, state } from "./store.js";
 
-const MODES = {
-  fake_backward: "Fake backward",
-  loss_attribute: "Loss attribute",
-  autograd_function: "Autograd function",
-};
+const MODES = ["fake_backward", "loss_attribute", "autograd_function"];
 const AGAIN = 700; // milliseconds until it is looked for again
 let making = false;
 
 /** The page shows the mode that its address names; so it is opened once for each. */
-function frame(id, mode, name) {
+function frame(id, mode) {
+  const name = mode.replaceAll("_", " ");
   const inside = el("iframe", {
     src: `/api/lessons/${id}#${mode}`,
     title: `${name}, explained`,
@@ -34,8 +31,7 @@ async function make() {
     const { id } = await post("/api/lessons", { settings: state.settings });
     while ((await get(`/api/lessons/${id}`)).status === "working")
       await new Promise((resolve) => setTimeout(resolve, AGAIN));
-    const frames = Object.entries(MODES).map(([mode, name]) => frame(id, mode, name));
-    find("frames").replaceChildren(...frames);
+    find("frames").replaceChildren(...MODES.map((mode) => frame(id, mode)));
     tell("");
     say("The lesson is there");
   } catch (refusal) {

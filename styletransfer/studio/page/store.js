@@ -53,15 +53,8 @@ export function fail(refusal, key = null) {
 }
 
 /** Post, and show what was refused; true if it was done. */
-export async function attempt(path, body) {
-  try {
-    await post(path, body);
-    return true;
-  } catch (refusal) {
-    fail(refusal);
-    return false;
-  }
-}
+export const attempt = (path, body) =>
+  post(path, body).then(() => true, (refusal) => fail(refusal));
 
 export const list = (value) => (value === null ? [] : [value].flat());
 
