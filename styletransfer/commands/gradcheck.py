@@ -58,8 +58,8 @@ def _float64_table(verdicts: Sequence[tuple[Case, Verdict]]) -> Table:
 
 def _float32_table(chosen: Sequence[Case]) -> Table:
     """Lay out the same check in float32, for the first case of each function."""
-    deviations = "backward against difference quotient", "float32 backward against float64's"
-    columns = (Column(name, justify="right") for name in deviations)
+    named = "backward against difference quotient", "float32 backward against float64's"
+    columns = (Column(name, justify="right") for name in named)
     table = Table("function", "gradcheck", *columns, title="The same check in float32")
     first = {case.name: case for case in reversed(chosen)}
     for name in dict.fromkeys(case.name for case in chosen):

@@ -146,7 +146,7 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
     hydra = composed.hydra
     OmegaConf.set_struct(composed, False)
     del composed["hydra"]
-    files = {"config": composed, "hydra": {"hydra": hydra}, "overrides": overrides}
+    files: dict[str, Any] = {"config": composed, "hydra": {"hydra": hydra}, "overrides": overrides}
     record = {
         f"{name}.yaml": OmegaConf.to_yaml(OmegaConf.create(content))
         for name, content in files.items()
