@@ -14,7 +14,7 @@ from styletransfer.commands.gallery.table import Section
 
 # In pixels: between cells, of the column of row headings, from one line of text to the next, and
 # from one letter to the next.
-GAP, HEADINGS, LINE, LETTER = 12, 190, 18, 8
+GAP, HEADINGS, LINE, LETTER = 12, 208, 18, 8
 PAPER, INK, EMPTY = "#ffffff", "#1f2937", "#dfe3e8"
 ACROSS = 6  # pictures side by side where there is no table, at most
 CAPTION = 3  # lines of text under a picture, at most
