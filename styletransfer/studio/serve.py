@@ -1,6 +1,7 @@
 """Serving the page: a port, an address with a token, and how it ends."""
 
 import asyncio
+import os
 import secrets
 import signal
 import socket
@@ -96,17 +97,12 @@ def _open(address: str) -> bool:
         return False
 
 
-@contextmanager
-def _listening(port: int) -> Iterator[socket.socket]:
+def _listening(port: int) -> socket.socket:
     """Listen on a port of this machine, any free one for 0; UserError if it cannot be had."""
     if not 0 <= port < 2**16:
         raise UserError(f"port={port} must be 0 to 65535; 0 takes any that is free")
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((HOST, port))
-            listener.listen(MOST)  # whoever has the address may come before we are ready
-        except OSError as error:
-            reason = f"port={port} cannot be had: {error.strerror}"
-            raise UserError(f"{reason}; leave it out for one that is free") from error
-        yield listener
+    try:  # to listen from now on: whoever has the address may come before we are ready
+        return socket.create_server((HOST, port), backlog=MOST)
+    except OSError as error:
+        reason = f"port={port} cannot be had: {os.strerror(error.errno or 0)}"
+        raise UserError(f"{reason}; leave it out for one that is free") from error

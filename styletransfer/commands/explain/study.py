@@ -6,7 +6,8 @@ They are watched from outside: which layer made which node, and what each pass e
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -74,22 +75,18 @@ class Watch(TorchFunctionMode):
     def owners(self) -> Iterator[None]:
         """Note which layer's forward made each node."""
 
-        def note(layer: str, module: nn.Module, output: Tensor) -> None:
+        def note(layer: str, module: nn.Module, _: Any, output: Tensor) -> None:
             made = [output, getattr(module, "loss", None)]
             roots = [graph.root(tensor) for tensor in made if isinstance(tensor, Tensor)]
             for node in graph.walk(*roots):
                 self.layer_of.setdefault(node, "image" if graph.leaf(node) is not None else layer)
             self.trunk = set(graph.walk(roots[0]))
 
-        handles = [
-            module.register_forward_hook(lambda m, i, output, layer=layer: note(layer, m, output))
-            for layer, module in self.objective.network.named_children()
-        ]
-        try:
+        with ExitStack() as hooks:
+            for layer, module in self.objective.network.named_children():
+                hook = module.register_forward_hook(partial(note, layer))
+                hooks.enter_context(hook)
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def groups(self) -> tuple[Group, ...]:
         """Fold the nodes into groups, from the image to the driver, leaving out empty ones."""
