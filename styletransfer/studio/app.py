@@ -51,7 +51,7 @@ class Studio:
         self.runs = StoredRuns(folder, others, self.pictures)
         self.queue = RunQueue(folder, self.pictures, paint)
         self.lessons = lessons.Lessons()
-        self.composing = 0
+        self.composing = asyncio.Semaphore(MOST)
 
     @asynccontextmanager
     async def opened(self, app: Starlette) -> AsyncIterator[None]:
@@ -250,13 +250,10 @@ async def _run(request: Request) -> StoredRun:
 async def _run_request(request: Request) -> RunRequest:
     """Return the run that the settings in a request ask for, composed in a thread."""
     studio, settings = _studio(request), (await _body(request)).get("settings")
-    if studio.composing >= MOST:
+    if studio.composing.locked():
         raise RefusedError("too much at once; try again in a moment", 429)
-    studio.composing += 1
-    try:
+    async with studio.composing:
         return await asyncio.to_thread(read_request, settings, studio.pictures)
-    finally:
-        studio.composing -= 1
 
 
 async def _body(request: Request) -> dict[str, Any]:

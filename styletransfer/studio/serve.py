@@ -5,7 +5,8 @@ import os
 import secrets
 import socket
 import webbrowser
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
@@ -67,9 +68,10 @@ class _Server(uvicorn.Server):
         if self._address is not None and not await asyncio.to_thread(_open, self._address):
             print("no browser could be opened; open the address yourself", flush=True)
 
-    def capture_signals(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
         """Leave the signals alone: they are ours."""
-        return nullcontext()
+        yield
 
     async def on_tick(self, counter: int) -> bool:
         """Do what is due, and tell whether to end in good order, as after a signal."""
