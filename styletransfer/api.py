@@ -155,10 +155,15 @@ def stylize(
     Raises:
         UserError: bad input, in one line, or a run that gave up.
     """
+    from tqdm.auto import tqdm
+
     run = iterate(content, style, **settings)
-    for step in _with_bar(run) if progress else run:
-        if callback is not None:
-            callback(step)
+    with tqdm(unit="step", disable=not progress) as bar:
+        for step in run:
+            bar.total = step.steps
+            bar.update()
+            if callback is not None:
+                callback(step)
     return run.result()
 
 
@@ -214,16 +219,6 @@ def _given(key: str, source: Any) -> Any:
     return [as_picture(one, name) for one, name in zip(source, names, strict=True)]
 
 
-def _with_bar(run: Stylization) -> Iterator[Iterate]:
-    from tqdm.auto import tqdm
-
-    with tqdm(unit="step") as bar:
-        for step in run:
-            bar.total = step.steps
-            bar.update(1)
-            yield step
-
-
 def _check_devices(sources: Mapping[str, object]) -> None:
     places = {
         key: one.device
@@ -258,9 +253,7 @@ def _check_keys(values: Mapping[str, Any]) -> None:
     known = {key for key, _ in keys(StyleTransferConfig)} | {"experiment"}
     known -= {"content", "style", "output"}
     own = {field.name for field in fields(TrainConfig)}
-    for key in values:
-        if key in known:
-            continue
+    for key in (key for key in values if key not in known):
         if key in own:
             raise UserError(f"{key} is a key of the command line; see Result.save, callback")
         names = sorted(known - {"objective"})

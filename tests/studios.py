@@ -20,9 +20,8 @@ pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 from starlette.testclient import TestClient
 
 from styletransfer.studio import painter, reader, worker
-from styletransfer.studio.app import make_app
+from styletransfer.studio.app import Studio, make_app
 from styletransfer.studio.form import defaults
-from styletransfer.studio.studio import Studio
 from styletransfer.studio.worker import Orders
 
 PORT, TOKEN = 8000, "a-secret-token"

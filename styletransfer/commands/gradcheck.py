@@ -8,7 +8,7 @@ Exits with status 1 if any check fails.
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from styletransfer.lessons.arguments import Parser, seed
 from styletransfer.lessons.cases import cases
@@ -42,14 +42,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _float64_table(verdicts: Sequence[tuple[Case, Verdict]]) -> Table:
     """Lay out one row per case."""
     table = Table(
+        Column("function", no_wrap=True),
+        "shapes",
+        *(Column(name, justify="right") for name in ("first", "second")),
+        "verdict",
         title="float64: largest deviation of backward from the measured slope",
         caption="first and second derivatives, relative to the Jacobian's largest entry",
     )
-    table.add_column("function", no_wrap=True)
-    table.add_column("shapes")
-    table.add_column("first", justify="right")
-    table.add_column("second", justify="right")
-    table.add_column("verdict")
     for case, verdict in verdicts:
         deviations = f"{verdict.first:.1e}", f"{verdict.second:.1e}"
         words = f"[red]FAILED: {verdict.complaint}" if verdict.complaint else "[green]passed"
@@ -59,11 +58,9 @@ def _float64_table(verdicts: Sequence[tuple[Case, Verdict]]) -> Table:
 
 def _float32_table(chosen: Sequence[Case]) -> Table:
     """Lay out the same check in float32, for the first case of each function."""
-    table = Table(title="The same check in float32")
-    table.add_column("function")
-    table.add_column("gradcheck")
-    table.add_column("backward against difference quotient", justify="right")
-    table.add_column("float32 backward against float64's", justify="right")
+    named = "backward against difference quotient", "float32 backward against float64's"
+    columns = (Column(name, justify="right") for name in named)
+    table = Table("function", "gradcheck", *columns, title="The same check in float32")
     first = {case.name: case for case in reversed(chosen)}
     for name in dict.fromkeys(case.name for case in chosen):
         passed, *deviations = check_in_float32(first[name])

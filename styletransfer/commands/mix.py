@@ -36,15 +36,13 @@ def main(config: MixConfig, folder: Path) -> None:
 
 def shares(config: MixConfig) -> tuple[float, float]:
     """Return the pastiche's shares of lightness and of colour (UserError: not in [0, 1])."""
-    lightness, color = config.lightness_strength, config.color_strength
+    chosen = []
     for key in ("strength", "lightness_strength", "color_strength"):
         value = getattr(config, key)
         if value is not None and not 0.0 <= value <= 1.0:
             raise UserError(f"{key}={value:g} must be from 0 (the content) to 1 (the pastiche)")
-    return (
-        config.strength if lightness is None else lightness,
-        config.strength if color is None else color,
-    )
+        chosen.append(config.strength if value is None else value)
+    return chosen[1], chosen[2]
 
 
 def default_name(lightness: float, color: float) -> str:

@@ -1,9 +1,9 @@
-"""The addresses of the studio, and what each answers."""
+"""A studio: everything that it has, its addresses, and what each answers."""
 
 import asyncio
 import json
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from styletransfer.errors import UserError
-from styletransfer.studio import lessons, pictures
+from styletransfer.runs.folder import CHECKPOINT
+from styletransfer.studio import lessons, painter, pictures
 from styletransfer.studio.access import Access, RefusedError, refused
-from styletransfer.studio.form import RunRequest, command_of, form
-from styletransfer.studio.runs import StoredRun
-from styletransfer.studio.studio import Studio
+from styletransfer.studio.form import RunRequest, command_of, form, read_request
+from styletransfer.studio.queue import RunQueue
+from styletransfer.studio.reader import Reader
+from styletransfer.studio.runs import StoredRun, StoredRuns
 from styletransfer.studio.viewers import live
 from styletransfer.system.lock import is_locked
 
@@ -28,22 +30,47 @@ PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}
 # Of a JSON body, in bytes.
 LARGEST = 64 * 2**10
+# Settings that are composed at a time; seconds for a run to be stopped and kept.
+MOST, PATIENCE = 16, 60.0
+
+
+class Studio:
+    """A studio, whose processes are started and ended together.
+
+    Args:
+        folder: where runs and pictures are kept.
+        others: folders whose runs are shown as well.
+        paint: what the painter's process runs.
+    """
+
+    def __init__(
+        self, folder: Path, others: Sequence[Path] = (), paint: Any = painter.main
+    ) -> None:
+        self.reader = Reader()
+        self.pictures = pictures.PictureShelf(folder / "pictures", self.reader)
+        self.runs = StoredRuns(folder, others, self.pictures)
+        self.queue = RunQueue(folder, self.pictures, paint)
+        self.lessons = lessons.Lessons()
+        self.composing = asyncio.Semaphore(MOST)
+
+    @asynccontextmanager
+    async def opened(self, app: Starlette) -> AsyncIterator[None]:
+        """Start the processes; at the end, stop the run at work and keep it, and end them."""
+        self.reader.worker.start()
+        self.queue.painter.start()
+        try:
+            yield
+        finally:
+            await asyncio.gather(
+                self.lessons.close(), self.queue.close(PATIENCE), self.reader.worker.close(1.0)
+            )
 
 
 def make_app(studio: Studio, port: int, token: str) -> Starlette:
     """Return the application; starting it starts the studio's processes. See `Access`."""
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        studio.open()
-        try:
-            yield
-        finally:
-            await studio.close()
-
     app = Starlette(
         routes=[
-            Route("/", page),
+            Route("/", lambda request: FileResponse(PAGE / "index.html")),
             Route("/api/form", get_form),
             Route("/api/pictures", list_pictures),
             Route("/api/pictures", take_picture, methods=["POST"]),
@@ -65,15 +92,10 @@ def make_app(studio: Studio, port: int, token: str) -> Starlette:
         ],
         middleware=[Middleware(Access, port=port, token=token)],
         exception_handlers={RefusedError: refused, UserError: refused},
-        lifespan=lifespan,
+        lifespan=studio.opened,
     )
     app.state.studio = studio
     return app
-
-
-async def page(request: Request) -> Response:
-    """Return the page."""
-    return FileResponse(PAGE / "index.html")
 
 
 async def get_form(request: Request) -> Response:
@@ -162,13 +184,13 @@ async def get_run_picture(request: Request) -> Response:
         if entry.picture is None:
             raise RefusedError("the run has no picture yet", 404)
         return _jpeg(entry.picture)
-    run = await _run(request)
-    return _jpeg(await studio.pictures.small(str(run.picture), _side(request)))
+    path = str((await _run(request)).record.pastiche)
+    return _jpeg(await studio.pictures.small(path, _side(request)))
 
 
 async def get_run_content(request: Request) -> Response:
     """Return the content of a run at the pastiche's size, made small."""
-    path = str((await _run(request)).content)
+    path = str((await _run(request)).record.content)
     return _jpeg(await _studio(request).pictures.small(path, _side(request)))
 
 
@@ -178,35 +200,27 @@ async def download(request: Request) -> Response:
     if kind not in MEDIA_TYPES:
         raise RefusedError(f"format must be one of {', '.join(MEDIA_TYPES)}")
     run = await _run(request)
-    if not run.picture.is_file():
+    if not run.record.pastiche.is_file():
         raise RefusedError("the run has no picture yet", 404)
-    file = await _studio(request).reader.ask("converted", str(run.picture), f".{kind}")
+    file = await _studio(request).reader.ask("converted", str(run.record.pastiche), f".{kind}")
     headers = {"content-disposition": f'attachment; filename="pastiche_{run.id}.{kind}"'}
     return Response(file, media_type=MEDIA_TYPES[kind], headers=headers)
 
 
 async def get_losses(request: Request) -> Response:
     """Return the losses of a run, (step, name -> value) each."""
-    studio, id = _studio(request), request.path_params["id"]
-    entry = studio.queue.current
-    live = entry.losses if entry is not None and entry.id == id else []
-    try:
-        steps = await asyncio.to_thread(lambda run: run.losses, await _run(request))
-    except RefusedError:
-        if entry is None or entry.id != id:
-            raise
-        steps = []  # it has no record yet
-    if live:  # which the disk may not have yet
-        steps = [(step, losses) for step, losses in steps if step < live[0][0]] + live
-    return JSONResponse(steps)
+    entry = _studio(request).queue.current
+    if entry is not None and entry.id == request.path_params["id"]:
+        return JSONResponse(entry.losses)  # which the disk may not have yet
+    return JSONResponse(await asyncio.to_thread(lambda run: run.losses, await _run(request)))
 
 
 async def go_on(request: Request) -> Response:
     """Let a run that was stopped go on from its checkpoint."""
     run = await _run(request)
-    if not run.has_checkpoint:
+    if not (run.folder / CHECKPOINT).exists():
         raise RefusedError("the run has no checkpoint to go on from", 409)
-    _studio(request).queue.go_on(run.id, run.folder, run.shown["settings"], run.typed or ())
+    _studio(request).queue.go_on(run)
     return JSONResponse({"id": run.id}, 202)
 
 
@@ -234,8 +248,12 @@ async def _run(request: Request) -> StoredRun:
 
 
 async def _run_request(request: Request) -> RunRequest:
-    """Return the run that the settings in a request ask for."""
-    return await _studio(request).read_request((await _body(request)).get("settings"))
+    """Return the run that the settings in a request ask for, composed in a thread."""
+    studio, settings = _studio(request), (await _body(request)).get("settings")
+    if studio.composing.locked():
+        raise RefusedError("too much at once; try again in a moment", 429)
+    async with studio.composing:
+        return await asyncio.to_thread(read_request, settings, studio.pictures)
 
 
 async def _body(request: Request) -> dict[str, Any]:

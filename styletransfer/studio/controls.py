@@ -46,20 +46,18 @@ class Control:
         and names, a text with commas between names.
         """
         field = FIELDS[self.key]
-        is_path, is_several = "path" in field.metadata, "each" in field.metadata
+        is_several = "each" in field.metadata
         if self.key in BRUSHED:
             return BRUSHED[self.key]
         if self.choices:
             return "choice"
-        if is_path:
+        if "path" in field.metadata:
             return "pictures" if is_several else "picture"
-        if is_several:
-            return "numbers"
         if get_origin(field.type) is dict:
             return "mapping"
         kinds: dict[Any, str] = {int: "integer", float: "number"}
         kinds |= {list[float]: "numbers", list[str]: "names"}
-        return kinds.get(field.type, "text")
+        return "numbers" if is_several else kinds.get(field.type, "text")
 
 
 # Title of a group -> its controls. The first group is what is seen at first.

@@ -43,7 +43,7 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
         "label": control.label,
         "kind": "text" if control.kind == "names" else control.kind,
         "default": shown[control.key],
-        "help": _meanings(schema)[name],
+        "help": cached_meanings(schema)[name],
         "choices": control.choices,
         "min": control.low,
         "max": control.high,
@@ -53,9 +53,7 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@cache
-def _meanings(schema: Any) -> dict[str, str]:
-    return meanings(schema)
+cached_meanings = cache(meanings)
 
 
 @cache
@@ -148,13 +146,12 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
     hydra = composed.hydra
     OmegaConf.set_struct(composed, False)
     del composed["hydra"]
-    files = {"config": composed, "hydra": {"hydra": hydra}, "overrides": overrides}
-    record = {f"{name}.yaml": _yaml(content) for name, content in files.items()}
+    files: dict[str, Any] = {"config": composed, "hydra": {"hydra": hydra}, "overrides": overrides}
+    record = {
+        f"{name}.yaml": OmegaConf.to_yaml(OmegaConf.create(content))
+        for name, content in files.items()
+    }
     return RunRequest(dict(settings), overrides, settings_of(composed, "train"), record)
-
-
-def _yaml(content: Any) -> str:
-    return OmegaConf.to_yaml(OmegaConf.create(content))
 
 
 def command_of(typed: Sequence[str], changes: Sequence[Mapping[str, Any]] = ()) -> str:

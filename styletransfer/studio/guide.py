@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from PIL import Image
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from styletransfer.errors import UserError
 from styletransfer.optimize.results import Iterate
 from styletransfer.optimize.run import Run
+from styletransfer.pictures.convert import to_image
 from styletransfer.runs.recorded_run import RecordedRun
 from styletransfer.studio.form import page_values
 from styletransfer.studio.worker import Orders
@@ -177,10 +177,9 @@ def standing(run: RecordedRun) -> dict[str, Any]:
 def encode(picture: Tensor) -> bytes:
     """Return a picture (1, 3, H, W) in [0, 1] as a JPEG of at most `SIDE` pixels."""
     factor = -(-max(picture.shape[2:]) // SIDE)
-    small = avg_pool2d(picture.detach(), factor, ceil_mode=True)
-    samples = (torch.nan_to_num(small)[0].clamp(0.0, 1.0) * 255).round().to("cpu", torch.uint8)
+    small = torch.nan_to_num(avg_pool2d(picture.detach(), factor, ceil_mode=True))
     buffer = io.BytesIO()
-    Image.fromarray(samples.permute(1, 2, 0).numpy()).save(buffer, "JPEG", quality=QUALITY)
+    to_image(small.clamp(0.0, 1.0)).save(buffer, "JPEG", quality=QUALITY)
     return buffer.getvalue()
 
 

@@ -6,7 +6,7 @@ It says what happens in dicts with a "type" and the "id" of the run; `queue.py` 
 import gc
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,11 @@ def main(pipe: Connection) -> None:
     become_a_child()
     orders = Orders(pipe)
     _warm_up()
-    try:
+    with suppress(OSError):  # the server is gone
         while (order := orders.next_run()) is not None:
             ended = _run(order, orders, pipe)
             pipe.send({"type": "ended", "id": order["id"], **ended})
             gc.collect()
-    except OSError:  # the server is gone
-        return
 
 
 def _warm_up() -> None:
@@ -53,21 +51,23 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
     from styletransfer.system.memory import is_out_of_memory
 
     folder = Path(order["folder"])
-    try:
-        with _logged(folder):
+    with _logged(folder):
+        try:
             config = order["config"] or own_settings(TrainConfig(), folder, [])
             finished = paint(config, folder, Guide(order, orders, pipe))
-    except UserError as error:
-        if not (folder / RECORD).exists():  # it was refused: nothing is kept
-            (folder / "train.log").unlink(missing_ok=True)
-        return {"status": "failed", "error": str(error)}
-    except KeyboardInterrupt:
-        return {"status": "stopped", "error": None}
-    except Exception as error:
-        if is_out_of_memory(error):
-            return {"status": "failed", "error": "memory ran out; choose a smaller size"}
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        return {"status": "failed", "error": f"a mistake of ours ({said}); see {folder}/train.log"}
+        except UserError as error:
+            if not (folder / RECORD).exists():  # it was refused: nothing is kept
+                (folder / "train.log").unlink(missing_ok=True)
+            return {"status": "failed", "error": str(error)}
+        except KeyboardInterrupt:
+            return {"status": "stopped", "error": None}
+        except Exception as error:
+            logging.exception("a mistake of ours")
+            if is_out_of_memory(error):
+                return {"status": "failed", "error": "memory ran out; choose a smaller size"}
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            where = f"{folder}/train.log"
+            return {"status": "failed", "error": f"a mistake of ours ({said}); see {where}"}
     if finished.problem:
         return {"status": "failed", "error": finished.problem}
     return {"status": "stopped" if finished.result.interrupted else "finished", "error": None}
@@ -83,11 +83,6 @@ def _logged(folder: Path) -> Iterator[None]:
     root.addHandler(file)
     try:
         yield
-    except UserError:
-        raise
-    except Exception:
-        logging.exception("a mistake of ours")
-        raise
     finally:
         root.removeHandler(file)
         file.close()

@@ -1,5 +1,6 @@
 """Pictures by their ids: those that come with the package, and those that were uploaded."""
 
+import asyncio
 import hashlib
 import json
 import os
@@ -52,7 +53,7 @@ class PictureShelf:
         self._pictures: dict[str, ShelfPicture] = {}
         self._ids: dict[str, str] = {}  # real path -> id
         self._small: OrderedDict[tuple[str, int, int], bytes] = OrderedDict()
-        self._coming = 0
+        self._uploading = asyncio.Semaphore(AT_ONCE)
         for kind in ("content", "style"):
             for path in sorted((ASSETS / kind).glob("*.jpg")):
                 with Image.open(path) as image:
@@ -99,21 +100,20 @@ class PictureShelf:
             UserError: it is no picture that can be read, in the words of the command line.
             RefusedError: it is too large, or there are too many.
         """
-        if self._coming >= AT_ONCE:
+        if self._uploading.locked():
             raise RefusedError("other pictures are being uploaded; try again in a moment", 429)
-        self._coming += 1
         self._folder.mkdir(parents=True, exist_ok=True)
         temporary = self._folder / f".{secrets.token_hex(8)}.upload"
-        try:
-            id = await self._receive(temporary, body)
-            if id in self._pictures:
-                return self._pictures[id]
-            return await self._put(id, temporary, "".join(filter(str.isprintable, name)))
-        except OSError as error:
-            raise UserError(f"the picture cannot be kept: {error.strerror}") from error
-        finally:
-            self._coming -= 1
-            temporary.unlink(missing_ok=True)
+        async with self._uploading:
+            try:
+                id = await self._receive(temporary, body)
+                if id in self._pictures:
+                    return self._pictures[id]
+                return await self._put(id, temporary, "".join(filter(str.isprintable, name)))
+            except OSError as error:
+                raise UserError(f"the picture cannot be kept: {error.strerror}") from error
+            finally:
+                temporary.unlink(missing_ok=True)
 
     async def _receive(self, temporary: Path, body: AsyncIterator[bytes]) -> str:
         """Write an upload to a file and return its id."""

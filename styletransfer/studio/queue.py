@@ -15,7 +15,7 @@ from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import key_in
 from styletransfer.studio.form import RunRequest, changed_settings, command_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import with_sums
+from styletransfer.studio.runs import StoredRun, with_sums
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
 
@@ -103,13 +103,15 @@ class RunQueue:
         self._enqueue(entry)
         return entry.id
 
-    def go_on(self, id: str, folder: Path, settings: dict[str, Any], typed: Sequence[str]) -> None:
+    def go_on(self, run: StoredRun) -> None:
         """Let a run that was stopped wait to go on; RefusedError if it does already."""
         self._check_room()
-        if self.has(id):
+        if self.has(run.id):
             raise RefusedError("that run is being painted already", 409)
         order: dict[str, Any] = {"config": None, "record": {}}
-        self._enqueue(QueueEntry(id, folder, settings, typed, order))
+        settings, typed = run.shown["settings"], run.record.typed or ()
+        entry = QueueEntry(run.id, run.folder, settings, typed, order, losses=run.losses)
+        self._enqueue(entry)
 
     def has(self, id: str) -> bool:
         """Tell whether a run is at work or waits."""
@@ -219,11 +221,7 @@ class RunQueue:
                 self._show(entry, message["picture"])
                 self._end(entry, "finished")
             case "ended":
-                entry.left.set()
-                if entry.is_at_work:
-                    self._end(entry, message["status"], message["error"])
-                else:
-                    self.changed()
+                self._leave(entry, message["status"], message["error"])
 
     def _stand(self, entry: QueueEntry, status: str, *, runs: bool = False) -> None:
         """Note what the painter does, unless it has been told to stop."""
@@ -262,15 +260,18 @@ class RunQueue:
         self._next()
         self.changed(runs=True)
 
-    def _painter_ended(self, reason: str) -> None:
-        """Note that the painter has died, and with it the run at work."""
-        if self.current is None:
-            return
-        self.current.left.set()
-        if self.current.is_at_work:
-            self._end(self.current, "failed", f"the painting process {reason}")
+    def _leave(self, entry: QueueEntry, status: str, error: str | None) -> None:
+        """Note that no painter has a run any more, and how it has ended, unless it had before."""
+        entry.left.set()
+        if entry.is_at_work:
+            self._end(entry, status, error)
         else:
             self.changed()
+
+    def _painter_ended(self, reason: str) -> None:
+        """Note that the painter has died, and with it the run at work."""
+        if self.current is not None:
+            self._leave(self.current, "failed", f"the painting process {reason}")
 
 
 def _forget(entry: QueueEntry) -> None:

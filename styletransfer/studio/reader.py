@@ -9,7 +9,6 @@ import io
 import os
 import tempfile
 from contextlib import suppress
-from functools import lru_cache
 from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -26,6 +25,7 @@ MOST, PATIENCE = 64, 120.0
 QUALITY = 88
 # Longer side in pixels of what is shown at most, and how many pictures are kept at that size.
 LARGEST, REMEMBERED = 2048, 16
+_remembered: dict[tuple[int, ...], tuple[tuple[int, int], Image.Image]] = {}
 # To whom others go first, as the painter does; at 10 next to nothing would be left.
 NICE = 5
 
@@ -101,12 +101,12 @@ def _answer(function: Any, arguments: tuple[Any, ...]) -> tuple[Any, str | None]
 
 def measure(path: str) -> tuple[int, int]:
     """Return the width and height of a picture that can be painted from."""
-    return _opened(_File(path))[0]
+    return _opened(path)[0]
 
 
 def small(path: str, side: int) -> bytes:
     """Return a picture as a JPEG at most `side` pixels long, on white where it is transparent."""
-    image = _opened(_File(path))[1].copy()
+    image = _opened(path)[1].copy()
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=QUALITY)
@@ -124,29 +124,23 @@ def converted(path: str, extension: str) -> bytes:
         return file.read_bytes()
 
 
-class _File(str):
-    """The path of a file that is the same whatever it is called; UserError if it is gone."""
+def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
+    """Return the size of a picture, and a version of it that is large enough to show.
 
-    def __init__(self, path: str) -> None:
-        try:
-            stat = os.stat(path)
-        except OSError as error:
-            raise UserError(f"{path} is gone") from error
-        self.identity = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _File) and self.identity == other.identity
-
-    def __hash__(self) -> int:
-        return hash(self.identity)
-
-
-@lru_cache(REMEMBERED)
-def _opened(path: _File) -> tuple[tuple[int, int], Image.Image]:
-    """Return the size of a picture, and a version of it that is large enough to show."""
+    It is remembered by its file, which an upload keeps when it gets its name.
+    """
     from styletransfer.pictures import images
     from styletransfer.pictures.convert import small_picture
 
-    picture = images.read(path)
-    height, width = picture.size
-    return (width, height), small_picture(picture, LARGEST)
+    try:
+        stat = os.stat(path)
+    except OSError as error:
+        raise UserError(f"{path} is gone") from error
+    key = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+    if key not in _remembered:
+        picture = images.read(path)
+        height, width = picture.size
+        if len(_remembered) == REMEMBERED:
+            del _remembered[next(iter(_remembered))]
+        _remembered[key] = (width, height), small_picture(picture, LARGEST)
+    return _remembered[key]

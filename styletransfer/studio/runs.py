@@ -11,15 +11,7 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import (
-    CHECKPOINT,
-    CONTENT,
-    PASTICHE,
-    RECORD,
-    RunFolder,
-    read_run,
-    read_steps,
-)
+from styletransfer.runs.folder import CHECKPOINT, RECORD, RunFolder, read_run, read_steps
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import changed_settings, command_of
 from styletransfer.studio.pictures import PictureShelf
@@ -34,25 +26,14 @@ class StoredRun:
     """A run on disk, by an id that the server has made."""
 
     id: str
-    folder: Path
+    record: RunFolder
     is_own: bool  # whether it lies in the studio's own folder
-    typed: tuple[str, ...] | None  # KEY=VALUE with which it began, if that is known
     shown: dict[str, Any]  # what the page is told
 
     @property
-    def picture(self) -> Path:
-        """The pastiche, without loss."""
-        return self.folder / PASTICHE
-
-    @property
-    def content(self) -> Path:
-        """The content at its size."""
-        return self.folder / CONTENT
-
-    @property
-    def has_checkpoint(self) -> bool:
-        """Whether it can be gone on with."""
-        return (self.folder / CHECKPOINT).exists()
+    def folder(self) -> Path:
+        """Where it lies."""
+        return self.record.folder
 
     @property
     def losses(self) -> list[tuple[int, dict[str, Any]]]:
@@ -106,7 +87,7 @@ class StoredRuns:
         if self._read.get(id, (None,))[0] != written:
             try:
                 record = read_run(folder)
-                run = StoredRun(id, folder, is_own, record.typed, self._shown(id, record))
+                run = StoredRun(id, record, is_own, self._shown(id, record))
             except (UserError, OSError, KeyError, TypeError, ValueError):
                 return None
             self._read[id] = (written, run)

@@ -1,22 +1,20 @@
 """Serving the page: a port, an address with a token, and how it ends."""
 
 import asyncio
+import os
 import secrets
-import signal
 import socket
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import uvicorn
 
 from styletransfer.config import StudioConfig, each
 from styletransfer.errors import UserError
-from styletransfer.studio.app import make_app
-from styletransfer.studio.studio import Studio
-from styletransfer.system.signals import STOPPING, Stopped, signals_held
+from styletransfer.studio.app import Studio, make_app
+from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
 
 # Nothing else can reach it.
 HOST = "127.0.0.1"
@@ -49,21 +47,20 @@ def serve(config: StudioConfig, folder: Path) -> None:
             limit_concurrency=MOST,
             timeout_graceful_shutdown=PATIENCE,
         )
-        server = _Server(options, address if config.open else None)
         print(f"the studio is at {address}\nCtrl-C ends it", flush=True)
-        with signals_held():  # a signal is the server's to handle
-            asyncio.run(server.serve([listener]))
-    if server.stopped is not None:
-        raise server.stopped
+        with stop_on_signals() as stop:
+            with signals_held():  # the server looks for itself whether one has come
+                server = _Server(options, stop, address if config.open else None)
+                asyncio.run(server.serve([listener]))
+            raise_waiting()
 
 
 class _Server(uvicorn.Server):
     """uvicorn, which ends by our signals, and opens an address in the browser once it listens."""
 
-    def __init__(self, config: uvicorn.Config, address: str | None) -> None:
+    def __init__(self, config: uvicorn.Config, stop: Stop, address: str | None) -> None:
         super().__init__(config)
-        self.stopped: Stopped | None = None
-        self._address = address
+        self._stop, self._address = stop, address
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and then open the browser, which may take its time."""
@@ -73,20 +70,12 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Let each signal that is not ignored end the server in good order."""
-        handled = [
-            number for number in STOPPING if signal.getsignal(number) not in (signal.SIG_IGN, None)
-        ]
-        before = {number: signal.signal(number, self._stop) for number in handled}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+        """Leave the signals alone: they are ours."""
+        yield
 
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        self.stopped = self.stopped or Stopped(number)
-        self.should_exit = True
+    async def on_tick(self, counter: int) -> bool:
+        """Do what is due, and tell whether to end in good order, as after a signal."""
+        return await super().on_tick(counter) or self._stop.asked is not None
 
 
 def _open(address: str) -> bool:
@@ -97,17 +86,12 @@ def _open(address: str) -> bool:
         return False
 
 
-@contextmanager
-def _listening(port: int) -> Iterator[socket.socket]:
+def _listening(port: int) -> socket.socket:
     """Listen on a port of this machine, any free one for 0; UserError if it cannot be had."""
     if not 0 <= port < 2**16:
         raise UserError(f"port={port} must be 0 to 65535; 0 takes any that is free")
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((HOST, port))
-            listener.listen(MOST)  # whoever has the address may come before we are ready
-        except OSError as error:
-            reason = f"port={port} cannot be had: {error.strerror}"
-            raise UserError(f"{reason}; leave it out for one that is free") from error
-        yield listener
+    try:  # to listen from now on: whoever has the address may come before we are ready
+        return socket.create_server((HOST, port), backlog=MOST)
+    except OSError as error:
+        reason = f"port={port} cannot be had: {os.strerror(error.errno or 0)}"
+        raise UserError(f"{reason}; leave it out for one that is free") from error

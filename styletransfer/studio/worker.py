@@ -63,9 +63,8 @@ class Worker:
         self._began = loop.time()
         self._gone.clear()
         threading.Thread(target=self._listen, args=(self._pipe, loop), daemon=True).start()
-        waiting, self._waiting = self._waiting, []
-        for message in waiting:
-            self.send(message)
+        while self._waiting:
+            self.send(self._waiting.pop(0))
 
     def send(self, message: Any) -> None:
         """Send a message; where there is no process just now, to the next one."""

@@ -95,7 +95,7 @@ def test_pasted_picture_is_asked_about(page: Visit) -> None:
     )
     page.expect("dialog").to_be_visible()
     page.keyboard.press("Escape")
-    page.expect("dialog").to_have_count(0)
+    page.expect("dialog").to_be_hidden()
 
 
 def test_brush_works_by_keys(page: Visit) -> None:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from studios import opened
 
-from styletransfer.studio import guide, pictures, reader, studio
+from styletransfer.studio import app, guide, pictures, reader
 from styletransfer.studio.worker import Orders
 
 
@@ -40,7 +40,7 @@ def test_of_several_steerings_only_the_last_is_done():
 
 def test_no_more_is_worked_on_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(reader, "MOST", 0)
-    monkeypatch.setattr(studio, "MOST", 0)
+    monkeypatch.setattr(app, "MOST", 0)
     with opened(tmp_path) as client:
         assert client.post("/api/check", json={"settings": {}}).status_code == 429
         assert client.post("/api/pictures", content=b"x").status_code == 429

@@ -43,7 +43,6 @@ class Descent(NamedTuple):
     outcome: Outcome
     losses: list[float]
     path: list[Tensor]
-    scales: int
 
 
 def main(config: CompareConfig, folder: Path) -> None:
@@ -95,11 +94,8 @@ def descend(job: Job, mode: LossMode, points: int) -> Descent:
     wanted = {1 + job.config.steps * index // (points - 1) for index in range(points - 1)}
     losses: list[Losses] = []
     path: list[Tensor] = []
-    scales = 1
 
     def record(iterate: Iterate) -> None:
-        nonlocal scales
-        scales = iterate.scales
         losses.append(iterate.losses)
         if iterate.step in wanted:
             path.append(iterate.image.clone())
@@ -108,7 +104,7 @@ def descend(job: Job, mode: LossMode, points: int) -> Descent:
         run = complete_run(replace(job, mode=mode), [bar, record])
     outcome = run.finished(f"under {mode.name}")
     totals = [terms.as_floats()["total"] for terms in losses]
-    return Descent(outcome, totals, [*path, outcome.image], scales)
+    return Descent(outcome, totals, [*path, outcome.image])
 
 
 def measure(config: CompareConfig, job: Job, descents: Mapping[str, Descent]) -> Comparison:
@@ -146,7 +142,7 @@ def measure(config: CompareConfig, job: Job, descents: Mapping[str, Descent]) ->
             "features": config.features.name,
             "optimizer": config.optimizer.name,
             "steps": config.steps,
-            "scales": reference.scales,
+            "scales": len(job.scales),
             "gradient_points": len(reference.path),
             "timing_rounds": config.rounds,
         },

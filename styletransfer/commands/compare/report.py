@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 from torch import Tensor
 
+from styletransfer.pictures.convert import as_picture
 from styletransfer.system.table import table
 
 # float64 rounds at 1e-16; gradients that agree this well differ by rounding alone.
@@ -138,8 +138,7 @@ def draw(comparison: Comparison, pictures: Mapping[str, Tensor]) -> Tensor:
     draw_losses(figure.add_subplot(grid[1, :]), curves)
     canvas.draw()  # type: ignore[no-untyped-call]
     pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
-    rgb = pixels[..., :3].astype(np.float32) / 255
-    return torch.from_numpy(rgb.transpose(2, 0, 1).copy())[None]
+    return as_picture(pixels[..., :3], "overview").rgb
 
 
 def draw_losses(axes: Axes, curves: Mapping[str, list[float]]) -> None:

@@ -147,19 +147,17 @@ def ranks(cards: Sequence[Card], axes: Sequence[Axis]) -> dict[str, list[int]]:
     names = (name for card in cards for name in card.losses)
     kinds = dict.fromkeys(name.partition("/")[0] for name in names)
     columns = {f"{kind} loss": [_sum(card, kind) for card in cards] for kind in kinds}
-    columns["time"] = [card.run.seconds for card in cards]
+    columns["time"] = [math.inf if card.run.seconds is None else card.run.seconds for card in cards]
     columns |= {
         axis.key: [float(axis.position(number)) for number in range(len(cards))] for axis in axes
     }
-    return {name: _places(values) for name, values in columns.items()}
+    orders = {
+        name: sorted(range(len(cards)), key=values.__getitem__) for name, values in columns.items()
+    }
+    return {name: [order.index(n) for n in range(len(cards))] for name, order in orders.items()}
 
 
-def _sum(card: Card, kind: str) -> float | None:
-    """Return the sum of a card's losses of one kind, such as "style", if it has any."""
+def _sum(card: Card, kind: str) -> float:
+    """Return the sum of a card's losses of one kind, such as "style"; infinity if it has none."""
     losses = [loss for name, loss in card.losses.items() if name.partition("/")[0] == kind]
-    return sum(losses) if losses else None
-
-
-def _places(values: Sequence[float | None]) -> list[int]:
-    order = sorted(range(len(values)), key=lambda n: (values[n] is None, values[n] or 0.0))
-    return [order.index(number) for number in range(len(values))]
+    return sum(losses) if losses else math.inf

@@ -1,7 +1,8 @@
 """The contact sheet: all pictures as one, to be printed or passed on."""
 
 import math
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from PIL import Image, ImageDraw, ImageFont
 from styletransfer.commands.gallery.cards import THUMBNAIL, Card
 from styletransfer.commands.gallery.table import Section
 
-# In pixels: between cells, of the column of row headings, and from one line of text to the next.
-GAP, HEADINGS, LINE = 12, 190, 18
+# In pixels: between cells, of the column of row headings, from one line of text to the next, and
+# from one letter to the next.
+GAP, HEADINGS, LINE, LETTER = 12, 208, 18, 8
 PAPER, INK, EMPTY = "#ffffff", "#1f2937", "#dfe3e8"
 ACROSS = 6  # pictures side by side where there is no table, at most
 CAPTION = 3  # lines of text under a picture, at most
@@ -87,14 +89,12 @@ def _stacked(bands: Sequence[Image.Image], frame: int = 0) -> Image.Image:
 
 def _title(text: str) -> Image.Image:
     """Return a heading, no wider than its words."""
-    return _text(text, min(math.ceil(_font().getlength(text)) + 1, 4 * THUMBNAIL))
+    return _text(text, min(LETTER * len(text), 4 * THUMBNAIL))
 
 
 def _text(text: str, width: int) -> Image.Image:
     """Return words on as many lines as they need, the last one cut short if there are too many."""
-    lines = list(_lines(" ".join(text.split()), width))
-    if len(lines) > CAPTION:
-        lines = [*lines[: CAPTION - 1], lines[CAPTION - 1][:-1] + "…"]
+    lines = textwrap.wrap(text, width // LETTER, max_lines=CAPTION, placeholder="…")
     image = Image.new("RGB", (width, LINE * max(len(lines), 1)), PAPER)
     draw = ImageDraw.Draw(image)
     for number, line in enumerate(lines):
@@ -102,20 +102,8 @@ def _text(text: str, width: int) -> Image.Image:
     return image
 
 
-def _lines(text: str, width: int) -> Iterable[str]:
-    """Break text to a width in pixels, at blanks where there are any."""
-    while text:
-        fits = len(text)
-        while fits > 1 and _font().getlength(text[:fits]) > width:
-            fits -= 1
-        if fits < len(text) and (blank := text.rfind(" ", 1, fits + 1)) > 0:
-            fits = blank
-        yield text[:fits].rstrip()
-        text = text[fits:].lstrip()
-
-
 @cache
 def _font() -> ImageFont.FreeTypeFont:
     """Return the font that comes with matplotlib: it knows more letters than Pillow's own."""
-    path = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
+    path = Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSansMono.ttf"
     return ImageFont.truetype(str(path), 13)

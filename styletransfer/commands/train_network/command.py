@@ -11,6 +11,7 @@ import logging
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,9 +111,7 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
             file.write(folder / NETWORK, run.result, task.names)
             checkpoint.try_to_save(run.state_dict())
 
-        def look() -> dict[str, Any]:
-            return paint_preview(run, folder)
-
+        look = partial(paint_preview, run, folder)
         course = training.Course(config.steps, "total", config.preview_every, look, save)
         metrics = folder / METRICS
         with signals_held():
@@ -167,15 +166,11 @@ def seconds_a_step(task: NetworkTask) -> dict[str, float]:
 def report(task: NetworkTask, seconds: Mapping[str, float]) -> str:
     """Return the training in one line, and a table of the loss modes, the chosen one marked."""
     config = task.config
-    rows = [
-        [
-            name + (" (chosen)" if name == task.mode.name else ""),
-            f"{step:.3g}",
-            f"{step / seconds[PLAINEST]:.2f}",
-            f"{step * config.steps / 60:.1f}",
-        ]
-        for name, step in seconds.items()
-    ]
+    rows = []
+    for name, step in seconds.items():
+        mode = name + (" (chosen)" if name == task.mode.name else "")
+        minutes = f"{step * config.steps / 60:.1f}"
+        rows.append([mode, f"{step:.3g}", f"{step / seconds[PLAINEST]:.2f}", minutes])
     headings = ["loss mode", "s a step", "ratio", f"min for {config.steps} steps"]
     return (
         f"{config.network}, {config.batch} x {config.crop} x {config.crop} pixels a step, "

@@ -5,7 +5,7 @@ As in Wang et al. 2020, "Consistent Video Style Transfer via Relaxation and Regu
 network paints of it should be what it paints of the first view, moved and bent likewise.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,16 +21,11 @@ SHIFT, BEND, CELL = 6.0, 1.5, 48
 GRAIN = 0.015
 
 
-@dataclass(frozen=True)
-class Views:
+class Views(NamedTuple):
     """Second views (N, 3, H, W) of pictures, and the flow (N, 2, H, W) in pixels to them."""
 
     images: Tensor
     flow: Tensor
-
-    def part(self, part: slice) -> "Views":
-        """Return those of some of the pictures."""
-        return Views(self.images[part], self.flow[part])
 
 
 def second_views(images: Tensor, generator: torch.Generator) -> Views:

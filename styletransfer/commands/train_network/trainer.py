@@ -101,12 +101,14 @@ class NetworkTraining:
         images = self.make(self.config.batch, generator)
         count = len(self.styles)
         numbers = torch.randint(count, (len(images),), generator=generator)
-        views = second_views(images, generator) if self.config.stability > 0 else None
         part = self.processes.share(len(images))
+        views = None
+        if self.config.stability > 0:
+            views = Views(*(all[part] for all in second_views(images, generator)))
         share = (part.stop - part.start) / len(images)
         self.optimizer.zero_grad()
         contents = images[part].to(self.task.preview)
-        losses = self.differentiate(contents, numbers[part], views and views.part(part), share)
+        losses = self.differentiate(contents, numbers[part], views, share)
         losses = {name: share * value for name, value in losses.items()}
         slopes = [weight.grad for weight in self.network.parameters() if weight.grad is not None]
         self.processes.add([*slopes, *losses.values()])

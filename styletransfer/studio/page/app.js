@@ -53,14 +53,12 @@ function startTabs() {
       tab.tabIndex = tab === chosen ? 0 : -1;
       find(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
     }
+    chosen.focus();
   };
   for (const [place, tab] of tabs.entries()) {
     tab.addEventListener("click", () => choose(tab));
     tab.addEventListener("keydown", ({ key }) => {
-      if (!["ArrowLeft", "ArrowRight"].includes(key)) return;
-      const other = tabs[1 - place];
-      choose(other);
-      other.focus();
+      if (["ArrowLeft", "ArrowRight"].includes(key)) choose(tabs[1 - place]);
     });
   }
 }

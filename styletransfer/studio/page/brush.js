@@ -1,7 +1,7 @@
 // The brush: regions and protection are painted on the picture with a mouse, a finger or keys; and
 // its bar, which says what it is dipped in, how large it is, and what can be done at once.
 import { button, debounced, el, find, press, say, track } from "./dom.js";
-import { load, raster, REGIONS, regionStyles, save, seen } from "./layers.js";
+import { load, raster, REGIONS, regionStyles, save } from "./layers.js";
 import { lend, place, placed, whenMoved } from "./stage.js";
 import { active, change, list, on, pictureName, show, state, value } from "./store.js";
 
@@ -21,7 +21,7 @@ function redraw(box) {
   const { width, height } = raster(hand.key);
   const fits = overlay.width === width && overlay.height === height;
   if (!fits) Object.assign(overlay, { width, height });
-  raster(hand.key).draw(overlay.getContext("2d"), seen(hand.key), box);
+  raster(hand.key).draw(overlay.getContext("2d"), box);
 }
 
 function stroke(from, to) {
@@ -148,9 +148,8 @@ function dip(how) {
   drawBar();
 }
 
-function segments(label, buttons) {
-  return el("div.segments", { role: "group", "aria-label": label }, buttons);
-}
+const segments = (label, buttons) =>
+  el("div.segments", { role: "group", "aria-label": label }, buttons);
 
 function buildBar() {
   const range = { type: "range", min: 1, max: 50, step: 1, "aria-label": "Size of the brush" };
@@ -188,22 +187,19 @@ function styleOf(number, text) {
     const properties = { value: at + 1, selected: chosen === at + 1 };
     return el("option", properties, `${at + 1} ${pictureName(style)}`);
   });
-  const pick = () => change({ region_styles: regionStyles({ [name]: Number(select.value) }) });
-  const label = `Style of ${text.toLowerCase()}`;
-  const select = el("select", { "aria-label": label, onchange: pick }, options);
-  return select;
+  const onchange = ({ target }) =>
+    change({ region_styles: regionStyles({ [name]: Number(target.value) }) });
+  return el("select", { "aria-label": `Style of ${text.toLowerCase()}`, onchange }, options);
 }
 
 function region(number) {
   const swatch = el("i.dab");
   swatch.style.background = `rgb(${REGIONS[number][1].join(" ")})`;
   const text = number === 0 ? "The rest" : `Region ${number}`;
-  const properties = {
-    type: "button",
-    "aria-pressed": String(hand.number === number),
-    onclick: () => dip({ number, erase: false }),
-  };
-  const pick = number ? el("button.pick", properties, swatch, text) : el("span.pick", swatch, text);
+  const pressed = { class: "pick", "aria-pressed": String(hand.number === number) };
+  const pick = number
+    ? button([swatch, text], () => dip({ number, erase: false }), pressed)
+    : el("span.pick", swatch, text);
   return el("div.region", pick, styleOf(number, text));
 }
 
@@ -229,17 +225,15 @@ function drawBar() {
   bar.undo.setAttribute("aria-disabled", String(!raster(hand.key)?.past.length));
   bar.regions.hidden = protect;
   if (!protect) drawRegions();
-  const alone = "Each region takes the style by itself; with Mix several each gets its own.";
-  const mixed = list(value("style")).length > 1;
-  const regions = mixed ? "Each region is painted in its own style." : alone;
+  const regions = "Each region takes the style by itself; with Mix several each gets its own.";
   bar.note.textContent = protect ? "What is covered stays the photograph." : regions;
 }
 
 export function startBrush() {
   buildBar();
   find("brush").addEventListener("click", () => (open() ? putDown() : take()));
-  find("brush").addEventListener("open", ({ detail }) => {
-    take(detail);
+  on("brush", (wanted) => {
+    take(wanted);
     find("stage").scrollIntoView({ block: "nearest" });
     find("stage").focus({ preventScroll: true });
   });

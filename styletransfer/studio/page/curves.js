@@ -1,5 +1,5 @@
 // The losses over the steps, by term, on a logarithmic axis.
-import { el, find } from "./dom.js";
+import { button, el, find } from "./dom.js";
 import { get, on, shownId, state } from "./store.js";
 
 const [WIDTH, HEIGHT] = [420, 180];
@@ -12,12 +12,6 @@ const hidden = new Set(); // terms that are switched off
 const known = new Set();
 let drawnRun = null;
 let scheduled = false;
-
-const svg = (tag, properties) => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(properties)) element.setAttribute(name, value);
-  return element;
-};
 
 function ordered() {
   const layers = [...known].filter((name) => !SUMS.includes(name));
@@ -52,21 +46,18 @@ function axes(steps, names) {
 }
 
 function lines(steps, names, { x, y, decades, last }) {
-  const box = svg("svg", {
-    viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-    role: "img",
-    preserveAspectRatio: "none",
-    "aria-label": `losses over ${last} steps, on a logarithmic axis`,
-  });
-  for (const level of decades)
-    box.append(svg("line", { class: "level", x1: 0, x2: WIDTH, y1: y(level), y2: y(level) }));
-  for (const name of names.toReversed()) {
+  const levels = decades.map((level) => `<path class="level" d="M0 ${y(level)}H${WIDTH}"/>`);
+  const curves = names.toReversed().map((name) => {
     const points = steps
       .filter((step) => history.get(step)[name] > 0)
       .map((step) => `${x(step).toFixed(1)},${y(history.get(step)[name]).toFixed(1)}`);
-    box.append(svg("polyline", { points: points.join(" "), class: tint(name) }));
-  }
-  return box;
+    return `<polyline class="${tint(name)}" points="${points.join(" ")}"/>`;
+  });
+  const box = el("template");
+  const label = `losses over ${last} steps, on a logarithmic axis`;
+  box.innerHTML = `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img"
+    aria-label="${label}">${levels.join("")}${curves.join("")}</svg>`;
+  return box.content;
 }
 
 function plot() {
@@ -93,15 +84,10 @@ function legend() {
   const focus = document.activeElement?.dataset.term;
   const shown = ordered().filter((name) => name in last || !hidden.has(name));
   const keys = shown.map((name) => {
-    const properties = {
-      type: "button",
-      "data-term": name,
-      "aria-pressed": String(!hidden.has(name)),
-      onclick: () => toggle(name),
-    };
     const number = last[name] ? String(Number(last[name].toPrecision(3))) : "";
-    const swatch = el(`i.swatch.${tint(name)}`);
-    return el("button.term", properties, swatch, el("span", name), el("span.number", number));
+    const parts = [el(`i.swatch.${tint(name)}`), el("span", name), el("span.number", number)];
+    const pressed = { "aria-pressed": String(!hidden.has(name)) };
+    return button(parts, () => toggle(name), { class: "term", "data-term": name, ...pressed });
   });
   find("terms").replaceChildren(...keys);
   keys.find((key) => key.dataset.term === focus)?.focus();
@@ -129,8 +115,7 @@ async function load(id) {
   for (const one of [history, known, hidden]) one.clear();
   // A run that has just begun has no losses yet, and reports every step from now on.
   if (id && !(id === state.current?.id && !state.current.step)) {
-    // A run without losses has no curve.
-    const steps = await get(`/api/runs/${id}/losses`).catch(() => []);
+    const steps = await get(`/api/runs/${id}/losses`).catch(() => []); // none: no curve
     if (drawnRun !== id) return;
     for (const [step, losses] of steps) add(step, losses);
   }
@@ -144,10 +129,6 @@ function follow() {
 }
 
 export function startCurves() {
-  find("curves").append(
-    el("div.plot", { id: "plot" }),
-    el("div.terms", { id: "terms", role: "group", "aria-label": "Terms" }),
-  );
   on("view", follow);
   on("progress", (progress) => {
     if (drawnRun !== progress.id) return;

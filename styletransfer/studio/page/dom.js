@@ -34,9 +34,7 @@ export const enabled = (control) => control.getAttribute("aria-disabled") !== "t
 export const track = (slider, share) => slider.style.setProperty("--at", share);
 
 /** Tell screen readers, without changing what is seen. */
-export function say(text) {
-  if (find("said").textContent !== text) find("said").textContent = text;
-}
+export const say = (text) => (find("said").textContent = text);
 
 /** Call `action` once nothing has asked for it during so many milliseconds. */
 export function debounced(action, milliseconds) {

@@ -19,18 +19,16 @@ function put(image, width, height) {
   canvas.getContext("2d").drawImage(image, 0, 0);
 }
 
-/** Load a picture; the stage keeps the one before, in its own shape, until it is there. */
-async function load(url, width, height) {
+/** Load a picture; the stage keeps what it shows, in its own shape, until it is there. */
+async function load(url, width, height, original) {
+  if (find("original").getAttribute("src") !== original) find("original").src = original;
   if (drawn === url) return setSize(width, height);
   drawn = url;
   const image = el("img", { src: url });
-  try {
-    await image.decode();
-  } catch {
-    if (drawn === url) drawn = null;
-    return;
-  }
+  await image.decode().catch(() => {});
   if (drawn !== url) return;
+  if (!image.naturalWidth) drawn = null;
+  if (!drawn) return;
   setSize(width, height);
   put(image, image.naturalWidth, image.naturalHeight);
 }
@@ -43,13 +41,9 @@ async function decode() {
   decoding = true;
   while (drawn !== newest && isLive()) {
     const taken = (drawn = newest);
-    try {
-      const bitmap = await createImageBitmap(taken.blob);
-      if (drawn === taken) put(bitmap, bitmap.width, bitmap.height);
-      bitmap.close();
-    } catch {
-      // A broken preview is followed by the next one.
-    }
+    const bitmap = await createImageBitmap(taken.blob).catch(() => null); // the next one follows
+    if (bitmap && drawn === taken) put(bitmap, bitmap.width, bitmap.height);
+    bitmap?.close();
   }
   decoding = false;
 }
@@ -62,24 +56,18 @@ export function planned(settings) {
   return [content.width, content.height].map((side) => Math.max(1, Math.round(side * scale)));
 }
 
-/** Say which picture is the one before. */
-function setOriginal(url) {
-  const image = find("original");
-  if (image.getAttribute("src") !== url) image.src = url;
-}
-
+/** Show the content of settings, and that it is the picture before. */
 function showContent(settings) {
   const id = value("content", settings);
-  if (!id) return;
-  setOriginal(pictureUrl(id, SIDE));
-  load(pictureUrl(id, SIDE), ...planned(settings));
+  const url = pictureUrl(id, SIDE);
+  if (id) load(url, ...planned(settings), url);
 }
 
 function showCurrent(run) {
   const size = planned(run.settings);
   if (["finished", "stopped"].includes(run.status)) {
-    setOriginal(pictureUrl(value("content", run.settings), SIDE));
-    load(runUrl(run.id, "picture", `side=${SIDE}&step=${run.step}`), ...size);
+    const original = pictureUrl(value("content", run.settings), SIDE);
+    load(runUrl(run.id, "picture", `side=${SIDE}&step=${run.step}`), ...size, original);
   } else if (isLive()) {
     setSize(...size);
     decode();
@@ -88,9 +76,8 @@ function showCurrent(run) {
 
 function showRun(run) {
   if (!run.width) return showContent(run.settings);
-  setOriginal(runUrl(run.id, "content", `side=${SIDE}`));
   const url = runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
-  return load(url, run.width, run.height);
+  return load(url, run.width, run.height, runUrl(run.id, "content", `side=${SIDE}`));
 }
 
 function draw() {

@@ -3,23 +3,16 @@
 import { el, track } from "./dom.js";
 import { change, fallback, list, on, pictureName, value } from "./store.js";
 
-const NOTCHES = 1000; // places of a slider
+const NOTCHES = 200; // places of a slider that is even in the logarithm
 
 /** Return how a control's numbers and places of its slider stand for each other. */
 function scaleOf({ min, max, step, log }) {
-  const within = (number) => Math.min(max, Math.max(min, number));
-  if (!log) {
-    const even = (number) => min + Math.round((number - min) / step) * step;
-    return {
-      place: (number) => (NOTCHES * (within(number) - min)) / (max - min),
-      number: (place) => within(Number(even(min + (place / NOTCHES) * (max - min)).toFixed(6))),
-    };
-  }
+  if (!log) return { range: { min, max, step }, place: (number) => number, number: Number };
   const span = Math.log(max / min);
-  const rounded = (number) => Number(number.toPrecision(2));
   return {
-    place: (number) => (NOTCHES * Math.log(within(number) / min)) / span,
-    number: (place) => within(rounded(min * Math.exp((place / NOTCHES) * span))),
+    range: { min: 0, max: NOTCHES, step: 1 },
+    place: (number) => (NOTCHES * Math.log(Math.max(min, number) / min)) / span,
+    number: (place) => Number((min * Math.exp((place / NOTCHES) * span)).toPrecision(2)),
   };
 }
 
@@ -34,41 +27,19 @@ function entered(text, { kind }) {
 }
 
 function slider({ key, label, ...control }) {
-  const scale = scaleOf(control);
-  const range = { type: "range", min: 0, max: NOTCHES, step: "any", "aria-label": label };
-  const element = el("input", {
-    ...range,
-    oninput: () => change({ [key]: scale.number(Number(element.value)) }),
-    onkeydown: (event) => arrow(event, scale, key),
-  });
-  const home = scale.place(list(control.default)[0] ?? control.min);
-  element.style.setProperty("--home", home / NOTCHES);
-  const refresh = (number) => {
-    if (number === null) return;
-    const place = scale.place(number);
-    if (document.activeElement !== element || Math.abs(place - element.value) > 4)
-      element.value = place;
-    track(element, place / NOTCHES);
-    element.setAttribute("aria-valuetext", number);
+  const { range, place, number } = scaleOf(control);
+  const share = (one) =>
+    Math.min(1, Math.max(0, (place(one) - range.min) / (range.max - range.min)));
+  const enter = () => change({ [key]: number(element.value) });
+  const element = el("input", { type: "range", ...range, "aria-label": label, oninput: enter });
+  element.style.setProperty("--home", share(list(control.default)[0] ?? control.min));
+  const refresh = (one) => {
+    if (one === null) return;
+    if (number(element.value) !== one) element.value = place(one);
+    track(element, share(one));
+    element.setAttribute("aria-valuetext", one);
   };
   return { element, refresh };
-}
-
-const WAYS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 };
-
-/** Arrow keys go to the next number that differs, by 2 % of the way at least. */
-function arrow(event, scale, key) {
-  const way = WAYS[event.key];
-  if (!way) return;
-  event.preventDefault();
-  const now = list(value(key))[0];
-  let place = scale.place(now);
-  let next = now;
-  while (next === now && place >= 0 && place <= NOTCHES) {
-    place += way * 20;
-    next = scale.number(place);
-  }
-  change({ [key]: next });
 }
 
 /** A box for one number or several; what is no number is put back on leaving it. */

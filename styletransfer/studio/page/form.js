@@ -2,7 +2,7 @@
 import { button, el, find } from "./dom.js";
 import { makeField } from "./fields.js";
 import { makePicker } from "./picker.js";
-import { active, change, fallback, on, same, state, value } from "./store.js";
+import { active, change, emit, fallback, on, same, state, value } from "./store.js";
 
 const rows = new Map(); // key -> { control, element, field, reset, error }
 // What the brush sets together has one place for its errors.
@@ -10,9 +10,7 @@ const rowOf = (key) => rows.get(key === "region_styles" ? "content_regions" : ke
 
 function brushed({ key, label }) {
   const note = el("span.muted");
-  const open = button(`Brush ${label.toLowerCase()}`, () =>
-    find("brush").dispatchEvent(new CustomEvent("open", { detail: key })),
-  );
+  const open = button(`Brush ${label.toLowerCase()}`, () => emit("brush", key));
   const refresh = (id) => (note.textContent = id ? "brushed" : "none");
   return { element: el("div.under", open, note), refresh };
 }
@@ -76,28 +74,21 @@ function refresh(keys) {
 }
 
 /** Take back what was said beside a control. */
-export function clearError(key) {
-  const made = rowOf(key);
-  if (!made || made.error.hidden) return;
-  made.error.hidden = true;
-  made.element.classList.remove("wrong");
-  for (const input of made.element.querySelectorAll("[aria-invalid]")) {
-    input.removeAttribute("aria-invalid");
-    input.removeAttribute("aria-describedby");
-  }
-}
+export const clearError = (key) => showError(key, "");
 
 /** Show an error beside its control, unfolding the group it is in; false if there is none. */
 export function showError(key, text) {
   const made = rowOf(key);
   if (!made) return false;
-  made.element.closest("details:not([open])")?.setAttribute("open", "");
-  find("more").open ||= Boolean(made.element.closest("#more"));
+  if (text) {
+    made.element.closest("details:not([open])")?.setAttribute("open", "");
+    find("more").open ||= Boolean(made.element.closest("#more"));
+  }
   made.error.textContent = text;
-  made.error.hidden = false;
-  made.element.classList.add("wrong");
+  made.error.hidden = !text;
+  made.element.classList.toggle("wrong", Boolean(text));
   for (const input of made.element.querySelectorAll("input:not([type=file]), select")) {
-    input.setAttribute("aria-invalid", "true");
+    input.setAttribute("aria-invalid", String(Boolean(text)));
     input.setAttribute("aria-describedby", made.error.id);
   }
   return true;

@@ -1,4 +1,5 @@
 // The two things that can be brushed, regions and protection, as rasters and as settings.
+import { el } from "./dom.js";
 import { BRUSHED } from "./picker.js";
 import { change, fail, list, picture, pictureUrl, state, upload, value } from "./store.js";
 
@@ -16,9 +17,8 @@ const SIDE = 1024; // of a raster, at most
 const [SEEN, RUBY] = [150, [230, 0, 60]]; // of 255, how much an overlay covers; of masks its colour
 
 function nearest(...color) {
-  const distances = REGIONS.map(([, other]) =>
-    Math.max(...color.map((level, channel) => Math.abs(level - other[channel]))),
-  );
+  const away = ([, other]) => Math.max(...color.map((level, at) => Math.abs(level - other[at])));
+  const distances = REGIONS.map(away);
   return distances.indexOf(Math.min(...distances));
 }
 
@@ -32,6 +32,7 @@ const KINDS = {
     read: nearest,
   },
   protect: {
+    soft: true, // a mask from 0 to 255 with soft edges, and no numbers of regions
     written: (byte) => [byte, byte, byte, 255],
     seen: (byte) => [...RUBY, (byte * SEEN) / 255],
     read: (red) => red,
@@ -40,9 +41,8 @@ const KINDS = {
 
 /** What a brush has left on a picture: one byte for each pixel, with its strokes to undo. */
 class Raster {
-  /** `soft` rasters are masks from 0 to 255 with soft edges; others hold numbers of regions. */
-  constructor(width, height, soft) {
-    Object.assign(this, { width, height, soft, bytes: new Uint8Array(width * height), past: [] });
+  constructor(width, height, kind) {
+    Object.assign(this, { width, height, ...kind, bytes: new Uint8Array(width * height), past: [] });
   }
 
   /** Keep what there is, to come back to it by `undo`. */
@@ -65,10 +65,6 @@ class Raster {
     this.remember();
     const swapped = (byte) => (byte === value ? 0 : byte === 0 ? value : byte);
     this.bytes = this.bytes.map((byte) => (this.soft ? 255 - byte : swapped(byte)));
-  }
-
-  get empty() {
-    return this.bytes.every((byte) => byte === 0);
   }
 
   /** Return the numbers that occur, in order. */
@@ -108,7 +104,7 @@ class Raster {
   }
 
   /** Draw a part of it; `color(byte)` is [red, green, blue, alpha]. */
-  draw(context, color, [left, top, width, height] = [0, 0, this.width, this.height]) {
+  draw(context, [left, top, width, height] = [0, 0, this.width, this.height], color = this.seen) {
     if (!width || !height) return;
     const image = context.createImageData(width, height);
     const colors = Array.from({ length: 256 }, (_, byte) => color(byte));
@@ -118,22 +114,21 @@ class Raster {
     context.putImageData(image, left, top);
   }
 
-  /** Take over a picture; `byte(red, green, blue)` says what a colour means. */
-  async read(url, byte) {
-    const image = new Image();
-    image.src = url;
+  /** Take over a picture. */
+  async load(url) {
+    const image = el("img", { src: url });
     await image.decode();
     const context = new OffscreenCanvas(this.width, this.height).getContext("2d");
     context.imageSmoothingEnabled = false;
     context.drawImage(image, 0, 0, this.width, this.height);
     const { data } = context.getImageData(0, 0, this.width, this.height);
-    this.bytes = this.bytes.map((_, at) => byte(data[4 * at], data[4 * at + 1], data[4 * at + 2]));
+    this.bytes = this.bytes.map((_, at) => this.read(...data.subarray(4 * at, 4 * at + 3)));
   }
 
   /** Return it as a PNG file. */
-  png(color) {
+  png() {
     const canvas = new OffscreenCanvas(this.width, this.height);
-    this.draw(canvas.getContext("2d"), color);
+    this.draw(canvas.getContext("2d"), undefined, this.written);
     return canvas.convertToBlob({ type: "image/png" });
   }
 }
@@ -141,20 +136,19 @@ class Raster {
 const rasters = new Map(); // key -> { raster, id of the picture that it is, number of saves }
 
 export const raster = (key) => rasters.get(key)?.raster;
-export const seen = (key) => KINDS[key].seen;
 
 /** Make the raster what the settings say: of the content's aspect ratio. */
 export async function load(key) {
   const content = picture(value("content")) ?? { width: 1, height: 1 };
   const id = value(key);
-  const scale = Math.min(1, SIDE / Math.max(content.width, content.height));
   const sides = [content.width, content.height];
+  const scale = Math.min(1, SIDE / Math.max(...sides));
   const [width, height] = sides.map((side) => Math.max(1, Math.round(side * scale)));
   const old = rasters.get(key);
   if (old?.id === id && old.raster.width === width && old.raster.height === height) return;
-  const made = new Raster(width, height, key === "protect");
+  const made = new Raster(width, height, KINDS[key]);
   rasters.set(key, { raster: made, id, saves: 0 });
-  if (id) await made.read(pictureUrl(id, SIDE), KINDS[key].read).catch(() => {});
+  if (id) await made.load(pictureUrl(id, SIDE)).catch(() => {});
 }
 
 /** Which style paints which region; `wanted` is one choice that may be new. */
@@ -175,8 +169,8 @@ export async function save(key) {
   const number = ++layer.saves;
   let id = null;
   try {
-    if (!layer.raster.empty) {
-      const added = await upload(BRUSHED[key], await layer.raster.png(KINDS[key].written));
+    if (layer.raster.bytes.some(Boolean)) {
+      const added = await upload(BRUSHED[key], await layer.raster.png());
       id = added.id;
       if (!picture(id)) state.pictures.push({ ...added, name: BRUSHED[key] });
     }

@@ -1,34 +1,21 @@
 // The lesson: the explain page of the settings, its three loss modes side by side.
-import { button, el, find, press, say } from "./dom.js";
+import { el, find, say } from "./dom.js";
 import { get, post, state } from "./store.js";
 
-const MODES = {
-  fake_backward: "Fake backward",
-  loss_attribute: "Loss attribute",
-  autograd_function: "Autograd function",
-};
+const MODES = ["fake_backward", "loss_attribute", "autograd_function"];
 const AGAIN = 700; // milliseconds until it is looked for again
 let making = false;
-let shown = null; // the mode
 
 /** The page shows the mode that its address names; so it is opened once for each. */
-function frame(id, mode, name) {
+function frame(id, mode) {
+  const name = mode.replaceAll("_", " ");
   const inside = el("iframe", {
     src: `/api/lessons/${id}#${mode}`,
     title: `${name}, explained`,
     sandbox: "allow-scripts",
     onload: () => scrollTo(0, 0),
   });
-  const properties = { "aria-label": name, "data-mode": mode };
-  return el(`section.mode${mode === shown ? ".shown" : ""}`, properties, el("h3", name), inside);
-}
-
-/** On a narrow page one mode is shown at a time. */
-function choose(mode) {
-  shown = mode;
-  for (const key of find("modes").children) press(key, key.dataset.mode === mode);
-  for (const one of find("frames").children)
-    one.classList.toggle("shown", one.dataset.mode === mode);
+  return el("section.mode", { "aria-label": name, "data-mode": mode }, el("h3", name), inside);
 }
 
 function tell(text) {
@@ -44,9 +31,7 @@ async function make() {
     const { id } = await post("/api/lessons", { settings: state.settings });
     while ((await get(`/api/lessons/${id}`)).status === "working")
       await new Promise((resolve) => setTimeout(resolve, AGAIN));
-    const frames = Object.entries(MODES).map(([mode, name]) => frame(id, mode, name));
-    find("frames").replaceChildren(...frames);
-    find("modes").hidden = false;
+    find("frames").replaceChildren(...MODES.map((mode) => frame(id, mode)));
     tell("");
     say("The lesson is there");
   } catch (refusal) {
@@ -56,8 +41,5 @@ async function make() {
 }
 
 export function startLesson() {
-  for (const [mode, name] of Object.entries(MODES))
-    find("modes").append(button(name, () => choose(mode), { "data-mode": mode }));
   find("draw").addEventListener("click", make);
-  choose("fake_backward");
 }

@@ -4,9 +4,9 @@ import { debounced } from "./dom.js";
 import { active, adopt, attempt, change, emit, fail, get, on, post } from "./store.js";
 import { same, show, state, value, values } from "./store.js";
 
-const PATIENCE = 5000; // milliseconds in which the painter should have taken what it was sent
+// Milliseconds: for the painter to take what it was sent; until the next attempt to connect.
+const [PATIENCE, AGAIN] = [5000, 1500];
 
-let wait = 500; // milliseconds until the next attempt to connect
 let followed = null; // the run as the form has it
 let runsSeen = null;
 let told = null; // the last message; the server repeats it until the next run
@@ -87,11 +87,7 @@ async function takeState({ current, queue, runs_changed, message }) {
 }
 
 export async function refreshRuns() {
-  try {
-    state.runs = await get("/api/runs");
-  } catch {
-    return; // the socket says when the server is gone
-  }
+  state.runs = await get("/api/runs").catch(() => state.runs); // the socket says what is wrong
   emit("runs");
 }
 
@@ -106,15 +102,13 @@ function take({ data }) {
 export function connect() {
   const socket = new WebSocket(`ws://${location.host}/live`);
   socket.addEventListener("open", () => {
-    wait = 500;
     runsSeen = null;
     emit("connection", true);
   });
   socket.addEventListener("message", take);
   socket.addEventListener("close", () => {
     emit("connection", false);
-    setTimeout(connect, wait);
-    wait = Math.min(5000, wait * 1.6);
+    setTimeout(connect, AGAIN);
   });
 }
 

@@ -160,29 +160,14 @@ function paste(event) {
 }
 
 function ask(files) {
-  const url = URL.createObjectURL(files[0]);
-  const take = (key) => () => {
-    dialog.close();
-    addFiles(files, key);
+  const [dialog, image] = [find("ask"), find("pasted")];
+  image.src = URL.createObjectURL(files[0]);
+  dialog.returnValue = "";
+  dialog.onclose = () => {
+    URL.revokeObjectURL(image.src);
+    if (dialog.returnValue) addFiles(files, dialog.returnValue);
   };
-  const dialog = el(
-    "dialog.ask",
-    { "aria-labelledby": "ask-title" },
-    el("h2", { id: "ask-title" }, "Use the pasted picture as"),
-    el("img", { src: url, alt: "the pasted picture" }),
-    el(
-      "div.actions",
-      button("Photograph", take("content"), { class: "main" }),
-      button("Style", take("style"), { class: "main" }),
-      button("Leave it", () => dialog.close()),
-    ),
-  );
-  dialog.addEventListener("close", () => {
-    URL.revokeObjectURL(url);
-    dialog.remove();
-  });
-  document.body.append(dialog);
-  dialog.showModal();
+  if (!dialog.open) dialog.showModal();
 }
 
 export function startDrops() {

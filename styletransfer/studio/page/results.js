@@ -32,16 +32,15 @@ function pictureOf(run) {
 function card(run) {
   const title = titleOf(run.settings);
   const early = el("span.early", unfinished(run) ? "painting" : run.status);
+  const parts = [pictureOf(run), run.status === "finished" ? null : early];
   const properties = {
-    type: "button",
+    class: "thumb",
     "data-run": run.id,
-    onclick: () => open(run),
     "aria-label": `${title}, ${run.status}`,
     title,
     "aria-current": String(run.id === shownId()),
   };
-  const marks = run.status === "finished" ? null : early;
-  return el("li", el("button.thumb", properties, pictureOf(run), marks));
+  return el("li", button(parts, () => open(run), properties));
 }
 
 function drawStrip() {
@@ -177,11 +176,7 @@ export function startResults() {
     drawCommand();
   });
   drawStrip();
-  find("command").append(
-    el("p.muted", { id: "whose" }),
-    el("pre", { tabindex: "0", "aria-label": "command line" }),
-    button("Copy", copy, { id: "copy" }),
-  );
+  find("copy").addEventListener("click", copy);
   on("settings", debounced(check, 300));
   check();
 }

@@ -25,21 +25,15 @@ export const emit = (name, detail = null) => bus.dispatchEvent(new CustomEvent(n
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 /** What the server, or the way to it, refused: one line, and the key that caused it, or null. */
-class Refusal extends Error {
-  constructor(message, key = null) {
-    super(message);
-    this.key = key;
-  }
-}
+const refusal = (message, key = null) => Object.assign(new Error(message), { key });
 
 async function answer(path, options) {
-  const gone = "The studio's server does not answer; look at the terminal it was started in.";
-  const response = await fetch(path, options).catch(() => {
-    throw new Refusal(gone);
-  });
+  const response = await fetch(path, options).catch(() => null);
+  if (!response)
+    throw refusal("The studio's server does not answer; look at the terminal it was started in.");
   const said = await response.json().catch(() => ({}));
   if (response.ok) return said;
-  throw new Refusal(said.error ?? `The server answered ${response.status}.`, said.key);
+  throw refusal(said.error ?? `The server answered ${response.status}.`, said.key);
 }
 
 const sent = (path, type, body) =>
@@ -59,15 +53,8 @@ export function fail(refusal, key = null) {
 }
 
 /** Post, and show what was refused; true if it was done. */
-export async function attempt(path, body) {
-  try {
-    await post(path, body);
-    return true;
-  } catch (refusal) {
-    fail(refusal);
-    return false;
-  }
-}
+export const attempt = (path, body) =>
+  post(path, body).then(() => true, (refusal) => fail(refusal));
 
 export const list = (value) => (value === null ? [] : [value].flat());
 
