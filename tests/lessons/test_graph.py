@@ -49,8 +49,13 @@ def test_small_example_enters_each_of_its_five_nodes_once() -> None:
 
 
 def test_every_path_ends_at_an_accumulate_grad_that_holds_the_very_leaf() -> None:
+    """And a walk names each node once, before those that it leads to."""
     a, b = leaf(2), leaf(2)
-    nodes = graph.walk(graph.root((a * b).sum()))
+    c = a.exp()
+    nodes = graph.walk(graph.root((c * b + c).sum()))
+    assert len(nodes) == len(set(nodes)) == 6
+    for position, node in enumerate(nodes):
+        assert all(following in nodes[position + 1 :] for following in graph.next_nodes(node))
     ends = [node for node in nodes if not graph.next_nodes(node)]
     assert {graph.title(node) for node in ends} == {"AccumulateGrad"}
     assert {id(graph.leaf(node)) for node in ends} == {id(a), id(b)}
@@ -61,15 +66,6 @@ def test_gradients_of_several_passes_add_up_in_the_leaf() -> None:
     a.sum().backward()
     (2 * a).sum().backward()
     torch.testing.assert_close(a.grad, torch.full_like(a, 3.0))
-
-
-def test_walk_names_each_node_once_and_before_those_it_leads_to() -> None:
-    a = leaf(2)
-    b = a.exp()
-    nodes = graph.walk(graph.root((b * b + b).sum()))
-    assert len(nodes) == len(set(nodes)) == 5
-    for position, node in enumerate(nodes):
-        assert all(following in nodes[position + 1 :] for following in graph.next_nodes(node))
 
 
 def test_a_walk_reaches_exactly_what_a_pass_enters() -> None:
@@ -127,15 +123,11 @@ def test_saved_tensors_are_those_that_torchs_hooks_see(function: bool) -> None:
     nodes = graph.walk(graph.root(loss))
     assert {x.storage: x.nbytes for node in nodes for x in graph.saved(node)} == memory
     assert graph.held(nodes) == sum(memory.values()) > 0
-
-
-def test_shared_memory_is_counted_once() -> None:
     a = leaf(10)
     b = a.exp()  # ExpBackward keeps its result b
-    loss = (b * b.view(2, 5).view(10)).sum()  # MulBackward keeps b and a view of it
-    nodes = graph.walk(graph.root(loss))
+    nodes = graph.walk(graph.root((b * b.view(2, 5).view(10)).sum()))  # b again, and a view of it
     assert sum(len(graph.saved(node)) for node in nodes) == 3
-    assert graph.held(nodes) == 10 * 8
+    assert graph.held(nodes) == 10 * 8  # shared memory is counted once
     assert graph.held(nodes, graph.storages([b])) == 0
 
 
