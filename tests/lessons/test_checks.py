@@ -10,13 +10,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from styletransfer.lessons.cases import cases
-from styletransfer.lessons.checks import (
-    TOLERANCE,
-    Case,
-    check,
-    check_in_float32,
-    jacobians,
-)
+from styletransfer.lessons.checks import TOLERANCE, Case, check, check_in_float32, jacobians
 
 
 def case_of(slope: Callable[[Tensor, Tensor], Tensor]) -> Case:

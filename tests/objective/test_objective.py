@@ -1,4 +1,4 @@
-"""The objective: what its terms are, which settings it refuses, and that its gradient is one."""
+"""The objective: what its terms are, which settings it refuses, and what a film holds it to."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from helpers import MODES, gradient, layers, make_objective, picture, relative_e
 
 from styletransfer.errors import UserError
 from styletransfer.functions import gram_matrix
-from styletransfer.losses import STYLE_LOSSES, temporal_loss
+from styletransfer.losses import temporal_loss
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Anchor, pair
@@ -34,18 +34,14 @@ def test_terms_are_named_and_add_up(network, content, style):
     assert not any(value.requires_grad for value in live.terms.values())
 
 
-@pytest.mark.parametrize("style_loss", STYLE_LOSSES)
-def test_gradient_is_the_slope_of_the_value(style_loss, network, content, style):
-    settings = {"tv_weight": 2.0, "style_loss": style_loss}
-    objective = make_objective(MODE, network, content, style, **settings)
-    image, direction, h = picture(seed=3), picture(seed=4) - 0.5, 1e-6
-    up, down = (losses_at(objective, image + sign * h * direction)["total"] for sign in (1, -1))
+def test_a_gradient_adds_to_what_is_there_or_leaves_the_picture_alone(network, content, style):
+    objective = make_objective(MODE, network, content, style)
+    image = picture(seed=3)
     leaf = image.clone().requires_grad_()
     found = gradient_at(objective, leaf)
-    assert (up - down) / (2 * h) == pytest.approx((found * direction).sum().item(), rel=1e-6)
-    assert leaf.grad is None  # the picture is left alone
+    assert leaf.grad is None
     assert torch.equal(leaf, image)
-    for _ in range(2):  # `evaluate` adds to what is there
+    for _ in range(2):
         objective.evaluate(leaf)
     assert relative_error(leaf.grad, 2 * found) < 1e-12
 

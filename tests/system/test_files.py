@@ -10,13 +10,7 @@ import sys
 import pytest
 
 from styletransfer.errors import UserError
-from styletransfer.system.files import (
-    atomic,
-    check_folder,
-    keep_lines,
-    remove_stale,
-    to_json,
-)
+from styletransfer.system.files import atomic, check_folder, keep_lines, remove_stale, to_json
 from styletransfer.system.lock import is_locked, locked
 
 OWNER = """
