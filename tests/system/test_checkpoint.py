@@ -24,11 +24,6 @@ def file(tmp_path):
     return checkpoint
 
 
-def alone(file):
-    file.previous.unlink()
-    return file
-
-
 def test_what_was_saved_is_loaded_until_it_is_removed(file, tmp_path):
     state = Checkpoint(file.path).load()
     assert torch.equal(state.pop("picture"), STATE["picture"])
@@ -59,7 +54,7 @@ def test_a_flipped_bit_or_a_lost_end_is_found(file, caplog):
         file.path.write_bytes(data)
         assert file.load()["step"] == 2
     assert caplog.text.count("going on from the one before") == len(damaged)
-    alone(file)
+    file.previous.unlink()
     for data in damaged:
         file.path.write_bytes(data)
         with pytest.raises(UserError, match=REFUSED):
@@ -67,38 +62,39 @@ def test_a_flipped_bit_or_a_lost_end_is_found(file, caplog):
 
 
 def test_what_is_no_checkpoint_of_this_version(file, monkeypatch, tmp_path):
-    torch.save(STATE, alone(file).path)
-    with pytest.raises(UserError, match="is not a checkpoint of this program"):
-        file.load()
     file.save([1, 2])
+    file.previous.unlink()
     with pytest.raises(UserError, match="something else"):
-        alone(file).load()
+        file.load()
     monkeypatch.setattr(module, "MAGIC", module.KIND + b"9\n")
     with pytest.raises(UserError, match=rf"of another version \({module.SCHEMA}, not"):
+        file.load()
+    torch.save(STATE, file.path)
+    with pytest.raises(UserError, match="is not a checkpoint of this program"):
         file.load()
     (tmp_path / "folder.pt").mkdir()
     with pytest.raises(UserError, match="cannot read the checkpoint"):
         Checkpoint(tmp_path / "folder.pt").load()
 
 
-class Bomb:
-    def __reduce__(self):
-        return sys.exit, ("executed",)
-
-
 def test_nothing_is_executed(file, monkeypatch):
     """Neither by a stranger's file, nor by one that even has its hash right."""
+
+    class Bomb:
+        def __reduce__(self):
+            return sys.exit, ("executed",)
+
     content = io.BytesIO()
     torch.save({"step": Bomb()}, content)
-    header = file.path.read_bytes()[: module.HEADER]
-    alone(file).path.write_bytes(header + content.getvalue())
+    file.previous.unlink()
+    file.path.write_bytes(file.path.read_bytes()[: module.HEADER] + content.getvalue())
     with pytest.raises(UserError, match="damaged"):
         file.load()
-    with monkeypatch.context() as patch:
-        patch.setattr(module.torch, "save", lambda state, to: to.write(content.getvalue()))
-        file.save({})
+    monkeypatch.setattr(module.torch, "save", lambda state, to: to.write(content.getvalue()))
+    file.save({})
+    file.previous.unlink()
     with pytest.raises(UserError, match="something else") as caught:
-        alone(file).load()
+        file.load()
     assert "weights_only" not in str(caught.value)
     assert "\n" not in str(caught.value)
 

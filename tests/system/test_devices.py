@@ -1,4 +1,4 @@
-"""Devices and precisions: what is chosen, and what is said before anything runs."""
+"""Precisions: what is chosen by the units of a processor, and what is said before anything runs."""
 
 import platform
 
@@ -7,8 +7,7 @@ import torch
 
 from styletransfer.errors import UserError
 from styletransfer.system import devices
-from styletransfer.system.devices import choose_device, choose_precision, set_float32_precision
-from styletransfer.system.launch import VARIABLES
+from styletransfer.system.devices import choose_precision, set_float32_precision
 from styletransfer.system.measure import describe_machine
 
 CPU = torch.device("cpu")
@@ -68,32 +67,3 @@ def test_an_emulated_precision_is_told_once_with_its_price(processor, caplog):
         assert f"is emulated on this processor, about {times} times slower" in record.getMessage()
     with pytest.raises(UserError, match="unknown precision 'half'; choose auto, bfloat16"):
         choose_precision("half", CPU)
-
-
-def test_each_process_of_a_machine_takes_its_own_device(monkeypatch):
-    def put(*values):
-        for name, value in zip(VARIABLES, values, strict=True):
-            monkeypatch.setenv(name, str(value))
-
-    found = torch.device("cuda")
-    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available: found)
-    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    assert choose_device("auto") == torch.device("cuda")
-    with pytest.raises(UserError, match="device=cuda:2 is not here: 2 CUDA devices were found"):
-        choose_device("cuda:2")
-    put(3, 4, 1, 2)
-    assert choose_device("auto") == choose_device("cuda") == torch.device("cuda:1")
-    assert choose_device("cpu") == torch.device("cpu")
-    with pytest.raises(UserError, match="one device for 2 processes; choose device=cuda"):
-        choose_device("cuda:1")
-    put(3, 4, 2, 3)
-    with pytest.raises(UserError, match="3 processes on this machine, and 2 CUDA devices"):
-        choose_device("auto")
-
-
-def test_devices_that_are_not_here():
-    for name in ("gpu", "meta", "cuda:x"):
-        with pytest.raises(UserError, match=r"unknown device .*; choose auto, cpu, cuda, cuda:N"):
-            choose_device(name)

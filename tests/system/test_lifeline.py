@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -37,31 +36,30 @@ print("blocked", sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])))
 
 
 @pytest.fixture
-def parent(tmp_path: Path) -> subprocess.Popen[str]:
+def parent():
     """A parent whose child is at work."""
     process = subprocess.Popen(
         [sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True, start_new_session=True
     )
-    assert process.stdout is not None
     assert process.stdout.readline() == "ready False\n"
     return process
 
 
-def test_a_signal_to_the_parent_stops_the_child(parent: subprocess.Popen[str]) -> None:
+def test_a_signal_to_the_parent_stops_the_child(parent):
     parent.send_signal(signal.SIGHUP)  # which it ignores
     parent.send_signal(signal.SIGTERM)
     printed, _ = parent.communicate(timeout=300)
     assert printed == "stopped 143 True\nkept\nend 143 False True\nblocked []\n"
 
 
-def test_a_key_that_all_hear_stops_the_child_once(parent: subprocess.Popen[str]) -> None:
+def test_a_key_that_all_hear_stops_the_child_once(parent):
     os.killpg(parent.pid, signal.SIGINT)
     printed, _ = parent.communicate(timeout=300)
     assert printed.startswith("stopped 1")
     assert printed.endswith("end 130 False True\nblocked []\n")
 
 
-def test_a_child_does_not_outlive_its_parent(parent: subprocess.Popen[str]) -> None:
+def test_a_child_does_not_outlive_its_parent(parent):
     parent.kill()
     printed, _ = parent.communicate(timeout=300)  # until the child has closed it, too
     assert "kept" not in printed  # it may end anywhere once it is out of the body

@@ -1,8 +1,10 @@
-"""Time, memory and calls, measured."""
+"""Time, memory and calls, measured; and the table that shows such numbers."""
 
+import pytest
 import torch
 
 from styletransfer.system.measure import counted, median_seconds, peak_memory, seconds_by_round
+from styletransfer.system.table import table
 
 CPU = torch.device("cpu")
 
@@ -34,3 +36,15 @@ def test_counted_counts_once_and_restores():
     assert calls.count == 3
     assert torch.autograd.backward is original
     assert x.grad.tolist() == [4.0, 4.0]
+
+
+def test_columns_are_padded_and_numbers_set_right():
+    assert table(["mode", "time"], [["a", "1.25"], ["longer", "10"]]).splitlines() == [
+        "| mode   | time |",
+        "| ------ | ---: |",
+        "| a      | 1.25 |",
+        "| longer |   10 |",
+    ]
+    assert table(["size", "row"], [["8", "a"]], left=[1]).splitlines()[2] == "|    8 | a   |"
+    with pytest.raises(ValueError, match="shorter"):
+        table(["a", "b"], [["1"]])
