@@ -89,16 +89,16 @@ def test_a_folder_of_styles_is_read_in_the_order_of_names():
 
 
 def test_numbers_that_do_not_fit_are_refused():
-    for weights, message in (
-        ([1.0], "holds 1 numbers but style names 2"),
-        ([1.0, -1.0], "holds -1.0; each must be finite"),
-        ([0.0, 0.0], "are all 0"),
-        ([1.0, float("nan")], "holds nan"),
-    ):
-        refused(f"style_weights {message}", style=["a.png", "b.png"], style_weights=weights)
+    two = {"style": ["a.png", "b.png"]}
+    refused("style_weights holds 1 numbers but style names 2", **two, style_weights=[1.0])
+    refused("style_weights holds -1.0; each must be finite", **two, style_weights=[1.0, -1.0])
+    refused("style_weights are all 0", **two, style_weights=[0.0, 0.0])
+    refused("style_weights holds nan", **two, style_weights=[1.0, float("nan")])
     refused("style_rotation holds 2 numbers", style_rotation=[1.0, 2.0])
     refused("style_rotation=inf must be a number of degrees", style_rotation=float("inf"))
     refused("style_scale=9.0 must be from 0.05 to 8.0", style_scale=9.0)
+    deep = layers(style_layers=["relu2_2"])
+    refused("heard nowhere: objective.detail_la", style_detail="b.png", objective=deep)
 
 
 def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
@@ -110,33 +110,26 @@ def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
     assert torch.equal(made.styles[2], still.styles[2])
 
 
-def test_a_detail_that_no_layer_hears_is_refused():
-    deep = layers(style_layers=["relu2_2"])
-    refused("heard nowhere: objective.detail_la", style_detail="b.png", objective=deep)
-
-
 # Regions
 
 
-def test_regions_of_one_colour_belong_together():
-    made = pictures(content_regions="labels.png", style_regions="swapped.png")
-    found = {region.name: region for region in made.regions}
-    assert columns(found["red"].weights) == "9" * 16 + "0" * 16
-    assert columns(found["red"].sources[0].weights) == "0" * 16 + "9" * 16
-    assert columns(found["blue"].sources[0].weights) == "9" * 16 + "0" * 16
+def test_a_region_of_the_style_is_that_of_one_colour_turned_and_cut_with_it():
+    def red(**settings):
+        made = pictures(content_regions="labels.png", **settings)
+        (region,) = (region for region in made.regions if region.name == "red")
+        assert columns(region.weights) == "9" * 16 + "0" * 16
+        return made, region.sources[0].weights
 
-
-def test_a_region_of_the_style_turns_with_it_and_is_cut_with_its_transparent_margin():
-    made = pictures(content_regions="labels.png", style_regions="labels.png", style_rotation=180.0)
-    red = next(region for region in made.regions if region.name == "red")
-    assert columns(red.sources[0].weights) == "0" * 16 + "9" * 16
+    _, weights = red(style_regions="swapped.png")
+    assert columns(weights) == "0" * 16 + "9" * 16
+    _, weights = red(style_regions="labels.png", style_rotation=180.0)
+    assert columns(weights) == "0" * 16 + "9" * 16
     pixels = np.asarray(Image.open("a.png").convert("RGBA")).copy()
     pixels[:, :8, 3] = 0
     Image.fromarray(pixels).save("a.png")
-    made = pictures(content_regions="labels.png", style_regions="labels.png")
-    red = next(region for region in made.regions if region.name == "red")
+    made, weights = red(style_regions="labels.png")
     assert made.styles[0].shape[2:] == (32, 32)
-    assert float(red.sources[0].weights.mean()) == pytest.approx(8 / 24, abs=0.01)
+    assert float(weights.mean()) == pytest.approx(8 / 24, abs=0.01)
 
 
 def test_a_region_takes_the_styles_that_hold_it_and_an_undivided_one_is_for_all():
@@ -166,68 +159,38 @@ def test_without_their_own_regions_each_region_gets_the_style_that_is_said():
 
 
 def test_masks_take_the_styles_in_their_order_and_pair_with_the_styles_masks():
-    made = pictures(content_regions=["left.png", "right.png"], style=["b.png", "a.png"])
+    masks = ["left.png", "right.png"]
+    made = pictures(content_regions=masks, style=["b.png", "a.png"])
     assert [region.name for region in made.regions] == ["left", "right"]
     assert [sources(region)[0][0] for region in made.regions] == [0, 1]
-    made = pictures(
-        content_regions=["left.png", "right.png"], style_regions=["right.png", "left.png"]
-    )
-    left = made.regions[0]
-    assert columns(left.sources[0].weights) == "0" * 16 + "9" * 16
+    made = pictures(content_regions=masks, style_regions=masks[::-1])
+    assert columns(made.regions[0].sources[0].weights) == "0" * 16 + "9" * 16
 
 
-LABELS, LABELLED = {"content_regions": "labels.png"}, {"style_regions": "labels.png"}
-TWO = {"style": ["a.png", "b.png"]}
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (LABELLED, "^style_regions needs content_regions"),
-        ({"region_styles": {"red": 1}}, "^region_styles needs content_regions"),
-        (
-            LABELS | LABELLED | {"region_styles": {"red": 1, "blue": 1}},
-            "^style_regions and region_styles exclude each other",
-        ),
-        (
-            LABELS | TWO | {"style_weights": [1.0, 2.0], "region_styles": {"red": 1, "blue": 2}},
-            "^style_weights blend styles, but here each region has one style",
-        ),
-        (LABELS | TWO, "there are 2 styles; say which takes which, such as 'region_styles={"),
-        (LABELS | TWO | LABELLED, "^style_regions names 1 label picture but there are 2 styles"),
-        (
-            {"content_regions": "more.png"} | LABELLED,
-            r"^more.png has the region green \(3\d %\), and labels.png has only",
-        ),
-        (
-            LABELS | {"style_regions": "more.png"},
-            r"^more.png has the region green \(3\d %\), and labels.png has only",
-        ),
-        (
-            LABELS
-            | TWO
-            | {"style_regions": ["labels.png", "blue.png"], "style_weights": [0.0, 1.0]},
-            r"^the region red \(50 %\) of labels.png is only in styles of weight 0",
-        ),
-        ({"content_regions": "tall.png"}, "^tall.png has 32 x 32 pixels and its picture 32 x 24"),
-        (
-            LABELS | {"style_regions": "tall.png"},
-            "^tall.png has 32 x 32 pixels and its picture 32 x 24",
-        ),
-        ({"content_regions": "c.png"}, "^c.png .*is it a photograph"),
-        ({"content_regions": ["left.png", "black.png"]}, "^black.png is an empty mask"),
-        ({"content_regions": ["labels.png"]}, "^labels.png is a colour picture; a mask is grey"),
-        ({"content_regions": []}, "^content_regions lists no mask"),
-        ({"protect": "labels.png"}, "^labels.png is a colour picture"),
-        ({"protect": "high.png"}, "^protect=high.png has 32 x 32 pixels and its picture 32 x 24"),
-    ],
-)
-def test_regions_and_masks_that_do_not_fit_are_refused(settings, message):
+def test_regions_and_masks_that_do_not_fit_are_refused():
+    """Which pictures are regions at all, and which pair, is the matter of tests/pictures."""
     paint("tall.png", RED, BLUE, height=32)
     paint("blue.png", BLUE)
-    shade("black.png", 0)
     shade("high.png", 9, height=32)
-    refused(message, **settings)
+    said, two = {"region_styles": {"red": 1, "blue": 2}}, {"style": ["a.png", "b.png"]}
+    refused("^style_regions needs content_regions", style_regions="labels.png")
+    refused("^region_styles needs content_regions", **said)
+    labels, labelled = {"content_regions": "labels.png"}, {"style_regions": "labels.png"}
+    refused("^style_regions and region_styles exclude each other", **labels, **labelled, **said)
+    weighted = labels | two | {"style_weights": [0.0, 1.0]}
+    refused("^style_weights blend styles, but here each region has one", **weighted, **said)
+    refused("2 styles; say which takes which, such as 'region_styles={", **labels, **two)
+    message = "^style_regions names 1 label picture but there are 2 styles"
+    refused(message, **labels, **two, **labelled)
+    message = r"^the region red \(50 %\) of labels.png is only in styles of weight 0"
+    refused(message, **weighted, style_regions=["labels.png", "blue.png"])
+    refused("^more.png has the region green", content_regions="more.png", **labelled)
+    message = "tall.png has 32 x 32 pixels and its picture 32 x 24"
+    refused(f"^{message}", content_regions="tall.png")
+    refused(f"^{message}", **labels, style_regions="tall.png")
+    refused("^protect=high.png has 32 x 32 pixels and its picture 32 x 24", protect="high.png")
+    refused("^labels.png is a colour picture", protect="labels.png")
+    refused("^content_regions lists no mask", content_regions=[])
 
 
 # Protection

@@ -60,26 +60,20 @@ def test_a_finer_scale_brings_back_half_the_detail_of_the_start():
     assert enlarge(torch.ones_like(coarse), start, size, "content").max() == 1
 
 
-def test_what_is_no_tile():
-    for text in ("-5", "0", "small", "1.5", ""):
-        with pytest.raises(UserError, match="must be auto, off or a number of pixels above 0"):
-            parse_tile(text)
-
-
-@pytest.mark.parametrize(
-    ("key", "wrong", "limits"),
-    [
+def test_numbers_that_cannot_be_are_refused():
+    for key, wrong, limits in (
         ("history", [0], "1 or more"),
         ("learning_rate", [0.0, math.nan, 1e308], "above 0 and at "),
         ("preconditioner", [-1.0, math.inf], "finite, 0 or more"),
         ("plateau", [1.0, -0.1], "0 or more, below 1"),
         ("averaging", [1.0, -0.1], "0 or more, below 1"),
-    ],
-)
-def test_numbers_that_cannot_be_are_refused(key, wrong, limits):
-    for value in wrong:
-        message = re.escape(f"optimizer.{key}={value} must be {limits}")
-        with pytest.raises(UserError, match=f"^{message}"):
-            check_run(run_settings(OptimizerConfig(**{key: value})))
+    ):
+        for value in wrong:
+            message = re.escape(f"optimizer.{key}={value} must be {limits}")
+            with pytest.raises(UserError, match=f"^{message}"):
+                check_run(run_settings(OptimizerConfig(**{key: value})))
     largest = OptimizerConfig(learning_rate=1e6)
     check_run(run_settings(largest, seed=2**63 - 1, color_strength=1.0))
+    for text in ("-5", "0", "small", "1.5", ""):
+        with pytest.raises(UserError, match="must be auto, off or a number of pixels above 0"):
+            parse_tile(text)

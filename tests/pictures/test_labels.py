@@ -61,7 +61,7 @@ def test_a_clean_picture_is_taken_pixel_by_pixel(tmp_path):
         read_regions(stripes(greys), "labels")
 
 
-def test_other_colours_take_the_nearest_and_those_far_from_it_are_counted():
+def test_other_colours_take_the_nearest_and_transparent_pixels_are_in_no_region():
     pixels = stripes([WHITE, RED], 15)
     pixels[:, 15] = (255, 120, 120)  # nearer to red
     pixels[2, 2], pixels[3, 2], pixels[4, 2] = (255, 223, 255), (223, 223, 223), (222, 255, 255)
@@ -70,6 +70,15 @@ def test_other_colours_take_the_nearest_and_those_far_from_it_are_counted():
     assert regions.layers[1, 0].sum() == 12 * 15
     assert regions.layers[0, 0, 2:5, 2].all()
     assert regions.snapped == 12 + 1  # beyond 32 levels
+    pixels = np.zeros((12, 20, 4), np.uint8)
+    pixels[:, :10] = (*RED, 255)
+    pixels[:6, 10:15] = (*BLUE, 128)
+    pixels[6:, 10:15] = (*GREEN, 127)
+    regions = read_regions(pixels, "labels")
+    assert set(regions.names) == {"red", "blue"}
+    assert regions.uncovered == pytest.approx(1 - 0.5 - 0.125)
+    with pytest.raises(UserError, match="transparent everywhere; paint"):
+        read_regions(np.zeros((9, 9, 4), np.uint8), "labels")
 
 
 def test_edges_of_resized_labels_and_of_jpeg_take_the_nearest_colour():
@@ -84,18 +93,6 @@ def test_edges_of_resized_labels_and_of_jpeg_take_the_nearest_colour():
         regions = read_regions(drawn().resize(size, Image.Resampling.BICUBIC), "labels")
         assert set(regions.names) == {"white", "red", "blue", "green"}
         assert disagreement(regions, drawn().resize(size, Image.Resampling.NEAREST)) < 0.03
-
-
-def test_transparent_pixels_are_in_no_region():
-    pixels = np.zeros((12, 20, 4), np.uint8)
-    pixels[:, :10] = (*RED, 255)
-    pixels[:6, 10:15] = (*BLUE, 128)
-    pixels[6:, 10:15] = (*GREEN, 127)
-    regions = read_regions(pixels, "labels")
-    assert set(regions.names) == {"red", "blue"}
-    assert regions.uncovered == pytest.approx(1 - 0.5 - 0.125)
-    with pytest.raises(UserError, match="transparent everywhere; paint"):
-        read_regions(np.zeros((9, 9, 4), np.uint8), "labels")
 
 
 def test_photographs_shades_noise_and_regions_that_are_nowhere_flat_are_asked_about():
