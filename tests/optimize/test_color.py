@@ -25,10 +25,6 @@ def job_of(mode="autograd_function", strength=1.0, **settings):
     return Job(run_settings(**settings), tiny_network(), get_loss_mode(mode), pictures)
 
 
-def lab_of(image):
-    return to_oklab(image[0].flatten(1).double())
-
-
 # content_luminance.
 
 
@@ -81,14 +77,12 @@ def test_styles_are_recolored_where_they_are_loaded(strength):
 
 def test_a_palette_is_that_of_visible_pixels():
     """Of the content, and of the style."""
-    alpha = torch.ones(1, 1, 16, 20)
+    alpha, files = torch.ones(1, 1, 16, 20), given(content=CONTENT, style=picture(2))
     alpha[..., :10] = 0.0
-    half = {
-        "content": Picture(CONTENT.float(), alpha, "content"),
-        "style": Picture(picture(2).float(), alpha, "style"),
-    }
-    shown = given(content=CONTENT[..., 10:], style=picture(2)[..., 10:])
+    half = {name: replace(image, alpha=alpha) for name, image in files.items()}
+    shown = {name: replace(image, rgb=image.rgb[..., 10:]) for name, image in files.items()}
     config = run_settings(size=20, color="content_palette")
-    hidden = load(config, half).pictures.styles[0]
-    cropped = load(replace(config, size=16), shown).pictures.styles[0]
-    assert (lab_of(hidden).mean(dim=1) - lab_of(cropped).mean(dim=1)).abs().max() < 0.01
+    found = (load(config, half), load(replace(config, size=16), shown))
+    styles = (each.pictures.styles[0][0].flatten(1) for each in found)
+    hidden, cropped = (to_oklab(style.double()).mean(dim=1) for style in styles)
+    assert (hidden - cropped).abs().max() < 0.01
