@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,15 +19,21 @@ from helpers import (
     with_bowl,
 )
 
-from styletransfer.config import OptimizerConfig
+from styletransfer.config import FeaturesConfig, OptimizerConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
+from styletransfer.job.load import load
+from styletransfer.job.prepare import prepare
 from styletransfer.job.schedule import enlarge, pyramid
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.inputs import pair
+from styletransfer.optimize import dry_run
 from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run, complete_run
-from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.pictures import images
+from styletransfer.pictures.color import recolored, to_oklab, with_chroma_of
+from styletransfer.pictures.images import Picture, resize, scaled_size
+from styletransfer.runs.watchers import StepPictures
 
 CURVES = Path(__file__).with_name("loss_curves.json")
 OPTIMIZERS = ["lbfgs", "adam"]
@@ -199,3 +206,126 @@ def test_a_run_on_a_gpu(optimizer, content, style):
     actual, _ = run(run_settings(optimizer), content, style, network=tiny_network().cuda())
     assert actual.image.device.type == "cpu"
     assert torch.allclose(actual.image, expected.image, atol=1e-4)
+
+
+# `color=`: whose colours a pastiche has, in every loss mode.
+
+
+CONTENT = 0.3 + 0.4 * picture(1)
+
+
+def job_of(mode="autograd_function", strength=1.0, **settings):
+    settings = {"steps": 4, "scales": 2, "init": "noise", "color_strength": strength} | settings
+    pictures = pair(CONTENT, picture(2, 18, 14))
+    return Job(run_settings(**settings), tiny_network(), get_loss_mode(mode), pictures)
+
+
+# content_luminance.
+
+
+@pytest.mark.parametrize(("mode", "strength"), list(zip(MODES, (0.0, 0.5, 1.0), strict=True)))
+def test_the_contents_colors_under_the_pastiches_lightness(mode, strength):
+    plain = complete_run(job_of(mode))
+    colored = complete_run(job_of(mode, strength, color="content_luminance"))
+    # What is optimised stays, and so do its losses.
+    assert torch.equal(colored.image, plain.image)
+    assert colored.losses == plain.losses
+    assert torch.equal(plain.picture, plain.image)
+    assert torch.equal(colored.picture, with_chroma_of(plain.image, CONTENT.float(), strength))
+    assert torch.equal(colored.picture, plain.picture) == (strength == 0)
+
+
+def test_every_iterate_snapshot_and_early_result_has_these_colors(tmp_path):
+    run, snapshots = Run(job_of(color="content_luminance")), StepPictures(tmp_path, 1)
+    for iterate in run:
+        content = resize(CONTENT, tuple(iterate.image.shape[2:]))
+        expected = with_chroma_of(iterate.image, content, 1.0)
+        assert torch.equal(iterate.picture, expected)
+        snapshots(iterate)
+        saved = images.read(tmp_path / f"step_{iterate.step:05d}.png").rgb
+        assert (saved - expected).abs().max() <= 0.5 / 255 + 1e-6
+        early = run.result()
+        assert torch.equal(early.picture, with_chroma_of(early.image, CONTENT.float(), 1.0))
+
+
+# content_palette.
+
+
+def given(**pictures):
+    return {name: Picture(rgb.float(), name=name) for name, rgb in pictures.items()}
+
+
+@pytest.mark.parametrize("strength", [0.5, 1.0])
+def test_styles_are_recolored_where_they_are_loaded(strength):
+    files = given(content=CONTENT, style=picture(2, 18, 14), style_detail=picture(3, 12, 20))
+    config = run_settings(size=20)
+    plain = load(config, files).pictures
+    for color in ("content_luminance", "content_palette"):
+        config = replace(config, color=color, color_strength=strength)
+        found = load(config, files).pictures
+        assert torch.equal(found.content, plain.content)
+        for before, after in zip(plain.styles, found.styles, strict=True):
+            recoloured = recolored(Picture(before), Picture(plain.content), strength).rgb
+            assert torch.equal(after, recoloured if color == "content_palette" else before)
+            assert not torch.equal(recoloured, before)
+
+
+def test_a_palette_is_that_of_visible_pixels():
+    """Of the content, and of the style."""
+    alpha, files = torch.ones(1, 1, 16, 20), given(content=CONTENT, style=picture(2))
+    alpha[..., :10] = 0.0
+    half = {name: replace(image, alpha=alpha) for name, image in files.items()}
+    shown = {name: replace(image, rgb=image.rgb[..., 10:]) for name, image in files.items()}
+    config = run_settings(size=20, color="content_palette")
+    found = (load(config, half), load(replace(config, size=16), shown))
+    styles = (each.pictures.styles[0][0].flatten(1) for each in found)
+    hidden, cropped = (to_oklab(style.double()).mean(dim=1) for style in styles)
+    assert (hidden - cropped).abs().max() < 0.01
+
+
+# The plan of a run, and that it leaves nothing behind.
+
+
+def job(photos, **settings):
+    content, style = photos
+    defaults = {
+        "content": content,
+        "style": style,
+        "size": 64,
+        "steps": 7,
+        "scales": 2,
+        "device": "cpu",
+        "precision": "float32",
+        "features": FeaturesConfig(name="vgg19", weights="random"),
+    }
+    return prepare(TrainConfig(**(defaults | settings)))
+
+
+def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
+    monkeypatch.setattr(dry_run, "free_bytes", lambda device: 2.0**33)
+    todo = job(photos, tile="32")
+    said, iterates = dry_run.plan(todo).splitlines(), []
+    Run(todo).complete([iterates.append])
+    assert [max(iterate.image.shape[2:]) for iterate in iterates] == [32] * 3 + [64] * 4
+    assert said[0] == "cpu, float32, autograd_function, lbfgs"
+    assert re.fullmatch(r"32 x 24: 3 steps, whole, history 20, about \d+ MiB, \d+\.\d s", said[1])
+    assert said[2].startswith("64 x 48: 4 steps, tiles of 32 px, history 20, about ")
+    assert re.fullmatch(r"in all about \d+\.\d s and \d+ MiB of 8.0 GiB free", said[3])
+    assert len(said) == 4
+
+
+def test_time_grows_with_the_steps_and_the_pixels(tiny_vgg, photos, monkeypatch):
+    """Of a second for each pixel, and one evaluation more where each scale ends."""
+    monkeypatch.setattr(dry_run, "_seconds_per_pixel", lambda job: 1.0)
+    said = dry_run.plan(job(photos)).splitlines()
+    times = [float(line.split()[-2]) for line in said[1:3]]
+    assert times == [32 * 24 * 4, 64 * 48 * 5]
+    assert f"in all about {sum(times):.1f} s" in said[3]
+
+
+def test_a_plan_enlarges_no_picture(tiny_vgg, photos):
+    settings = {"size": 600, "scales": 1, "tile": "off"}
+    planned, whole = (prepare(replace(job(photos).config, **settings), enlarge=e) for e in (0, 1))
+    assert planned.pictures.content.shape == planned.pictures.styles[0].shape == (1, 3, 24, 32)
+    assert planned.scales == whole.scales
+    assert planned.scales[0].size == (450, 600)
