@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 from styletransfer.lessons.cases import cases
-from styletransfer.lessons.checks import TOLERANCE, Case, check, check_in_float32, jacobians
+from styletransfer.lessons.checks import TOLERANCE, Case, check, check_in_float32
 from styletransfer.lessons.global_max_pool import GlobalMaxPool, global_max_pool
 from styletransfer.lessons.linear import Linear, linear
 from styletransfer.lessons.relu import ReLU, relu
@@ -82,16 +82,6 @@ def test_a_wrong_backward_is_caught() -> None:
     assert second.first < 1e-8
     assert second.second > 0.1
     assert second.complaint
-
-
-def test_jacobians_of_a_known_map() -> None:
-    matrix, more = torch.arange(12, dtype=torch.float64).view(2, 2, 3)
-    x, y = torch.ones(2, 3, dtype=torch.float64).unbind()
-    both = x.clone().requires_grad_(), y.clone().requires_grad_()
-    analytic, numerical = jacobians(lambda x, y: (matrix @ x, more @ y), both)
-    expected = torch.block_diag(matrix, more)
-    torch.testing.assert_close(analytic, expected, rtol=0, atol=0)
-    torch.testing.assert_close(numerical, expected, rtol=1e-8, atol=1e-8)
 
 
 def test_float32_fails_though_its_backward_is_right() -> None:

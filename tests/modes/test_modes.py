@@ -70,6 +70,7 @@ def test_in_bfloat16_moments_stay_float32_and_the_gradient_points_the_same_way(
     leaf = image.float().requires_grad_()
     losses = objective.evaluate(leaf)
     assert {value.dtype for value in losses.terms.values()} == {torch.float32}
+    assert not any(value.requires_grad for value in losses.terms.values())
     assert leaf.grad.dtype == torch.float32
     cosine = torch.cosine_similarity(leaf.grad.double().flatten(), exact.flatten(), dim=0)
     assert cosine > 0.98
