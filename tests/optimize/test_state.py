@@ -34,10 +34,11 @@ def job_of(optimizer, mode="autograd_function", **settings):
     return Job(config, tiny_network(), get_loss_mode(mode), pair(picture(1), picture(2, 18, 14)))
 
 
+
+
 def stored(state):
     """What comes back from a file."""
-    file = io.BytesIO()
-    torch.save(state, file)
+    torch.save(state, file := io.BytesIO())
     file.seek(0)
     return torch.load(file, weights_only=True)
 
@@ -59,12 +60,12 @@ def resumed(job, state):
 def leave_everywhere(job):
     """Leave a run at every step, go on from there, and compare."""
     losses, run = [], Run(job)
-    states = [stored(run.state_dict())]
+    states = [copy.deepcopy(run.state_dict())]
     for iterate in run:
         losses.append(iterate.losses.as_floats())
-        states.append(stored(run.state_dict()))
+        states.append(copy.deepcopy(run.state_dict()))
     expected = run.result()
-    states.append(stored(run.state_dict()))
+    states.append(run.state_dict())
     for index, state in enumerate(states):
         done, again = min(index, len(losses)), resumed(job, state)
         assert again.steps == done
