@@ -156,8 +156,6 @@ def test_a_broadcast_begins_at_0_with_its_sound_in_time(tmp_path):
     assert min(first, times[0]) == pytest.approx(0, abs=0.002)
 
 
-
-
 def test_times_rise_and_the_size_stays_whatever_the_file_says(tmp_path, caplog):
     first = make(tmp_path / "a.ts", greys(4), g="1", bf="0").read_bytes()
     second = make(tmp_path / "b.ts", greys(4, size=(40, 20)), g="1", bf="0").read_bytes()
@@ -216,8 +214,6 @@ def test_a_film_ends_where_it_is_damaged_or_cut_off(tmp_path, caplog):
     (tmp_path / "in.mkv").write_bytes(whole[: len(whole) // 2])
     assert 10 < len(frames(tmp_path / "in.mkv")) < 30
     assert re.search(r"in\.mkv ends after [12]\.\d of its 4\.0 seconds", caplog.text)
-
-
 
 
 @pytest.mark.parametrize("extension", [".mp4", ".webm"])

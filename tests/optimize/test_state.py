@@ -34,8 +34,6 @@ def job_of(optimizer, mode="autograd_function", **settings):
     return Job(config, tiny_network(), get_loss_mode(mode), pair(picture(1), picture(2, 18, 14)))
 
 
-
-
 def stored(state):
     """What comes back from a file."""
     torch.save(state, file := io.BytesIO())

@@ -50,8 +50,6 @@ def test_a_folder_may_be_larger_than_memory(tmp_path):
     assert Photos(tmp_path)[0].shape == (3, 19, PHOTO_SIZE)  # large ones are reduced
 
 
-
-
 # Crops
 
 
@@ -82,10 +80,6 @@ def test_crops_are_parts_of_the_photo_as_they_stand_or_mirrored():
 
 
 # Procedural pictures
-
-
-
-
 
 
 def test_seeds_that_cards_of_networks_name_still_draw_the_same_choices():

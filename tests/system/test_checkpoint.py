@@ -1,18 +1,18 @@
 """Checkpoints, files and folders: whole or not at all, verified, and of one run at a time."""
 
 import io
-import sys
-import time
-import pytest
-import torch
-from styletransfer.errors import UserError
-from styletransfer.system import checkpoint as module
-from styletransfer.system.checkpoint import Checkpoint
 import json
 import math
 import os
+import sys
+import time
+
 import pytest
+import torch
+
 from styletransfer.errors import UserError
+from styletransfer.system import checkpoint as module
+from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import atomic, check_folder, keep_lines, remove_stale, to_json
 from styletransfer.system.lock import is_locked, locked
 
@@ -155,8 +155,6 @@ def test_a_folder_has_one_run(tmp_path):
         raise ZeroDivisionError
     assert not is_locked(tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
 
 
 def test_a_lock_on_a_file_that_is_gone_is_none(tmp_path, monkeypatch):
