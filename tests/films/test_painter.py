@@ -118,6 +118,9 @@ def test_flicker_and_style_of_each_film():
     assert (painted.short, painted.long, painted.style) == expected
     films = {"input": ramp(0.0, 5), "painted": ramp(0.1, 5)}
     assert measure(films, motion=still)["painted"] == Flicker(pytest.approx(0.01), None, None)
+    for painted, differ in ((ramp(0.1, 4), "lengths"), ([picture(1)] * 5, "sizes")):
+        with pytest.raises(UserError, match=differ):
+            measure(films | {"painted": painted}, motion=still)
 
 
 def test_only_what_is_relied_on_and_does_not_move_along_counts():
@@ -130,14 +133,6 @@ def test_only_what_is_relied_on_and_does_not_move_along_counts():
     assert warping_error(Motion(flow, weights), a, b) == pytest.approx(expected)
     for share in (0.0, 0.24):  # across a cut
         assert warping_error(still(a, None, share), a, b) is None
-
-
-def test_films_that_do_not_fit_are_refused():
-    frames = [picture(1), picture(2)]
-    with pytest.raises(UserError, match="lengths"):
-        measure({"input": frames, "painted": frames[:1]}, motion=still)
-    with pytest.raises(UserError, match="sizes"):
-        measure({"input": frames, "painted": [picture(1, 8, 8)] * 2}, motion=still)
 
 
 def test_the_style_loss_is_the_objectives_without_content_and_total_variation(content, style):

@@ -196,9 +196,7 @@ def test_what_was_asked_for():
         chosen(math.inf, "fake_backward", tile="64")
 
 
-def test_prepare_refuses_what_cannot_fit_and_processes_with_nothing_to_share(
-    tiny_vgg, photos, monkeypatch, caplog
-):
+def test_prepare_refuses_what_cannot_fit_or_be_shared(tiny_vgg, photos, monkeypatch, caplog):
     features = FeaturesConfig(name="vgg19", weights="random")
     config = StyleTransferConfig(*photos, size=64, device="cpu", features=features)
     untiled = replace(config, tile="off")

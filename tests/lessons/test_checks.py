@@ -61,13 +61,6 @@ def test_every_function_passes() -> None:
     assert {"ReLUFunction", "MomentsTap"} < {*written_functions()} - {"FedTap"} <= checked
 
 
-def test_cases_vary_with_the_seed_and_stay_off_the_corners() -> None:
-    relu = cases()[0].inputs[0]
-    assert not torch.equal(relu, cases(seed=1)[0].inputs[0])
-    assert torch.equal(relu, cases()[0].inputs[0])
-    assert relu.abs().min() >= 0.1
-
-
 def test_a_wrong_backward_is_caught() -> None:
     factor = check(case_of(lambda grad, x: grad * x))
     assert factor.complaint

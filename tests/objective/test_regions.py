@@ -40,9 +40,7 @@ def two_regions(mask: Tensor | None = None) -> Inputs:
     )
 
 
-def objective(
-    pictures: Inputs, mode: str = "autograd_function", tile: int | None = None, **settings: object
-) -> Objective | TiledObjective:
+def objective(pictures, mode="autograd_function", tile=None, **settings):
     criterion = Criterion.of(layers(**settings))
     given = (tiny_network(), get_loss_mode(mode), criterion, pictures)
     return Objective(*given) if tile is None else TiledObjective(*given, tile)

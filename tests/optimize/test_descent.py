@@ -25,9 +25,7 @@ def settings(name, averaging=0.0):
 
 @pytest.mark.parametrize("protected", [0.0, 0.3], ids=["free", "grey"])
 @pytest.mark.parametrize("preconditioner", [0.0, 1.0])
-def test_the_closures_gradient_is_the_slope_of_its_value(
-    preconditioner, protected, network, content, style
-):
+def test_the_closures_gradient_is_its_slope(preconditioner, protected, network, content, style):
     """A plain function of the point, also out of range, and where the content shines through."""
     objective = make_objective("loss_attribute", network, content, style)
     start, direction, h = 1.5 * picture(seed=3) - 0.25, picture(seed=4) - 0.5, 1e-6

@@ -183,9 +183,7 @@ def test_ctrl_c_between_two_scales(monkeypatch, content, style):
     assert (result.image - content).abs().max() > 1e-3  # not the start: what the first scale made
 
 
-def test_a_nan_at_the_end_of_a_scale_or_before_ctrl_c_still_leaves_a_picture(
-    monkeypatch, content, style
-):
+def test_a_nan_before_a_scale_ends_or_ctrl_c_leaves_a_picture(monkeypatch, content, style):
     """After a fresh start Adam has no moments to carry on; and nothing has checked a mean yet."""
     bowls = [Bowl(resize(picture(seed=5), (8, 10)), broken=[3]), Bowl(picture(seed=5))]
     monkeypatch.setattr(run_module, "make_objective", lambda *args: elastic(bowls.pop(0)))

@@ -121,9 +121,7 @@ def test_after_a_loss_that_was_not_finite(optimizer, broken, monkeypatch):
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam averaged"])
 @pytest.mark.parametrize("evaluation", [1, 3, 4, 5])
-def test_an_interrupted_evaluation_leaves_the_last_complete_step(
-    optimizer, evaluation, monkeypatch
-):
+def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation, monkeypatch):
     """Wherever the signal comes in two scales of 3 + 1."""
     job = job_of(optimizer)
     expected, counted = Run(job).complete(), []

@@ -41,9 +41,7 @@ KINDS = [(".png", 8), (".png", 16), (".jpg", 8), (".webp", 8), (".tif", 16), (".
 
 
 @pytest.mark.parametrize(("extension", "bits"), KINDS)
-def test_files_return_every_sample_are_tagged_srgb_and_equal_byte_for_byte(
-    tmp_path, extension, bits
-):
+def test_files_return_every_sample_in_srgb_and_equal_bytes(tmp_path, extension, bits):
     pixels = samples(4, bits, 70)  # more than a strip of a TIFF
     path, again = tmp_path / f"a{extension}", tmp_path / f"b{extension}"
     for alpha in (None, pixels[:, 3:]) if extension != ".jpg" else (None,):

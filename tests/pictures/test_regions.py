@@ -84,15 +84,12 @@ def test_masks_have_the_aspect_ratio_of_their_picture():
 # Names
 
 
-def test_colours_are_understood_as_people_write_them():
+def test_colours_are_understood_as_people_write_them_and_named_where_a_name_is_near():
     for text in ("Red ", "#ff0000", "0xFF0000", "[255, 0, 0]", "255,0,0", "hsl(0, 100%, 50%)"):
         assert parse_color(text) == RED, text
     assert parse_color("123456") == (0x12, 0x34, 0x56)
     for text in ("sky", "", "(256,0,0)", "1"):
         assert parse_color(text) is None, text
-
-
-def test_colours_are_named_where_a_name_is_near_and_their_own():
     colors = [(239, 0, 16), (0, 255, 255), (60, 60, 200), (128, 128, 128), (238, 0, 0)]
     assert color_names(colors) == ("red", "cyan", "#3c3cc8", "grey", "#ee0000")
     assert color_names([(0, 0, 0), (0, 0, 6)]) == ("#000000", "#000006")
@@ -281,9 +278,7 @@ def test_regions_turn_with_their_picture_each_pixel_in_one():
     assert regions.size == turned.size
     lower = regions.layers[3:, 0].any(0)
     assert ((turned.rgb[0, 0] > 0.5) == lower).float().mean() > 0.98
-
-
-def test_masks_turn_softly_and_still_sum_to_one():
+    # Masks turn softly, and still sum to one.
     ramp = np.tile(np.linspace(0, 1, 40, dtype=np.float32), (30, 1))
     regions = rotated_regions(read_regions([ramp, 1 - ramp], "masks"), 15.0)
     assert regions.size == inner_size((30, 40), 15.0)

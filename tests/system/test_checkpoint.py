@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 import torch
@@ -30,22 +31,19 @@ def file(tmp_path):
 
 
 def test_what_was_saved_is_loaded_until_it_is_removed(file, tmp_path):
+    """A save that is killed between its two renames leaves the one before."""
     state = Checkpoint(file.path).load()
     assert torch.equal(state.pop("picture"), STATE["picture"])
     assert state == {"step": 3, "list": [1.5, None, float("inf")]}
     assert {path.name for path in tmp_path.iterdir()} == {"checkpoint.pt", "checkpoint.previous.pt"}
+    file.path.unlink()
+    assert file.exists()
+    assert file.load()["step"] == 2
     for _ in range(2):
         file.remove()
         assert (file.exists(), [*tmp_path.iterdir()]) == (False, [])
     with pytest.raises(UserError, match="there is no checkpoint at"):
         file.load()
-
-
-def test_a_killed_save_leaves_the_one_before(file):
-    """Between its two renames there is no newest file."""
-    file.path.unlink()
-    assert file.exists()
-    assert file.load()["step"] == 2
 
 
 def test_a_flipped_bit_or_a_lost_end_is_found(file, caplog):
@@ -159,42 +157,35 @@ def test_a_folder_has_one_run(tmp_path):
 
 def test_a_lock_on_a_file_that_is_gone_is_none(tmp_path, monkeypatch):
     """Between opening the file and locking it the owner leaves, and another one comes."""
-    real, other = os.open, []
+    real, other = os.open, locked(tmp_path)
 
     def slow(path, *flags):
         file = real(path, *flags)
-        if not other:
-            path.unlink()
-            other.append(locked(tmp_path))
-            other[0].__enter__()
+        monkeypatch.undo()
+        path.unlink()
+        other.__enter__()
         return file
 
     monkeypatch.setattr(os, "open", slow)
     with pytest.raises(UserError, match="another run is at work"):
         locked(tmp_path).__enter__()
-    other[0].__exit__(None, None, None)
+    other.__exit__(None, None, None)
 
 
 def test_a_write_that_fails_leaves_what_was_there(tmp_path):
-    target = tmp_path / "picture.png"
+    target, link = tmp_path / "picture.png", tmp_path / "link"
     target.write_bytes(b"older")
-    (tmp_path / "link").symlink_to(target)
-
-    def killed():
-        with atomic(target) as temporary:
-            temporary.write_bytes(b"half")
-            os.link(temporary, tmp_path / temporary.name.replace(".tmp", "x"))
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        killed()
+    link.symlink_to(target)
+    with suppress(ZeroDivisionError), atomic(target) as temporary:
+        temporary.write_bytes(b"half")
+        os.link(temporary, tmp_path / "half")
+        raise ZeroDivisionError
     assert target.read_bytes() == b"older"
-    with atomic(tmp_path / "link") as temporary:
-        temporary.write_bytes(b"new")
-    assert (target.read_bytes(), (tmp_path / "link").is_symlink()) == (b"new", True)
+    with atomic(link) as written:
+        written.write_bytes(b"new")
+    assert (target.read_bytes(), link.is_symlink()) == (b"new", True)
     # What a killed writer has left is removed, and nothing else.
-    (half,) = tmp_path.glob(".*x")
-    half.rename(tmp_path / (half.name[:-1] + ".tmp"))
+    (tmp_path / "half").rename(temporary)
     names = {"picture.png", "link", "mine.tmp", ".hidden.tmp"}
     for name in names:
         (tmp_path / name).touch()
@@ -214,16 +205,11 @@ def test_what_cannot_be_written_is_one_line(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lines_are_kept(tmp_path):
-    path = tmp_path / "lines.jsonl"
-    path.write_bytes(
-        b'{"step": 1}\n{"step": 2}\nnonsense\n\xff\n[]\n{}\n7\n{"step": 1, "x": 2}\n{"step": 1'
-    )
+def test_lines_are_kept_and_json_has_no_word_for_what_is_not_finite(tmp_path):
+    path, kept, cut = tmp_path / "lines.jsonl", b'{"step": 1}\n{"step": 1, "x": 2}\n', b'{"step": 1'
+    path.write_bytes(b'{"step": 2}\nnonsense\n\xff\n[]\n{}\n7\n' + kept + cut)
     keep_lines(path, lambda line: line["step"] == 1)
-    assert path.read_text() == '{"step": 1}\n{"step": 1, "x": 2}\n'
-
-
-def test_json_has_no_word_for_what_is_not_finite():
+    assert path.read_bytes() == kept
     value = {"a": [1.5, math.nan, (math.inf,)], "b": {"c": -math.inf}, "d": "NaN", "e": None}
     parsed = json.loads(to_json(value), parse_constant=pytest.fail)
     assert parsed == {"a": [1.5, None, [None]], "b": {"c": None}, "d": "NaN", "e": None}
