@@ -95,24 +95,17 @@ def test_wide_convolutions_take_the_shorter_way_in_float32_and_compute_the_same(
     assert layer(large).grad_fn.name() == "WinogradConvBackward"
 
 
-def test_pooling():
-    x = picture()
+def test_pooling_and_padding(content):
+    """Replicated, a flat picture gives flat activations up to the border."""
     for kind, pool in (("max", nn.MaxPool2d(2)), ("average", nn.AvgPool2d(2))):
-        layers = tiny_network(pooling=kind)(x, ["relu1_2", "pool1"])
+        layers = tiny_network(pooling=kind)(content, ["relu1_2", "pool1"])
         assert torch.equal(layers["pool1"], pool(layers["relu1_2"]))
-
-
-def test_replicate_padding_sees_no_frame():
-    """A flat picture gives flat activations up to the border; only at the first convolution."""
     flat = torch.full((1, 3, 8, 8), 0.3, dtype=torch.float64)
     for padding, least, most in (("replicate", 0, 1e-12), ("zeros", 1e-2, 1e9)):
         network = tiny_network(padding=padding)
         assert least <= network(flat, ["conv1_1"])["conv1_1"].std(dim=(2, 3)).max() < most
         convs = [layer for layer in network.layers.values() if isinstance(layer, nn.Conv2d)]
         assert [conv.padding_mode for conv in convs] == [padding, "zeros", "zeros", "zeros"]
-
-
-def test_unknown_choices_are_named():
     for key in ("pooling", "padding", "preprocessing"):
         with pytest.raises(UserError, match=f"unknown features.{key} 'odd'; choose "):
             build_features(FeaturesConfig(**{key: "odd"}))

@@ -73,9 +73,6 @@ def sources(region):
     return [(source.style, round(source.share, 3)) for source in region.sources]
 
 
-# Styles
-
-
 def test_several_styles_are_blended_by_their_weights_and_have_their_own_scales():
     styles = {"style": ["a.png", "b.png", "c.png"], "style_weights": [1.0, 0.0, 3.0]}
     made = pictures(**styles, style_scale=[1.0, 0.5, 0.75])
@@ -112,9 +109,6 @@ def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
     high, wide = inner_size((24, 32), 30.0)
     assert made.styles[1].shape[2] / made.styles[1].shape[3] == pytest.approx(high / wide, abs=0.05)
     assert torch.equal(made.styles[2], still.styles[2])
-
-
-# Regions
 
 
 def test_a_region_of_the_style_is_that_of_one_colour_turned_and_cut_with_it():
@@ -197,9 +191,6 @@ def test_regions_and_masks_that_do_not_fit_are_refused():
     refused("^content_regions lists no mask", content_regions=[])
 
 
-# Protection
-
-
 def test_regions_give_way_to_what_is_protected(caplog):
     made = pictures(content_regions="labels.png", protect="few.png")
     found = {region.name: columns(region.weights) for region in made.regions}
@@ -239,9 +230,6 @@ def test_a_network_is_taken_over_where_it_is_the_same(tiny_vgg):
     other_layers = layers(content_layers=["relu2_2"])
     for changes in ({"seed": 1}, {"precision": "float64"}, {"objective": other_layers}):
         assert prepare(replace(config, **changes), like=first).extractor is not first.extractor
-
-
-# Sizes
 
 
 def test_a_photograph_that_is_enlarged_is_mentioned(caplog):

@@ -45,9 +45,6 @@ def test_small_example_enters_each_of_its_five_nodes_once() -> None:
     assert [node.follows for node in nodes] == [(1, 4), (2, 3), (), (), ()]
 
 
-# Walking.
-
-
 def test_every_path_ends_at_an_accumulate_grad_that_holds_the_very_leaf() -> None:
     """And a walk names each node once, before those that it leads to."""
     a, b = leaf(2), leaf(2)
@@ -85,9 +82,6 @@ def test_a_function_is_a_node_and_a_method_called_backward_is_not() -> None:
     functions = [graph.title(node) for node in nodes if graph.is_python_function(node)]
     assert (len(nodes), functions) == (4, ["ReLUFunctionBackward"])
     assert fake.entered == 0
-
-
-# What nodes keep.
 
 
 @pytest.mark.parametrize("function", [False, True])

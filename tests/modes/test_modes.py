@@ -188,9 +188,6 @@ def test_backward_calls_per_evaluation(mode, network, content, style, monkeypatc
     assert all(weight.grad is None for weight in network.parameters())
 
 
-# The network around the losses.
-
-
 def test_taps_survive_inplace_relu(network, content, style):
     """Each layer, before and after a ReLU, as a network computes it that has nothing in place."""
     image = picture(seed=3)

@@ -36,9 +36,6 @@ def test_a_gradient_adds_to_what_is_there_or_leaves_the_picture_alone(network, c
     assert relative_error(leaf.grad, 2 * found) < 1e-12
 
 
-# Normalisation.
-
-
 @pytest.mark.parametrize(
     ("size", "reference"),
     [
@@ -75,9 +72,6 @@ def test_a_target_of_zeros_is_not_divided_by(mode, network, content, style):
     objective = make_objective(mode, network, content, style)
     assert losses_at(objective, picture(seed=3))["content/relu2_1"] == 0
     assert gradient(objective, picture(seed=3)).isfinite().all()
-
-
-# Layers and weights.
 
 
 def test_layers_without_weight_are_left_out(network, content, style):

@@ -91,9 +91,6 @@ def noise(*size: int, style: tuple[int, int] = (50, 71)) -> Inputs:
     return pair(picture(1, *size), picture(2, *style))
 
 
-# Tiles.
-
-
 @pytest.mark.parametrize(
     ("pooling", "padding", "normalization"),
     [("max", "zeros", "none"), ("average", "replicate", "target")],

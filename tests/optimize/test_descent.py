@@ -20,9 +20,6 @@ def settings(name, averaging=0.0):
     return OptimizerConfig(name, 1.0 if name == "lbfgs" else 0.02, averaging=averaging)
 
 
-# What is minimised.
-
-
 @pytest.mark.parametrize("protected", [0.0, 0.3], ids=["free", "grey"])
 @pytest.mark.parametrize("preconditioner", [0.0, 1.0])
 def test_the_closures_gradient_is_its_slope(preconditioner, protected, network, content, style):
@@ -64,9 +61,6 @@ def test_pixels_stay_in_range_and_steps_end_at_the_lowest_point(name):
     assert losses.total == (image - target).square().mean()
 
 
-# Plateaus.
-
-
 class Told(Bowl):
     """A bowl that says its losses are others."""
 
@@ -99,9 +93,6 @@ def test_what_a_plateau_is(caplog):
         assert caplog.messages[-1].startswith(f"the loss has settled after {made} of 40 steps")
         for config in (OptimizerConfig(plateau=0.0), OptimizerConfig("adam", 1e-9)):
             assert len(list(Descent(Told(losses), picture(seed=3), config).run(40))) == 40
-
-
-# Averages and moments.
 
 
 def mean_of(images, averaging, first=0):
@@ -144,9 +135,6 @@ def test_adams_moments_go_on_at_the_next_scale_and_lbfgs_starts_afresh():
     lbfgs = Descent(Bowl(target), picture(seed=3), settings("lbfgs"))
     list(lbfgs.run(3))
     assert lbfgs.momentum() is None
-
-
-# Losses that are not finite.
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

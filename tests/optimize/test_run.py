@@ -91,9 +91,6 @@ def test_starts(content, style):
         first(init="mirror")
 
 
-# What comes of it.
-
-
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("mode", MODES)
 def test_the_losses_of_every_step_are_as_ever(mode, optimizer, content, style):
@@ -218,9 +215,6 @@ def job_of(mode="autograd_function", strength=1.0, **settings):
     return Job(run_settings(**settings), tiny_network(), get_loss_mode(mode), pictures)
 
 
-# content_luminance.
-
-
 def test_the_contents_colors_under_the_pastiches_lightness():
     for mode, strength in zip(MODES, (0.0, 0.5, 1.0), strict=True):
         plain = complete_run(job_of(mode))
@@ -244,9 +238,6 @@ def test_every_iterate_snapshot_and_early_result_has_these_colors(tmp_path):
         assert (saved - expected).abs().max() <= 0.5 / 255 + 1e-6
         early = run.result()
         assert torch.equal(early.picture, with_chroma_of(early.image, CONTENT.float(), 1.0))
-
-
-# content_palette.
 
 
 def given(**pictures):

@@ -88,8 +88,8 @@ def test_every_optimizer_and_every_mode():
     leave_everywhere(replace(job_of("lbfgs", steps=4), extractor=tiny_network().float()))
 
 
-def test_on_a_plateau():
-    """A scale that ends early ends early again."""
+def test_on_a_plateau_and_in_another_job():
+    """A scale that ends early ends early again; a state is of one job."""
     job = job_of("lbfgs", steps=26, scales=2)
     job = replace(job, config=replace(job.config, optimizer=OptimizerConfig(plateau=0.99)))
     expected = Run(job).complete()
@@ -97,6 +97,9 @@ def test_on_a_plateau():
     result = resumed(job, left(job, 11).state_dict()).complete()
     assert torch.equal(result.image, expected.image)
     assert result.steps == expected.steps
+    for settings in ({"size": 24}, {"scales": 1}):
+        with pytest.raises(UserError, match="belongs to another job"):
+            resumed(job_of("lbfgs", **settings), left(job, 1).state_dict())
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs averaged", "adam averaged"])
@@ -188,16 +191,6 @@ def test_a_shorter_history_stays_short(monkeypatch, caplog):
     state = stored(run.state_dict())
     assert torch.equal(resumed(job, state).complete().image, run.complete().image)
     assert caplog.text.count("memory allows an L-BFGS history of 1") == 1
-
-
-def test_the_state_of_another_job_is_refused():
-    state = left(job_of("lbfgs"), 1).state_dict()
-    for settings in ({"size": 24}, {"scales": 1}):
-        with pytest.raises(UserError, match="belongs to another job"):
-            resumed(job_of("lbfgs", **settings), state)
-
-
-# Steering.
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])

@@ -31,9 +31,6 @@ def unclipped(lab):
     return np.array(m1) @ (np.array(m2) @ lab.double().numpy()) ** 3
 
 
-# Conversions
-
-
 def test_known_colors():
     """CSS Color Module Level 4 gives these for its named colours."""
     known = {
@@ -87,9 +84,6 @@ def test_what_srgb_cannot_show_keeps_lightness_and_hue():
     assert (from_oklab(beyond) - torch.tensor([[1.0, 0.0]] * 3)).abs().max() < 1e-3
 
 
-# Mixtures
-
-
 def test_mixtures_and_their_ends(device):
     content, pastiche = (0.4 + 0.2 * picture(seed) for seed in (1, 2))
     start, end = lab_of(content), lab_of(pastiche)
@@ -119,9 +113,6 @@ def test_pictures_larger_than_a_strip_and_laid_out_otherwise(monkeypatch):
     strips = recolored(Picture(pastiche), Picture(content), 1.0).rgb
     monkeypatch.undo()
     assert (recolored(Picture(pastiche), Picture(content), 1.0).rgb - strips).abs().max() < 1e-9
-
-
-# Palettes
 
 
 def muted(seed, stretch=0.3, **size):

@@ -34,9 +34,6 @@ def samples(channels=3, bits=8, height=9, width=13):
     return torch.from_numpy(levels).float() / (2**bits - 1)
 
 
-# Writing
-
-
 KINDS = [(".png", 8), (".png", 16), (".jpg", 8), (".webp", 8), (".tif", 16), (".TIFF", 8)]
 
 
@@ -131,9 +128,6 @@ def test_a_full_disk_leaves_the_old_picture_and_nothing_else(tmp_path, monkeypat
         write(path, torch.ones(1, 3, 2, 2))
     assert list(path.parent.iterdir()) == [path]
     assert torch.equal(read(path).rgb, torch.zeros(1, 3, 2, 2))
-
-
-# Resizing and transparency
 
 
 def test_sizes_keep_their_aspect_ratio():

@@ -40,9 +40,6 @@ def stripes(colors, width=4):
     return np.tile(np.repeat(np.array(colors, np.uint8), width, axis=0), (12, 1, 1))
 
 
-# Label pictures
-
-
 def test_a_clean_picture_is_taken_pixel_by_pixel(tmp_path):
     image, path = drawn(), tmp_path / "labels.png"
     image.save(path)
@@ -109,9 +106,6 @@ def test_photographs_shades_noise_and_regions_that_are_nowhere_flat_are_asked_ab
             read_regions(source, "labels")
 
 
-# Numbers
-
-
 def test_an_array_of_numbers_is_taken_as_it_is():
     numbers = np.array([[0, 0, 7], [2, -1, 7]])
     for source in (numbers, torch.from_numpy(numbers), numbers.astype(np.int16)):
@@ -127,9 +121,6 @@ def test_an_array_of_numbers_is_taken_as_it_is():
     ):
         with pytest.raises(UserError, match=message):
             read_regions(array, "labels")
-
-
-# Masks
 
 
 def saved(path, grey):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import imagecodecs
 import numpy as np
@@ -69,9 +70,6 @@ def refused(path, message, **limits):
         read(path, **limits)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-# Formats
 
 
 def test_eight_bits_are_taken_whatever_the_name_and_the_first_frame(tmp_path):
@@ -173,8 +171,6 @@ def test_orientation(tmp_path, name):
         assert error <= (0.03 if name == "a.jpg" else 0)
         assert name == "a.jpg" or torch.equal(picture.alpha, tensor(upright)[:, 3:])
 
-
-# Profiles
 
 INKS = np.array([[[0, 0, 0, 0], [255, 0, 0, 0], [0, 255, 255, 0], [0, 0, 0, 255]]], dtype=np.uint8)
 INKS = INKS.repeat(8, axis=0).repeat(8, axis=1)  # flat JPEG blocks
@@ -278,11 +274,8 @@ def test_bad_files_are_named_with_the_reason(tmp_path, caplog, monkeypatch):
     os.mkfifo(tmp_path / "pipe.png")
     refused(tmp_path / "pipe.png", "is a device or pipe")
 
-    def fail(*args, **kwargs):
-        raise OSError(5, os.strerror(5))
-
     path = save(tmp_path / "a.png", noise(3))
-    monkeypatch.setattr(Image, "open", fail)
+    monkeypatch.setattr(Image, "open", Mock(side_effect=OSError(5, os.strerror(5))))
     refused(path, "cannot be read: Input/output error")
     assert not caplog.records  # the message is the only line
 

@@ -28,9 +28,6 @@ HALF = np.repeat(np.eye(1, 2, dtype=np.float32), 6, axis=1).repeat(8, axis=0)
 MASKS = read_regions([HALF, 1 - HALF], "masks")
 
 
-# Weights
-
-
 def test_weights_are_averages_over_the_area_of_a_pixel():
     # Every fourth row is in the region: at a quarter of the height each pixel is a quarter.
     numbers = np.tile(np.array([[0], [1], [1], [1]]), (10, 8))
@@ -81,9 +78,6 @@ def test_masks_have_the_aspect_ratio_of_their_picture():
             check_aspect(size, picture, "labels.png")
 
 
-# Names
-
-
 def test_colours_are_understood_as_people_write_them_and_named_where_a_name_is_near():
     for text in ("Red ", "#ff0000", "0xFF0000", "[255, 0, 0]", "255,0,0", "hsl(0, 100%, 50%)"):
         assert parse_color(text) == RED, text
@@ -105,9 +99,6 @@ def test_a_region_is_found_by_its_name_or_a_colour_near_to_it():
             regions.find(text)
     with pytest.raises(UserError, match="no region 'red'"):
         MASKS.find("red")
-
-
-# Pairs of content and style
 
 
 def test_regions_pair_by_colours_nearly_the_same_by_numbers_and_masks_by_order():
@@ -155,9 +146,6 @@ def test_of_several_styles_each_may_hold_some_of_the_regions():
     }
     with pytest.raises(UserError, match=r"region blue .* a has only red .* b has only .*green"):
         pair_regions(content, styles[:2])
-
-
-# Styles of regions
 
 
 def test_regions_get_their_styles_by_a_mapping_that_fits_or_their_order():

@@ -15,9 +15,6 @@ def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-# Photographs
-
-
 def test_broken_pictures_are_skipped_and_counted(tmp_path, caplog):
     for name, value in (("a.png", 0.25), ("d.png", 0.75)):
         images.write(tmp_path / name, torch.full((1, 3, 8, 8), value))
@@ -50,9 +47,6 @@ def test_a_folder_may_be_larger_than_memory(tmp_path):
     assert Photos(tmp_path)[0].shape == (3, 19, PHOTO_SIZE)  # large ones are reduced
 
 
-# Crops
-
-
 def test_crops_come_from_photos_at_the_given_share():
     photo = torch.full((3, 10, 13), 0.25)  # which is enlarged
     crops = Crops([photo], 0.3, 16)(60, generator())
@@ -77,9 +71,6 @@ def test_crops_are_parts_of_the_photo_as_they_stand_or_mirrored():
     sides = crops[:, 0].amax((1, 2)) - crops[:, 0].amin((1, 2))
     assert sides.min() < 0.6 < 0.8 < sides.max()  # close-ups and overviews
     assert (crops[:, 0].mean((1, 2)).max() - crops[:, 0].mean((1, 2)).min()) > 0.2  # anywhere
-
-
-# Procedural pictures
 
 
 def test_seeds_that_cards_of_networks_name_still_draw_the_same_choices():
