@@ -272,7 +272,7 @@ def test_lbfgs_goes_on_with_less_history(caplog):
     assert relative_error(image, target) < 1e-2
 
 
-def test_the_smallest_tile_is_the_end_and_other_errors_are_no_shortage(caplog):
+def test_the_smallest_tile_is_the_end_and_other_errors_are_no_shortage(caplog, content, style):
     def fails_after(error):
         tiles, broken = [], Mock(evaluate=Mock(side_effect=error))
         objective = resilient.ElasticObjective(
@@ -286,9 +286,6 @@ def test_the_smallest_tile_is_the_end_and_other_errors_are_no_shortage(caplog):
     assert len(caplog.records) == 1
     for error in (RuntimeError("a bug"), ValueError("another")):
         assert fails_after(error) == [None]
-
-
-def test_other_modes_have_no_tiles(content, style):
     for name, mode in LOSS_MODES.items():
         compared = (tiny_network(), mode, Criterion.of(layers()), pair(content, style))
         objective = resilient.make_objective(*compared, None, None)

@@ -5,6 +5,7 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -128,18 +129,11 @@ def test_protected_pixels_stay_and_grey_ones_are_mixtures(optimizer, content, st
 # Ctrl-C, and memory that is short.
 
 
-def interrupted_at(step, content, style):
-    def callback(iterate):
-        if iterate.step == step:
-            raise KeyboardInterrupt
-
-    job = Job(run_settings(steps=6, scales=2), tiny_network(), MODE, pair(content, style))
-    return complete_run(job, [callback])
-
-
 def test_ctrl_c_in_a_callback(content, style):
+    job = Job(run_settings(steps=6, scales=2), tiny_network(), MODE, pair(content, style))
     for step in (1, 3, 6):
-        result = interrupted_at(step, content, style)
+        interrupt = Mock(side_effect=[None] * (step - 1) + [KeyboardInterrupt])
+        result = complete_run(job, [interrupt])
         assert (result.interrupted, result.problem, result.losses) == (True, None, {})
         assert result.steps == step
         assert result.image.shape == (1, 3, 16, 20)  # of full size, even from a coarse scale
@@ -292,18 +286,15 @@ def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
     assert len(said) == 4
 
 
-def test_time_grows_with_the_steps_and_the_pixels(tiny_vgg, photos, monkeypatch):
+def test_time_grows_with_the_steps_and_the_pixels_and_no_picture(tiny_vgg, photos, monkeypatch):
     """Of a second for each pixel, and one evaluation more where each scale ends."""
     monkeypatch.setattr(dry_run, "_seconds_per_pixel", lambda job: 1.0)
     said = dry_run.plan(job(photos)).splitlines()
     times = [float(line.split()[-2]) for line in said[1:3]]
     assert times == [32 * 24 * 4, 64 * 48 * 5]
     assert f"in all about {sum(times):.1f} s" in said[3]
-
-
-def test_a_plan_enlarges_no_picture(tiny_vgg, photos):
-    settings = {"size": 600, "scales": 1, "tile": "off"}
-    planned, whole = (prepare(replace(job(photos).config, **settings), enlarge=e) for e in (0, 1))
+    config = replace(job(photos).config, size=600, scales=1, tile="off")
+    planned, whole = (prepare(config, enlarge=enlarged) for enlarged in (False, True))
     assert planned.pictures.content.shape == planned.pictures.styles[0].shape == (1, 3, 24, 32)
     assert planned.scales == whole.scales
     assert planned.scales[0].size == (450, 600)
