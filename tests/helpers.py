@@ -1,9 +1,8 @@
 """What several test files share."""
 
 import importlib.util
-import os
-import subprocess
-import sys
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
+from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.networks import Architecture, StyleNetwork
@@ -49,19 +49,6 @@ def picture(seed: int = 0, height: int = 16, width: int = 20) -> Tensor:
 def composed(command: str, *overrides: str) -> Any:
     """Return the typed settings of a command, as it has them after KEY=VALUE arguments."""
     return settings_of(compose(command, overrides), command)
-
-
-def run_script(name: str, *overrides: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run scripts/NAME.py in a process of its own, in the folder `cwd`."""
-    return subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / f"{name}.py"), *overrides],
-        cwd=cwd,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
 
 
 def relative_error(actual: Tensor, expected: Tensor) -> float:
@@ -163,3 +150,11 @@ def benchmark_script(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def check_refused(make: Callable[..., object], cases: Iterable[tuple[dict[str, Any], str]]) -> None:
+    """Each case, `make`'s arguments by name, is refused in one line with the words beside it."""
+    for given, words in cases:
+        with pytest.raises(UserError, match=re.escape(words)) as refused:
+            make(**given)
+        assert "\n" not in str(refused.value)

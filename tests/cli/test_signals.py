@@ -31,11 +31,10 @@ def attack(script, folder, count):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", ["signal_runs.py", "limited_runs.py"])
-def test_runs_that_are_stopped_or_starved_at_random(script, tmp_path, request):
-    """`--kills=600` makes 300."""
-    runs = request.config.getoption("--kills") // 2
-    assert f"{runs} runs, 0 with faults" in attack(script, tmp_path, runs)
+def test_runs_that_are_stopped_or_starved_at_random(tmp_path, request):
+    """`--kills=600` makes 600."""
+    runs = request.config.getoption("--kills")
+    assert f"{runs} runs, 0 with faults" in attack("hard_runs.py", tmp_path, runs)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 
 from styletransfer.cli import main, module
 from styletransfer.cli.arguments import parse
+from styletransfer.commands.gallery.found import find_runs
 from styletransfer.config import TrainConfig
 from styletransfer.pictures import images
 from styletransfer.settings.check import explain
@@ -53,6 +54,8 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
     assert all((job / "pastiche.png").exists() for job in jobs)
     contents = [OmegaConf.load(job / ".hydra/config.yaml").content for job in jobs]
     assert contents == ["style.png", "photos [1]/b.png"]
+    runs, unreadable = find_runs([Path("outputs")])  # as a gallery does
+    assert ([len(run.steps) for run in runs], unreadable) == ([2, 2], [])
 
 
 def test_a_file_of_that_very_name_is_a_file(desk):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from explained import studied
-from helpers import MODES, composed, run_script
+from helpers import MODES, composed
 from rich.console import Console
 
 from styletransfer.commands.explain.command import draw_page, draw_tree, main
@@ -156,11 +156,3 @@ def test_bad_input_writes_nothing(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=message):
             main(composed("explain", *SMALL, override), tmp_path / "run")
         assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.slow
-def test_script_as_a_person_runs_it(tmp_path: Path) -> None:
-    done = run_script("explain", *SMALL, "hydra.run.dir=run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == str(tmp_path / "run" / "explain.html")
-    assert "In the losses: Yes" in done.stdout

@@ -250,21 +250,3 @@ def test_several_folders_on_the_command_line_and_a_page_elsewhere(
     script("gallery")([*names, "output=new/choice.html"])
     assert capsys.readouterr().out.splitlines() == ["3 runs", "new/choice.png", "new/choice.html"]
     assert {path.name for path in Path("new").iterdir()} == {"choice.png", "choice.html"}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("tiny_vgg")
-def test_a_real_sweep(
-    photos: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = [f"content={photos[0]}", f"style={photos[1]}", "size=24", "steps=1,2", "scales=1"]
-    script("train")(
-        ["-m", *words, "experiment=tiny", "seed=1,2", "hydra.sweep.dir=sweep", "precision=float32"]
-    )
-    runs, unreadable = find_runs([Path("sweep")])
-    assert (len(runs), unreadable) == (4, [])
-    assert axes_of(*runs) == ["steps", "seed"]
-    assert [len(each.steps) for each in runs] == [1, 1, 2, 2]
-    assert all(each.seconds is not None for each in runs)
-    assert "styletransfer train" in made(Path("sweep"))[1].read_text()

@@ -135,13 +135,6 @@ def test_what_does_not_fit_ends_in_one_line_and_overwrites_no_mask(call):
     assert not list(Path().rglob("pastiche.png"))
 
 
-def test_a_sweep_over_styles_and_lists_of_them(call):
-    arguments = ("--multirun", "style=[a.png,b.png],[b.png],a.png", "hydra.sweep.dir=sweep")
-    assert call(*arguments, "steps=2")[0] == 0
-    made = [path.read_bytes() for path in sorted(Path("sweep").glob("*/pastiche.png"))]
-    assert len(set(made)) == 3
-
-
 def test_compare_and_explain_take_regions(tmp_path):
     settings = ["experiment=tiny", "content=content.png", "steps=2", *TWO[:2]]
     settings += ["++region_styles={red:1,blue:2}", "protect=left.png"]

@@ -1,13 +1,11 @@
 """Several processes share one picture; started for real, by torchrun."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from helpers import ROOT, composed, picture
+from process_runs import torchrun
 
 from styletransfer.cli import main as console
 from styletransfer.errors import UserError
@@ -16,7 +14,7 @@ from styletransfer.pictures import images
 from styletransfer.system.processes import Processes
 
 SCRIPT = str(ROOT / "scripts" / "train.py")
-BEFALLEN = str(ROOT / "tests" / "process_runs.py")
+# 32 rows are 16 positions of the deepest layer, 5 or 6 for each of three.
 WORDS = [
     *("experiment=tiny", "content=content.png", "style=style.png", "precision=float64"),
     *("tile=16", "steps=9", "scales=1", "device=cpu", "checkpoint_every=1e-9", "resume=auto"),
@@ -29,19 +27,6 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         images.write(tmp_path / name, picture(seed, 56, 40))
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def torchrun(count: int, *words: str) -> subprocess.CompletedProcess[str]:
-    """Start processes; 32 rows are 16 positions of the deepest layer, 5 or 6 for each of three."""
-    run = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    return subprocess.run(
-        [*run, f"--nproc-per-node={count}", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        timeout=500,
-    )
 
 
 def names_in(folder: str | Path) -> set[str]:
@@ -79,7 +64,7 @@ def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(
     console(["train", *WORDS, "hydra.run.dir=alone"])
     # torchrun takes its time to hand a signal on, and the run goes on meanwhile.
     for what, count, possible in (("told", 3, [3]), ("stopped", 2, range(4, 9))):
-        done = torchrun(count, BEFALLEN, what, "train", *WORDS, "hydra.run.dir=both")
+        done = torchrun(count, what, "train", *WORDS, "hydra.run.dir=both")
         assert done.returncode != 0
         assert "error: " not in done.stderr
         assert "gloo" not in done.stderr  # among the threads at the end
@@ -88,7 +73,7 @@ def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(
         assert steps in possible
         assert f", {steps} steps," in done.stdout
         assert {"pastiche.png", "checkpoint.pt"} < names_in("both")
-    done = torchrun(2, BEFALLEN, "killed", "train", *WORDS, "hydra.run.dir=both")
+    done = torchrun(2, "killed", "train", *WORDS, "hydra.run.dir=both")
     assert done.returncode != 0
     assert "begun with processes 2" not in done.stdout
     assert done.stderr.count("error: ") == 1
@@ -102,7 +87,7 @@ def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(
 
 @pytest.mark.slow
 def test_processes_that_were_given_different_settings(desk: Path) -> None:
-    done = torchrun(2, BEFALLEN, "mistaken", "train", *WORDS, "hydra.run.dir=both")
+    done = torchrun(2, "mistaken", "train", *WORDS, "hydra.run.dir=both")
     assert done.returncode != 0
     assert done.stderr.count("error: ") == 1
     told = "all processes must be given the same: seed is 0 in process 0 and 1 in process 1\n"

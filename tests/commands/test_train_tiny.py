@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 import torch
 from comparing import written_functions
-from helpers import ROOT, run_script
 from torch import Tensor
 
 from styletransfer.commands import train_tiny
@@ -82,13 +81,3 @@ def test_bad_arguments_are_refused_in_one_line(capsys: pytest.CaptureFixture[str
         said = capsys.readouterr().err
         assert said.startswith(f"error: {message}")
         assert said.count("\n") == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["train_tiny", "gradcheck"])
-def test_scripts_as_a_person_runs_them(name: str) -> None:
-    done = run_script(name, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert (
-        "hand-written Functions" if name == "train_tiny" else "Why float32 fails"
-    ) in done.stdout

@@ -2,8 +2,6 @@
 
 import json
 import math
-import re
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +9,15 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import MODES, ROOT, composed, layers, picture, relative_error, tiny_network
+from helpers import (
+    MODES,
+    check_refused,
+    composed,
+    layers,
+    picture,
+    relative_error,
+    tiny_network,
+)
 from torch import Tensor
 
 from benchmarks import plain
@@ -264,21 +270,5 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 def test_bad_input_is_one_line_and_leaves_nothing(tiny: list[str], tmp_path: Path) -> None:
     good = composed("benchmark", *tiny)
-    for settings, message in BAD:
-        with pytest.raises(UserError, match=re.escape(message)) as caught:
-            benchmark(replace(good, **settings), tmp_path / "run")
-        assert "\n" not in str(caught.value)
-        assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_the_script_runs_and_measures_resident_memory(tiny: list[str], tmp_path: Path) -> None:
-    words = [*tiny, f"hydra.run.dir={tmp_path}/run", "sizes=[48]", "plain_up_to=0", "tile=48"]
-    line = [sys.executable, "-W", "error", str(ROOT / "scripts" / "benchmark.py"), *words]
-    finished = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert finished.returncode == 0, finished.stderr
-    assert "Left out: plain and slower rows at 48, above plain_up_to=0." in finished.stdout
-    (only,) = json.loads((tmp_path / "run" / "benchmark.json").read_text())["rows"]
-    assert only["memory_kind"] == ("resident" if sys.platform == "linux" else "tensors")
-    assert only["time_ratio"] is None
-    assert only["peak_memory_bytes"] > 0
+    check_refused(lambda **given: benchmark(replace(good, **given), tmp_path / "run"), BAD)
+    assert list(tmp_path.iterdir()) == []
