@@ -63,7 +63,7 @@ POOLS: dict[str, list[str]] = {
 }
 MEMORY = 3 * 2**30
 """In bytes, what a line may take above the process that it starts from."""
-PROGRESS = re.compile(r"step/s|s/step|\d+/\d+ \[")
+PROGRESS = re.compile(r"(step|frame)/s|s/(step|frame)|\d+/\d+ \[")
 # What Hydra itself writes, and logs.
 RECORD = re.compile(r"(^|/)(\.hydra/[a-z]+\.yaml|multirun\.yaml|[a-z_]+\.log)$")
 # A folder that was there before, or a name that only Hydra knows: its files are left.

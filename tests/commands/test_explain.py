@@ -5,7 +5,6 @@ import re
 import xml.etree.ElementTree as ElementTree
 from html import unescape
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from explained import studied
@@ -34,7 +33,7 @@ SMALL = [
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_map_shows_every_group_and_each_pass_adds_up(mode: str) -> None:
+def test_the_map_shows_every_group_and_each_pass_adds_up(mode):
     seen = studied(mode, 0.5)
     drawing = Map(seen).draw(alone=True)
     tree = ElementTree.fromstring(drawing)
@@ -74,7 +73,7 @@ class Page(HTMLParser):
                 self.seen[name].append(value or "")
 
 
-def test_page_is_complete_in_itself_and_begins_with_the_chosen_mode() -> None:
+def test_page_is_complete_in_itself_and_begins_with_the_chosen_mode():
     modes = list(reversed(MODES))
     text = draw_page([studied(mode) for mode in modes], "a <tiny> network")
     page = Page(text)
@@ -103,7 +102,7 @@ ANSWERS = {
 }
 
 
-def test_a_hand_written_backward_is_called_where_autograd_enters_one() -> None:
+def test_a_hand_written_backward_is_called_where_autograd_enters_one():
     for mode, losses in ANSWERS.items():
         in_losses, in_trunk = answers(studied(mode)).values()
         assert in_losses.startswith(losses)
@@ -115,7 +114,7 @@ def test_a_hand_written_backward_is_called_where_autograd_enters_one() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_tree_says_what_the_page_says(mode: str) -> None:
+def test_tree_says_what_the_page_says(mode):
     seen = studied(mode)
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(draw_tree(seen, "tiny [network]"))
@@ -131,9 +130,7 @@ def test_tree_says_what_the_page_says(mode: str) -> None:
 # The command.
 
 
-def test_explain_writes_page_and_figures(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explain_writes_page_and_figures(tmp_path, capsys):
     assert compose("explain") == compose("train")
     main(composed("explain", *SMALL, "loss_mode=fake_backward"), tmp_path)
     printed = capsys.readouterr().out
@@ -146,7 +143,7 @@ def test_explain_writes_page_and_figures(
     assert shown == ["fake_backward", "loss_attribute", "autograd_function"]
 
 
-def test_bad_input_writes_nothing(tmp_path: Path) -> None:
+def test_bad_input_writes_nothing(tmp_path):
     for override, message in (
         ("loss_mode.name=magic", "unknown loss mode 'magic'"),
         ("content=nowhere.jpg", "nowhere.jpg"),

@@ -1,7 +1,6 @@
 """The page in a real browser, on a phone's width; skipped where no Chromium is installed."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 from explained import studied
@@ -30,7 +29,7 @@ LOOK = """() => {
 }"""
 
 
-def test_page_fits_a_phone_and_shows_one_mode_at_a_time(tmp_path: Path) -> None:
+def test_page_fits_a_phone_and_shows_one_mode_at_a_time(tmp_path):
     playwright = pytest.importorskip("playwright.sync_api")
     path = tmp_path / "page.html"
     path.write_text(draw_page([studied(mode) for mode in MODES], "tiny"), encoding="utf-8")

@@ -63,7 +63,7 @@ class Tags(HTMLParser):
 # Which runs are found.
 
 
-def test_runs_are_found_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):
     for name in ("10", "9", "deep/inside/2"):
         make_run(tmp_path / name, {"size": 3})
     for hidden in (".submitit/7", "%j/8"):
@@ -76,7 +76,7 @@ def test_runs_are_found_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert len(runs) == 3
 
 
-def test_damaged_runs_are_named_and_unfinished_ones_shown(tmp_path: Path) -> None:
+def test_damaged_runs_are_named_and_unfinished_ones_shown(tmp_path):
     make_sweep(tmp_path)
     (tmp_path / "0/run.json").write_text("{")
     (tmp_path / "1/run.json").unlink()  # it ended before it had written any
@@ -99,12 +99,12 @@ def test_damaged_runs_are_named_and_unfinished_ones_shown(tmp_path: Path) -> Non
 # In which keys they differ, and where they stand.
 
 
-def test_only_keys_that_differ_are_axes() -> None:
+def test_only_keys_that_differ_are_axes():
     assert axes_of(run(size=3, output="a"), run(size=4, output="b")) == ["size"]
     assert axes_of(run(b=1, a=1), run(b=1, a=2), run(b=2, a=1)) == ["b", "a"]
 
 
-def test_a_preset_stands_for_the_keys_that_it_sets() -> None:
+def test_a_preset_stands_for_the_keys_that_it_sets():
     runs = [
         replace(
             run(choices={"experiment": name}, style=style, steps=3 if name == "bold" else 9),
@@ -119,7 +119,7 @@ def test_a_preset_stands_for_the_keys_that_it_sets() -> None:
     assert axes_of(*without_record) == ["style", "steps"]
 
 
-def test_values_as_they_are_shown() -> None:
+def test_values_as_they_are_shown():
     def order(key: str, *values: object) -> tuple[str, ...]:
         (axis,) = differing([run(**{key: value}) for value in values])
         return axis.order
@@ -130,7 +130,7 @@ def test_values_as_they_are_shown() -> None:
     assert order("protect", None, "/x/a.png") == ("null", "a.png")
 
 
-def test_layouts() -> None:
+def test_layouts():
     def sections(*runs: FoundRun) -> list[Section]:
         return lay_out(main_axes(runs, differing(runs)), len(runs))
 
@@ -147,7 +147,7 @@ def test_layouts() -> None:
     assert sections(*grid, grid[0])[0].rows == ()
 
 
-def test_sort_order(tmp_path: Path) -> None:
+def test_sort_order(tmp_path):
     make_sweep(tmp_path)
     (tmp_path / "4/metrics.jsonl").unlink()
     runs, _ = find_runs([tmp_path])
@@ -163,7 +163,7 @@ def test_sort_order(tmp_path: Path) -> None:
 # What is drawn.
 
 
-def test_the_curve_of_a_run() -> None:
+def test_the_curve_of_a_run():
     steps = [Step(n, 1 + n // 4, {"total": 10.0**-n, "zero": 0.0}) for n in range(1, 7)]
     curve = lay_out_curve(steps)
     total = [tuple(map(float, point.split(","))) for point in curve.lines["total"].split()]
@@ -178,7 +178,7 @@ def test_the_curve_of_a_run() -> None:
     assert lay_out_curve([Step(n, 1, {"total": 0.0}) for n in (1, 2)]) is None
 
 
-def test_the_page(tmp_path: Path) -> None:
+def test_the_page(tmp_path):
     make_sweep(tmp_path / "weights")
     _, page = made(tmp_path / "weights")
     assert page == tmp_path / "weights/gallery.html"
@@ -197,7 +197,7 @@ def test_the_page(tmp_path: Path) -> None:
         assert str(attributes.get("href", "data:")).startswith("data:")
 
 
-def test_hostile_names_are_text(tmp_path: Path) -> None:
+def test_hostile_names_are_text(tmp_path):
     for number, text in enumerate((HOSTILE, "{{ 7 * 7 }}")):
         make_run(tmp_path / f"<i>{number}", {"style": text, text: number}, status=text)
     (tmp_path / "<u>").mkdir()
@@ -224,9 +224,7 @@ BAD = [
 ]
 
 
-def test_bad_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     make_sweep(tmp_path / "sweep")
     Path("empty").mkdir()
@@ -240,9 +238,7 @@ def test_bad_input(
         assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_several_folders_on_the_command_line_and_a_page_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_folders_on_the_command_line_and_a_page_elsewhere(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = ["weight=1,style=a", "it's [here]", "plain"]
     for name in names:

@@ -83,7 +83,7 @@ def probe(folder: Path, width: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_page_sorts_enlarges_and_fits(width: int, tmp_path: Path) -> None:
+def test_page_sorts_enlarges_and_fits(width, tmp_path):
     seen = probe(tmp_path, width)
     assert seen["console"] == []
     assert seen["loaded"] == []

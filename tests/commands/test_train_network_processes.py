@@ -24,9 +24,7 @@ WORDS = [
 
 
 @pytest.fixture
-def alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Path:
+def alone(tmp_path, monkeypatch, capsys):
     """Two styles, photographs of which one is broken, and what one process makes of them."""
     for seed, name in enumerate(("oil", "wash", "preview", "photos/a", "photos/b")):
         images.write(tmp_path / f"{name}.png", picture(seed, 32, 40))
@@ -49,7 +47,7 @@ def files_in(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-def test_two_processes_make_the_steps_of_one_and_one_of_them_writes(alone: Path) -> None:
+def test_two_processes_make_the_steps_of_one_and_one_of_them_writes(alone):
     before = files_in(alone.parent)
     done = torchrun(2, SCRIPT, *WORDS, "hydra.run.dir=both")
     assert done.returncode == 0, done.stderr
@@ -69,9 +67,7 @@ def test_two_processes_make_the_steps_of_one_and_one_of_them_writes(alone: Path)
     assert done.stderr.count("| 0/10 [") == 1  # progress bars
 
 
-def test_stopped_then_killed_then_finished_by_one(
-    alone: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stopped_then_killed_then_finished_by_one(alone, capsys):
     """A signal reaches all at one step; of a dead process the other one tells, at once."""
     stopped = torchrun(2, "stopped", "train_network", *WORDS, "hydra.run.dir=both")
     assert stopped.returncode != 0

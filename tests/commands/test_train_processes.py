@@ -22,7 +22,7 @@ WORDS = [
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def desk(tmp_path, monkeypatch):
     for seed, name in enumerate(("content.png", "style.png")):
         images.write(tmp_path / name, picture(seed, 56, 40))
     monkeypatch.chdir(tmp_path)
@@ -46,7 +46,7 @@ def check_equal(folder: str, expected: str) -> None:
 
 
 @pytest.mark.slow
-def test_processes_paint_the_picture_of_one_and_one_of_them_writes(desk: Path) -> None:
+def test_processes_paint_the_picture_of_one_and_one_of_them_writes(desk):
     console(["train", *WORDS, "hydra.run.dir=alone"])
     done = torchrun(3, SCRIPT, *WORDS, "hydra.run.dir=all")
     assert done.returncode == 0, done.stderr
@@ -57,9 +57,7 @@ def test_processes_paint_the_picture_of_one_and_one_of_them_writes(desk: Path) -
 
 
 @pytest.mark.slow
-def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(
-    desk: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(desk, capsys):
     """A signal to any process stops all at one step; of a dead one the others tell, at once."""
     console(["train", *WORDS, "hydra.run.dir=alone"])
     # torchrun takes its time to hand a signal on, and the run goes on meanwhile.
@@ -86,7 +84,7 @@ def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(
 
 
 @pytest.mark.slow
-def test_processes_that_were_given_different_settings(desk: Path) -> None:
+def test_processes_that_were_given_different_settings(desk):
     done = torchrun(2, "mistaken", "train", *WORDS, "hydra.run.dir=both")
     assert done.returncode != 0
     assert done.stderr.count("error: ") == 1
@@ -95,7 +93,7 @@ def test_processes_that_were_given_different_settings(desk: Path) -> None:
     assert names_in(desk) == {"content.png", "style.png"}
 
 
-def test_runs_that_cannot_be_shared(desk: Path) -> None:
+def test_runs_that_cannot_be_shared(desk):
     for word, message in (
         ("loss_mode=fake_backward", "has none; choose loss_mode=autograd_function"),
         ("tile=off", "tile=off leaves nothing to share; leave it out"),

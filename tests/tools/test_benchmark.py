@@ -4,7 +4,6 @@ import json
 import math
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,7 +46,7 @@ CLOSED = "autograd_function"
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def tiny(tmp_path_factory):
     """The command line of a tiny benchmark on two pictures of different shapes."""
     folder = tmp_path_factory.mktemp("pictures")
     for seed, size in enumerate(((40, 60), (50, 34))):
@@ -71,7 +70,7 @@ def agrees(network: FeatureExtractor, config: BenchmarkConfig, mode: str) -> Non
     assert relative_error(leaf.grad, gradient) <= 1e-10
 
 
-def test_plain_and_the_objective_agree_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_and_the_objective_agree_in_float64(monkeypatch):
     for mode in MODES:
         for padding, normalization in (("zeros", "target"), ("replicate", "none")):
             features = FeaturesConfig("vgg19", "random", padding=padding)
@@ -86,7 +85,7 @@ def test_plain_and_the_objective_agree_in_float64(monkeypatch: pytest.MonkeyPatc
         agrees(build_features(config.features).double(), config, CLOSED)
 
 
-def test_plain_makes_twenty_evaluations_a_step_and_repeats_itself() -> None:
+def test_plain_makes_twenty_evaluations_a_step_and_repeats_itself():
     config = BenchmarkConfig(objective=layers())
     content = picture(1, 12, 12)
     loop = plain_loop(config, tiny_network(), content, picture(2, 12, 12))
@@ -101,7 +100,7 @@ def test_plain_makes_twenty_evaluations_a_step_and_repeats_itself() -> None:
 # A run.
 
 
-def test_a_run_has_a_row_for_each_way_and_writes_its_files(tiny: list[str], tmp_path: Path) -> None:
+def test_a_run_has_a_row_for_each_way_and_writes_its_files(tiny, tmp_path):
     measured = benchmark(composed("benchmark", *tiny, "regions=[2]"), tmp_path)
     assert [row.name for row in measured.rows] == [
         "plain",
@@ -135,9 +134,7 @@ def test_a_run_has_a_row_for_each_way_and_writes_its_files(tiny: list[str], tmp_
         assert said in "\n".join(sentences(replace(measured, quality=replace(made, **values))))
 
 
-def test_what_the_device_only_emulates_is_left_out_and_named(
-    tiny: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_device_only_emulates_is_left_out_and_named(tiny, tmp_path, monkeypatch):
     both = composed("benchmark", "precisions=[float32,bfloat16]")
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "avx512_core_bf16")
@@ -173,9 +170,7 @@ class Scripted(plain.PlainLoop):
         return torch.tensor(SCALE * next(self.told), dtype=torch.float64)
 
 
-def test_the_target_is_plains_best_and_the_first_picture_to_meet_it_counts(
-    tiny: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_target_is_plains_best_and_the_first_picture_to_meet_it_counts(tiny, monkeypatch):
     """Pictures come at steps 5 and 10, and at the end."""
     monkeypatch.setattr(reference, "PlainLoop", Scripted)
     config = composed("benchmark", *tiny, "quality_size=32", "steps=11")
@@ -192,9 +187,7 @@ def test_the_target_is_plains_best_and_the_first_picture_to_meet_it_counts(
         measure_quality(config)
 
 
-def test_who_stops_early_keeps_the_rows(
-    tiny: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_stops_early_keeps_the_rows(tiny, tmp_path, monkeypatch):
     def stopped(config: BenchmarkConfig) -> None:
         raise KeyboardInterrupt
 
@@ -205,7 +198,7 @@ def test_who_stops_early_keeps_the_rows(
     assert json.loads((tmp_path / "benchmark.json").read_text())["quality"] is None
 
 
-def test_the_default_job_is_a_process_of_its_own_warmed_up_once(tmp_path: Path) -> None:
+def test_the_default_job_is_a_process_of_its_own_warmed_up_once(tmp_path):
     calls = tmp_path / "calls"
     script = f"import sys; print(len(sys.argv), sys.argv[1], file=open({str(calls)!r}, 'a'))"
     one_round = BenchmarkConfig(rounds=1, device="cpu")
@@ -224,7 +217,7 @@ def row(name: str, size: int, seconds: float, tile: int | None = None) -> Row:
     return Row(name, size, "float32", True, tile, None, None, Spread.of([seconds]), 1, "tensors")
 
 
-def test_what_follows_from_rows() -> None:
+def test_what_follows_from_rows():
     rows = [row("a", size, (size**2) ** 1.25) for size in (10, 20, 40)] + [row("b", 10, 1.0)]
     assert growth(rows) == {"a": pytest.approx(1.25)}
     rows = [row("a", size, size**2 * 1e-6) for size in (256, 512, 1024)]
@@ -235,7 +228,7 @@ def test_what_follows_from_rows() -> None:
     assert Spread.of([3.0, 1.0, 2.0, 5.0, 4.0]) == Spread(3.0, 2.0, 4.0)
 
 
-def test_above_plain_up_to_only_the_fastest_rows_remain() -> None:
+def test_above_plain_up_to_only_the_fastest_rows_remain():
     config = BenchmarkConfig(objective=layers(), plain_up_to=32)
     network, whole = tiny_network(), Candidate(CLOSED, "bfloat16")
     for memory, remaining in ((math.inf, [whole, replace(whole, tile=32)]), (1e6, None)):
@@ -246,7 +239,7 @@ def test_above_plain_up_to_only_the_fastest_rows_remain() -> None:
     assert [tile_at(config, network, size) for size in (3, 50, 4096)] == [2, 24, 1024]
 
 
-def test_regions_cover_the_picture_once_and_no_loss_is_nothing_in_the_middle() -> None:
+def test_regions_cover_the_picture_once_and_no_loss_is_nothing_in_the_middle():
     assert torch.equal(middle(torch.zeros(2), torch.ones(2)), torch.full((2,), 0.5))
     pictures = striped(picture(1, 8, 11), picture(2), 3)
     total = torch.stack([region.weights for region in pictures.regions]).sum(0)
@@ -268,7 +261,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_bad_input_is_one_line_and_leaves_nothing(tiny: list[str], tmp_path: Path) -> None:
+def test_bad_input_is_one_line_and_leaves_nothing(tiny, tmp_path):
     good = composed("benchmark", *tiny)
     check_refused(lambda **given: benchmark(replace(good, **given), tmp_path / "run"), BAD)
     assert list(tmp_path.iterdir()) == []

@@ -48,7 +48,7 @@ TINY = DistillConfig(
 
 
 @pytest.fixture(autouse=True)
-def _short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_looks(monkeypatch):
     monkeypatch.setattr(trainer, "HELD_OUT_BATCHES", 1)
 
 
@@ -67,7 +67,7 @@ def small_teacher() -> FeatureExtractor:
     return tiny_network(((6, 6), (8, 8)), padding="zeros").float()
 
 
-def test_a_student_as_wide_as_its_teacher_inherits_it_whole() -> None:
+def test_a_student_as_wide_as_its_teacher_inherits_it_whole():
     teacher, batch = small_teacher(), crops(4)
     student, channels = inherit(teacher, [[6, 6], [8, 8]], [batch])
     ours, theirs = student(batch, LAYERS), teacher(batch, LAYERS)
@@ -76,7 +76,7 @@ def test_a_student_as_wide_as_its_teacher_inherits_it_whole() -> None:
     assert channels["conv2_2"].tolist() == list(range(8))
 
 
-def test_a_student_that_is_taken_over_is_recognized_and_scaled_to_its_teacher() -> None:
+def test_a_student_that_is_taken_over_is_recognized_and_scaled_to_its_teacher():
     teacher, batch, widths = small_teacher(), crops(4), [[6, 4], [8, 8]]
     first, channels = inherit(teacher, widths, [batch])
     for name, factor in (("conv1_2", 3.0), ("conv2_1", 0.5)):
@@ -93,7 +93,7 @@ def test_a_student_that_is_taken_over_is_recognized_and_scaled_to_its_teacher() 
     assert all(0.8 < scale < 1.2 for scale in scales.values())
 
 
-def test_channels_that_repeat_others_are_not_chosen() -> None:
+def test_channels_that_repeat_others_are_not_chosen():
     signals = torch.randn(3, 1000, generator=torch.Generator().manual_seed(0))
     repeated = torch.cat([signals, 2 * signals[:1], signals[1:2] + signals[2:3]])
     covariance = repeated @ repeated.T / 1000
@@ -102,7 +102,7 @@ def test_channels_that_repeat_others_are_not_chosen() -> None:
     assert choose_channels(covariance, torch.tensor([0, 1.0, 0, 0, 0]), 1).tolist() == [1]
 
 
-def test_errors_are_relative_and_averaged_by_kind() -> None:
+def test_errors_are_relative_and_averaged_by_kind():
     """At two layers of the losses and two between them; Gram matrices at one."""
     names = ("relu1_1", "relu4_2", "relu1_2", "relu2_2")
     ours, wanted = ({name: picture(seed + i) for i, name in enumerate(names)} for seed in (0, 10))
@@ -115,7 +115,7 @@ def test_errors_are_relative_and_averaged_by_kind() -> None:
     assert measured["relu4_2"] == pytest.approx(content)
 
 
-def test_a_step_goes_down_the_weighted_sum_of_losses() -> None:
+def test_a_step_goes_down_the_weighted_sum_of_losses():
     """Adam's first step is the learning rate times the gradient's signs."""
     config = replace(TINY, on_policy=0.0, learning_rate=1e-6, gram_weight=3.0, inner_weight=2.0)
     run = run_of(config)
@@ -138,7 +138,7 @@ def test_a_step_goes_down_the_weighted_sum_of_losses() -> None:
         torch.testing.assert_close(moved, -1e-6 * gradient[clear].sign(), rtol=0, atol=2e-7)
 
 
-def test_convolutions_are_frozen_trained_and_taken_over_as_asked() -> None:
+def test_convolutions_are_frozen_trained_and_taken_over_as_asked():
     """One is the start's, four wider or behind wider ones are trained, and those above stay."""
     start = run_of(TINY).student
     config = replace(TINY, widths=[[4, 3], [4, 3], *TINY.widths[2:]], trained=4)
@@ -161,9 +161,7 @@ def metrics_of(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.usefixtures("signals")
-def test_the_result_is_a_feature_network_also_of_a_run_stopped_and_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_result_is_a_feature_network_also_of_a_run_stopped_and_killed(tmp_path, monkeypatch):
     student = distill(TINY, tmp_path / "whole")
     network = build_features(FeaturesConfig(name="bundled", weights=str(student)))
     features = network(crops(1, 48), ["relu1_1", "relu4_2", "relu5_1"])
@@ -188,7 +186,7 @@ def test_the_result_is_a_feature_network_also_of_a_run_stopped_and_killed(
     assert metrics_of(tmp_path / "halves") == metrics
 
 
-def test_a_training_that_diverges_keeps_the_last_checkpoint(tmp_path: Path) -> None:
+def test_a_training_that_diverges_keeps_the_last_checkpoint(tmp_path):
     """A checkpoint of something else is refused by name."""
     with pytest.raises(UserError, match="left the finite numbers at step 0"):
         distill(replace(TINY, gram_weight=1e300), tmp_path)
@@ -221,14 +219,12 @@ BAD = [
 ]
 
 
-def test_bad_settings_are_named_before_anything_is_written(tmp_path: Path) -> None:
+def test_bad_settings_are_named_before_anything_is_written(tmp_path):
     check_refused(lambda **given: distill(replace(TINY, **given), tmp_path / "run"), BAD)
     assert not (tmp_path / "run").exists()
 
 
-def test_the_replay_buffer_follows_its_loss_by_adams_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_replay_buffer_follows_its_loss_by_adams_steps(monkeypatch):
     """Its gradients against autograd's of the loss; its steps against torch's own."""
     student, make = build_features(RANDOM), Crops([], 0.0, 32)
     buffer = ReplayBuffer.start(2, make, torch.Generator().manual_seed(1), CPU)

@@ -32,7 +32,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeConfig:
+def config(tmp_path, monkeypatch):
     """The judgement of a feature network by one pair."""
     monkeypatch.chdir(tmp_path)
     for seed, name in enumerate(("photos/a.png", "photos/b.png")):
@@ -51,7 +51,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeConfig:
 
 
 @pytest.fixture
-def of_networks(config: JudgeConfig) -> JudgeConfig:
+def of_networks(config):
     """The judgement of a network that knows two of three styles, on two contents."""
     network = style_network(Architecture((3, 4, 5), 1), 2)
     file.write(Path("net.safetensors"), network, ["wash", "oil"])
@@ -62,7 +62,7 @@ def of_networks(config: JudgeConfig) -> JudgeConfig:
 # Figures.
 
 
-def test_errors_are_relative_to_the_target() -> None:
+def test_errors_are_relative_to_the_target():
     vgg19 = build_features(RANDOM).double()
     image, content, style = (picture(seed, 32, 32) for seed in range(3))
 
@@ -79,7 +79,7 @@ def test_errors_are_relative_to_the_target() -> None:
     assert set(errors_under(vgg19, image, image, image).values()) == {0.0}
 
 
-def test_the_gap_runs_from_the_content_to_vgg19() -> None:
+def test_the_gap_runs_from_the_content_to_vgg19():
     row = {
         name: Verdict({"relu1_1": error, "relu5_1": 10.0}, "", factors={"relu5_1": 0.1})
         for name, error in zip(OF_FEATURES, (3.0, 2.5, 1.5, 1.0), strict=True)
@@ -91,9 +91,7 @@ def test_the_gap_runs_from_the_content_to_vgg19() -> None:
 # Runs.
 
 
-def test_every_pair_is_painted_judged_and_shown(
-    config: JudgeConfig, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_pair_is_painted_judged_and_shown(config, capsys):
     run(config, Path("run"))
     printed = capsys.readouterr().out
     written = json.loads(Path("run/judge.json").read_text())
@@ -110,9 +108,7 @@ def test_every_pair_is_painted_judged_and_shown(
     assert all(f"| {name}" in printed for name in PROBES)
 
 
-def test_each_content_is_judged_in_each_style_that_a_network_knows(
-    of_networks: JudgeConfig,
-) -> None:
+def test_each_content_is_judged_in_each_style_that_a_network_knows(of_networks):
     run(of_networks, Path("run"))
     written = json.loads(Path("run/judge.json").read_text())
     assert list(written["pairs"]) == ["a x oil", "a x wash", "b x oil", "b x wash"]
@@ -135,9 +131,7 @@ def test_each_content_is_judged_in_each_style_that_a_network_knows(
 # Bad input.
 
 
-def test_bad_input_is_one_line_and_leaves_nothing(
-    config: JudgeConfig, of_networks: JudgeConfig
-) -> None:
+def test_bad_input_is_one_line_and_leaves_nothing(config, of_networks):
     images.write(Path("thin.png"), picture(0, 8, 40))
     twice, thin = (PairConfig(name, "photos/a.png") for name in ("photos/a.png", "thin.png"))
     cases: list[tuple[JudgeConfig, dict[str, Any], str]] = [
@@ -156,7 +150,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(
         assert not Path("run").exists()
 
 
-def test_the_presets_judge_bundled_pictures_as_they_say() -> None:
+def test_the_presets_judge_bundled_pictures_as_they_say():
     features, networks = composed("judge"), composed("judge", "judged=networks")
     assert len(features.pairs) == 8
     files = [path for pair in features.pairs for path in (pair.content, pair.style)]
@@ -165,7 +159,7 @@ def test_the_presets_judge_bundled_pictures_as_they_say() -> None:
     assert len(pairs_of(networks, dict.fromkeys(["oil", "mosaic"]))) == 8  # type: ignore[arg-type]
 
 
-def test_probes_by_hand() -> None:
+def test_probes_by_hand():
     """Each sees its own damage, and is blind to others'."""
     flat = torch.full((1, 3, 48, 64), 0.5, dtype=torch.float64)
     rows, columns = torch.arange(48)[:, None], torch.arange(64)

@@ -1,7 +1,5 @@
 """Painters of the bundled style pictures, and the script that runs them."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -11,7 +9,7 @@ from tools.painters.paint import PAINTERS, SEED, main, paint
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAINTERS)
-def test_a_picture_is_its_seeds_and_is_nowhere_flat(name: str) -> None:
+def test_a_picture_is_its_seeds_and_is_nowhere_flat(name):
     picture, again, other = (
         np.asarray(paint(name, 64, seed), dtype=float) for seed in (SEED, SEED, SEED + 1)
     )
@@ -22,9 +20,7 @@ def test_a_picture_is_its_seeds_and_is_nowhere_flat(name: str) -> None:
             assert quarter.std() > 8
 
 
-def test_the_script_writes_the_pictures_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_script_writes_the_pictures_asked_for(tmp_path, capsys):
     main([str(tmp_path / "new"), "woodcut", "--size", "64"])
     with Image.open(tmp_path / "new" / "woodcut.jpg") as picture:
         assert max(picture.size) == 64

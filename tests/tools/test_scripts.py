@@ -13,28 +13,28 @@ from styletransfer.features import build_features
 from styletransfer.networks import LAYOUTS
 
 
-def test_every_script_finds_what_it_needs() -> None:
+def test_every_script_finds_what_it_needs():
     for path in (ROOT / "benchmarks").glob("[a-z]*.py"):
         if path.stem != "studio" or importlib.util.find_spec("websockets"):
             importlib.import_module(f"benchmarks.{path.stem}")
 
 
 @torch.no_grad()
-def test_the_reference_has_the_published_layers() -> None:
+def test_the_reference_has_the_published_layers():
     """1 679 235 weights: three convolutions, five residual blocks, three convolutions, norms."""
     network = painting.reference()
     assert sum(weight.numel() for weight in network.parameters()) == 1_679_235
     assert network(255 * torch.rand(1, 3, 16, 24)).shape == (1, 3, 16, 24)
 
 
-def test_the_model_of_processes_is_the_formula_it_names() -> None:
+def test_the_model_of_processes_is_the_formula_it_names():
     model = processes.Model(evaluation=10.0, optimizer=1.0, bandwidth=100.0)
     # A ring of 4 sends 1.5 times 200 bytes, in 3 seconds.
     assert model.efficiency(4, 0.3, 200.0) == pytest.approx(11 / (4 * (3 + 1 + 3)))
     assert model.efficiency(1, 1.0, 200.0) == 1.0
 
 
-def test_the_share_of_a_process_holds_its_halo() -> None:
+def test_the_share_of_a_process_holds_its_halo():
     network = build_features(FeaturesConfig(name="vgg19", weights="random"), seed=0)
     shares = [processes.share_of(network, 2048, 512, count) for count in (1, 2, 4)]
     assert shares[0] == 1
@@ -43,9 +43,7 @@ def test_the_share_of_a_process_holds_its_halo() -> None:
 
 
 @pytest.mark.slow
-def test_every_layout_has_a_row(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_layout_has_a_row(monkeypatch, capsys):
     words = ["painting", "--width", "32", "--height", "24", "--rounds", "1"]
     monkeypatch.setattr(sys, "argv", words)
     painting.main()
