@@ -35,7 +35,7 @@ PATIENCE = 120
 
 
 class Thread(threading.Thread):
-    """What the server takes for a process; SystemExit kills it."""
+    """What the server takes for a process."""
 
     exitcode, pid = 0, None
 
@@ -47,8 +47,6 @@ class Thread(threading.Thread):
     def run(self) -> None:
         try:
             self.target(self.pipe)
-        except SystemExit:
-            self.exitcode = -9
         finally:  # whoever still reads from it learns that, too
             with socket.socket(fileno=os.dup(self.pipe.fileno())) as end:
                 end.shutdown(socket.SHUT_RDWR)
@@ -64,7 +62,7 @@ THREADS = SimpleNamespace(Process=Thread, Pipe=multiprocessing.Pipe)
 def pretend(pipe: Connection) -> None:
     """A painter that begins a run, shows a picture, and then only does what it is told.
 
-    pause: pauses; resume: finishes; stop: stops; snapshot: dies; steer, undo: are refused.
+    pause: pauses; resume: finishes; stop: stops; steer, undo: are refused.
     """
     orders = Orders(pipe)
     while (order := orders.next_run()) is not None:
@@ -88,8 +86,6 @@ def pretend(pipe: Connection) -> None:
                     ended = {"status": "finished", "error": None}
                 case "stop" | "leave":
                     break
-                case "snapshot":
-                    raise SystemExit
                 case "steer" | "undo":
                     say(type="standing", error="size=3 is too small", **standing)
         say(type="ended", **ended)

@@ -177,15 +177,6 @@ def test_commas_separate_in_a_sweep_only():
     assert quote("choice(a,b)") == "choice(a,b)"
 
 
-def test_such_a_picture_is_painted(desk, capsys):
-    name = "été (1)=[a,b]${x}'.png"
-    Path("content.png").rename(name)
-    words = [f"content={name}", "style=style.png", f"output=new/{name}"]
-    status, printed = call(capsys, "train", *TINY, *words)
-    assert (status, printed.out.endswith(f"new/{name}\n")) == (0, True)
-    assert Path("new", name).exists()
-
-
 def test_home_is_expanded(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     config = settings_of(compose("train", ["content='~/a.png'", "style=['~/b.png']"]), "train")

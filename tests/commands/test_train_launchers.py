@@ -156,20 +156,6 @@ def test_a_worker_that_is_killed():
     assert Checkpoint(Path("sweep/1/checkpoint.pt")).exists()  # maybe in the middle of a save
 
 
-def test_one_worker_for_all_jobs_makes_what_single_runs_make():
-    words = ["style=style.png,no.png", "seed=1,2", "init=noise", "hydra.launcher.n_jobs=1"]
-    code, printed = end(begin("joblib", *words))
-    assert code == 1
-    folder = Path("sweep").absolute()
-    assert printed.splitlines()[-1] == (
-        "error: 2 of 4 jobs succeeded; failed: #2, #3; why is in error.txt in their folders under "
-        f"{folder}"
-    )
-    assert Path("sweep/3/error.txt").read_text() == "no.png does not exist; check the path\n"
-    assert of_job(0) == alone("seed=1", "init=noise")
-    assert of_job(1) == alone("seed=2", "init=noise")
-
-
 @pytest.mark.parametrize(
     ("launcher", "words", "at_once"),
     [

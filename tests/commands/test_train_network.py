@@ -14,7 +14,6 @@ import pytest
 import torch
 from helpers import MODES, check_refused, layers, picture, relative_error
 
-from styletransfer.cli import main as console
 from styletransfer.commands.train_network.command import main, report, train_network
 from styletransfer.commands.train_network.prepare import prepare
 from styletransfer.commands.train_network.stability import (
@@ -227,28 +226,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
 def test_bad_settings_are_named(config, tmp_path):
     check_refused(lambda **given: train_network(replace(config, **given), tmp_path / "run"), BAD)
     assert not (tmp_path / "run").exists()
-
-
-def test_from_the_command_line_to_a_folder_of_pastiches(config, tmp_path, monkeypatch, capsys):
-    """The run folder has the styles' names; the same command given again finds it finished."""
-    monkeypatch.chdir(tmp_path)
-    train = [
-        *("train_network", "style=[desk/oil.png,desk/wash.png]", "network=tiny", "steps=1"),
-        *("pictures=desk/photos", "preview=desk/preview.png", "batch=1", "crop=16"),
-        *("style_size=32", "precision=float32", "device=cpu", "features=vgg19"),
-        *("features.weights=random", "objective.style_layers=[relu1_1]"),
-        "objective.content_layers=[relu2_1]",
-    ]
-    console(train)
-    made = Path("outputs/networks/oil+wash/network.safetensors")
-    assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / made)
-    before = made.read_bytes()
-    console(train)
-    assert made.read_bytes() == before
-    assert "going on from step 1" in capsys.readouterr().out
-    console(["apply", f"network={made}", "input=desk", "output=done", "style_weights=[1,3]"])
-    painted = {str(path.relative_to("done")) for path in Path("done").rglob("*.png")}
-    assert painted == {"oil.png", "wash.png", "preview.png", "photos/a.png"}
 
 
 def test_a_dry_run_says_what_each_loss_mode_costs_and_writes_nothing(

@@ -132,8 +132,9 @@ def test_the_number_and_the_bytes_of_all_uploads_are_bounded(tmp_path, monkeypat
         monkeypatch.setattr(pictures, "MOST", 1)
         assert upload(client, photo(101)).status_code == 507
         monkeypatch.setattr(pictures, "MOST", 10)
-        monkeypatch.setattr(pictures, "TOTAL", 10)
-        assert upload(client, photo(102)).status_code == 507
+        for total, status in ((10, 507), (160, 413), (190, 422)):  # 422: it is no picture
+            monkeypatch.setattr(pictures, "TOTAL", total)
+            assert upload(client, b"x" * 75).status_code == status
     assert len(left(tmp_path)) == 2
 
 

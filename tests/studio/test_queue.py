@@ -88,17 +88,6 @@ def test_a_finished_run_makes_way_for_the_next(client, socket, tmp_path):
     assert act(client, first, "steer", settings=SETTINGS).status_code == 409
 
 
-@pytest.mark.slow
-def test_a_painter_that_dies_is_a_message_and_the_next_run_goes_on(client, socket):
-    first, second = submit(client), submit(client)
-    watch(socket, status("painting"))
-    act(client, first, "snapshot")
-    told = watch(socket, lambda m: m["type"] == "state" and m["message"] is not None)[-1]
-    assert "was killed, perhaps for want of memory" in told["message"]["error"]
-    watch(socket, status("painting", id=second))
-    assert client.get("/api/form").status_code == 200
-
-
 def test_a_refused_wish_is_told_beside_its_control(client, socket):
     id = submit(client)
     watch(socket, status("painting"))

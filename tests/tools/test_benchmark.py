@@ -37,7 +37,7 @@ from tools.benchmark.quality import measure_quality
 from tools.benchmark.reference import SCALE, plain_loop
 from tools.benchmark.report import rows_table, sentences
 from tools.benchmark.results import Quality, Row, cost_of_regions, growth, tiles_per_pixel
-from tools.benchmark.rows import Candidate, candidates, middle, striped, tile_at
+from tools.benchmark.rows import middle, striped
 
 # VGG-19 has four channels everywhere here.
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -187,17 +187,6 @@ def test_the_target_is_plains_best_and_the_first_picture_to_meet_it_counts(tiny,
         measure_quality(config)
 
 
-def test_who_stops_early_keeps_the_rows(tiny, tmp_path, monkeypatch):
-    def stopped(config: BenchmarkConfig) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(command, "measure_quality", stopped)
-    words = ("modes=[fake_backward]", "quality=true")
-    with pytest.raises(KeyboardInterrupt):
-        benchmark(composed("benchmark", *tiny, *words), tmp_path)
-    assert json.loads((tmp_path / "benchmark.json").read_text())["quality"] is None
-
-
 def test_the_default_job_is_a_process_of_its_own_warmed_up_once(tmp_path):
     calls = tmp_path / "calls"
     script = f"import sys; print(len(sys.argv), sys.argv[1], file=open({str(calls)!r}, 'a'))"
@@ -226,17 +215,6 @@ def test_what_follows_from_rows():
     rows = [row("a", 64, 2.0), row("a 2 regions", 64, 3.0), row("a 2 regions", 128, 9.0)]
     assert cost_of_regions(rows) == [("a 2 regions", 64, 1.5, 1.0)]
     assert Spread.of([3.0, 1.0, 2.0, 5.0, 4.0]) == Spread(3.0, 2.0, 4.0)
-
-
-def test_above_plain_up_to_only_the_fastest_rows_remain():
-    config = BenchmarkConfig(objective=layers(), plain_up_to=32)
-    network, whole = tiny_network(), Candidate(CLOSED, "bfloat16")
-    for memory, remaining in ((math.inf, [whole, replace(whole, tile=32)]), (1e6, None)):
-        chosen, skipped = candidates(config, network, 64, torch.bfloat16, memory)
-        assert chosen == (remaining or [replace(whole, tile=32)])
-        assert "plain_up_to=32" in skipped[0]
-    assert "would need" in skipped[1]
-    assert [tile_at(config, network, size) for size in (3, 50, 4096)] == [2, 24, 1024]
 
 
 def test_regions_cover_the_picture_once_and_no_loss_is_nothing_in_the_middle():

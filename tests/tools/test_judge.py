@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import composed, picture, relative_error, style_network
+from helpers import picture, relative_error, style_network
 from torch import Tensor
 
-from styletransfer.config import FeaturesConfig, ObjectiveConfig, TrainConfig
+from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features
 from styletransfer.functions import gram_matrix
@@ -20,7 +20,6 @@ from styletransfer.pictures import images
 from tools.judge.command import judge, run
 from tools.judge.config import JudgeConfig, PairConfig
 from tools.judge.probes import PROBES, probe
-from tools.judge.rivals import pairs_of
 from tools.judge.verdict import Verdict, errors_under, gap_closed
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -148,15 +147,6 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, of_networks):
             judge(replace(good, **settings), Path("run"), print)
         assert "\n" not in str(caught.value)
         assert not Path("run").exists()
-
-
-def test_the_presets_judge_bundled_pictures_as_they_say():
-    features, networks = composed("judge"), composed("judge", "judged=networks")
-    assert len(features.pairs) == 8
-    files = [path for pair in features.pairs for path in (pair.content, pair.style)]
-    assert all(Path(path).is_file() for path in files)
-    assert (networks.pairs, networks.objective) == ([], TrainConfig().objective)
-    assert len(pairs_of(networks, dict.fromkeys(["oil", "mosaic"]))) == 8  # type: ignore[arg-type]
 
 
 def test_probes_by_hand():

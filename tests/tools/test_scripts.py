@@ -1,16 +1,12 @@
 """Scripts of benchmarks/: the published reference, what is exchanged, and the model of it."""
 
 import importlib.util
-import sys
 
 import pytest
 import torch
 from helpers import ROOT
 
 from benchmarks import painting, processes
-from styletransfer.config import FeaturesConfig
-from styletransfer.features import build_features
-from styletransfer.networks import LAYOUTS
 
 
 def test_every_script_finds_what_it_needs():
@@ -32,21 +28,3 @@ def test_the_model_of_processes_is_the_formula_it_names():
     # A ring of 4 sends 1.5 times 200 bytes, in 3 seconds.
     assert model.efficiency(4, 0.3, 200.0) == pytest.approx(11 / (4 * (3 + 1 + 3)))
     assert model.efficiency(1, 1.0, 200.0) == 1.0
-
-
-def test_the_share_of_a_process_holds_its_halo():
-    network = build_features(FeaturesConfig(name="vgg19", weights="random"), seed=0)
-    shares = [processes.share_of(network, 2048, 512, count) for count in (1, 2, 4)]
-    assert shares[0] == 1
-    assert 0.5 < shares[1] < 0.55
-    assert 0.25 < shares[2] < 0.33
-
-
-@pytest.mark.slow
-def test_every_layout_has_a_row(monkeypatch, capsys):
-    words = ["painting", "--width", "32", "--height", "24", "--rounds", "1"]
-    monkeypatch.setattr(sys, "argv", words)
-    painting.main()
-    printed = capsys.readouterr().out
-    for name in (painting.REFERENCE, *(f"{name}, float32" for name in LAYOUTS)):
-        assert f"| {name} " in printed
