@@ -59,9 +59,6 @@ def process(*command, **options):
     return subprocess.run(command, env=environment, text=True, timeout=300, check=False, **options)
 
 
-# Commands.
-
-
 def test_the_overview_has_one_line_for_each_command(capsys):
     status, printed = call(capsys, "--help")
     assert (status, printed.err) == (0, "")
@@ -202,9 +199,6 @@ def test_pictures_of_the_package_are_found_where_there_is_no_such_file(desk):
     assert word.count(",") == len([*(ASSETS / "content").glob("*.jpg")]) - 1 > 0
 
 
-# Help, and what else is printed instead of a run.
-
-
 def test_help_says_what_each_key_means(capsys):
     for name, schema in SCHEMAS.items():
         status, printed = call(capsys, name, "--help")
@@ -282,9 +276,6 @@ def test_broken_presets_end_in_one_line(desk, capsys):
         status, printed = call(capsys, "train", "--config-dir", "my", "experiment=mine")
         assert (status, printed.err.count("\n")) == (1, 1)
         assert re.match(f"error: .*{message}", printed.err)
-
-
-# Folders.
 
 
 def test_runs_of_one_second_do_not_share_a_folder(tmp_path):

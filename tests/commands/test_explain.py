@@ -29,9 +29,6 @@ SMALL = [
 ]
 
 
-# Maps and nodes.
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_the_map_shows_every_group_and_each_pass_adds_up(mode):
     seen = studied(mode, 0.5)
@@ -54,9 +51,6 @@ def test_the_map_shows_every_group_and_each_pass_adds_up(mode):
         assert sum(map(int, counts)) == sum(parts) == entered.total()
         assert f" {one.root}: {entered.total()} nodes = " in label
         assert parts[0] == sum(entered[name] for name in trunk)
-
-
-# Page and tree.
 
 
 class Page(HTMLParser):
@@ -125,9 +119,6 @@ def test_tree_says_what_the_page_says(mode):
     for scope, answer in answers(seen).items():
         assert f"{scope}: {answer}" in text
     assert f"one backward per loss without it: {seen.refusal}" in text
-
-
-# The command.
 
 
 def test_explain_writes_page_and_figures(tmp_path, capsys):

@@ -100,9 +100,6 @@ def test_a_method_that_autograd_does_enter_is_counted(monkeypatch):
     assert "Yes: ContentLoss.backward and StyleLoss.backward" in answers(seen)["In the losses"]
 
 
-# Memory.
-
-
 def test_retain_graph_keeps_every_saved_byte_and_a_plain_backward_none():
     for mode in MODES:
         before, retained, freed = studied(mode).retention.values()

@@ -60,9 +60,6 @@ class Tags(HTMLParser):
         return [attributes for name, attributes in self.seen if name == tag]
 
 
-# Which runs are found.
-
-
 def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):
     for name in ("10", "9", "deep/inside/2"):
         make_run(tmp_path / name, {"size": 3})
@@ -94,9 +91,6 @@ def test_damaged_runs_are_named_and_unfinished_ones_shown(tmp_path):
     assert "no picture: the run is finished" in text
     assert "pastiche.png" in text  # says what cannot be read
     assert "no loss" in text
-
-
-# In which keys they differ, and where they stand.
 
 
 def test_only_keys_that_differ_are_axes():
@@ -160,9 +154,6 @@ def test_sort_order(tmp_path):
     assert orders["objective.content_weight"] == [4, 0, 2, 5, 1, 3]
 
 
-# What is drawn.
-
-
 def test_the_curve_of_a_run():
     steps = [Step(n, 1 + n // 4, {"total": 10.0**-n, "zero": 0.0}) for n in range(1, 7)]
     curve = lay_out_curve(steps)
@@ -210,9 +201,6 @@ def test_hostile_names_are_text(tmp_path):
     assert "{{ 7 * 7 }}" in tags.text
     (policy,) = (each["content"] for each in tags.all("meta") if "http-equiv" in each)
     assert re.match("default-src 'none'; img-src data:; style-src 'sha256-[^;']+'; ", policy or "")
-
-
-# Where it goes, and bad input.
 
 
 BAD = [

@@ -39,9 +39,6 @@ def files_in(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-# A run and what it leaves behind.
-
-
 def test_run_folder(photos, tmp_path, capsys):
     run = paint(configured(photos), tmp_path / "run")
     assert files_in(tmp_path / "run") == {
@@ -108,9 +105,6 @@ def test_presets_run_shrunk(photos, tmp_path):
         assert run.picture.exists()
 
 
-# Runs that end early, or without something that they write.
-
-
 def test_ctrl_c_writes_the_best_picture(photos, tmp_path, monkeypatch):
     def interrupted(self, iterate):
         if iterate.step == 5:
@@ -156,9 +150,6 @@ def test_nan_for_good_still_writes_the_best_picture(photos, tmp_path, monkeypatc
     assert images.read(run.picture).size == (24, 32)
     assert metrics_of(tmp_path)[-1]["total"] is None
     assert json.loads((tmp_path / "run.json").read_text())["status"] == "gave up"
-
-
-# The script itself.
 
 
 def test_script_on_weights_given_by_path(tmp_path, photos, seeded, monkeypatch, capsys):

@@ -24,9 +24,6 @@ def run(name: str) -> dict[str, Any]:
         return runpy.run_path(str(EXAMPLES[name]))
 
 
-# The examples.
-
-
 @pytest.mark.parametrize(
     ("name", "printed"),
     [
@@ -64,9 +61,6 @@ def test_the_guides_closed_form_passes_gradcheck():
         assert gradcheck(lambda x, to=any_target: tap.apply(x, to), features.requires_grad_())
     x = torch.arange(12, dtype=torch.float64).view(1, 3, 2, 2).requires_grad_()
     assert gradcheck(lambda x: pool.apply(x)[0], x)
-
-
-# The text.
 
 
 def test_the_guide_quotes_its_examples_word_for_word():

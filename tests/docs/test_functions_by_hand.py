@@ -93,9 +93,6 @@ def test_needs_input_grad_tells_which_gradients_are_due():
     assert frozen.grad is None
 
 
-# Mistakes in old tutorials.
-
-
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 def test_a_backward_without_staticmethod_works_by_luck_or_not_at_all():
     class Lucky(Square):
@@ -149,9 +146,6 @@ def test_an_assignment_in_place_of_a_call_does_nothing():
 
     Forgetful.apply(three()).backward()
     assert saved == [()]
-
-
-# Rounding.
 
 
 def test_a_near_tie_is_decided_by_the_last_bits():

@@ -117,9 +117,6 @@ def assert_finished(folder="run", like="whole"):
     assert status_of(folder) == "finished"
 
 
-# Killed, and stopped.
-
-
 @pytest.mark.slow
 def test_killed_runs_end_with_equal_bytes(tmp_path, request):
     """`--kills=100` kills more of them."""
@@ -173,9 +170,6 @@ def test_names_that_hold_what_hydra_would_resolve(desk, monkeypatch):
         assert call(*words, "hydra.run.dir=run") == 143
     assert call("resume=run", "features.weights=random") == 0
     assert_finished()
-
-
-# Damaged, or another's.
 
 
 def test_what_is_no_runs_checkpoint_or_anothers(begun, capsys):
@@ -234,9 +228,6 @@ def test_a_picture_that_has_changed_and_another_version(begun, capsys, monkeypat
     assert whole["status"] == "stopped"
     Path("run", "run.json").write_text(json.dumps(whole | {"config": {"": {"a": 1}}}))
     assert "another version" in refused(capsys, "resume=run")
-
-
-# Nothing that is written costs the run.
 
 
 def test_signals_while_files_are_written_wait(desk, monkeypatch):

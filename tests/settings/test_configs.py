@@ -55,9 +55,6 @@ def test_defaults_are_those_of_the_schema():
     assert trained() == TrainConfig()
 
 
-# Presets.
-
-
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.usefixtures("tiny_vgg")
 def test_presets_are_jobs_that_work(name):
@@ -100,9 +97,6 @@ def test_gatys_weights_are_the_papers_equations():
     f, p = torch.randn(2, 1, 512, 42, 64, generator=generator, dtype=torch.float64)
     paper = 1e-3 * ((f - p) ** 2).sum() / 2
     assert torch.allclose(criterion.contents["relu4_2"] * content_loss(f, p), paper, rtol=1e-12)
-
-
-# The schema.
 
 
 def test_keys_that_name_files():

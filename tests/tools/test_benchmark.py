@@ -56,9 +56,6 @@ def tiny(tmp_path_factory):
     return [f"content={folder}/0.png", f"style={folder}/1.png", *words]
 
 
-# The plain loop.
-
-
 def agrees(network: FeatureExtractor, config: BenchmarkConfig, mode: str) -> None:
     """Check that the plain loop and the objective agree in float64."""
     content, style, image = picture(1, 35, 50), picture(2, 35, 34), picture(3, 35, 50)
@@ -95,9 +92,6 @@ def test_plain_makes_twenty_evaluations_a_step_and_repeats_itself():
     assert losses[0] == loop.objective(content).item()
     assert 0 <= loop.picture.min() <= loop.picture.max() <= 1
     assert loop.run(20) == losses[:20]
-
-
-# A run.
 
 
 def test_a_run_has_a_row_for_each_way_and_writes_its_files(tiny, tmp_path):
@@ -153,9 +147,6 @@ def test_what_the_device_only_emulates_is_left_out_and_named(tiny, tmp_path, mon
     assert native == [("plain", True), ("fake_backward bfloat16", False)]
 
 
-# Quality, and the default job.
-
-
 class Scripted(plain.PlainLoop):
     """A plain loop that says what it is told: losses, and then objectives, in their order."""
 
@@ -197,9 +188,6 @@ def test_the_default_job_is_a_process_of_its_own_warmed_up_once(tmp_path):
     job = (sys.executable, "-Sc", "import sys; sys.exit('error: no picture')")
     with pytest.raises(UserError, match="failed: error: no picture"):
         measure_default_job(one_round, job)
-
-
-# Its parts.
 
 
 def row(name: str, size: int, seconds: float, tile: int | None = None) -> Row:

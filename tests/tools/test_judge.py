@@ -58,9 +58,6 @@ def of_networks(config):
     return replace(config, pairs=[], **sources)
 
 
-# Figures.
-
-
 def test_errors_are_relative_to_the_target():
     vgg19 = build_features(RANDOM).double()
     image, content, style = (picture(seed, 32, 32) for seed in range(3))
@@ -85,9 +82,6 @@ def test_the_gap_runs_from_the_content_to_vgg19():
     }
     assert row["content"].total == 4.0
     assert [gap_closed(row, name) for name in OF_FEATURES] == [0.0, 0.25, 0.75, 1.0]
-
-
-# Runs.
 
 
 def test_every_pair_is_painted_judged_and_shown(config, capsys):
@@ -125,9 +119,6 @@ def test_each_content_is_judged_in_each_style_that_a_network_knows(of_networks):
             assert row[column]["J"] == pytest.approx(expected)
             assert (row[column]["seconds"] > 0) == (column != "content")
     assert images.read("run/contact_sheet.png").size == (4 * 20, 4 * 20)
-
-
-# Bad input.
 
 
 def test_bad_input_is_one_line_and_leaves_nothing(config, of_networks):

@@ -1,12 +1,15 @@
-"""Scripts of benchmarks/: the published reference, what is exchanged, and the model of it."""
+"""Scripts of benchmarks/, and the painters of the bundled style pictures."""
 
 import importlib.util
 
+import numpy as np
 import pytest
 import torch
 from helpers import ROOT
+from PIL import Image
 
 from benchmarks import painting, processes
+from tools.painters.paint import PAINTERS, SEED, main, paint
 
 
 def test_every_script_finds_what_it_needs():
@@ -28,3 +31,26 @@ def test_the_model_of_processes_is_the_formula_it_names():
     # A ring of 4 sends 1.5 times 200 bytes, in 3 seconds.
     assert model.efficiency(4, 0.3, 200.0) == pytest.approx(11 / (4 * (3 + 1 + 3)))
     assert model.efficiency(1, 1.0, 200.0) == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAINTERS)
+def test_a_picture_is_its_seeds_and_is_nowhere_flat(name):
+    picture, again, other = (
+        np.asarray(paint(name, 64, seed), dtype=float) for seed in (SEED, SEED, SEED + 1)
+    )
+    assert np.array_equal(picture, again)
+    assert not np.array_equal(picture, other)
+    for half in np.array_split(picture.mean(2), 2):
+        for quarter in np.array_split(half, 2, axis=1):
+            assert quarter.std() > 8
+
+
+def test_the_script_writes_the_pictures_asked_for(tmp_path, capsys):
+    main([str(tmp_path / "new"), "woodcut", "--size", "64"])
+    with Image.open(tmp_path / "new" / "woodcut.jpg") as picture:
+        assert max(picture.size) == 64
+    for words in (["new", "crayon"], ["new", "--size", "63"], ["new", "--seed", "-1"]):
+        with pytest.raises(SystemExit):
+            main(words)
+        assert words[-1] in capsys.readouterr().err
