@@ -110,17 +110,11 @@ def _setting(schema: Any, chance: random.Random) -> str:
     key, field = chance.choice([pair for pair in keys(schema) if not is_dataclass(pair[1].type)])
     kinds = {int: "whole numbers", float: "numbers", bool: "words", str: "words"}
     kind = "lists" if get_origin(field.type) is list else kinds.get(field.type, "words")
-    if "each" in field.metadata:
-        kind = "numbers"
-    if "path" in field.metadata:
-        kind = "files"
+    kind = "files" if "path" in field.metadata else kind
     if chance.random() < 0.2:
         kind = chance.choice(("whole numbers", "numbers", "words", "lists", "junk", "junk"))
     prefix = chance.choice(("+", "++", "~")) if chance.random() < 0.03 else ""
-    value = _of(chance, kind)
-    if "each" in field.metadata and chance.random() < 0.5:  # one, or several
-        value = f"[{value},{_of(chance, kind)}]"
-    return f"{prefix}{key}={value}"
+    return f"{prefix}{key}={_of(chance, kind)}"
 
 
 def furnish(desk: Path) -> None:

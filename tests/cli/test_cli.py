@@ -257,16 +257,12 @@ def test_looking_at_a_config_makes_no_folder(desk, capsys):
     assert sorted(path.name for path in desk.iterdir()) == ["content.png", "style.png"]
 
 
-def test_presets_of_ones_own(desk, capsys):
+def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
     Path("my/experiment").mkdir(parents=True)
     Path("my/experiment/mine.yaml").write_text("# @package _global_\nsize: 77\n")
     text = call(capsys, "train", "--config-dir", "my", "experiment=mine", "--help")[1].out
     assert "\nsize=77 " in text
     assert "gatys_2016, mine, painterly, relay, tiny" in " ".join(text.split())
-
-
-def test_broken_presets_end_in_one_line(desk, capsys):
-    Path("my/experiment").mkdir(parents=True)
     for preset, message in (
         ("\tsize: 3\n", r"cannot start any token .*mine\.yaml\", line 1"),
         ("3\n", "Invalid loaded object type: int"),

@@ -89,14 +89,6 @@ def test_output_has_the_colors_the_depth_and_the_transparency(photos, tmp_path, 
         assert file.alpha is None or torch.equal(file.alpha, alpha)
 
 
-def test_init_from_a_file(photos, tmp_path):
-    start = tmp_path / "start.png"
-    images.write(start, picture(7, 24, 32))
-    paint(configured(photos, f"init={start}", "scales=1", "snapshot_every=1"), tmp_path / "run")
-    first = images.read(tmp_path / "run" / "snapshots" / "step_00001.png").rgb
-    assert torch.equal(first, images.read(start).rgb)
-
-
 def test_presets_run_shrunk(photos, tmp_path):
     for preset in PRESETS:
         words = ["features.weights=random", "size=32", "steps=2", "device=cpu"]

@@ -291,16 +291,6 @@ def test_checkpoints_that_are_not_wanted_or_cannot_be_written(desk, monkeypatch,
     assert images.read("run/pastiche.png").size == (24, 32)
 
 
-def test_a_run_that_is_killed_after_its_end_is_finished(begun, monkeypatch, capsys):
-    with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "remove", lambda self: sys.exit(9))
-        assert call("resume=run") == 9
-    assert status_of("run") == "finished"
-    capsys.readouterr()
-    assert call("resume=run") == 0
-    assert capsys.readouterr().out.startswith("already finished")
-
-
 def test_a_picture_that_cannot_be_written_goes_elsewhere(desk, monkeypatch, capsys):
     """Into the run folder, or among temporary files; the line says where."""
     monkeypatch.setattr(tempfile, "tempdir", str(desk / "temporary"))

@@ -78,18 +78,9 @@ def test_the_servers_own_names(client, folder):
 
 def bomb(side):
     """A PNG of a few bytes that says it has side x side pixels."""
-
-    def chunk(name, data):
-        checked = name + data
-        return struct.pack(">I", len(data)) + checked + struct.pack(">I", zlib.crc32(checked))
-
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + header
-        + chunk(b"IDAT", zlib.compress(bytes(1000)))
-        + chunk(b"IEND", b"")
-    )
+    header = b"IHDR" + struct.pack(">II", side, side) + photo()[24:29]
+    checked = header + struct.pack(">I", zlib.crc32(header))
+    return photo()[:12] + checked + photo()[33:]
 
 
 def test_what_is_no_picture_is_refused_in_the_words_of_the_command_line(client, folder):
