@@ -1,6 +1,7 @@
 """What several test files share."""
 
 import importlib.util
+import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from styletransfer.cli import main
 from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, vgg
@@ -49,6 +51,21 @@ def picture(seed: int = 0, height: int = 16, width: int = 20) -> Tensor:
 def composed(command: str, *overrides: str) -> Any:
     """Return the typed settings of a command, as it has them after KEY=VALUE arguments."""
     return settings_of(compose(command, overrides), command)
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str, run: Callable[..., None] = main) -> Any:
+    """Run the console command in this process; return its status and what it printed."""
+    status: Any = 0
+    try:
+        run(words)
+    except SystemExit as exit:
+        status = exit.code or 0
+    return status, capsys.readouterr()
+
+
+def metrics_of(folder: str | Path) -> list[dict[str, Any]]:
+    """Return the lines of a run's metrics."""
+    return [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
 
 
 def relative_error(actual: Tensor, expected: Tensor) -> float:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from helpers import ROOT, picture
+from helpers import ROOT, call, picture
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from styletransfer import __version__
-from styletransfer.cli import main, module
+from styletransfer.cli import module
 from styletransfer.cli.arguments import parse
 from styletransfer.cli.hydrated import hydrated
 from styletransfer.config import ASSETS, FeaturesConfig, TrainConfig, path
@@ -29,23 +29,7 @@ TINY = ["experiment=tiny", "steps=2", "scales=1"]
 PAIR = ["content=content.png", "style=style.png"]
 
 
-@pytest.fixture
-def desk(tmp_path, monkeypatch, tiny_vgg):
-    """An empty folder but for two pictures."""
-    monkeypatch.chdir(tmp_path)
-    for seed, name in enumerate(("content.png", "style.png")):
-        images.write(name, picture(seed, 24, 32))
-    return tmp_path
-
-
-def call(capsys, *words, run=main):
-    """Run the console command in this process; return its status and what it printed."""
-    status = 0
-    try:
-        run(words)
-    except SystemExit as exit:
-        status = exit.code
-    return status, capsys.readouterr()
+pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 
 def replace_train(monkeypatch, function):

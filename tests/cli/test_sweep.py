@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from helpers import picture
+from helpers import call, picture
 from hydra.errors import MissingConfigException
 from omegaconf import OmegaConf
 
-from styletransfer.cli import main, module
+from styletransfer.cli import module
 from styletransfer.cli.arguments import parse
 from styletransfer.commands.gallery.found import find_runs
 from styletransfer.config import TrainConfig
@@ -29,13 +29,7 @@ def desk(tmp_path, monkeypatch, tiny_vgg):
 
 
 def train(capsys, *words):
-    """Run `styletransfer train`; return its status and what it printed."""
-    status = 0
-    try:
-        main(["train", *TINY, *words])
-    except SystemExit as exit:
-        status = exit.code
-    return status, capsys.readouterr()
+    return call(capsys, "train", *TINY, *words)
 
 
 def test_each_picture_of_a_folder_is_a_job(desk):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import ROOT, Bowl, composed, picture, with_bowl
+from helpers import ROOT, Bowl, composed, metrics_of, picture, with_bowl
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
@@ -29,10 +29,6 @@ def configured(photos, *overrides):
     content, style = photos
     words = ["experiment=tiny", "snapshot_every=3", f"content={content}", f"style={style}"]
     return composed("train", *words, *overrides)
-
-
-def metrics_of(folder):
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 def files_in(folder):

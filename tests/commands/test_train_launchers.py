@@ -10,13 +10,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from helpers import ROOT, picture
+from helpers import ROOT
 
 from styletransfer.cli.sweep import cores
-from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("desk")]
 
 LAUNCHERS = ["joblib", "submitit_local"]
 SCRIPT = [sys.executable, str(ROOT / "scripts" / "train.py")]
@@ -27,13 +26,6 @@ WORDS = [
 LONG = 100_000  # steps
 TWO_WORKERS = "hydra.launcher.n_jobs=2"
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1"}
-
-
-@pytest.fixture(autouse=True)
-def desk(tmp_path, monkeypatch):
-    for seed, name in enumerate(("content.png", "style.png")):
-        images.write(tmp_path / name, picture(seed, 24, 32))
-    monkeypatch.chdir(tmp_path)
 
 
 def begin(launcher, *words, environment=ONE_THREAD):

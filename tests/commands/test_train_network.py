@@ -1,7 +1,6 @@
 """Training style networks: the gradient is the objective's, and resumed is uninterrupted."""
 
 import copy
-import json
 import math
 import os
 import re
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import MODES, check_refused, layers, picture, relative_error
+from helpers import MODES, check_refused, layers, metrics_of, picture, relative_error
 
 from styletransfer.commands.train_network.command import main, report, train_network
 from styletransfer.commands.train_network.prepare import prepare
@@ -123,10 +122,6 @@ def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config):
         mean = 0.75 * mean + 0.25 * now if step else now
     assert relative_error(weights_of(run.network), now) < 1e-9
     assert relative_error(weights_of(run.result), mean) < 1e-9
-
-
-def metrics_of(folder: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.usefixtures("signals")

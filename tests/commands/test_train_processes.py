@@ -1,10 +1,9 @@
 """Several processes share one picture; started for real, by torchrun."""
 
-import json
 from pathlib import Path
 
 import pytest
-from helpers import ROOT, composed, picture
+from helpers import ROOT, composed, metrics_of, picture
 from process_runs import torchrun
 
 from styletransfer.cli import main as console
@@ -33,13 +32,9 @@ def names_in(folder: str | Path) -> set[str]:
     return {path.name for path in Path(folder).iterdir()}
 
 
-def lines_of(folder: str) -> list[dict[str, float]]:
-    return [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
-
-
 def check_equal(folder: str, expected: str) -> None:
     """Optimisers amplify rounding from step to step, the more the longer."""
-    for ours, theirs in zip(lines_of(folder), lines_of(expected), strict=True):
+    for ours, theirs in zip(metrics_of(folder), metrics_of(expected), strict=True):
         assert ours == pytest.approx(theirs, rel=1e-8)
     ours, theirs = (images.read(Path(each, "pastiche.png")).rgb for each in (folder, expected))
     assert (ours - theirs).abs().max() < 0.004  # a step of 8 bits
@@ -67,7 +62,7 @@ def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(desk, capsys
         assert "error: " not in done.stderr
         assert "gloo" not in done.stderr  # among the threads at the end
         assert "stopped early after" in done.stdout
-        steps = len(lines_of("both"))
+        steps = len(metrics_of("both"))
         assert steps in possible
         assert f", {steps} steps," in done.stdout
         assert {"pastiche.png", "checkpoint.pt"} < names_in("both")

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from helpers import ROOT, picture
+from helpers import ROOT, metrics_of, picture
 
 from styletransfer import cli
 from styletransfer.errors import UserError
@@ -26,14 +26,6 @@ from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.lock import locked
 
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
-
-
-@pytest.fixture
-def desk(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for seed, name in enumerate(("content.png", "style.png")):
-        images.write(name, picture(seed, 24, 32))
-    return tmp_path
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +94,7 @@ def stop_after(step, monkeypatch, number=signal.SIGTERM):
 
 
 def steps_of(folder):
-    lines = Path(folder, "metrics.jsonl").read_text().splitlines()
-    return [json.loads(line)["step"] for line in lines]
+    return [line["step"] for line in metrics_of(folder)]
 
 
 def status_of(folder):

@@ -67,10 +67,8 @@ def test_metrics_go_on_after_the_steps_that_were_made(tmp_path):
         with path.open("a") as file:
             file.write('{"step": 6, "sca')
         written(path, 1, done)
-        assert [line["step"] for line in lines_of(path)] == [
-            *range(1, min(done, made) + 1),
-            done + 1,
-        ]
+        steps = [*range(1, min(done, made) + 1), done + 1]
+        assert [line["step"] for line in lines_of(path)] == steps
 
 
 def test_metrics_that_are_rewound_are_written_anew(tmp_path):

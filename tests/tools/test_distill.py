@@ -1,16 +1,13 @@
 """Distillation: it starts well, learns, resumes exactly, and its result is a feature network."""
 
-import json
 import math
 import os
 import signal
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from helpers import check_refused, picture, relative_error, tiny_network
+from helpers import check_refused, metrics_of, picture, relative_error, tiny_network
 from torch import Tensor
 
 from styletransfer.config import STYLE_LAYERS, FeaturesConfig
@@ -128,10 +125,6 @@ def test_convolutions_are_frozen_trained_and_taken_over_as_asked():
         else:
             assert torch.equal(kernel, before[name])
             assert torch.cosine_similarity(kernel.flatten(), old.flatten(), dim=0) > 0.999
-
-
-def metrics_of(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.usefixtures("signals")
