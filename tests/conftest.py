@@ -20,8 +20,6 @@ hypothesis.settings.load_profile("suite")
 # Tiny tensors gain nothing from threads, and the last bits depend on their number.
 torch.set_num_threads(1)
 
-LEFT_OUT = pytest.StashKey[int]()
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--all` runs slow tests too; `--kills=100` and the like break more than on every day."""
@@ -130,7 +128,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
-        config.stash[LEFT_OUT] = len(slow)
     for item in items:
         if item.get_closest_marker("cuda") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
@@ -138,22 +135,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="STYLETRANSFER_VGG19 names no weights"))
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """Take from a worker of pytest-xdist how many tests it has left out; each sees all of them."""
-    node.config.stash[LEFT_OUT] = node.workeroutput.get("left_out", 0)
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell pytest-xdist's first process how many tests were left out."""
-    if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
-
-
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Say how many tests were left out, and how they come."""
-    if count := config.stash.get(LEFT_OUT, 0):
+    """Say that slow tests were left out, and how they come."""
+    if not config.option.all:
         terminalreporter.write_line(
-            f"{count} slow tests (attacks, trainings, several processes, browsers) were left out; "
-            "they run with --all"
+            "slow tests (attacks, trainings, several processes, browsers) run with --all"
         )

@@ -115,6 +115,13 @@ def opened(
             yield client
 
 
+def submit(client: TestClient, **settings: Any) -> str:
+    """Ask for a run, and return its id."""
+    answer = client.post("/api/queue", json={"settings": settings})
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["id"])
+
+
 def watch(socket: Any, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
     """Return the messages of a live socket up to one that is waited for; pictures as bytes."""
     seen: list[dict[str, Any]] = []

@@ -9,12 +9,7 @@ import pytest
 import torch
 from helpers import check_refused, composed
 
-from styletransfer.commands.compare.command import (
-    compare,
-    descend,
-    gradient_errors,
-    main,
-)
+from styletransfer.commands.compare.command import compare, descend, gradient_errors, main
 from styletransfer.commands.compare.report import modes_table, sentences
 from styletransfer.config import LossModeConfig
 from styletransfer.errors import UserError

@@ -4,10 +4,10 @@ import io
 import re
 import xml.etree.ElementTree as ElementTree
 from html import unescape
-from html.parser import HTMLParser
 
 import pytest
 from explained import studied
+from galleries import Tags
 from helpers import MODES, composed
 from rich.console import Console
 
@@ -53,29 +53,15 @@ def test_the_map_shows_every_group_and_each_pass_adds_up(mode):
         assert parts[0] == sum(entered[name] for name in trunk)
 
 
-class Page(HTMLParser):
-    """What the attributes of a page name."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.seen: dict[str, list[str]] = {"id": [], "data-opens": [], "href": [], "src": []}
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name in self.seen:
-                self.seen[name].append(value or "")
-
-
 def test_page_is_complete_in_itself_and_begins_with_the_chosen_mode():
     modes = list(reversed(MODES))
     text = draw_page([studied(mode) for mode in modes], "a <tiny> network")
-    page = Page(text)
-    assert page.seen["href"] + page.seen["src"] == ["data:,", *(f"#{mode}" for mode in modes)]
+    page = Tags(text)
+    assert page.values("href") + page.values("src") == ["data:,", *(f"#{mode}" for mode in modes)]
     assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)|{[{%]|[%}]}(?!\s)", text)
     assert "a &lt;tiny&gt; network" in text
     # A click on a box of the map finds its folded nodes.
-    assert sorted(page.seen["id"]) == sorted({*page.seen["data-opens"], *modes})
+    assert sorted(page.values("id")) == sorted({*page.values("data-opens"), *modes})
     sections = unescape(text).split('<section class="mode"')[1:]
     cards = re.findall(r"<dl>.*?</dl>", unescape(text), re.DOTALL)
     for mode, section, card in zip(modes, sections, cards, strict=True):

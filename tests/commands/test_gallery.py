@@ -3,21 +3,14 @@
 import re
 import shutil
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from galleries import make_run, make_sweep
+from galleries import Tags, make_run, make_sweep
 from PIL import Image
 
 from styletransfer.cli import script
-from styletransfer.commands.gallery.cards import (
-    BOTTOM,
-    TOP,
-    lay_out_curve,
-    make_cards,
-    ranks,
-)
+from styletransfer.commands.gallery.cards import BOTTOM, TOP, lay_out_curve, make_cards, ranks
 from styletransfer.commands.gallery.command import Gallery, make_gallery
 from styletransfer.commands.gallery.found import FoundRun, find_runs
 from styletransfer.commands.gallery.table import Section, differing, lay_out, main_axes
@@ -38,26 +31,6 @@ def run(number: int = 0, choices: dict[str, str] | None = None, **settings: obje
 
 def axes_of(*runs: FoundRun) -> list[str]:
     return [axis.key for axis in main_axes(runs, differing(runs))]
-
-
-class Tags(HTMLParser):
-    """The tags of a page, in their order, and its text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.seen: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        if self.cdata_elem is None:  # neither style nor script
-            self.text += data
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.seen if name == tag]
 
 
 def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):

@@ -5,13 +5,7 @@ import json
 import pytest
 
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import (
-    Step,
-    read_error,
-    read_run,
-    read_steps,
-    write_record,
-)
+from styletransfer.runs.folder import Step, read_error, read_run, read_steps, write_record
 
 RECIPE = {"version": "1", "config": {"size": 32}}
 DEEP = "[" * 10**5
