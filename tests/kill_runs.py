@@ -11,12 +11,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-from hard_runs import LAYERS
+from hard_runs import LAYERS, warm_up
 from helpers import composed, picture
 
 from styletransfer.config import TrainConfig
-from styletransfer.features import vgg
 from styletransfer.pictures import images
 from styletransfer.runs.paint import paint
 from styletransfer.system import checkpoint
@@ -53,9 +51,7 @@ def made(folder: Path) -> list[bytes]:
 
 def main(desk: Path, kills: int, seed: int = 0) -> None:
     """Kill so many runs, each once or several times until it has come to its end."""
-    torch.set_num_threads(1)
-    vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
-    torch.optim.Adam([torch.zeros(1)])  # torch imports much at the first one: once, not in each run
+    warm_up()
     checkpoint.REST = 0  # a save after each step, so that many are hit
     pair = {"content": str(desk / "0.png"), "style": str(desk / "1.png"), "resume": "auto"}
     for number in range(2):

@@ -31,10 +31,12 @@ def attack(script, folder, count):
 
 
 @pytest.mark.slow
-def test_runs_that_are_stopped_or_starved_at_random(tmp_path, request):
+@pytest.mark.parametrize(
+    ("script", "last"), [("hard_runs.py", "runs, 0 with faults"), ("kill_runs.py", "equal bytes")]
+)
+def test_runs_that_are_stopped_starved_or_killed_at_random(script, last, tmp_path, request):
     """`--kills=600` makes 600."""
-    runs = request.config.getoption("--kills")
-    assert f"{runs} runs, 0 with faults" in attack("hard_runs.py", tmp_path, runs)
+    assert last in attack(script, tmp_path, request.config.getoption("--kills"))
 
 
 @pytest.mark.slow

@@ -1,20 +1,15 @@
-"""Nothing is lost: runs that are killed, stopped, damaged or shared, and what goes on after them.
-
-The script runs in processes of its own where it is killed, and in this one elsewhere.
-"""
+"""Nothing is lost: runs that are stopped, damaged or shared, and what goes on after them."""
 
 import json
 import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-from helpers import ROOT, metrics_of, picture
+from helpers import metrics_of, picture
 
 from styletransfer import cli
 from styletransfer.errors import UserError
@@ -106,16 +101,6 @@ def assert_finished(folder="run", like="whole"):
         assert Path(folder, name).read_bytes() == Path(like, name).read_bytes()
     assert not list(Path(folder).glob("checkpoint*"))
     assert status_of(folder) == "finished"
-
-
-@pytest.mark.slow
-def test_killed_runs_end_with_equal_bytes(tmp_path, request):
-    """`--kills=100` kills more of them."""
-    kills = request.config.getoption("--kills")
-    command = [sys.executable, str(ROOT / "tests" / "kill_runs.py"), str(tmp_path), str(kills)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120 * kills)
-    assert done.returncode == 0, done.stderr
-    assert "equal bytes" in done.stdout
 
 
 def test_resume_goes_on_with_the_runs_own_settings_from_another_folder(begun, monkeypatch):
