@@ -95,6 +95,8 @@ def test_a_disk_that_fills_leaves_whole_lines(tmp_path, caplog):
     assert text.endswith("\n")
     assert [line["step"] for line in lines_of(tmp_path / "metrics.jsonl")] == [1]
     assert caplog.text.count("File too large; going on without") == 1
+    written(tmp_path / "nowhere" / "metrics.jsonl", 2)
+    assert caplog.text.count("No such file or directory; going on without") == 1
 
 
 def test_snapshots(tmp_path):

@@ -4,26 +4,18 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
 import torch
 from helpers import ROOT, composed
 from omegaconf import OmegaConf
 
 from styletransfer.config import TrainConfig
-from styletransfer.features import build_features
 from styletransfer.functions import gram_matrix
-from styletransfer.job.load import Loaded
-from styletransfer.job.prepare import check_layers
-from styletransfer.job.schedule import check_run
 from styletransfer.losses import content_loss, mean_square
-from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
-from styletransfer.objective.inputs import pair
 from styletransfer.settings import SCHEMAS, compose
 from styletransfer.settings.schemas import keys, path_keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
-PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 
 
 def trained(*overrides):
@@ -53,18 +45,6 @@ def test_every_file_composes_by_the_command_it_gives():
 def test_defaults_are_those_of_the_schema():
     """The dataclasses hold the defaults; configs/train.yaml only chooses from the groups."""
     assert trained() == TrainConfig()
-
-
-@pytest.mark.parametrize("name", PRESETS)
-@pytest.mark.usefixtures("tiny_vgg")
-def test_presets_are_jobs_that_work(name):
-    config = trained(f"experiment={name}", "features.weights=random")
-    check_run(config)
-    get_loss_mode(config.loss_mode.name)
-    large = torch.zeros(1, 3, config.size, config.size)
-    loaded = Loaded(pair(large, large), ["content", "style"], None, None)
-    layers = Criterion.of(config.objective).layers
-    check_layers(build_features(config.features), layers, config, loaded)
 
 
 def test_the_tutorials_minimise_one_objective():
