@@ -1,13 +1,12 @@
 """Whole runs: files in, a pastiche out, by the script and by the function that it calls."""
 
 import errno
-import json
 import re
 from pathlib import Path
 
 import pytest
 import torch
-from helpers import ROOT, Bowl, composed, metrics_of, picture, with_bowl
+from helpers import ROOT, composed, metrics_of, picture
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
@@ -15,7 +14,6 @@ from styletransfer import cli
 from styletransfer.pictures import images
 from styletransfer.runs import recorded_run
 from styletransfer.runs.paint import paint
-from styletransfer.runs.watchers import StepPictures
 from styletransfer.system.files import atomic
 
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
@@ -93,19 +91,6 @@ def test_presets_run_shrunk(photos, tmp_path):
         assert run.picture.exists()
 
 
-def test_ctrl_c_writes_the_best_picture(photos, tmp_path, monkeypatch):
-    def interrupted(self, iterate):
-        if iterate.step == 5:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(StepPictures, "__call__", interrupted)
-    run = paint(configured(photos, "snapshot_every=1"), tmp_path)
-    assert run.result.interrupted
-    assert images.read(run.picture).size == (24, 32)
-    assert [line["step"] for line in metrics_of(tmp_path)] == [1, 2, 3, 4, 5]
-    assert not list(tmp_path.rglob("*.tmp"))
-
-
 def test_a_full_disk_costs_snapshots_and_metrics_but_no_picture(
     photos, tmp_path, monkeypatch, caplog
 ):
@@ -129,15 +114,6 @@ def test_a_full_disk_costs_snapshots_and_metrics_but_no_picture(
     assert run.result.steps == 6
     assert run.picture.exists()
     assert caplog.text.count("No space left on device") == 1 + Path("/dev/full").exists()
-
-
-def test_nan_for_good_still_writes_the_best_picture(photos, tmp_path, monkeypatch):
-    with_bowl(monkeypatch, Bowl(picture(5, 24, 32).float(), broken=range(4, 1000)))
-    run = paint(configured(photos, "scales=1", "steps=100"), tmp_path)
-    assert "not finite" in run.result.problem
-    assert images.read(run.picture).size == (24, 32)
-    assert metrics_of(tmp_path)[-1]["total"] is None
-    assert json.loads((tmp_path / "run.json").read_text())["status"] == "gave up"
 
 
 def test_script_on_weights_given_by_path(tmp_path, photos, seeded, monkeypatch, capsys):

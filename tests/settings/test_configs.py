@@ -13,6 +13,7 @@ from styletransfer.functions import gram_matrix
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.objective.criterion import Criterion
 from styletransfer.settings import SCHEMAS, compose
+from styletransfer.settings.changes import in_turn
 from styletransfer.settings.schemas import keys, path_keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
@@ -45,6 +46,11 @@ def test_every_file_composes_by_the_command_it_gives():
 def test_defaults_are_those_of_the_schema():
     """The dataclasses hold the defaults; configs/train.yaml only chooses from the groups."""
     assert trained() == TrainConfig()
+
+
+def test_the_relay_ends_with_vgg():
+    relay = trained("experiment=relay")
+    assert in_turn(relay, relay.changes)[-1].features.name == "vgg19"
 
 
 def test_the_tutorials_minimise_one_objective():
