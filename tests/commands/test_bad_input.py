@@ -4,6 +4,7 @@ What any face of the package refuses is asked of the Python API, which says the 
 composing anew; what only a command line can get wrong is asked of `styletransfer train`.
 """
 
+import json
 import re
 import warnings
 
@@ -127,6 +128,7 @@ def test_a_run_that_gives_up_prints_where_the_picture_is(desk, tmp_path, capsys)
     assert (status, printed.out.splitlines()[-1]) == (1, str(output))
     assert "stopped early" in printed.out
     assert output.exists()
+    assert json.loads((tmp_path / "run/run.json").read_text())["status"] == "gave up"
 
 
 def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
