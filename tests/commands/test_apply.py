@@ -1,6 +1,7 @@
 """Painting with style networks: any picture, folders, blends, and bad input in one line."""
 
 import os
+import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path

@@ -99,8 +99,8 @@ def test_what_does_not_fit_ends_in_one_line_and_overwrites_no_mask(train):
     refusals = [
         ((*TWO[:2], "region_styles={blue:[1],red:2}"), "region_styles.blue=[1] must be a whole"),
         ((*TWO[:2], "region_styles={blue:1}"), "leaves out red (50 %) of labels.png; say all"),
-        ((*MASKS, "output=left.png"), "would overwrite the content_regions picture"),
-        (("protect=left.png", "output=left.png"), "would overwrite the protect picture"),
+        ((*MASKS, "output=left.png"), "left.png would overwrite content_regions=left.png"),
+        (("protect=left.png", "output=left.png"), "left.png would overwrite protect=left.png"),
     ]
     for arguments, message in refusals:
         status, printed = train(*arguments)
