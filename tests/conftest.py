@@ -3,15 +3,13 @@
 import logging
 import os
 import signal
-from pathlib import Path
-from typing import Any
 
 import hypothesis
 import pytest
 import torch
 from helpers import picture, tiny_network
 
-from styletransfer.features import FeatureExtractor, vgg
+from styletransfer.features import vgg
 from styletransfer.pictures import images
 
 # A busy machine is no error, and what was found once is found again.
@@ -23,7 +21,7 @@ torch.set_num_threads(1)
 LEFT_OUT = pytest.StashKey[int]()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     """`--all` runs slow tests too; `--kills=100` and the like break more than on every day."""
     parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
     parser.addoption("--kills", type=int, default=10, help="runs to kill at random moments")
@@ -32,41 +30,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
-def device(request: pytest.FixtureRequest) -> str:
+def device(request):
     """The CPU, and a GPU where there is one."""
     return str(request.param)
 
 
 @pytest.fixture
-def seeded() -> None:
+def seeded():
     torch.manual_seed(0)
 
 
 @pytest.fixture
-def network() -> FeatureExtractor:
+def network():
     """Two blocks in float64: conv1_1 to relu2_2."""
     return tiny_network()
 
 
 @pytest.fixture
-def content() -> torch.Tensor:
+def content():
     return picture(seed=1)
 
 
 @pytest.fixture
-def style() -> torch.Tensor:
+def style():
     return picture(seed=2, height=18, width=14)
 
 
 @pytest.fixture
-def tiny_vgg(monkeypatch: pytest.MonkeyPatch) -> None:
+def tiny_vgg(monkeypatch):
     """Let VGG-19 have a few channels only: same names, same layout, made in no time."""
     widths = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])
     monkeypatch.setitem(vgg.WIDTHS, "vgg19", widths)  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def photos(tmp_path: Path) -> tuple[str, str]:
+def photos(tmp_path):
     """Paths of a content and a style picture."""
     paths = (tmp_path / "content.png", tmp_path / "style.png")
     for seed, path in enumerate(paths):
@@ -75,7 +73,7 @@ def photos(tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def desk(tmp_path, monkeypatch):
     """The folder to work in, with two pictures."""
     monkeypatch.chdir(tmp_path)
     for seed, name in enumerate(("content.png", "style.png")):
@@ -84,7 +82,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _close_log_files() -> object:
+def _close_log_files():
     """Hydra opens a log file for each run and leaves it open."""
     root = logging.getLogger()
     before = root.handlers[:]
@@ -101,7 +99,7 @@ def _close_log_files() -> object:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def heard() -> None:
+def heard():
     """Let signals end processes even where the tests were started to ignore them, as by nohup."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -111,7 +109,7 @@ def heard() -> None:
 
 
 @pytest.fixture
-def signals() -> object:
+def signals():
     """Let Ctrl-C interrupt even where the tests were started to ignore it, as in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -119,12 +117,12 @@ def signals() -> object:
 
 
 @pytest.fixture
-def vgg19_weights() -> str:
+def vgg19_weights():
     """The path of real VGG-19 weights."""
     return os.environ["STYLETRANSFER_VGG19"]
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """Leave slow tests out unless asked; skip what needs a GPU or real weights without them."""
     if not config.option.all:
         slow = [item for item in items if item.get_closest_marker("slow")]
@@ -139,18 +137,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
+def pytest_testnodedown(node):
     """Take from a worker of pytest-xdist how many tests it has left out; each sees all of them."""
     node.config.stash[LEFT_OUT] = node.workeroutput.get("left_out", 0)
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def pytest_sessionfinish(session):
     """Tell pytest-xdist's first process how many tests were left out."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
 
 
-def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter, config):
     """Say how many tests were left out, and how they come."""
     if count := config.stash.get(LEFT_OUT, 0):
         terminalreporter.write_line(

@@ -15,7 +15,6 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
@@ -62,7 +61,7 @@ LIMITS = [
 ]
 
 
-def start(folder: Path, line: str | list[str], before: Callable[[], object] = int) -> int:
+def start(folder, line, before=int):
     """Begin a command line as a process, in `folder`; return its id once signals reach it.
 
     The process calls `before` first. What it says goes to FOLDER.out and FOLDER.err.
@@ -88,7 +87,7 @@ def start(folder: Path, line: str | list[str], before: Callable[[], object] = in
     sys.exit()  # as the real one ends, with all that Python does then
 
 
-def end_of(process: int, patience: float = 300, then: int = signal.SIGKILL) -> int:
+def end_of(process, patience=300, then=signal.SIGKILL):
     """Wait for a process; return its exit status as a shell has it.
 
     One that goes on for more than `patience` s is sent the signal `then`.
@@ -104,14 +103,14 @@ def end_of(process: int, patience: float = 300, then: int = signal.SIGKILL) -> i
     return end_of(process)
 
 
-def limit(kind: int, most: int) -> None:
+def limit(kind, most):
     """Set a limit of this process."""
     if kind == resource.RLIMIT_AS:
         most += psutil.Process().memory_info().vms
     resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
 
 
-def faults(folder: Path, status: int, allowed: set[int]) -> Iterator[str]:
+def faults(folder, status, allowed):
     """Yield what is wrong with a run that may end with one of these statuses, in a word each."""
     told = Path(f"{folder}.err").read_text(errors="replace")  # a limit may cut a character
     if status not in allowed:
@@ -128,7 +127,7 @@ def faults(folder: Path, status: int, allowed: set[int]) -> Iterator[str]:
             yield f"{path.relative_to(folder)}: {error!r}"
 
 
-def check_whole(path: Path) -> None:
+def check_whole(path):
     """Raise something unless the file is complete and has a name that we gave it."""
     kind = path.suffix
     assert path.name != ".lock", "left behind"
@@ -157,7 +156,7 @@ def check_whole(path: Path) -> None:
         assert kind in (".yaml", ".log", ".md", ""), "a strange file"
 
 
-def warm_up() -> None:
+def warm_up():
     """Import and make once what each run needs."""
     torch.set_num_threads(1)
     for each in ("styletransfer.cli.hydrated", *map(module, [*SCHEMAS, "train_tiny", "gradcheck"])):
@@ -166,7 +165,7 @@ def warm_up() -> None:
     torch.optim.Adam([torch.zeros(1)])  # torch imports much at the first one: once, not in each run
 
 
-def furnish(desk: Path) -> None:
+def furnish(desk):
     """Make the files that the commands name."""
     for number, light in enumerate((1.0, 0.2)):
         images.write(desk / f"{number}.png", light * picture(number, 32, 40))
@@ -179,7 +178,7 @@ def furnish(desk: Path) -> None:
         make(desk / "in.mkv", [picture(seed, 32, 40) for seed in range(20)], sound=["aac"])
 
 
-def stop(process: int, seconds: float, chance: random.Random) -> set[int]:
+def stop(process, seconds, chance):
     """Send one to three signals within so long; return the statuses that it may end with."""
     allowed, pause = {0}, chance.uniform(0, seconds * 1.05)
     for _ in range(chance.randint(1, 3)):
@@ -192,14 +191,14 @@ def stop(process: int, seconds: float, chance: random.Random) -> set[int]:
     return allowed
 
 
-def main(desk: Path, runs: int, seed: int = 0) -> None:
+def main(desk, runs, seed=0):
     """Make so many runs, each command in turn: stopped, and starved."""
     warm_up()
     furnish(desk)
     chance, count = random.Random(seed), 0
 
     @cache
-    def seconds_alone(which: int) -> float:
+    def seconds_alone(which):
         began, folder = time.monotonic(), desk / f"alone {which}"
         assert end_of(start(folder, COMMANDS[which])) == 0, Path(f"{folder}.err").read_text()
         assert not [*faults(folder, 0, {0})]

@@ -14,7 +14,6 @@ from pathlib import Path
 from hard_runs import LAYERS, warm_up
 from helpers import composed, picture
 
-from styletransfer.config import TrainConfig
 from styletransfer.pictures import images
 from styletransfer.runs.paint import paint
 from styletransfer.system import checkpoint
@@ -33,7 +32,7 @@ JOBS = [
 ]
 
 
-def start(folder: Path, config: TrainConfig) -> int:
+def start(folder, config):
     """Begin or go on with a run in a process of its own; return its id."""
     if process := os.fork():
         return process
@@ -42,14 +41,14 @@ def start(folder: Path, config: TrainConfig) -> int:
     os._exit(0)
 
 
-def made(folder: Path) -> list[bytes]:
+def made(folder):
     """What a finished run has made; and nothing else is left there."""
     equal = ("pastiche.png", "content_resized.png", "metrics.jsonl")
     assert {path.name for path in folder.iterdir()} == {*equal, "run.json"}
     return [(folder / name).read_bytes() for name in equal]
 
 
-def main(desk: Path, kills: int, seed: int = 0) -> None:
+def main(desk, kills, seed=0):
     """Kill so many runs, each once or several times until it has come to its end."""
     warm_up()
     checkpoint.REST = 0  # a save after each step, so that many are hit

@@ -6,10 +6,8 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,12 +36,12 @@ class Thread(threading.Thread):
 
     exitcode, pid = 0, None
 
-    def __init__(self, target: Callable[[Connection], None], args: Any, daemon: bool) -> None:
+    def __init__(self, target, args, daemon):
         super().__init__(daemon=daemon)
         self.target = target
         self.pipe = Connection(os.dup(args[0].fileno()))  # a process has an end of its own, too
 
-    def run(self) -> None:
+    def run(self):
         try:
             self.target(self.pipe)
         finally:  # whoever still reads from it learns that, too
@@ -51,14 +49,14 @@ class Thread(threading.Thread):
                 end.shutdown(socket.SHUT_RDWR)
             self.pipe.close()
 
-    def kill(self) -> None:
+    def kill(self):
         """Wait for the end, which comes by itself."""
 
 
 THREADS = SimpleNamespace(Process=Thread, Pipe=multiprocessing.Pipe)
 
 
-def pretend(pipe: Connection) -> None:
+def pretend(pipe):
     """A painter that begins a run, shows a picture, and then only does what it is told.
 
     pause: pauses; resume: finishes; stop: stops; steer, undo: are refused.
@@ -67,7 +65,7 @@ def pretend(pipe: Connection) -> None:
     while (order := orders.next_run()) is not None:
         id = order["id"]
 
-        def say(id: str = id, **message: Any) -> None:
+        def say(id=id, **message):
             pipe.send({"id": id, **message})
 
         standing = {"now": defaults(), "changes": [], "snapshots": []}
@@ -91,13 +89,7 @@ def pretend(pipe: Connection) -> None:
 
 
 @contextmanager
-def opened(
-    folder: Path,
-    paint: Callable[[Connection], None] = pretend,
-    others: tuple[Path, ...] = (),
-    *,
-    processes: bool = False,
-) -> Iterator[TestClient]:
+def opened(folder, paint=pretend, others=(), *, processes=False):
     """Open a studio, and yield a browser that has been let in."""
     with pytest.MonkeyPatch.context() as patch:
         # Another studio that is open may have threads.
@@ -114,14 +106,14 @@ def opened(
             yield client
 
 
-def submit(client: TestClient, **settings: Any) -> str:
+def submit(client, **settings):
     """Ask for a run, and return its id."""
     answer = client.post("/api/queue", json={"settings": settings})
     assert answer.status_code == 202, answer.text
     return str(answer.json()["id"])
 
 
-def watch(socket: Any, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+def watch(socket, until):
     """Return the messages of a live socket up to one that is waited for; pictures as bytes."""
     seen: list[dict[str, Any]] = []
     before = signal.signal(signal.SIGALRM, _in_vain)
@@ -140,14 +132,14 @@ def watch(socket: Any, until: Callable[[dict[str, Any]], bool]) -> list[dict[str
     return seen
 
 
-def _in_vain(*_: object) -> None:
+def _in_vain(*_):
     raise AssertionError("it was waited for in vain")
 
 
-def status(*wanted: str, id: str | None = None) -> Callable[[dict[str, Any]], bool]:
+def status(*wanted, id=None):
     """Return what tells the message in which the run, perhaps that of an id, has a status."""
 
-    def is_wanted(message: dict[str, Any]) -> bool:
+    def is_wanted(message):
         if message["type"] != "state" or message["current"] is None:
             return False
         run = message["current"]

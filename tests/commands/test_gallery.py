@@ -11,7 +11,7 @@ from PIL import Image
 
 from styletransfer.cli import script
 from styletransfer.commands.gallery.cards import BOTTOM, TOP, lay_out_curve, make_cards, ranks
-from styletransfer.commands.gallery.command import Gallery, make_gallery
+from styletransfer.commands.gallery.command import make_gallery
 from styletransfer.commands.gallery.found import FoundRun, find_runs
 from styletransfer.commands.gallery.table import Section, differing, lay_out, main_axes
 from styletransfer.config import GalleryConfig
@@ -20,16 +20,16 @@ from styletransfer.runs.folder import Step
 HOSTILE = "</script><script>alert(1)</script>\"' onload=x & <b>"
 
 
-def made(*folders: Path) -> tuple[Gallery, Path]:
+def made(*folders):
     return make_gallery(GalleryConfig(list(map(str, folders))))
 
 
-def run(number: int = 0, choices: dict[str, str] | None = None, **settings: object) -> FoundRun:
+def run(number=0, choices=None, **settings):
     typed = tuple(f"{key}={value}" for key, value in settings.items())
     return FoundRun(str(number), "finished", settings, choices or {}, typed, 1.0, None, ())
 
 
-def axes_of(*runs: FoundRun) -> list[str]:
+def axes_of(*runs):
     return [axis.key for axis in main_axes(runs, differing(runs))]
 
 
@@ -118,7 +118,7 @@ def test_a_preset_stands_for_the_keys_that_it_sets():
 
 
 def test_values_as_they_are_shown():
-    def order(key: str, *values: object) -> tuple[str, ...]:
+    def order(key, *values):
         (axis,) = differing([run(**{key: value}) for value in values])
         return axis.order
 
@@ -129,7 +129,7 @@ def test_values_as_they_are_shown():
 
 
 def test_layouts():
-    def sections(*runs: FoundRun) -> list[Section]:
+    def sections(*runs):
         return lay_out(main_axes(runs, differing(runs)), len(runs))
 
     assert sections(run(size=4), run(size=3)) == [Section("", loose=(1, 0))]

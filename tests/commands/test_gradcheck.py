@@ -1,21 +1,20 @@
 import torch
-from torch import Tensor
 
 from styletransfer.commands import gradcheck
 from styletransfer.lessons.checks import Case
 
 
-def case_of(name: str, slope: float) -> Case:
+def case_of(name, slope):
     """x^2 whose backward says `slope` x."""
 
     class Square(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: object, x: Tensor) -> Tensor:
+        def forward(ctx, x):
             ctx.save_for_backward(x)
             return x * x
 
         @staticmethod
-        def backward(ctx: object, grad: Tensor) -> Tensor:
+        def backward(ctx, grad):
             return grad * slope * ctx.saved_tensors[0]
 
     x = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64, requires_grad=True)

@@ -53,7 +53,7 @@ def desk(tmp_path, monkeypatch):
     return tmp_path
 
 
-def kept(folder: Path) -> dict[str, str]:
+def kept(folder):
     return {str(path): sha256(path) for path in folder.rglob("*") if path.is_file()}
 
 

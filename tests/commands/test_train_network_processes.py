@@ -35,7 +35,7 @@ def alone(tmp_path, monkeypatch, capsys):
     return tmp_path / "alone"
 
 
-def state_of(folder: Path) -> tuple[torch.Tensor, int]:
+def state_of(folder):
     """Return the weights, their running mean and Adam's moments, and the number of steps."""
     state = Checkpoint(folder / "checkpoint.pt").load()
     moments = [slot[key] for slot in state["optimizer"]["state"].values() for key in slot]
@@ -43,7 +43,7 @@ def state_of(folder: Path) -> tuple[torch.Tensor, int]:
     return torch.cat([each.double().flatten() for each in tensors]), state["step"]
 
 
-def files_in(folder: Path) -> set[str]:
+def files_in(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 

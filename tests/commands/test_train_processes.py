@@ -28,11 +28,11 @@ def desk(tmp_path, monkeypatch):
     return tmp_path
 
 
-def names_in(folder: str | Path) -> set[str]:
+def names_in(folder):
     return {path.name for path in Path(folder).iterdir()}
 
 
-def check_equal(folder: str, expected: str) -> None:
+def check_equal(folder, expected):
     """Optimisers amplify rounding from step to step, the more the longer."""
     for ours, theirs in zip(metrics_of(folder), metrics_of(expected), strict=True):
         assert ours == pytest.approx(theirs, rel=1e-8)

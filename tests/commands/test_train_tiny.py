@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 import torch
 from comparing import written_functions
-from torch import Tensor
 
 from styletransfer.commands import train_tiny
 
@@ -17,7 +16,7 @@ def entered(monkeypatch):
     counts: Counter[str] = Counter()
     for name, function in written_functions().items():
 
-        def count(ctx: object, *grads: Tensor, name: str = name, own=function.backward) -> object:
+        def count(ctx, *grads, name=name, own=function.backward):
             counts[name] += 1
             return own(ctx, *grads)
 
@@ -55,7 +54,7 @@ def test_each_step_descends_along_its_own_gradient_alone():
 
 
 def test_both_columns_and_the_difference_are_shown(monkeypatch, capsys):
-    def training(handwritten: bool, seed: int, steps: int) -> train_tiny.Training:
+    def training(handwritten, seed, steps):
         assert (seed, steps) == (4, 12)
         return train_tiny.Training([step + 0.5 * handwritten for step in range(steps)], {})
 

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from helpers import ROOT, picture
@@ -42,7 +41,7 @@ def copy(tmp_path_factory):
     return folder
 
 
-def run(copy: Path, script: str, *words: str) -> str:
+def run(copy, script, *words):
     done = subprocess.run(
         [sys.executable, f"scripts/{script}.py", *words],
         cwd=copy,

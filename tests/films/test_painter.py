@@ -23,7 +23,7 @@ SOME = torch.cat([torch.ones(1, 1, 16, 10), torch.full((1, 1, 16, 10), 0.25)], 3
 
 
 @pytest.fixture
-def job(content, style) -> Job:
+def job(content, style):
     config = run_settings(steps=5, scales=2)
     mode = get_loss_mode("autograd_function")
     return Job(config, tiny_network(), mode, pair(content, style))

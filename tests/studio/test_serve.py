@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import httpx2
 import psutil
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are POS
 class Process:
     """A studio in a process of its own, and a browser that has been let in."""
 
-    def __init__(self, folder: Path, *words: str, **environment: str) -> None:
+    def __init__(self, folder, *words, **environment):
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "scripts" / "studio.py"), *words],
             cwd=folder,
@@ -48,19 +47,19 @@ class Process:
         self.client = httpx2.Client(base_url=address[1], headers=origin, timeout=300)
         until(lambda: self.answers(address[0]))
 
-    def answers(self, address: str) -> bool:
+    def answers(self, address):
         try:
             return self.client.get(address, follow_redirects=True).status_code == 200
         except httpx2.ConnectError:
             return False
 
-    def paint(self) -> str:
+    def paint(self):
         """Begin a long run, and return once it has made a picture."""
         id = self.client.post("/api/queue", json={"settings": LONG}).json()["id"]
         until(lambda: self.client.get(f"/api/runs/{id}/picture").status_code == 200)
         return id
 
-    def end(self, number: int) -> tuple[int, str, str]:
+    def end(self, number):
         """Send a signal; return the exit status and what is left on both streams."""
         family = psutil.Process(self.process.pid).children(recursive=True)
         assert family

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import torch
 from helpers import MODES, check_refused, composed, layers, picture, relative_error, tiny_network
-from torch import Tensor
 
 from benchmarks import plain
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.errors import UserError
-from styletransfer.features import FeatureExtractor, build_features, vgg
+from styletransfer.features import build_features, vgg
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
@@ -48,7 +47,7 @@ def tiny(tmp_path_factory):
     return [f"content={folder}/0.png", f"style={folder}/1.png", *words]
 
 
-def agrees(network: FeatureExtractor, config: BenchmarkConfig, mode: str) -> None:
+def agrees(network, config, mode):
     """Check that the plain loop and the objective agree in float64."""
     content, style, image = picture(1, 35, 50), picture(2, 35, 34), picture(3, 35, 50)
     loss, gradient = plain_loop(config, network, content, style, scale=1.0).evaluate(image)
@@ -137,11 +136,11 @@ class Scripted(plain.PlainLoop):
     losses: tuple[float, ...] = (3.0, 1.0, math.nan, 2.0)
     objectives: tuple[float, ...] = (5.0, 1.0, 4.0, 0.5, 0.25, 0.125)
 
-    def run(self, evaluations: int) -> list[float]:
+    def run(self, evaluations):
         self.told = iter(self.objectives)
         return [SCALE * loss for loss in self.losses]
 
-    def objective(self, image: Tensor) -> Tensor:
+    def objective(self, image):
         return torch.tensor(SCALE * next(self.told), dtype=torch.float64)
 
 
@@ -174,7 +173,7 @@ def test_the_default_job_is_a_process_of_its_own_warmed_up_once(tmp_path):
         measure_default_job(one_round, job)
 
 
-def row(name: str, size: int, seconds: float, tile: int | None = None) -> Row:
+def row(name, size, seconds, tile=None):
     return Row(name, size, "float32", True, tile, None, None, Spread.of([seconds]), 1, "tensors")
 
 

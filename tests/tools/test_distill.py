@@ -12,7 +12,7 @@ from torch import Tensor
 
 from styletransfer.config import STYLE_LAYERS, FeaturesConfig
 from styletransfer.errors import UserError
-from styletransfer.features import FeatureExtractor, build_features, vgg
+from styletransfer.features import build_features, vgg
 from styletransfer.networks.training import generator_at
 from styletransfer.pictures.crops import Crops
 from styletransfer.system.checkpoint import Checkpoint
@@ -52,15 +52,15 @@ def _short_looks(monkeypatch):
 LAYERS = ["relu1_1", "relu1_2", "relu2_1", "relu2_2"]
 
 
-def run_of(config: DistillConfig, start: FeatureExtractor | None = None) -> Distillation:
+def run_of(config, start=None):
     return Distillation(build_features(config.teacher), [], config, CPU, start=start)
 
 
-def crops(count: int, size: int = 24) -> Tensor:
+def crops(count, size=24):
     return Crops([], 0.0, size)(count, torch.Generator().manual_seed(3))
 
 
-def small_teacher() -> FeatureExtractor:
+def small_teacher():
     return tiny_network(((6, 6), (8, 8)), padding="zeros").float()
 
 
@@ -94,7 +94,7 @@ def test_a_step_goes_down_the_weighted_sum_of_losses():
     torch.randperm(config.replay_buffer, generator=generator)
     images = run.make(config.batch, generator)
 
-    def total() -> Tensor:
+    def total():
         losses = run._losses(images)
         return losses["features"] + 3.0 * losses["gram"] + 2.0 * losses["inner"]
 
@@ -137,7 +137,7 @@ def test_the_result_is_a_feature_network_also_of_a_run_stopped_and_killed(tmp_pa
     assert [line["step"] for line in metrics if "held_out" in line] == [0, 2, 4]
     advance = Distillation.advance
 
-    def ended(self: Distillation) -> dict[str, Tensor]:
+    def ended(self):
         if self.step == 1:
             os.kill(os.getpid(), signal.SIGTERM)
         if self.step == 3:
@@ -208,7 +208,7 @@ def test_the_replay_buffer_follows_its_loss_by_adams_steps(monkeypatch):
     gradients: list[Tensor] = []
     step = buffer._adam
 
-    def noted(index: Tensor, image: Tensor, gradient: Tensor) -> Tensor:
+    def noted(index, image, gradient):
         gradients.append(gradient)
         return step(index, image, gradient)
 

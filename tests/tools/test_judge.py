@@ -4,12 +4,10 @@ import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from helpers import check_refused, picture, relative_error, style_network
-from torch import Tensor
 
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features
@@ -61,7 +59,7 @@ def test_errors_are_relative_to_the_target():
     vgg19 = build_features(RANDOM).double()
     image, content, style = (picture(seed, 32, 32) for seed in range(3))
 
-    def feature(image: Tensor, layer: str) -> Tensor:
+    def feature(image, layer):
         return vgg19(image, [layer])[layer]
 
     errors = errors_under(vgg19, image, content, style)
@@ -120,7 +118,7 @@ def test_each_content_is_judged_in_each_style_that_a_network_knows(of_networks):
     assert images.read("run/contact_sheet.png").size == (4 * 20, 4 * 20)
 
 
-def judged(good: JudgeConfig, **changed: Any) -> None:
+def judged(good, **changed):
     judge(replace(good, **changed), Path("run"), print)
 
 
