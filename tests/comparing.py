@@ -10,6 +10,7 @@ from torch.autograd import Function
 from torch.func import grad, jacrev, vmap
 
 from styletransfer import functions, lessons
+from styletransfer.lessons.checks import Case
 
 # Bad input: a function, its arguments, the error, and words of its message.
 Bad = tuple[Callable, tuple, type[Exception], list[str]]
@@ -67,3 +68,23 @@ def check_bad_input(function, arguments, error, words):
     with pytest.raises(error) as caught:
         function(*arguments)
     assert [word for word in words if word not in str(caught.value)] == []
+
+
+def case_of(slope, name="square"):
+    """x^2 at three places, whose backward returns `slope(grad_output, x)`."""
+
+    class Square(Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return slope(grad_output, *ctx.saved_tensors)
+
+    x = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64, requires_grad=True)
+    return Case(name, Square.apply, (x,), "note")

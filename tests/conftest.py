@@ -7,10 +7,9 @@ import signal
 import hypothesis
 import pytest
 import torch
-from helpers import picture, tiny_network
+from helpers import picture, tiny_network, write_pictures
 
 from styletransfer.features import vgg
-from styletransfer.pictures import images
 
 # A busy machine is no error, and what was found once is found again.
 hypothesis.settings.register_profile("suite", deadline=None, derandomize=True)
@@ -67,8 +66,7 @@ def tiny_vgg(monkeypatch):
 def photos(tmp_path):
     """Paths of a content and a style picture."""
     paths = (tmp_path / "content.png", tmp_path / "style.png")
-    for seed, path in enumerate(paths):
-        images.write(path, picture(seed=seed, height=24, width=32))
+    write_pictures(*paths)
     return str(paths[0]), str(paths[1])
 
 
@@ -76,8 +74,7 @@ def photos(tmp_path):
 def desk(tmp_path, monkeypatch):
     """The folder to work in, with two pictures."""
     monkeypatch.chdir(tmp_path)
-    for seed, name in enumerate(("content.png", "style.png")):
-        images.write(name, picture(seed, height=24, width=32))
+    write_pictures("content.png", "style.png")
     return tmp_path
 
 

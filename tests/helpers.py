@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from styletransfer.objective.resilient import ElasticObjective
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import run
+from styletransfer.pictures import images
 from styletransfer.settings import compose, settings_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,6 +46,12 @@ def picture(seed=0, height=16, width=20):
     return torch.rand(1, 3, height, width, generator=generator, dtype=torch.float64)
 
 
+def write_pictures(*paths, height=24, width=32):
+    """Write a picture of noise at each path, by seeds from 0 on."""
+    for seed, path in enumerate(paths):
+        images.write(path, picture(seed, height, width))
+
+
 def composed(command, *overrides):
     """Return the typed settings of a command, as it has them after KEY=VALUE arguments."""
     return settings_of(compose(command, overrides), command)
@@ -57,6 +65,28 @@ def call(capsys, *words, run=main):
     except SystemExit as exit:
         status = exit.code or 0
     return status, capsys.readouterr()
+
+
+def refusal(capsys, *words, run=main):
+    """Run what fails; return its only line on standard error but for a progress bar."""
+    capsys.readouterr()
+    status, printed = call(capsys, *words, run=run)
+    lines = [line for line in re.split(r"[\r\n]+", printed.err) if line and "step/s" not in line]
+    assert (status, len(lines)) == (1, 1), printed.err
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+@contextmanager
+def largest_file(size):
+    """Let no file of this process become larger than so many bytes."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def metrics_of(folder):

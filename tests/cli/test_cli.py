@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from helpers import ROOT, call, picture
+from helpers import ROOT, call, picture, refusal
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
@@ -65,13 +65,11 @@ def test_every_module_of_commands_is_registered_and_has_a_script():
 
 def test_unknown_commands(capsys):
     for name, message in (
-        ("trian", "error: unknown command 'trian'; did you mean train?\n"),
+        ("trian", "error: unknown command 'trian'; did you mean train?"),
         ("xyzzy", "error: unknown command 'xyzzy'; there are apply, "),
-        ("size=3", "error: 'size=3' is no command; name one first: styletransfer train size=3\n"),
+        ("size=3", "error: 'size=3' is no command; name one first: styletransfer train size=3"),
     ):
-        status, printed = call(capsys, name)
-        assert (status, printed.err.count("\n")) == (1, 1)
-        assert printed.err.startswith(message)
+        assert refusal(capsys, name).startswith(message)
 
 
 def test_version(capsys):
@@ -253,9 +251,8 @@ def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
         ("# @package _global_\nsise: 3\n", "Key 'sise' not in 'TrainConfig'"),
     ):
         Path("my/experiment/mine.yaml").write_text(preset)
-        status, printed = call(capsys, "train", "--config-dir", "my", "experiment=mine")
-        assert (status, printed.err.count("\n")) == (1, 1)
-        assert re.match(f"error: .*{message}", printed.err)
+        line = refusal(capsys, "train", "--config-dir", "my", "experiment=mine")
+        assert re.match(f"error: .*{message}", line)
 
 
 def test_runs_of_one_second_do_not_share_a_folder(tmp_path):
@@ -273,17 +270,6 @@ def test_a_run_has_a_folder_of_its_own(desk, capsys):
     assert sorted(path.name for path in (folder / ".hydra").iterdir()) == record
     assert OmegaConf.load(folder / ".hydra/hydra.yaml").hydra.job.name == "train"
     assert not GlobalHydra.instance().is_initialized()
-
-
-def test_a_run_that_never_began_leaves_nothing(desk, capsys):
-    before = sorted(desk.rglob("*"))
-    for words in (
-        "train size=0 hydra.run.dir=new/run",
-        "train size=0 -m seed=1,2 hydra.sweep.dir=new/sweep",
-        "train resume=nowhere",
-    ):
-        assert call(capsys, *words.split())[0] == 1
-        assert sorted(desk.rglob("*")) == before
 
 
 def test_only_what_a_run_has_made_itself_is_removed(desk, capsys, monkeypatch):

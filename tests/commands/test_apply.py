@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import check_refused, picture, style_network
+from helpers import check_refused, picture, style_network, write_pictures
 from PIL import Image
 
 from styletransfer.commands.apply import painter
@@ -138,8 +138,8 @@ def test_size_and_colors_of_the_picture_under_the_pastiches_lightness():
 @pytest.fixture
 def album(desk):
     """A folder of folders, with files of several kinds."""
-    for seed, name in enumerate(("a.png", "trip/b.JPG", "trip/far/c.tiff", "a.webp")):
-        images.write(desk / "album" / name, picture(seed, 12, 16))
+    names = ("a.png", "trip/b.JPG", "trip/far/c.tiff", "a.webp")
+    write_pictures(*(desk / "album" / name for name in names), height=12, width=16)
     Image.new("RGB", (16, 12), "teal").save(desk / "album" / "d.gif")
     (desk / "album" / "notes.txt").write_text("no picture")
     (desk / "album" / ".hidden.png").write_text("no picture")

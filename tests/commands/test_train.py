@@ -61,10 +61,7 @@ def test_run_folder(photos, tmp_path, capsys):
         assert line["total"] == pytest.approx(sum(line[name] for name in losses[1:]), rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("extension", "color"),
-    [("JPG", "style"), ("tif", "content_luminance")],
-)
+@pytest.mark.parametrize(("extension", "color"), [("JPG", "style"), ("tif", "content_luminance")])
 def test_output_has_the_colors_the_depth_and_the_transparency(photos, tmp_path, extension, color):
     alpha = torch.zeros(1, 1, 24, 32)
     alpha[..., 8:] = 1.0

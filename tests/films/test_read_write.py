@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from fractions import Fraction
 from itertools import islice, pairwise, product
 from unittest.mock import Mock
@@ -11,6 +11,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 from film_files import BT601, BT709, UNSAID, av, frames, make, sounds, tone
+from helpers import largest_file
 from PIL import Image, ImageCms
 
 from styletransfer.errors import UserError
@@ -251,18 +252,6 @@ def test_what_was_done_before_a_failure_can_be_played(extension, tmp_path, caplo
     rewritten(source, target)
     assert len(frames(target)) == 10
     assert not left.exists()
-
-
-@contextmanager
-def largest_file(size):
-    """Let no file of this process become larger than so many bytes."""
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("extension", [".mp4", ".mkv"])

@@ -6,6 +6,7 @@ from comparing import (
     LAYOUTS,
     Bad,
     assert_same,
+    case_of,
     check_bad_input,
     check_torch_func,
     images,
@@ -13,36 +14,15 @@ from comparing import (
     written_functions,
 )
 from torch import nn
-from torch.autograd import Function
 
 from styletransfer.lessons.cases import cases
-from styletransfer.lessons.checks import TOLERANCE, Case, check, check_in_float32
+from styletransfer.lessons.checks import TOLERANCE, check, check_in_float32
 from styletransfer.lessons.global_max_pool import global_max_pool
 from styletransfer.lessons.linear import Linear, linear
 from styletransfer.lessons.relu import ReLU, relu
 from styletransfer.lessons.scale import Scale, scale
 
 pytestmark = pytest.mark.usefixtures("seeded")
-
-
-def case_of(slope):
-    """x^2 at three places, whose backward returns `slope(grad_output, x)`."""
-
-    class Square(Function):
-        @staticmethod
-        def forward(x):
-            return x * x
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs)
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return slope(grad_output, *ctx.saved_tensors)
-
-    x = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64, requires_grad=True)
-    return Case("square", Square.apply, (x,))
 
 
 def test_every_function_passes():

@@ -24,10 +24,7 @@ from styletransfer.pictures.color import to_srgb
 from styletransfer.pictures.images import read, write
 
 LINEAR = imagecodecs.cms_profile(
-    "rgb",
-    gamma=1.0,
-    whitepoint=[0.3127, 0.3290],
-    primaries=[0.64, 0.33, 0.30, 0.60, 0.15, 0.06],
+    "rgb", gamma=1.0, whitepoint=[0.3127, 0.3290], primaries=[0.64, 0.33, 0.30, 0.60, 0.15, 0.06]
 )
 LOSSLESS = {"lossless": True, "exact": True}
 

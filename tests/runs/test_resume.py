@@ -2,14 +2,13 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import tempfile
 from pathlib import Path
 
 import pytest
-from helpers import metrics_of, picture
+from helpers import metrics_of, picture, refusal, write_pictures
 
 from styletransfer import cli
 from styletransfer.errors import UserError
@@ -32,8 +31,7 @@ def first_desk(tmp_path_factory):
         patch.setitem(
             vgg.WIDTHS, "vgg19", tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])
         )
-        for seed, name in enumerate(("content.png", "style.png")):
-            images.write(name, picture(seed, 24, 32))
+        write_pictures("content.png", "style.png")
         assert call(*arguments("hydra.run.dir=whole")) == 0
         stop_after(8, patch)
         assert call(*arguments("hydra.run.dir=run")) == 143
@@ -68,12 +66,7 @@ def call(*words):
 
 
 def refused(capsys, *words):
-    """Run what fails, and return its only line on standard error but for the progress bar."""
-    capsys.readouterr()
-    assert call(*words) == 1
-    lines = re.split(r"[\r\n]+", capsys.readouterr().err)
-    (line,) = [line for line in lines if line.strip() and "step/s" not in line]
-    return line
+    return refusal(capsys, "train", *words)
 
 
 def stop_after(step, monkeypatch, number=signal.SIGTERM):
@@ -136,8 +129,7 @@ def test_without_a_checkpoint_or_without_resume_a_run_begins_afresh(begun):
 
 def test_names_that_hold_what_hydra_would_resolve(desk, monkeypatch):
     style, other = "b${c}\\${d}.png", "${x:y}.png"
-    for seed, name in enumerate((style, other)):
-        images.write(name, picture(seed + 1, 24, 32))
+    write_pictures("style.png", style, other)
     change = f"changes=[{{after:2,set:{{style:'{other}'}}}}]"
     words = arguments(f"style={style}", change.replace("${", "\\${"), steps=6)
     assert call(*words, "hydra.run.dir=whole") == 0
@@ -191,19 +183,6 @@ def test_what_changes_no_pixel_may_differ(begun, capsys, monkeypatch):
     assert Path("new.png").read_bytes() == Path("whole", "pastiche.png").read_bytes()
     assert Path("run", "snapshots", "step_00010.png").exists()
     assert json.loads(Path("run", "run.json").read_text())["seconds"] >= 1000
-
-
-def test_a_picture_that_has_changed_and_another_version(begun, capsys, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(recipe, "__version__", "9.9")
-        line = refused(capsys, "resume=run")
-        assert re.search(r"begun by version \S+, and this is 9\.9", line)
-    images.write("style.png", picture(9, 24, 32))
-    assert "style.png has changed since the run began" in refused(capsys, "resume=run")
-    whole = json.loads(Path("run", "run.json").read_text())
-    assert whole["status"] == "stopped"
-    Path("run", "run.json").write_text(json.dumps(whole | {"config": {"": {"a": 1}}}))
-    assert "another version" in refused(capsys, "resume=run")
 
 
 def test_signals_while_files_are_written_wait(desk, monkeypatch):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import torch
-from helpers import picture
+from helpers import largest_file, picture
 
 from styletransfer.objective.terms import Losses
 from styletransfer.optimize.results import Iterate
@@ -81,16 +81,10 @@ def test_metrics_that_are_rewound_are_written_anew(tmp_path):
 
 
 def test_a_disk_that_fills_leaves_whole_lines(tmp_path, caplog):
-    resource = pytest.importorskip("resource")
-    old = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200, old[1]))
-    try:
-        with Metrics(tmp_path / "metrics.jsonl") as metrics:
-            for step in range(1, 10):
-                metrics(iterate(step))
-                metrics.flush()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    with largest_file(200), Metrics(tmp_path / "metrics.jsonl") as metrics:
+        for step in range(1, 10):
+            metrics(iterate(step))
+            metrics.flush()
     text = (tmp_path / "metrics.jsonl").read_text()
     assert text.endswith("\n")
     assert [line["step"] for line in lines_of(tmp_path / "metrics.jsonl")] == [1]

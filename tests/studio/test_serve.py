@@ -12,16 +12,16 @@ import time
 import httpx2
 import psutil
 import pytest
-from helpers import ROOT
+from helpers import ROOT, refusal
 
 pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
-from styletransfer.cli import script
 from styletransfer.studio import command
 
 LONG = {"size": 48, "steps": 5000, "scales": 1, "optimizer.name": "adam", "precision": "float32"}
 # Seconds in which even a busy machine does anything.
 PATIENCE = 120
+STUDIO = ("studio", "open=false")
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 
@@ -139,25 +139,18 @@ def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
     assert "open the address yourself" in out
 
 
-def refused(capsys, *words):
-    with pytest.raises(SystemExit) as exit:
-        script("studio")([*words, "open=false"])
-    assert exit.value.code == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert error.startswith("error: ")
-    return error
-
-
 def test_bad_input_and_a_missing_extra(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert f"port={port} cannot be had" in refused(capsys, f"port={port}")
-    assert "must be 0 to 65535" in refused(capsys, "port=65536")
-    assert "must be 0 to 65535" in refused(capsys, "port=-1")
-    assert "gone is no folder" in refused(capsys, "gone")
-    assert "unknown key host" in refused(capsys, "+host=0.0.0.0")
+        assert f"port={port} cannot be had" in refusal(capsys, *STUDIO, f"port={port}")
+    for word, said in (
+        ("port=65536", "must be 0 to 65535"),
+        ("port=-1", "must be 0 to 65535"),
+        ("gone", "gone is no folder"),
+        ("+host=0.0.0.0", "unknown key host"),
+    ):
+        assert said in refusal(capsys, *STUDIO, word)
     monkeypatch.setattr(command, "find_spec", lambda name: None)
-    assert "pip install 'styletransfer[studio]'" in refused(capsys)
+    assert "pip install 'styletransfer[studio]'" in refusal(capsys, *STUDIO)
     assert list(tmp_path.iterdir()) == []

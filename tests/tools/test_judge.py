@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import check_refused, picture, relative_error, style_network
+from helpers import check_refused, picture, relative_error, style_network, write_pictures
 
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features
@@ -31,8 +31,7 @@ CPU = torch.device("cpu")
 def config(tmp_path, monkeypatch):
     """The judgement of a feature network by one pair."""
     monkeypatch.chdir(tmp_path)
-    for seed, name in enumerate(("photos/a.png", "photos/b.png")):
-        images.write(tmp_path / name, picture(seed, 32, 40))
+    write_pictures("photos/a.png", "photos/b.png", height=32, width=40)
     for seed, name in enumerate(("oil", "wash", "other")):
         images.write(tmp_path / "styles" / f"{name}.png", 0.2 * picture(seed + 3, 32, 40))
     return JudgeConfig(
