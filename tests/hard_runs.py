@@ -1,9 +1,10 @@
-"""Stop or starve every command: `python tests/hard_runs.py FOLDER RUNS [SEED]`.
+"""Stop, starve and kill runs: `python tests/hard_runs.py FOLDER RUNS [SEED]`.
 
-One half of the runs is sent one to three signals at random moments; the other half has few bytes in
-a file (`ulimit -f`, as a full disk), few open files (`-n`) or little memory (`-v`). Each ends as if
-left alone, with the status of a signal, or with 1 where it was starved; in one line, without a
-traceback; and what it leaves behind is whole.
+A third of the runs, of every command, is sent one to three signals at random moments; another has
+few bytes in a file (`ulimit -f`, as a full disk), few open files (`-n`) or little memory (`-v`).
+Each ends as if left alone, with the status of a signal, or with 1 where it was starved; in one
+line, without a traceback; and what it leaves behind is whole. Runs of `train` that are killed, and
+gone on with until they end, have made the very bytes of one that was left alone.
 """
 
 import importlib
@@ -22,7 +23,7 @@ from pathlib import Path
 
 import psutil
 import torch
-from helpers import picture
+from helpers import picture, style_network
 from safetensors.torch import load_file
 
 from styletransfer.cli import main as command_line
@@ -30,9 +31,9 @@ from styletransfer.cli import module
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.config.commands import SCHEMAS
 from styletransfer.features import vgg
-from styletransfer.networks import Architecture, StyleNetwork, file
-from styletransfer.networks.johnson import randomize
+from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
+from styletransfer.system import checkpoint
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import STOPPING, interruptible
 
@@ -52,6 +53,22 @@ COMMANDS = [
     "gradcheck",
     "train_tiny --steps 2000",
 ]
+ADAM = "optimizer=adam optimizer.averaging=0.9"
+HEAVIER = "{after:10,set:{objective.content_weight:1}}"
+ADAM_TOO = "{after:50,set:{optimizer:adam,style_scale:0.7}}"
+KILLED = (
+    f"train experiment=tiny {PAIR} {LAYERS} size=48 steps=60 scales=2 tile=off "
+    "checkpoint_every=1e-9 hydra.run.dir=. resume=auto "
+)
+# Both optimisers, whole and in tiles, and what else a run may be made of.
+JOBS = [
+    "optimizer.plateau=0 objective.style_loss=wasserstein tile=16",
+    f"{ADAM} tile=16 color=content_luminance scales=3",
+    "optimizer.plateau=0 optimizer.preconditioner=0 init=noise loss_mode=fake_backward",
+    f"{ADAM} objective.style_loss=moments loss_mode=loss_attribute color=content_palette",
+    f"optimizer.plateau=0 changes=[{HEAVIER},{ADAM_TOO}]",
+]
+MADE = ("pastiche.png", "content_resized.png", "metrics.jsonl")
 NO_TRACEBACK = re.compile(r"Traceback|Exception ignored|Fatal|terminate called")
 LIMITS = [
     *((resource.RLIMIT_FSIZE, size) for size in (0, 700, 5000, 60000)),
@@ -172,8 +189,7 @@ def furnish(desk):
     if find_spec("av"):
         from film_files import make
 
-        network = StyleNetwork(Architecture((3, 4, 5), 1), 1).requires_grad_(False)
-        randomize(network, seed=0)
+        network = style_network(Architecture((3, 4, 5), 1), 1)
         file.write(desk / "net.safetensors", network, ["oil"])
         make(desk / "in.mkv", [picture(seed, 32, 40) for seed in range(20)], sound=["aac"])
 
@@ -191,8 +207,30 @@ def stop(process, seconds, chance):
     return allowed
 
 
+def save_often():
+    """Let a save follow each step, so that many are hit."""
+    checkpoint.REST = 0
+
+
+def killed(desk, number, chance):
+    """Kill a run until it comes to its end; return what differs from one that was left alone."""
+    line, began = KILLED + JOBS[number % len(JOBS)], time.monotonic()
+    whole, folder = desk / f"whole {number}", desk / f"killed {number}"
+    assert end_of(start(whole, line, save_often)) == 0, Path(f"{whole}.err").read_text()
+    seconds, status, kills = time.monotonic() - began, 128 + signal.SIGKILL, -1
+    while status == 128 + signal.SIGKILL:
+        process, kills = start(folder, line, save_often), kills + 1
+        time.sleep(chance.uniform(0, seconds))
+        os.kill(process, signal.SIGKILL)
+        status = end_of(process)
+    wrong = [name for name in MADE if (folder / name).read_bytes() != (whole / name).read_bytes()]
+    left = [path.name for path in folder.iterdir() if path.name not in {*os.listdir(whole)}]
+    print(folder.name, kills, status, *wrong, *left, sep="  ", flush=True)
+    return [*wrong, *left, *([status] if status else [])]
+
+
 def main(desk, runs, seed=0):
-    """Make so many runs, each command in turn: stopped, and starved."""
+    """Make so many runs: each command in turn, stopped and starved, and some killed."""
     warm_up()
     furnish(desk)
     chance, count = random.Random(seed), 0
@@ -205,9 +243,12 @@ def main(desk, runs, seed=0):
         return time.monotonic() - began
 
     for number in range(runs):
-        which = number // 2 % len(COMMANDS)
+        if number % 3 == 2:
+            count += bool(killed(desk, number // 3, chance))
+            continue
+        which = number // 3 % len(COMMANDS)
         folder = desk / f"{number} {COMMANDS[which].split()[0]}"
-        if number % 2:
+        if number % 3:
             how = chance.choice(LIMITS)
             process, allowed = start(folder, COMMANDS[which], lambda how=how: limit(*how)), {0, 1}
         else:

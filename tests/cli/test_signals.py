@@ -31,12 +31,10 @@ def attack(script, folder, count):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("script", "last"), [("hard_runs.py", "runs, 0 with faults"), ("kill_runs.py", "equal bytes")]
-)
-def test_runs_that_are_stopped_starved_or_killed_at_random(script, last, tmp_path, request):
+def test_runs_that_are_stopped_starved_or_killed_at_random(tmp_path, request):
     """`--kills=600` makes 600."""
-    assert last in attack(script, tmp_path, request.config.getoption("--kills"))
+    count = request.config.getoption("--kills")
+    assert attack("hard_runs.py", tmp_path, count) == f"{count} runs, 0 with faults"
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from fractions import Fraction
-from itertools import islice, pairwise, product
+from itertools import pairwise, product
 from unittest.mock import Mock
 
 import pytest
@@ -232,26 +232,6 @@ def test_a_film_ends_where_it_is_damaged_or_cut_off(tmp_path, caplog):
     (tmp_path / "in.mkv").write_bytes(whole[: len(whole) // 2])
     assert 10 < len(frames(tmp_path / "in.mkv")) < 30
     assert re.search(r"in\.mkv ends after [12]\.\d of its 4\.0 seconds", caplog.text)
-
-
-@pytest.mark.parametrize("extension", [".mp4", ".webm"])
-def test_what_was_done_before_a_failure_can_be_played(extension, tmp_path, caplog):
-    source = make(tmp_path / "in.mp4", greys(), sound=["aac"])
-    target, left = tmp_path / f"out{extension}", tmp_path / f"out.styletransfer-partial{extension}"
-
-    with suppress(KeyboardInterrupt), Film(source) as film, FilmWriter(target, like=film) as writer:
-        for frame in islice(film.frames(), 6):
-            writer.write(frame.image, frame.time)
-        raise KeyboardInterrupt
-    assert not target.exists()
-    assert len(frames(left)) == 6
-    assert f"the film up to here, 6 frames, is in {left}" in caplog.text
-    if extension != ".webm":
-        (_, _, times), (_, _, all_times) = sounds(left)[0], sounds(source)[0]
-        assert 0.45 < times[-1] < 0.65 < all_times[-1]
-    rewritten(source, target)
-    assert len(frames(target)) == 10
-    assert not left.exists()
 
 
 @pytest.mark.parametrize("extension", [".mp4", ".mkv"])

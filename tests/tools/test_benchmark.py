@@ -19,7 +19,6 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures import images
-from styletransfer.system import devices
 from styletransfer.system.measure import Spread
 from tools.benchmark import command, reference
 from tools.benchmark.command import benchmark, measure_default_job
@@ -28,7 +27,6 @@ from tools.benchmark.quality import measure_quality
 from tools.benchmark.reference import SCALE, plain_loop
 from tools.benchmark.report import rows_table, sentences
 from tools.benchmark.results import Row, cost_of_regions, growth, tiles_per_pixel
-from tools.benchmark.rows import middle, striped
 
 # VGG-19 has four channels everywhere here.
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -120,14 +118,9 @@ def test_what_the_device_only_emulates_is_left_out_and_named(tiny, tmp_path, mon
     config, (skipped,) = command.without_emulated(both, CPU)
     assert config.precisions == ["float32"]
     assert skipped.startswith("bfloat16, which this device only emulates")
-    words = ("precisions=[bfloat16]", "modes=[fake_backward]")
     with pytest.raises(UserError, match=r"nothing to measure but bfloat16.*add emulated=true"):
-        benchmark(composed("benchmark", *tiny, *words), tmp_path / "run")
+        benchmark(composed("benchmark", *tiny, "precisions=[bfloat16]"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    monkeypatch.setattr(devices, "cpu_bfloat16_units", list)
-    rows = benchmark(composed("benchmark", *tiny, *words, "emulated=true"), tmp_path).rows
-    native = [(row.name, row.native) for row in rows]
-    assert native == [("plain", True), ("fake_backward bfloat16", False)]
 
 
 class Scripted(plain.PlainLoop):
@@ -186,14 +179,6 @@ def test_what_follows_from_rows():
     rows = [row("a", 64, 2.0), row("a 2 regions", 64, 3.0), row("a 2 regions", 128, 9.0)]
     assert cost_of_regions(rows) == [("a 2 regions", 64, 1.5, 1.0)]
     assert Spread.of([3.0, 1.0, 2.0, 5.0, 4.0]) == Spread(3.0, 2.0, 4.0)
-
-
-def test_regions_cover_the_picture_once_and_no_loss_is_nothing_in_the_middle():
-    assert torch.equal(middle(torch.zeros(2), torch.ones(2)), torch.full((2,), 0.5))
-    pictures = striped(picture(1, 8, 11), picture(2), 3)
-    total = torch.stack([region.weights for region in pictures.regions]).sum(0)
-    assert torch.equal(total, torch.ones(1, 1, 8, 11, dtype=torch.float64))
-    assert [region.sources[0].style for region in pictures.regions] == [0, 1, 0]
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
