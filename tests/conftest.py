@@ -10,6 +10,7 @@ import torch
 from helpers import picture, tiny_network, write_pictures
 
 from styletransfer.features import vgg
+from styletransfer.system.signals import STOPPING
 
 # A busy machine is no error, and what was found once is found again.
 hypothesis.settings.register_profile("suite", deadline=None, derandomize=True)
@@ -107,10 +108,14 @@ def heard():
 
 @pytest.fixture
 def signals():
-    """Let Ctrl-C interrupt even where the tests were started to ignore it, as in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Handlers as a program has them that was not started to ignore any; put back afterwards."""
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 import importlib.util
 import json
+import os
 import re
+import signal
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +21,6 @@ from styletransfer.features import vgg
 from styletransfer.features.vgg import randomize
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.networks import StyleNetwork
-from styletransfer.networks.layers import ConditionalInstanceNorm
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.resilient import ElasticObjective
@@ -27,6 +28,7 @@ from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import run
 from styletransfer.pictures import images
+from styletransfer.runs.watchers import Metrics
 from styletransfer.settings import compose, settings_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,14 +59,18 @@ def composed(command, *overrides):
     return settings_of(compose(command, overrides), command)
 
 
-def call(capsys, *words, run=main):
-    """Run the console command in this process; return its status and what it printed."""
-    status: Any = 0
+def status_of(*words, run=main):
+    """Run the console command in this process; return its exit status."""
     try:
         run(words)
     except SystemExit as exit:
-        status = exit.code or 0
-    return status, capsys.readouterr()
+        return exit.code or 0
+    return 0
+
+
+def call(capsys, *words, run=main):
+    """Run the console command in this process; return its status and what it printed."""
+    return status_of(*words, run=run), capsys.readouterr()
 
 
 def refusal(capsys, *words, run=main):
@@ -87,6 +93,18 @@ def largest_file(size):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def stop_after(step, monkeypatch, number=signal.SIGTERM):
+    """Send a signal while a callback of a run works."""
+    real = Metrics.__call__
+
+    def pressed(self, iterate):
+        real(self, iterate)
+        if iterate.step == step:
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(Metrics, "__call__", pressed)
 
 
 def metrics_of(folder):
@@ -173,10 +191,9 @@ def style_network(layout, styles):
     network = StyleNetwork(layout, styles).requires_grad_(False)
     randomize(network, seed=1)
     generator = torch.Generator().manual_seed(2)
-    for module in network.modules():
-        if isinstance(module, ConditionalInstanceNorm):
-            module.scale.add_(torch.rand(module.scale.shape, generator=generator) - 0.5)
-            module.shift.add_(torch.rand(module.shift.shape, generator=generator) - 0.5)
+    for name, parameter in network.named_parameters():
+        if "norm" in name or "bias" in name:
+            parameter.add_(torch.rand(parameter.shape, generator=generator) - 0.5)
     return network
 
 

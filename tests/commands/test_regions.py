@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import MODES, call, composed, refusal, write_pictures
+from helpers import MODES, call, composed, refusal, stop_after, write_pictures
 from PIL import Image
 
 from styletransfer import stylize
 from styletransfer.commands.compare.command import compare
 from styletransfer.commands.explain.command import explain
 from styletransfer.pictures import images
-from styletransfer.runs.watchers import Metrics
 
 TRAIN = ("train", "experiment=tiny", "content=content.png", "style=a.png")
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
@@ -75,15 +74,8 @@ def test_a_protected_run_goes_on_to_equal_bytes_and_not_with_another_mask(train,
     made, content = pixels("whole/pastiche.png"), pixels("content.png")
     assert np.array_equal(made[:, :16], content[:, :16])  # protected, to the byte
     assert not np.array_equal(made[:, 16:], content[:, 16:])
-    real = Metrics.__call__
-
-    def pressed(self, iterate):
-        real(self, iterate)
-        if iterate.step == 4:
-            raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(Metrics, "__call__", pressed)
+        stop_after(4, patch)
         train(*settings, "hydra.run.dir=run")
     mask = Path("right.png").read_bytes()
     Image.new("L", (32, 24), 200).save("right.png")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import picture, relative_error
+from helpers import picture, relative_error, style_network
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
@@ -25,14 +25,7 @@ BLEND = torch.tensor([[0.3, 0.7]]).double()
 
 
 def network(layout=SLIM, styles=2):
-    """A network whose channels and styles differ, in float64."""
-    made = StyleNetwork(layout, styles).double()
-    randomize(made, seed=1)
-    generator = torch.Generator().manual_seed(2)
-    for name, parameter in made.named_parameters():
-        if "norm" in name or "bias" in name:
-            parameter.data.add_(torch.rand(parameter.shape, generator=generator).double() - 0.5)
-    return made.requires_grad_(False)
+    return style_network(layout, styles).double()
 
 
 def test_the_norm_is_torchs_instance_norm_and_blends_scales_and_shifts():

@@ -8,14 +8,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from helpers import metrics_of, picture, refusal, write_pictures
+from helpers import metrics_of, picture, refusal, status_of, stop_after, write_pictures
 
-from styletransfer import cli
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.pictures import images
 from styletransfer.runs import recipe
-from styletransfer.runs.watchers import Metrics
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.lock import locked
 
@@ -57,35 +55,18 @@ def arguments(*more, steps=12):
 
 
 def call(*words):
-    """Run the script in this process, and return its exit status."""
-    try:
-        cli.script("train")(words)
-    except SystemExit as exit:
-        return exit.code or 0
-    return 0
+    return status_of("train", *words)
 
 
 def refused(capsys, *words):
     return refusal(capsys, "train", *words)
 
 
-def stop_after(step, monkeypatch, number=signal.SIGTERM):
-    """Send a signal while a callback works."""
-    real = Metrics.__call__
-
-    def pressed(self, iterate):
-        real(self, iterate)
-        if iterate.step == step:
-            os.kill(os.getpid(), number)
-
-    monkeypatch.setattr(Metrics, "__call__", pressed)
-
-
 def steps_of(folder):
     return [line["step"] for line in metrics_of(folder)]
 
 
-def status_of(folder):
+def recorded(folder):
     return json.loads(Path(folder, "run.json").read_text())["status"]
 
 
@@ -93,7 +74,7 @@ def assert_finished(folder="run", like="whole"):
     for name in ("pastiche.png", "metrics.jsonl"):
         assert Path(folder, name).read_bytes() == Path(like, name).read_bytes()
     assert not list(Path(folder).glob("checkpoint*"))
-    assert status_of(folder) == "finished"
+    assert recorded(folder) == "finished"
 
 
 def test_resume_goes_on_with_the_runs_own_settings_from_another_folder(begun, monkeypatch):
@@ -147,7 +128,7 @@ def test_what_is_no_runs_checkpoint_or_anothers(begun, capsys):
     for wrong in ({"recipe": {}}, whole | {"run": whole["run"] | {"image": "x"}}):
         checkpoint.save(wrong)
         assert "is no run's checkpoint; start afresh" in refused(capsys, "resume=run")
-        assert status_of("run") == "stopped"
+        assert recorded("run") == "stopped"
     before = Path("run", "metrics.jsonl").read_bytes()
     for path in Path("run").glob("checkpoint*"):
         path.write_bytes(path.read_bytes()[:-1])
@@ -266,4 +247,4 @@ def test_a_picture_that_cannot_be_written_goes_elsewhere(desk, monkeypatch, caps
     assert "styletransfer-" in place
     assert [Path(path).name for path in tried[:2]] == ["out.png", "pastiche.png"]
     assert images.read(place).size == (24, 32)
-    assert status_of("run") == "gave up"
+    assert recorded("run") == "gave up"
