@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -71,6 +72,14 @@ def status_of(*words, run=main):
 def call(capsys, *words, run=main):
     """Run the console command in this process; return its status and what it printed."""
     return status_of(*words, run=run), capsys.readouterr()
+
+
+def process(*command, **options):
+    """Run a command in a process with one thread; return what subprocess.run does."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"} | options.pop("env", {})
+    environment.pop("PYTHONUNBUFFERED", None)
+    options |= {"env": environment, "capture_output": True, "text": True}
+    return subprocess.run(command, check=False, **options)
 
 
 def refusal(capsys, *words, run=main):

@@ -1,11 +1,8 @@
 """The studio's page in a real browser, and its server as a process, as a person starts it."""
 
 import base64
-import os
 import re
 import shutil
-import subprocess
-import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -13,11 +10,11 @@ from typing import Any
 
 import pytest
 from PIL import Image, ImageOps
+from studios import Process
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="no Playwright: pip install -e '.[browser]'"
 )
-pytest.importorskip("starlette", reason="no Starlette: pip install -e '.[studio]'")
 axe = pytest.importorskip(
     "axe_playwright_python.sync_playwright", reason="no axe-core: pip install -e '.[browser]'"
 )
@@ -52,19 +49,13 @@ def png(width, height, color):
 @contextmanager
 def served(folder):
     """Start the studio in a folder; its address comes back."""
-    command = [sys.executable, "-m", "styletransfer", "studio", "open=false"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
+    studio = Process(folder, "open=false")
     try:
-        address = re.search(r"http://\S+", process.stdout.readline())
-        assert address is not None
-        yield address.group()
+        yield studio.address
     finally:
-        process.terminate()
-        process.communicate(timeout=180)
+        studio.process.terminate()
+        studio.process.communicate(timeout=180)
+        studio.close()
 
 
 @dataclass

@@ -80,9 +80,6 @@ def test_bad_arguments_are_refused_in_one_line(capsys):
         assert said.count("\n") == 1
 
 
-# The command gradcheck.
-
-
 def test_a_wrong_backward_shows_in_table_and_exit_status(monkeypatch, capsys):
     right = case_of(lambda grad, x: grad * 2 * x, "right")
     wrong, again = (case_of(lambda grad, x: grad * x, "wrong") for _ in range(2))

@@ -1,14 +1,12 @@
 """README and CONTRIBUTING say what is so; recipes, applied to a copy of the project, work."""
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 import tomllib
 
 import pytest
-from helpers import ROOT, write_pictures
+from helpers import ROOT, process, write_pictures
 
 from styletransfer.pictures import images
 
@@ -42,14 +40,8 @@ def copy(tmp_path_factory):
 
 
 def run(copy, script, *words):
-    done = subprocess.run(
-        [sys.executable, f"scripts/{script}.py", *words],
-        cwd=copy,
-        env=os.environ | {"PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    python = (sys.executable, f"scripts/{script}.py")
+    done = process(*python, *words, cwd=copy, env={"PYTHONPATH": str(copy)})
     assert done.returncode == 0, done.stderr
     return done.stdout
 

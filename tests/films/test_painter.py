@@ -96,9 +96,6 @@ def test_a_pan_stays_sharp():
     assert (mixed - pan(7))[..., 3:-3, 3:-3].abs().max() < 2e-3
 
 
-# Painted films, measured: E_warp and the style loss of frames.
-
-
 def still(image, other, share=1.0):
     """The motion of a camera that stands, relied on so far everywhere."""
     return Motion(torch.zeros_like(image[:, :2]), torch.full_like(image[:, :1], share))

@@ -220,9 +220,6 @@ def test_torch_func_transforms():
     check_torch_func(max_pool, lambda x: torch.max_pool2d(x, 2), (2, 3, 2, 4))
 
 
-# The Functions of a network's layers against the built-in operation that each stands for.
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_max_pool_equals_torch(layout, device):
     """Also where rows and columns are left over, and where values are equal."""

@@ -237,9 +237,6 @@ def test_a_photograph_that_is_enlarged_is_mentioned(caplog):
     assert caplog.messages == ["content.png: enlarged from 32 x 24 pixels"]
 
 
-# The plan of a run: its scales and their steps, where it starts, numbers that cannot be.
-
-
 def test_a_pyramid_doubles_up_to_the_size():
     for size in (1, 17, 128, 180, 512, 1000, 4096):
         for scales in (0, 1, 2, 5):

@@ -62,9 +62,6 @@ def test_float32_fails_though_its_backward_is_right():
         assert off_float64 < 1e-6
 
 
-# The didactic Functions against the built-in operation that each stands for.
-
-
 def test_functions_equal_torchs_in_every_layout(device):
     for layout in LAYOUTS:
         x, weight = images(layout, 2, 3, 4, 5, device=device), leaf(3, 1, 1, device=device)

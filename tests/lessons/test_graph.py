@@ -23,9 +23,6 @@ def network():
     return nn.Sequential(*layers, nn.Linear(64, 2)).double().requires_grad_(False)
 
 
-# The small example: (a + b) * d.
-
-
 def test_small_example_has_gradients_4_4_5_and_none_on_the_intermediate():
     _, variables = small_example()
     numbers = {name: (value, grad) for name, value, grad, _ in variables}
@@ -137,9 +134,6 @@ def test_the_last_reference_to_the_graph_frees_a_retained_one():
     del b, loss
     gc.collect()
     assert storage.expired()
-
-
-# When a Function earns its place.
 
 
 class Exp(Function):

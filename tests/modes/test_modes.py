@@ -80,9 +80,6 @@ def test_fake_backward_needs_a_forward_first(kind):
         kind(features(), 1.0).backward()
 
 
-# One objective, three gradients.
-
-
 @pytest.mark.parametrize("normalization", ["target", "none"])
 @pytest.mark.parametrize("style_loss", STYLE_LOSSES)
 def test_all_modes_have_the_losses_and_the_gradient_of_the_formula(
@@ -141,9 +138,6 @@ def test_a_weight_acts_squared_in_fake_backward(network, content, style, monkeyp
     monkeypatch.setitem(LOSS_MODES, "fake_backward", rootless)
     wrong = gradient(make_objective("fake_backward", network, content, style, **settings), image)
     assert relative_error(wrong, linear) > 1
-
-
-# Who calls backward, and how often.
 
 
 def counted(monkeypatch, kind, entries, wrap=lambda function: function):

@@ -122,9 +122,6 @@ def test_the_learning_rate_rises_and_falls_to_zero(steps):
     assert optimizer.param_groups[0]["lr"] == 0
 
 
-# Their files: what was written is read, and nothing else; and those that ship.
-
-
 @pytest.fixture
 def saved(tmp_path):
     network = StyleNetwork(Architecture((2, 3, 4), 1), 2)

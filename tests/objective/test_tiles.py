@@ -185,9 +185,6 @@ def test_what_cannot_be_in_tiles_is_refused():
         made(style=picture(2, 15, 40))
 
 
-# Bands, of one process or of several; threads stand for processes.
-
-
 @pytest.mark.parametrize(
     ("settings", "height", "count", "tile", "bands"),
     [

@@ -77,9 +77,6 @@ def test_a_curvature_below_rounding_teaches_nothing():
     assert point.tolist() == [[pytest.approx(-0.75), pytest.approx(-0.25)]]
 
 
-# Its coordinates: a plain symmetric linear map that favours broad tones and colours.
-
-
 def test_the_map_is_its_own_transpose_and_exponent_0_changes_nothing():
     """<A x, y> = <x, A y>: what the chain rule needs."""
     for size in ((16, 20), (15, 21), (1, 7), (8, 1)):

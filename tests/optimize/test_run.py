@@ -48,9 +48,6 @@ def run(config, content, style, network=None, mode=MODE, **options):
     return complete_run(job, [iterates.append]), iterates
 
 
-# Scales and starts.
-
-
 @pytest.mark.parametrize("size", [9, 20, 33])
 def test_scales_follow_one_another(size, content, style):
     before = content.clone(), style.clone()
@@ -124,9 +121,6 @@ def test_protected_pixels_stay_and_grey_ones_are_mixtures(optimizer, content, st
         assert ((point - content).abs() <= (1 - protected) + 1e-6).all()
     # The clear half has gone most of its way.
     assert (result.image - bowl.target)[..., :5].abs().mean() < 0.2
-
-
-# Ctrl-C, and memory that is short.
 
 
 def test_ctrl_c_in_a_callback(content, style):
@@ -263,9 +257,6 @@ def test_a_palette_is_that_of_visible_pixels():
     cropped = load(replace(config, size=16), shown).pictures.styles[0]
     means = [to_oklab(style[0].flatten(1).double()).mean(dim=1) for style in (hidden, cropped)]
     assert (means[0] - means[1]).abs().max() < 0.02
-
-
-# The plan of a run, and that it leaves nothing behind.
 
 
 def job(photos, **settings):

@@ -75,9 +75,6 @@ def test_changes_in_turn():
     assert with_change(changes[:1], ChangeConfig(3, {})) == [changes[0], ChangeConfig(3, {})]
 
 
-# As the words of a command line, which read as the same settings again.
-
-
 def test_the_command_to_copy():
     assert command(None) == ""
     typed = ["size=64", "style='my oil.jpg'", "output='a$b.png'", "experiment=bold"]

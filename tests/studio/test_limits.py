@@ -48,8 +48,6 @@ def test_no_more_is_worked_on_at_once(tmp_path, monkeypatch):
         assert client.post("/api/pictures", content=b"x").status_code == 429
 
 
-# Lessons: explain's own page about some settings, which may do nothing but show itself.
-
 TINY = {"size": 48, "precision": "float32", "device": "cpu"}
 
 

@@ -1,81 +1,20 @@
 """The studio as a process: how it begins, how it ends, and what is left then."""
 
 import json
-import os
-import re
 import signal
 import socket
-import subprocess
 import sys
-import time
 
-import httpx2
 import psutil
 import pytest
-from helpers import ROOT, refusal
-
-pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
+from helpers import refusal
+from studios import Process
 
 from styletransfer.studio import command
 
-LONG = {"size": 48, "steps": 5000, "scales": 1, "optimizer.name": "adam", "precision": "float32"}
-# Seconds in which even a busy machine does anything.
-PATIENCE = 120
 STUDIO = ("studio", "open=false")
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
-
-
-class Process:
-    """A studio in a process of its own, and a browser that has been let in."""
-
-    def __init__(self, folder, *words, **environment):
-        self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "scripts" / "studio.py"), *words],
-            cwd=folder,
-            env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        line = self.process.stdout.readline()
-        address = re.search(r"(http://127\.0\.0\.1:(\d+))/\?token=(\S{20,})", line)
-        assert address, line + self.process.communicate()[1]
-        self.port = int(address[2])
-        origin = {"origin": address[1]}
-        self.client = httpx2.Client(base_url=address[1], headers=origin, timeout=300)
-        until(lambda: self.answers(address[0]))
-
-    def answers(self, address):
-        try:
-            return self.client.get(address, follow_redirects=True).status_code == 200
-        except httpx2.ConnectError:
-            return False
-
-    def paint(self):
-        """Begin a long run, and return once it has made a picture."""
-        id = self.client.post("/api/queue", json={"settings": LONG}).json()["id"]
-        until(lambda: self.client.get(f"/api/runs/{id}/picture").status_code == 200)
-        return id
-
-    def end(self, number):
-        """Send a signal; return the exit status and what is left on both streams."""
-        family = psutil.Process(self.process.pid).children(recursive=True)
-        assert family
-        self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=PATIENCE)
-        _, alive = psutil.wait_procs(family, PATIENCE)
-        assert not alive
-        return self.process.returncode, out, err
-
-
-def until(is_so):
-    """Wait until something is so."""
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -88,10 +27,7 @@ def start(tmp_path):
 
     yield begin
     for studio in started:
-        if studio.process.poll() is None:
-            studio.process.kill()
-            studio.process.communicate()
-        studio.client.close()
+        studio.close()
 
 
 @pytest.mark.slow

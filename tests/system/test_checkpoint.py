@@ -137,9 +137,6 @@ def test_when_a_save_is_due(tmp_path, monkeypatch):
     assert not Checkpoint(tmp_path / "checkpoint.pt", every=0).is_due()
 
 
-# Files that are whole or not there, and folders with one run in each.
-
-
 def test_a_folder_has_one_run(tmp_path):
     with locked(tmp_path):
         assert is_locked(tmp_path)

@@ -71,18 +71,6 @@ def test_plain_and_the_objective_agree_in_float64(monkeypatch):
         agrees(build_features(config.features).double(), config, CLOSED)
 
 
-def test_plain_makes_twenty_evaluations_a_step_and_repeats_itself():
-    config = BenchmarkConfig(objective=layers())
-    content = picture(1, 12, 12)
-    loop = plain_loop(config, tiny_network(), content, picture(2, 12, 12))
-    losses = loop.run(21)
-    assert len(losses) == 40
-    assert min(losses) < losses[0] / 2
-    assert losses[0] == loop.objective(content).item()
-    assert 0 <= loop.picture.min() <= loop.picture.max() <= 1
-    assert loop.run(20) == losses[:20]
-
-
 def test_a_run_has_a_row_for_each_way_and_writes_its_files(tiny, tmp_path):
     measured = benchmark(composed("benchmark", *tiny, "regions=[2]"), tmp_path)
     assert [row.name for row in measured.rows] == [

@@ -7,14 +7,22 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import check_refused, picture, relative_error, style_network, write_pictures
+from helpers import (
+    call,
+    check_refused,
+    picture,
+    refusal,
+    relative_error,
+    style_network,
+    write_pictures,
+)
 
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features
 from styletransfer.functions import gram_matrix
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
-from tools.judge.command import judge, run
+from tools.judge.command import judge, main, run
 from tools.judge.config import JudgeConfig, PairConfig
 from tools.judge.probes import PROBES, probe
 from tools.judge.verdict import Verdict, errors_under, gap_closed
@@ -138,6 +146,16 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, of_networks):
     for good, bad in ((config, cases), (of_networks, networks)):
         check_refused(partial(judged, good), bad)
     assert not Path("run").exists()
+
+
+def test_it_is_composed_and_explained_as_commands_are(config, capsys):
+    """By a schema and a config of its own, which use groups of the package's."""
+    assert "\nsteps=100        Optimiser steps in all" in call(capsys, "--help", run=main)[1].out
+    for word, said in (
+        ("stepz=3", "unknown key stepz; did you mean steps?"),
+        ("vgg19.weights=gone.pth", "no weights file at gone.pth"),
+    ):
+        assert said in refusal(capsys, word, run=main)
 
 
 def test_probes_by_hand():
