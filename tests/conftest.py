@@ -1,7 +1,6 @@
 """Tiny seeded networks and pictures: every test takes a moment and every number is known."""
 
 import logging
-import os
 import signal
 
 import hypothesis
@@ -18,6 +17,7 @@ hypothesis.settings.load_profile("suite")
 # Tiny tensors gain nothing from threads, and the last bits depend on their number.
 torch.set_num_threads(1)
 
+PLAIN = dict.fromkeys(STOPPING, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
 LEFT_OUT = pytest.StashKey[int]()
 
 
@@ -64,19 +64,17 @@ def tiny_vgg(monkeypatch):
 
 
 @pytest.fixture
-def photos(tmp_path):
-    """Paths of a content and a style picture."""
-    paths = (tmp_path / "content.png", tmp_path / "style.png")
-    write_pictures(*paths)
-    return str(paths[0]), str(paths[1])
-
-
-@pytest.fixture
 def desk(tmp_path, monkeypatch):
     """The folder to work in, with two pictures."""
     monkeypatch.chdir(tmp_path)
     write_pictures("content.png", "style.png")
     return tmp_path
+
+
+@pytest.fixture
+def photos(desk):
+    """Their paths: a content and a style picture."""
+    return str(desk / "content.png"), str(desk / "style.png")
 
 
 @pytest.fixture(autouse=True)
@@ -99,33 +97,22 @@ def _close_log_files():
 @pytest.fixture(scope="session", autouse=True)
 def heard():
     """Let signals end processes even where the tests were started to ignore them, as by nohup."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number, handler in PLAIN.items():
         if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, signal.SIG_DFL)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(number, handler)
 
 
 @pytest.fixture
 def signals():
-    """Handlers as a program has them that was not started to ignore any; put back afterwards."""
-    before = {number: signal.getsignal(number) for number in STOPPING}
-    for number in STOPPING:
-        signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Handlers as a program begins with, for a test that has its own; put back afterwards."""
+    before = {number: signal.signal(number, handler) for number, handler in PLAIN.items()}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
 
 
-@pytest.fixture
-def vgg19_weights():
-    """The path of real VGG-19 weights."""
-    return os.environ["STYLETRANSFER_VGG19"]
-
-
 def pytest_collection_modifyitems(config, items):
-    """Leave slow tests out unless asked; skip what needs a GPU or real weights without them."""
+    """Leave slow tests out unless asked; skip what needs a GPU where there is none."""
     if not config.option.all:
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
@@ -134,8 +121,6 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("cuda") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
-        if item.get_closest_marker("vgg") and not os.environ.get("STYLETRANSFER_VGG19"):
-            item.add_marker(pytest.mark.skip(reason="STYLETRANSFER_VGG19 names no weights"))
 
 
 @pytest.hookimpl(optionalhook=True)

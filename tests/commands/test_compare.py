@@ -118,12 +118,7 @@ def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
     errors = gradient_errors(job, "fake_backward", points)
     assert errors["fake_backward"] == 0
     assert errors["loss_attribute"] <= 1e-10
-    # A weight that is not squared, and a gradient doubled or broken at one of the points.
-    wrong = replace(fake_backward.MODE, style=fake_backward.StyleLoss)
-    monkeypatch.setitem(LOSS_MODES, "fake_backward", wrong)
-    errors = gradient_errors(job, "loss_attribute", points)
-    assert errors["fake_backward"] > 0.01
-    assert errors["autograd_function"] <= 1e-10
+    # A gradient tripled or broken at one of the points.
     for factor, expected in ((3.0, 2.0), (math.nan, math.nan)):
         calls = iter([1.0, factor])
 

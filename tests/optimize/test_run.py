@@ -32,7 +32,7 @@ from styletransfer.optimize import dry_run
 from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run, complete_run
 from styletransfer.pictures import images
-from styletransfer.pictures.color import recolored, to_oklab, with_chroma_of
+from styletransfer.pictures.color import recolored, with_chroma_of
 from styletransfer.pictures.images import Picture, resize, scaled_size
 from styletransfer.runs.watchers import StepPictures
 
@@ -242,21 +242,6 @@ def test_styles_are_recolored_where_they_are_loaded():
         for before, after in zip(plain.styles, found.styles, strict=True):
             recoloured = recolored(Picture(before), Picture(plain.content), 0.5).rgb
             assert torch.equal(after, recoloured if color == "content_palette" else before)
-
-
-def test_a_palette_is_that_of_visible_pixels():
-    """Of the content, and of the style; what is hidden in the middle of them is white."""
-    alpha, seen = torch.ones(1, 1, 16, 20), [*range(5), *range(15, 20)]
-    alpha[..., 5:15] = 0.0
-    files = given(content=CONTENT, style=0.6 * picture(2))
-    shown = {name: replace(image, rgb=image.rgb[..., seen]) for name, image in files.items()}
-    for name, image in files.items():
-        files[name] = replace(image, rgb=torch.where(alpha == 0, 1.0, image.rgb), alpha=alpha)
-    config = run_settings(size=20, color="content_palette")
-    hidden = load(config, files).pictures.styles[0][..., seen]
-    cropped = load(replace(config, size=16), shown).pictures.styles[0]
-    means = [to_oklab(style[0].flatten(1).double()).mean(dim=1) for style in (hidden, cropped)]
-    assert (means[0] - means[1]).abs().max() < 0.02
 
 
 def job(photos, **settings):

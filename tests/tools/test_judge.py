@@ -125,10 +125,6 @@ def test_each_content_is_judged_in_each_style_that_a_network_knows(of_networks):
     assert images.read("run/contact_sheet.png").size == (4 * 20, 4 * 20)
 
 
-def judged(good, **changed):
-    judge(replace(good, **changed), Path("run"), print)
-
-
 def test_bad_input_is_one_line_and_leaves_nothing(config, of_networks):
     images.write(Path("thin.png"), picture(0, 8, 40))
     twice, thin = (PairConfig(name, "photos/a.png") for name in ("photos/a.png", "thin.png"))
@@ -144,7 +140,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, of_networks):
         ({"styles": "styles/oil.png"}, "styles holds no picture called wash"),
     ]
     for good, bad in ((config, cases), (of_networks, networks)):
-        check_refused(partial(judged, good), bad)
+        changed = partial(replace, good)
+        check_refused(lambda made=changed, **to: judge(made(**to), Path("run"), print), bad)
     assert not Path("run").exists()
 
 
