@@ -232,15 +232,17 @@ def given(**pictures):
     return {name: Picture(rgb.float(), name=name) for name, rgb in pictures.items()}
 
 
-def test_styles_are_recolored_where_they_are_loaded():
+def test_styles_are_recolored_where_they_are_loaded_as_what_can_be_seen_is():
     files = given(content=CONTENT, style=picture(2, 18, 14), style_detail=picture(3, 12, 20))
+    seen = files["content"].rgb[:, :1].round()
+    files["content"] = replace(files["content"], alpha=seen)
     config = run_settings(size=20, color_strength=0.5)
     plain = load(config, files).pictures
     for color in ("content_luminance", "content_palette"):
         found = load(replace(config, color=color), files).pictures
         assert torch.equal(found.content, plain.content)
         for before, after in zip(plain.styles, found.styles, strict=True):
-            recoloured = recolored(Picture(before), Picture(plain.content), 0.5).rgb
+            recoloured = recolored(Picture(before), files["content"], 0.5).rgb
             assert torch.equal(after, recoloured if color == "content_palette" else before)
 
 
