@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
 from torch.autograd import Function
 from torch.func import grad, jacrev, vmap
 
 from styletransfer import functions, lessons
+from styletransfer.lessons.checks import Case
 
 # Bad input: a function, its arguments, the error, and words of its message.
 Bad = tuple[Callable, tuple, type[Exception], list[str]]
 LAYOUTS = ["contiguous", "channels_last", "strided"]
 
 
-def written_functions() -> dict[str, type[Function]]:
+def written_functions():
     """Every torch.autograd.Function that the package defines, by name."""
     for room in (functions, lessons):
         for module in pkgutil.iter_modules(room.__path__):
@@ -26,11 +26,11 @@ def written_functions() -> dict[str, type[Function]]:
     return {kind.__name__: kind for kind in kinds}
 
 
-def leaf(*shape: int, device: str = "cpu", dtype: torch.dtype = torch.float64) -> Tensor:
+def leaf(*shape, device="cpu", dtype=torch.float64):
     return torch.randn(shape, device=device, dtype=dtype).requires_grad_()
 
 
-def images(layout: str, *shape: int, device: str = "cpu") -> Tensor:
+def images(layout, *shape, device="cpu"):
     """A leaf (N, C, H, W) in the given memory layout."""
     x = torch.randn(*shape, device=device, dtype=torch.float64)
     if layout == "channels_last":
@@ -41,7 +41,7 @@ def images(layout: str, *shape: int, device: str = "cpu") -> Tensor:
     return x.requires_grad_()
 
 
-def assert_same(ours: object, theirs: object, leaves: list[Tensor]) -> None:
+def assert_same(ours, theirs, leaves):
     """Equal values, and equal gradients after one random direction."""
     near = {"rtol": 1e-12, "atol": 1e-14}
     torch.testing.assert_close(ours, theirs, **near)
@@ -50,7 +50,7 @@ def assert_same(ours: object, theirs: object, leaves: list[Tensor]) -> None:
     torch.testing.assert_close(*pair, **near)
 
 
-def check_torch_func(ours: Callable, theirs: Callable, shape: tuple[int, ...]) -> None:
+def check_torch_func(ours, theirs, shape):
     """Both agree under vmap, jacrev and grad, and twice over."""
     batch = torch.randn(5, *shape, dtype=torch.float64)
     torch.testing.assert_close(vmap(ours)(batch), torch.stack([theirs(x) for x in batch]))
@@ -63,10 +63,28 @@ def check_torch_func(ours: Callable, theirs: Callable, shape: tuple[int, ...]) -
     )
 
 
-def check_bad_input(
-    function: Callable, arguments: tuple, error: type[Exception], words: list[str]
-) -> None:
+def check_bad_input(function, arguments, error, words):
     """The error is of this kind, and its message holds every word."""
     with pytest.raises(error) as caught:
         function(*arguments)
     assert [word for word in words if word not in str(caught.value)] == []
+
+
+def case_of(slope, name="square"):
+    """x^2 at three places, whose backward returns `slope(grad_output, x)`."""
+
+    class Square(Function):
+        @staticmethod
+        def forward(x):
+            return x * x
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx, grad_output):
+            return slope(grad_output, *ctx.saved_tensors)
+
+    x = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64, requires_grad=True)
+    return Case(name, Square.apply, (x,), "note")

@@ -5,20 +5,16 @@ from functools import cache
 import torch
 from helpers import make_objective, picture, tiny_network
 
-from styletransfer.commands.explain.facts import Study
 from styletransfer.commands.explain.study import study
 from styletransfer.features import FeatureExtractor
 from styletransfer.features.inference import WinogradConv2d
 from styletransfer.functions import winograd_conv
-from styletransfer.objective.whole import Objective
 
 # In the order of the network: content before style at one layer.
 TERMS = ["style/relu1_1", "content/relu2_1", "style/relu2_1"]
 
 
-def objective(
-    mode: str, pooling: str = "max", winograd: bool = False, **settings: object
-) -> Objective:
+def objective(mode, pooling="max", winograd=False, **settings):
     network = tiny_network(pooling=pooling)
     if winograd:
         conv = WinogradConv2d(network.layers["conv1_2"])
@@ -29,8 +25,6 @@ def objective(
 
 
 @cache
-def studied(
-    mode: str, tv_weight: float = 0.0, pooling: str = "max", winograd: bool = False
-) -> Study:
+def studied(mode, tv_weight=0.0, pooling="max", winograd=False):
     watched = objective(mode, pooling, winograd, tv_weight=tv_weight)
     return study(mode, watched, torch.full((1, 3, 12, 10), 0.5, dtype=torch.float64))

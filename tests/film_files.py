@@ -1,15 +1,11 @@
 """Tiny films, made with PyAV alone."""
 
-from collections.abc import Sequence
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from torch import Tensor
 
-from styletransfer.films.read import Film, Frame
+from styletransfer.films.read import Film
 
 av = pytest.importorskip("av", reason="films are not tested: pip install -e '.[video]'")
 
@@ -19,20 +15,20 @@ BT601, BT709, UNSAID = 5, 1, 2
 
 
 def make(
-    path: Path,
-    images: Sequence[Tensor],
-    times: Sequence[Fraction] | None = None,
+    path,
+    images,
+    times=None,
     *,
-    codec: str = "libx264",
-    sound: Sequence[str] = (),
-    rotation: tuple[Any, ...] | None = None,
-    aspect: Fraction | None = None,
-    matrix: int = BT709,
-    said: int | None = None,
-    transfer: int = BT709,
-    start: float = 0.0,
-    **options: str,
-) -> Path:
+    codec="libx264",
+    sound=(),
+    rotation=None,
+    aspect=None,
+    matrix=BT709,
+    said=None,
+    transfer=BT709,
+    start=0.0,
+    **options,
+):
     """Write images (1, 3, H, W) of even sides as a film of ten frames a second, or at other times.
 
     Of `sound` are tones by these codecs. `rotation` is in degrees anticlockwise, then mirrored from
@@ -65,7 +61,7 @@ def make(
     return path
 
 
-def tone(stream: Any, seconds: float) -> list[Any]:
+def tone(stream, seconds):
     """Return packets of 440 Hz."""
     size, packets = 960, []
     shape = av.AudioResampler(stream.codec_context.format, "mono", 48000)
@@ -78,13 +74,13 @@ def tone(stream: Any, seconds: float) -> list[Any]:
     return packets + stream.encode(None)
 
 
-def frames(path: Path) -> list[Frame]:
+def frames(path):
     """Return all frames of a film."""
     with Film(path) as film:
         return list(film.frames())
 
 
-def sounds(path: Path) -> list[tuple[str, list[bytes], list[float]]]:
+def sounds(path):
     """Return the codec, the packets and their times in seconds, of each sound of a film."""
     tracks = []
     for number in range(len(av.open(str(path)).streams.audio)):

@@ -2,8 +2,6 @@
 
 import json
 from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
 
 from helpers import picture
 
@@ -13,36 +11,28 @@ from styletransfer.pictures import images
 class Tags(HTMLParser):
     """The tags of a page, in their order, and its text."""
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page):
         super().__init__()
         self.seen: list[tuple[str, dict[str, str | None]]] = []
         self.text = ""
         self.feed(page)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.seen.append((tag, dict(attrs)))
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if self.cdata_elem is None:  # neither style nor script
             self.text += data
 
-    def all(self, tag: str) -> list[dict[str, str | None]]:
+    def all(self, tag):
         return [attributes for name, attributes in self.seen if name == tag]
 
-    def values(self, name: str) -> list[str | None]:
+    def values(self, name):
         """Return an attribute of each tag that has it."""
         return [attributes[name] for _, attributes in self.seen if name in attributes]
 
 
-def make_run(
-    folder: Path,
-    settings: dict[str, Any],
-    *,
-    total: float = 1.0,
-    seconds: float | None = 2.0,
-    status: str = "finished",
-    choices: dict[str, Any] | None = None,
-) -> None:
+def make_run(folder, settings, *, total=1.0, seconds=2.0, status="finished", choices=None):
     """Leave a run with three steps that ends with a total loss, and with its pastiche."""
     (folder / ".hydra").mkdir(parents=True)
     images.write(folder / "pastiche.png", picture(seed=len(settings)))
@@ -60,7 +50,7 @@ def make_run(
     (folder / ".hydra/overrides.yaml").write_text(json.dumps(typed))
 
 
-def make_sweep(folder: Path) -> None:
+def make_sweep(folder):
     """Leave a sweep of two styles and three weights, of which one run is without an end."""
     for number, (style, weight) in enumerate(
         (style, weight) for style in ("/a/oil.jpg", "/a/ink.jpg") for weight in (10.0, 0.5, 2.0)

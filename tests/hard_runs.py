@@ -1,9 +1,10 @@
-"""Stop or starve every command: `python tests/hard_runs.py FOLDER RUNS [SEED]`.
+"""Stop, starve and kill runs: `python tests/hard_runs.py FOLDER RUNS [SEED]`.
 
-One half of the runs is sent one to three signals at random moments; the other half has few bytes in
-a file (`ulimit -f`, as a full disk), few open files (`-n`) or little memory (`-v`). Each ends as if
-left alone, with the status of a signal, or with 1 where it was starved; in one line, without a
-traceback; and what it leaves behind is whole.
+A third of the runs, of every command, is sent one to three signals at random moments; another has
+few bytes in a file (`ulimit -f`, as a full disk), few open files (`-n`) or little memory (`-v`).
+Each ends as if left alone, with the status of a signal, or with 1 where it was starved; in one
+line, without a traceback; and what it leaves behind is whole. Runs of `train` that are killed, and
+gone on with until they end, have made the very bytes of one that was left alone.
 """
 
 import importlib
@@ -15,7 +16,6 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psutil
 import torch
-from helpers import picture
+from helpers import picture, style_network
 from safetensors.torch import load_file
 
 from styletransfer.cli import main as command_line
@@ -31,9 +31,9 @@ from styletransfer.cli import module
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.config.commands import SCHEMAS
 from styletransfer.features import vgg
-from styletransfer.networks import Architecture, StyleNetwork, file
-from styletransfer.networks.johnson import randomize
+from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
+from styletransfer.system import checkpoint
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import STOPPING, interruptible
 
@@ -53,6 +53,22 @@ COMMANDS = [
     "gradcheck",
     "train_tiny --steps 2000",
 ]
+ADAM = "optimizer=adam optimizer.averaging=0.9"
+HEAVIER = "{after:10,set:{objective.content_weight:1}}"
+ADAM_TOO = "{after:50,set:{optimizer:adam,style_scale:0.7}}"
+KILLED = (
+    f"train experiment=tiny {PAIR} {LAYERS} size=48 steps=60 scales=2 tile=off "
+    "checkpoint_every=1e-9 hydra.run.dir=. resume=auto "
+)
+# Both optimisers, whole and in tiles, and what else a run may be made of.
+JOBS = [
+    "optimizer.plateau=0 objective.style_loss=wasserstein tile=16",
+    f"{ADAM} tile=16 color=content_luminance scales=3",
+    "optimizer.plateau=0 optimizer.preconditioner=0 init=noise loss_mode=fake_backward",
+    f"{ADAM} objective.style_loss=moments loss_mode=loss_attribute color=content_palette",
+    f"optimizer.plateau=0 changes=[{HEAVIER},{ADAM_TOO}]",
+]
+MADE = ("pastiche.png", "content_resized.png", "metrics.jsonl")
 NO_TRACEBACK = re.compile(r"Traceback|Exception ignored|Fatal|terminate called")
 LIMITS = [
     *((resource.RLIMIT_FSIZE, size) for size in (0, 700, 5000, 60000)),
@@ -62,7 +78,7 @@ LIMITS = [
 ]
 
 
-def start(folder: Path, line: str | list[str], before: Callable[[], object] = int) -> int:
+def start(folder, line, before=int):
     """Begin a command line as a process, in `folder`; return its id once signals reach it.
 
     The process calls `before` first. What it says goes to FOLDER.out and FOLDER.err.
@@ -88,7 +104,7 @@ def start(folder: Path, line: str | list[str], before: Callable[[], object] = in
     sys.exit()  # as the real one ends, with all that Python does then
 
 
-def end_of(process: int, patience: float = 300, then: int = signal.SIGKILL) -> int:
+def end_of(process, patience=300, then=signal.SIGKILL):
     """Wait for a process; return its exit status as a shell has it.
 
     One that goes on for more than `patience` s is sent the signal `then`.
@@ -104,14 +120,14 @@ def end_of(process: int, patience: float = 300, then: int = signal.SIGKILL) -> i
     return end_of(process)
 
 
-def limit(kind: int, most: int) -> None:
+def limit(kind, most):
     """Set a limit of this process."""
     if kind == resource.RLIMIT_AS:
         most += psutil.Process().memory_info().vms
     resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
 
 
-def faults(folder: Path, status: int, allowed: set[int]) -> Iterator[str]:
+def faults(folder, status, allowed):
     """Yield what is wrong with a run that may end with one of these statuses, in a word each."""
     told = Path(f"{folder}.err").read_text(errors="replace")  # a limit may cut a character
     if status not in allowed:
@@ -128,7 +144,7 @@ def faults(folder: Path, status: int, allowed: set[int]) -> Iterator[str]:
             yield f"{path.relative_to(folder)}: {error!r}"
 
 
-def check_whole(path: Path) -> None:
+def check_whole(path):
     """Raise something unless the file is complete and has a name that we gave it."""
     kind = path.suffix
     assert path.name != ".lock", "left behind"
@@ -157,7 +173,7 @@ def check_whole(path: Path) -> None:
         assert kind in (".yaml", ".log", ".md", ""), "a strange file"
 
 
-def warm_up() -> None:
+def warm_up():
     """Import and make once what each run needs."""
     torch.set_num_threads(1)
     for each in ("styletransfer.cli.hydrated", *map(module, [*SCHEMAS, "train_tiny", "gradcheck"])):
@@ -166,20 +182,19 @@ def warm_up() -> None:
     torch.optim.Adam([torch.zeros(1)])  # torch imports much at the first one: once, not in each run
 
 
-def furnish(desk: Path) -> None:
+def furnish(desk):
     """Make the files that the commands name."""
     for number, light in enumerate((1.0, 0.2)):
         images.write(desk / f"{number}.png", light * picture(number, 32, 40))
     if find_spec("av"):
         from film_files import make
 
-        network = StyleNetwork(Architecture((3, 4, 5), 1), 1).requires_grad_(False)
-        randomize(network, seed=0)
+        network = style_network(Architecture((3, 4, 5), 1), 1)
         file.write(desk / "net.safetensors", network, ["oil"])
         make(desk / "in.mkv", [picture(seed, 32, 40) for seed in range(20)], sound=["aac"])
 
 
-def stop(process: int, seconds: float, chance: random.Random) -> set[int]:
+def stop(process, seconds, chance):
     """Send one to three signals within so long; return the statuses that it may end with."""
     allowed, pause = {0}, chance.uniform(0, seconds * 1.05)
     for _ in range(chance.randint(1, 3)):
@@ -192,23 +207,48 @@ def stop(process: int, seconds: float, chance: random.Random) -> set[int]:
     return allowed
 
 
-def main(desk: Path, runs: int, seed: int = 0) -> None:
-    """Make so many runs, each command in turn: stopped, and starved."""
+def save_often():
+    """Let a save follow each step, so that many are hit."""
+    checkpoint.REST = 0
+
+
+def killed(desk, number, chance):
+    """Kill a run until it comes to its end; return what differs from one that was left alone."""
+    line, began = KILLED + JOBS[number % len(JOBS)], time.monotonic()
+    whole, folder = desk / f"whole {number}", desk / f"killed {number}"
+    assert end_of(start(whole, line, save_often)) == 0, Path(f"{whole}.err").read_text()
+    seconds, status, kills = time.monotonic() - began, 128 + signal.SIGKILL, -1
+    while status == 128 + signal.SIGKILL:
+        process, kills = start(folder, line, save_often), kills + 1
+        time.sleep(chance.uniform(0, seconds))
+        os.kill(process, signal.SIGKILL)
+        status = end_of(process)
+    wrong = [name for name in MADE if (folder / name).read_bytes() != (whole / name).read_bytes()]
+    left = [path.name for path in folder.iterdir() if path.name not in {*os.listdir(whole)}]
+    print(folder.name, kills, status, *wrong, *left, sep="  ", flush=True)
+    return [*wrong, *left, *([status] if status else [])]
+
+
+def main(desk, runs, seed=0):
+    """Make so many runs: each command in turn, stopped and starved, and some killed."""
     warm_up()
     furnish(desk)
     chance, count = random.Random(seed), 0
 
     @cache
-    def seconds_alone(which: int) -> float:
+    def seconds_alone(which):
         began, folder = time.monotonic(), desk / f"alone {which}"
         assert end_of(start(folder, COMMANDS[which])) == 0, Path(f"{folder}.err").read_text()
         assert not [*faults(folder, 0, {0})]
         return time.monotonic() - began
 
     for number in range(runs):
-        which = number // 2 % len(COMMANDS)
+        if number % 3 == 2:
+            count += bool(killed(desk, number // 3, chance))
+            continue
+        which = number // 3 % len(COMMANDS)
         folder = desk / f"{number} {COMMANDS[which].split()[0]}"
-        if number % 2:
+        if number % 3:
             how = chance.choice(LIMITS)
             process, allowed = start(folder, COMMANDS[which], lambda how=how: limit(*how)), {0, 1}
         else:

@@ -2,11 +2,13 @@
 
 import importlib.util
 import json
+import os
 import re
-from collections.abc import Callable, Iterable
+import signal
+import subprocess
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,63 +18,114 @@ from torch import Tensor
 from styletransfer.cli import main
 from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.errors import UserError
-from styletransfer.features import FeatureExtractor, vgg
+from styletransfer.features import vgg
 from styletransfer.features.vgg import randomize
 from styletransfer.modes import LOSS_MODES, get_loss_mode
-from styletransfer.networks import Architecture, StyleNetwork
-from styletransfer.networks.layers import ConditionalInstanceNorm
+from styletransfer.networks import StyleNetwork
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.resilient import ElasticObjective
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import run
+from styletransfer.pictures import images
+from styletransfer.runs.watchers import Metrics
 from styletransfer.settings import compose, settings_of
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
 
 
-def tiny_network(
-    widths: vgg.Widths = ((4, 4), (6, 6)), seed: int = 0, **options: Any
-) -> FeatureExtractor:
+def tiny_network(widths=((4, 4), (6, 6)), seed=0, **options):
     """Return a VGG-shaped network in float64, whose random numbers are the same on every CPU."""
     network = vgg.build(widths, **options).double()
     vgg.randomize(network, seed)
     return network
 
 
-def picture(seed: int = 0, height: int = 16, width: int = 20) -> Tensor:
+def picture(seed=0, height=16, width=20):
     """Return seeded noise (1, 3, height, width) in float64."""
     generator = torch.Generator().manual_seed(seed)
     return torch.rand(1, 3, height, width, generator=generator, dtype=torch.float64)
 
 
-def composed(command: str, *overrides: str) -> Any:
+def write_pictures(*paths, height=24, width=32):
+    """Write a picture of noise at each path, by seeds from 0 on."""
+    for seed, path in enumerate(paths):
+        images.write(path, picture(seed, height, width))
+
+
+def composed(command, *overrides):
     """Return the typed settings of a command, as it has them after KEY=VALUE arguments."""
     return settings_of(compose(command, overrides), command)
 
 
-def call(capsys: pytest.CaptureFixture[str], *words: str, run: Callable[..., None] = main) -> Any:
-    """Run the console command in this process; return its status and what it printed."""
-    status: Any = 0
+def status_of(*words, run=main):
+    """Run the console command in this process; return its exit status."""
     try:
         run(words)
     except SystemExit as exit:
-        status = exit.code or 0
-    return status, capsys.readouterr()
+        return exit.code or 0
+    return 0
 
 
-def metrics_of(folder: str | Path) -> list[dict[str, Any]]:
+def call(capsys, *words, run=main):
+    """Run the console command in this process; return its status and what it printed."""
+    return status_of(*words, run=run), capsys.readouterr()
+
+
+def process(*command, **options):
+    """Run a command in a process with one thread; return what subprocess.run does."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"} | options.pop("env", {})
+    environment.pop("PYTHONUNBUFFERED", None)
+    options |= {"env": environment, "capture_output": True, "text": True}
+    return subprocess.run(command, check=False, **options)
+
+
+def refusal(capsys, *words, run=main):
+    """Run what fails; return its only line on standard error but for a progress bar."""
+    capsys.readouterr()
+    status, printed = call(capsys, *words, run=run)
+    lines = [line for line in re.split(r"[\r\n]+", printed.err) if line and "step/s" not in line]
+    assert (status, len(lines)) == (1, 1), printed.err
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+@contextmanager
+def largest_file(size):
+    """Let no file of this process become larger than so many bytes."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def stop_after(step, monkeypatch, number=signal.SIGTERM):
+    """Send a signal while a callback of a run works."""
+    real = Metrics.__call__
+
+    def pressed(self, iterate):
+        real(self, iterate)
+        if iterate.step == step:
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(Metrics, "__call__", pressed)
+
+
+def metrics_of(folder):
     """Return the lines of a run's metrics."""
     return [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
 
 
-def relative_error(actual: Tensor, expected: Tensor) -> float:
+def relative_error(actual, expected):
     return float((actual - expected).norm() / expected.norm())
 
 
-def layers(**settings: Any) -> ObjectiveConfig:
+def layers(**settings):
     """Return an objective on the layers that a tiny network has."""
     defaults: dict[str, Any] = {
         "content_layers": ["relu2_1"],
@@ -83,14 +136,12 @@ def layers(**settings: Any) -> ObjectiveConfig:
     return ObjectiveConfig(**(defaults | settings))
 
 
-def make_objective(
-    mode: str, network: FeatureExtractor, content: Tensor, style: Tensor, **settings: Any
-) -> Objective:
+def make_objective(mode, network, content, style, **settings):
     criterion = Criterion.of(layers(**settings))
     return Objective(network, get_loss_mode(mode), criterion, pair(content, style))
 
 
-def gradient(objective: Objective, image: Tensor) -> Tensor:
+def gradient(objective, image):
     """Return d(total)/d(image) at a copy of `image`."""
     leaf = image.clone().requires_grad_()
     objective.evaluate(leaf)
@@ -98,9 +149,7 @@ def gradient(objective: Objective, image: Tensor) -> Tensor:
     return leaf.grad
 
 
-def run_settings(
-    optimizer: str | OptimizerConfig = "lbfgs", **settings: Any
-) -> StyleTransferConfig:
+def run_settings(optimizer="lbfgs", **settings):
     """Return the settings of a short run with tiny pictures, at one scale."""
     if isinstance(optimizer, str):
         optimizer = OptimizerConfig(optimizer, 1.0 if optimizer == "lbfgs" else 0.02)
@@ -108,12 +157,12 @@ def run_settings(
     return StyleTransferConfig(optimizer=optimizer, **(defaults | settings))
 
 
-def elastic(objective: Any, tile: int | None = None) -> ElasticObjective:
+def elastic(objective, tile=None):
     """Return an objective as a run has it, whatever tile memory leaves."""
     return ElasticObjective(lambda tile: objective, tile, longest=100, smallest=0)
 
 
-def with_bowl(monkeypatch: pytest.MonkeyPatch, bowl: Any) -> Any:
+def with_bowl(monkeypatch, bowl):
     """Let runs minimise `bowl`."""
     monkeypatch.setattr(run, "make_objective", lambda *args: elastic(bowl, args[-3]))
     return bowl
@@ -135,7 +184,7 @@ class Bowl:
     raises: int = 0
     points: list[Tensor] = field(default_factory=list)
 
-    def evaluate(self, image: Tensor) -> Losses:
+    def evaluate(self, image):
         self.points.append(image.detach().clone())
         if len(self.points) == self.raises:
             raise KeyboardInterrupt
@@ -146,19 +195,18 @@ class Bowl:
         return Losses({"bowl": loss.detach()})
 
 
-def style_network(layout: Architecture, styles: int) -> StyleNetwork:
+def style_network(layout, styles):
     """Return a seeded style network whose styles differ."""
     network = StyleNetwork(layout, styles).requires_grad_(False)
     randomize(network, seed=1)
     generator = torch.Generator().manual_seed(2)
-    for module in network.modules():
-        if isinstance(module, ConditionalInstanceNorm):
-            module.scale.add_(torch.rand(module.scale.shape, generator=generator) - 0.5)
-            module.shift.add_(torch.rand(module.shift.shape, generator=generator) - 0.5)
+    for name, parameter in network.named_parameters():
+        if "norm" in name or "bias" in name:
+            parameter.add_(torch.rand(parameter.shape, generator=generator) - 0.5)
     return network
 
 
-def benchmark_script(name: str) -> ModuleType:
+def benchmark_script(name):
     """Return a script of benchmarks/ as a module."""
     path = ROOT / "benchmarks" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -169,7 +217,7 @@ def benchmark_script(name: str) -> ModuleType:
     return module
 
 
-def check_refused(make: Callable[..., object], cases: Iterable[tuple[dict[str, Any], str]]) -> None:
+def check_refused(make, cases):
     """Each case, `make`'s arguments by name, is refused in one line with the words beside it."""
     for given, words in cases:
         with pytest.raises(UserError, match=re.escape(words)) as refused:

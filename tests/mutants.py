@@ -36,19 +36,19 @@ EXTREMES = (0, 1, 2, 3, 7, 8, 15, 16, 127, 255, 256, 1000, *(2**n - 1 for n in (
 TAGS = (32997, 32998, 277, 338, 34675, 332, 322, 320, 339, 266, 317, 274)
 
 
-def originals() -> dict[str, bytes]:
+def originals():
     """Return tiny intact files by name; they are mutated in this order."""
     rng = np.random.default_rng(0)
 
-    def noise(channels: int, bits: int = 8) -> np.ndarray:
+    def noise(channels, bits=8):
         return rng.integers(0, 2**bits, (16, 20, channels)).astype(f"uint{bits}")
 
-    def pillow(mode: str, **options: object) -> bytes:
+    def pillow(mode, **options):
         buffer = io.BytesIO()
         Image.fromarray(noise(4 if mode == "RGBA" else 3)).convert(mode).save(buffer, **options)
         return buffer.getvalue()
 
-    def tiff(samples: np.ndarray, **options: object) -> bytes:
+    def tiff(samples, **options):
         buffer = io.BytesIO()
         tifffile.imwrite(buffer, samples, **({"photometric": "rgb", "metadata": None} | options))
         return buffer.getvalue()
@@ -84,7 +84,7 @@ def originals() -> dict[str, bytes]:
     }
 
 
-def mutant(data: bytes, other: bytes, chance: random.Random) -> bytes:
+def mutant(data, other, chance):
     """Break a file in one to three of many ways."""
     for _ in range(chance.choice((1, 1, 2, 3))):
         ways = [_overwrite, _overwrite, _move, _move]
@@ -94,14 +94,14 @@ def mutant(data: bytes, other: bytes, chance: random.Random) -> bytes:
     return other[: chance.randrange(64)] + data if chance.random() < 0.03 else data
 
 
-def _overwrite(data: bytes, chance: random.Random) -> bytes:
+def _overwrite(data, chance):
     width, order = chance.choice((1, 2, 4)), chance.choice(("little", "big"))
     value = chance.choice((chance.choice(EXTREMES), chance.getrandbits(32)))
     place = _place(data, chance)
     return data[:place] + (value % 256**width).to_bytes(width, order) + data[place + width :]
 
 
-def _move(data: bytes, chance: random.Random) -> bytes:
+def _move(data, chance):
     """Take a piece, or the rest, out, and put it, many of it, or nothing, elsewhere."""
     start, length = _place(data, chance), chance.choice((1, 4, 12, 50, len(data)))
     piece, rest = data[start : start + length], data[:start] + data[start + length :]
@@ -109,7 +109,7 @@ def _move(data: bytes, chance: random.Random) -> bytes:
     return rest[:place] + piece * chance.choice((0, 1, 50)) + rest[place:]
 
 
-def _chunk(data: bytes, chance: random.Random) -> bytes:
+def _chunk(data, chance):
     """Change, double or drop a chunk of a PNG, with a checksum that is right."""
     names = re.finditer(rb"IHDR|PLTE|tRNS|iCCP|eXIf|IDAT|IEND", data)
     start = chance.choice([match.start() for match in names] or [12])
@@ -121,7 +121,7 @@ def _chunk(data: bytes, chance: random.Random) -> bytes:
     return data[: start - 4] + checked * chance.choice((0, 1, 1, 1, 2)) + data[end + 4 :]
 
 
-def _tag(data: bytes, chance: random.Random) -> bytes:
+def _tag(data, chance):
     """Change the number, type, count or value of a tag in the first directory of a TIFF."""
     order = "<" if data.startswith(b"II") else ">"
     mutated = bytearray(data)
@@ -136,14 +136,14 @@ def _tag(data: bytes, chance: random.Random) -> bytes:
     return bytes(mutated)
 
 
-def _place(data: bytes, chance: random.Random) -> int:
+def _place(data, chance):
     """Choose a byte, more often one of a header, at either end."""
     near = chance.choice((16, 64, 256, len(data), len(data)))
     place = chance.randrange(min(near, len(data)))
     return place if chance.random() < 0.7 else len(data) - 1 - place
 
 
-def outcome(path: Path) -> str:
+def outcome(path):
     """Read a file: "read" or "refused"; whatever else it does is a fault and raised."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # Decoders in C cannot be interrupted, and while they work, standard error leads nowhere.
@@ -166,7 +166,7 @@ def outcome(path: Path) -> str:
     return result
 
 
-def main(count: int, seed: int) -> None:
+def main(count, seed):
     """Read `count` mutants and print how many had which outcome."""
     files = originals()
     names = list(files)

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from torch import distributed
 from torch.distributed import destroy_process_group
@@ -27,7 +26,7 @@ from styletransfer.system.signals import Stop
 FOURTH = 4
 
 
-def torchrun(count: int, *words: str) -> subprocess.CompletedProcess[str]:
+def torchrun(count, *words):
     """Start so many processes of a script with its words, or of this one."""
     if not words[0].endswith(".py"):
         words = (__file__, *words)
@@ -42,11 +41,11 @@ def torchrun(count: int, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def befall(what: str, kind: Any, method: str) -> None:
+def befall(what, kind, method):
     """Let it befall this process when the method is called for the fourth time."""
     work, count = getattr(kind, method), 0
 
-    def call(*given: Any) -> Any:
+    def call(*given):
         nonlocal count
         count += 1
         if count == FOURTH and what == "killed":
@@ -60,13 +59,13 @@ def befall(what: str, kind: Any, method: str) -> None:
     setattr(kind, method, call)
 
 
-def parted() -> None:
+def parted():
     """End the group of processes while a signal comes."""
     os.kill(os.getpid(), signal.SIGTERM)
     destroy_process_group()
 
 
-def tell_threads() -> None:
+def tell_threads():
     names = []
     for path in Path("/proc/self/task").glob("*/comm"):
         with contextlib.suppress(OSError):  # a thread that has ended since
@@ -74,7 +73,7 @@ def tell_threads() -> None:
     print("threads at the end:", *sorted(names), file=sys.stderr)
 
 
-def main(what: str, command: str, *words: str) -> None:
+def main(what, command, *words):
     atexit.register(tell_threads)
     if what == "killed":
         distributed.destroy_process_group = parted

@@ -18,7 +18,7 @@ import tempfile
 from collections import Counter
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, get_origin
+from typing import get_origin
 
 import torch
 from galleries import make_run
@@ -70,7 +70,7 @@ RECORD = re.compile(r"(^|/)(\.hydra/[a-z]+\.yaml|multirun\.yaml|[a-z_]+\.log)$")
 OWN_FOLDER = {"hydra.run.dir=.", "hydra.output_subdir=../up"}
 
 
-def command_line(seed: int, index: int) -> list[str]:
+def command_line(seed, index):
     """Return one command line, without the program's name."""
     chance = random.Random(f"{seed} {index}")
     command = chance.choices(list(TINY), [OFTEN.get(name, 1) for name in TINY])[0]
@@ -87,11 +87,11 @@ def command_line(seed: int, index: int) -> list[str]:
     return [command, *words]
 
 
-def _of(chance: random.Random, *kinds: str) -> str:
+def _of(chance, *kinds):
     return chance.choice(POOLS[chance.choice(kinds)])
 
 
-def _word(command: str, chance: random.Random) -> str:
+def _word(command, chance):
     if command not in SCHEMAS:
         return _of(chance, "flags", "flags", "junk")
     kind = chance.random()
@@ -105,7 +105,7 @@ def _word(command: str, chance: random.Random) -> str:
     return _of(chance, "junk", "files") + chance.choice(("", "=3"))
 
 
-def _setting(schema: Any, chance: random.Random) -> str:
+def _setting(schema, chance):
     """A key of the command, and a value that is likely to be of its type, but not to be good."""
     key, field = chance.choice([pair for pair in keys(schema) if not is_dataclass(pair[1].type)])
     kinds = {int: "whole numbers", float: "numbers", bool: "words", str: "words"}
@@ -117,7 +117,7 @@ def _setting(schema: Any, chance: random.Random) -> str:
     return f"{prefix}{key}={_of(chance, kind)}"
 
 
-def furnish(desk: Path) -> None:
+def furnish(desk):
     """Make the good and bad files that command lines name."""
     desk.mkdir(parents=True)
     for seed, name in enumerate(("content.png", "style.png", "été (1)=[a,b].png")):
@@ -141,7 +141,7 @@ def furnish(desk: Path) -> None:
     save_file({"features.0.weight": torch.zeros(5, 3, 3, 3)}, desk / "other.safetensors")
 
 
-def contents(desk: Path) -> dict[str, bytes | None]:
+def contents(desk):
     """Return name -> bytes of everything below a folder; None for what is no file."""
     return {
         str(path.relative_to(desk)): path.read_bytes() if path.is_file() else None
@@ -149,10 +149,10 @@ def contents(desk: Path) -> dict[str, bytes | None]:
     }
 
 
-def run(words: list[str], desk: Path) -> int:
+def run(words, desk):
     """Run a command line, and press Ctrl-C where it goes on; return its exit status."""
 
-    def prepare() -> None:
+    def prepare():
         os.environ |= {"HOME": str(desk), "TMPDIR": str(desk.parent / "tmp")}
         tempfile.tempdir = None
         limit(resource.RLIMIT_AS, MEMORY)
@@ -161,7 +161,7 @@ def run(words: list[str], desk: Path) -> int:
     return end_of(start(desk, words, prepare), patience, signal.SIGINT)
 
 
-def judge_line(words: list[str], desk: Path, before: dict[str, bytes | None]) -> tuple[str, str]:
+def judge_line(words, desk, before):
     """Run a command line; return its outcome and what it said. An outcome of FAULT says why."""
     status = run(words, desk)
     out, err = (Path(f"{desk}.{way}").read_text(errors="surrogateescape") for way in ("out", "err"))
@@ -193,7 +193,7 @@ def judge_line(words: list[str], desk: Path, before: dict[str, bytes | None]) ->
     return "gave up" if made else "refused", told
 
 
-def _succeeded(words: list[str], out: str, errors: list[str], desk: Path) -> str:
+def _succeeded(words, out, errors, desk):
     """Judge a line that ended with status 0."""
     if errors:
         return "FAULT: an error with status 0"
@@ -205,11 +205,11 @@ def _succeeded(words: list[str], out: str, errors: list[str], desk: Path) -> str
     return "done" if (desk / last).is_file() else f"FAULT: promised {last!r}"
 
 
-def main(folder: Path, count: int, seed: int = 0, first: int = 0) -> int:
+def main(folder, count, seed=0, first=0):
     """Run so many command lines from the `first` on; return the number of faults."""
     warm_up()
 
-    def unreachable(name: str) -> dict[str, torch.Tensor]:
+    def unreachable(name):
         raise UserError(f"{name}'s weights cannot be downloaded (no route); use features=bundled")
 
     vgg.pretrained_state = unreachable

@@ -1,25 +1,20 @@
 """The studio's page in a real browser, and its server as a process, as a person starts it."""
 
 import base64
-import os
 import re
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image, ImageOps
+from studios import Process
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="no Playwright: pip install -e '.[browser]'"
 )
-pytest.importorskip("starlette", reason="no Starlette: pip install -e '.[studio]'")
 axe = pytest.importorskip(
     "axe_playwright_python.sync_playwright", reason="no axe-core: pip install -e '.[browser]'"
 )
@@ -42,7 +37,7 @@ DROP = """([query, files]) => {
 }"""
 
 
-def png(width: int, height: int, color: str) -> bytes:
+def png(width, height, color):
     """Return a picture of rings in one colour, as a file."""
     rings = Image.radial_gradient("L").resize((width, height)).point(lambda level: level * 5 % 256)
     image = ImageOps.colorize(rings, color, "white")
@@ -52,21 +47,15 @@ def png(width: int, height: int, color: str) -> bytes:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
+def served(folder):
     """Start the studio in a folder; its address comes back."""
-    command = [sys.executable, "-m", "styletransfer", "studio", "open=false"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
+    studio = Process(folder, "open=false")
     try:
-        address = re.search(r"http://\S+", process.stdout.readline())
-        assert address is not None
-        yield address.group()
+        yield studio.address
     finally:
-        process.terminate()
-        process.communicate(timeout=180)
+        studio.process.terminate()
+        studio.process.communicate(timeout=180)
+        studio.close()
 
 
 @dataclass
@@ -81,25 +70,25 @@ class Visit:
     page: Any
     complaints: list[str] = field(default_factory=list)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self.page, name)
 
-    def expect(self, query: str) -> Any:
+    def expect(self, query):
         """Return Playwright's patient assertions about what a selector finds."""
         return playwright.expect(self.page.locator(query))
 
-    def drop(self, query: str, **files: bytes) -> None:
+    def drop(self, query, **files):
         """Drop files, by their names, on what a selector finds."""
         texts = [[f"{name}.png", base64.b64encode(data).decode()] for name, data in files.items()]
         self.page.evaluate(DROP, [query, texts])
 
-    def enter(self, key: str, text: str) -> None:
+    def enter(self, key, text):
         """Type into the field of a key."""
         field = self.page.locator(f'[id="control-{key}"]')
         field.fill(text)
         field.press("Enter")
 
-    def unfold(self, *groups: str) -> None:
+    def unfold(self, *groups):
         """Unfold groups of controls, all of them if none is named."""
         if not self.page.locator("#more[open]").count():
             self.page.click("#more > summary")
@@ -107,28 +96,26 @@ class Visit:
             for summary in self.page.locator(f"{query} > summary").all():
                 summary.click()
 
-    def ask_for_tiny(self) -> None:
+    def ask_for_tiny(self):
         """Ask for a run whose steps take no time, and which does not end by itself meanwhile."""
         self.enter("size", "96")
         self.unfold("steps", "network")
         self.enter("steps", "50000")
         self.enter("optimizer.plateau", "0")  # or a scale ends where little changes
 
-    def paint(self) -> None:
+    def paint(self):
         """Begin the run, and wait for its first step."""
         self.page.click("#go")
         self.expect("#status").to_contain_text(re.compile(r"step \d"))
 
-    def paint_tiny(self) -> None:
+    def paint_tiny(self):
         """Begin a run that lasts, of steps that take no time."""
         self.ask_for_tiny()
         self.paint()
 
 
 @contextmanager
-def visited(
-    address: str, width: int = 1280, scheme: str = "light", height: int = 844
-) -> Iterator[Visit]:
+def visited(address, width=1280, scheme="light", height=844):
     """Open the page in a new browser; narrow ones are phones, with a finger."""
     playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as tools:
@@ -146,13 +133,13 @@ def visited(
         browser.close()
 
 
-def _note_failure(note: Any, request: Any) -> None:
+def _note_failure(note, request):
     """Note a request that failed; a picture that another has replaced is only not waited for."""
     if request.failure != "net::ERR_ABORTED":
         note(f"{request.url}: {request.failure}")
 
 
-def visit(context: Any, address: str) -> Visit:
+def visit(context, address):
     """Open the page in another tab of a browser."""
     page = context.new_page()
     opened = Visit(page)
@@ -166,7 +153,7 @@ def visit(context: Any, address: str) -> Visit:
     return opened
 
 
-def violations(visit: Visit) -> list[str]:
+def violations(visit):
     """Return what axe-core holds for serious or critical, with the elements."""
     return [
         f"{one['id']}: {node['html']}"

@@ -3,17 +3,22 @@
 import json
 import multiprocessing
 import os
+import re
 import signal
 import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator
+import time
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx2
+import psutil
 import pytest
+from helpers import ROOT
 
 pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
@@ -31,6 +36,7 @@ PROCESSES = multiprocessing.get_context("spawn")
 JPEG = b"\xff\xd8 a picture"
 # Seconds in which even a busy machine does anything.
 PATIENCE = 120
+LONG = {"size": 48, "steps": 5000, "scales": 1, "optimizer.name": "adam", "precision": "float32"}
 
 
 class Thread(threading.Thread):
@@ -38,12 +44,12 @@ class Thread(threading.Thread):
 
     exitcode, pid = 0, None
 
-    def __init__(self, target: Callable[[Connection], None], args: Any, daemon: bool) -> None:
+    def __init__(self, target, args, daemon):
         super().__init__(daemon=daemon)
         self.target = target
         self.pipe = Connection(os.dup(args[0].fileno()))  # a process has an end of its own, too
 
-    def run(self) -> None:
+    def run(self):
         try:
             self.target(self.pipe)
         finally:  # whoever still reads from it learns that, too
@@ -51,14 +57,14 @@ class Thread(threading.Thread):
                 end.shutdown(socket.SHUT_RDWR)
             self.pipe.close()
 
-    def kill(self) -> None:
+    def kill(self):
         """Wait for the end, which comes by itself."""
 
 
 THREADS = SimpleNamespace(Process=Thread, Pipe=multiprocessing.Pipe)
 
 
-def pretend(pipe: Connection) -> None:
+def pretend(pipe):
     """A painter that begins a run, shows a picture, and then only does what it is told.
 
     pause: pauses; resume: finishes; stop: stops; steer, undo: are refused.
@@ -67,7 +73,7 @@ def pretend(pipe: Connection) -> None:
     while (order := orders.next_run()) is not None:
         id = order["id"]
 
-        def say(id: str = id, **message: Any) -> None:
+        def say(id=id, **message):
             pipe.send({"id": id, **message})
 
         standing = {"now": defaults(), "changes": [], "snapshots": []}
@@ -91,13 +97,7 @@ def pretend(pipe: Connection) -> None:
 
 
 @contextmanager
-def opened(
-    folder: Path,
-    paint: Callable[[Connection], None] = pretend,
-    others: tuple[Path, ...] = (),
-    *,
-    processes: bool = False,
-) -> Iterator[TestClient]:
+def opened(folder, paint=pretend, others=(), *, processes=False):
     """Open a studio, and yield a browser that has been let in."""
     with pytest.MonkeyPatch.context() as patch:
         # Another studio that is open may have threads.
@@ -114,14 +114,14 @@ def opened(
             yield client
 
 
-def submit(client: TestClient, **settings: Any) -> str:
+def submit(client, **settings):
     """Ask for a run, and return its id."""
     answer = client.post("/api/queue", json={"settings": settings})
     assert answer.status_code == 202, answer.text
     return str(answer.json()["id"])
 
 
-def watch(socket: Any, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+def watch(socket, until):
     """Return the messages of a live socket up to one that is waited for; pictures as bytes."""
     seen: list[dict[str, Any]] = []
     before = signal.signal(signal.SIGALRM, _in_vain)
@@ -140,17 +140,76 @@ def watch(socket: Any, until: Callable[[dict[str, Any]], bool]) -> list[dict[str
     return seen
 
 
-def _in_vain(*_: object) -> None:
+def _in_vain(*_):
     raise AssertionError("it was waited for in vain")
 
 
-def status(*wanted: str, id: str | None = None) -> Callable[[dict[str, Any]], bool]:
+def status(*wanted, id=None):
     """Return what tells the message in which the run, perhaps that of an id, has a status."""
 
-    def is_wanted(message: dict[str, Any]) -> bool:
+    def is_wanted(message):
         if message["type"] != "state" or message["current"] is None:
             return False
         run = message["current"]
         return run["status"] in wanted and id in (None, run["id"])
 
     return is_wanted
+
+
+class Process:
+    """A studio in a process of its own, and a browser that has been let in."""
+
+    def __init__(self, folder, *words, **environment):
+        self.process = subprocess.Popen(
+            [sys.executable, str(ROOT / "scripts" / "studio.py"), *words],
+            cwd=folder,
+            env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        line = self.process.stdout.readline()
+        address = re.search(r"(http://127\.0\.0\.1:(\d+))/\?token=(\S{20,})", line)
+        assert address, line + self.process.communicate()[1]
+        self.address = address[0]
+        self.port = int(address[2])
+        origin = {"origin": address[1]}
+        self.client = httpx2.Client(base_url=address[1], headers=origin, timeout=300)
+        until(self.answers)
+
+    def answers(self):
+        try:
+            return self.client.get(self.address, follow_redirects=True).status_code == 200
+        except httpx2.ConnectError:
+            return False
+
+    def paint(self):
+        """Begin a long run, and return once it has made a picture."""
+        id = self.client.post("/api/queue", json={"settings": LONG}).json()["id"]
+        until(lambda: self.client.get(f"/api/runs/{id}/picture").status_code == 200)
+        return id
+
+    def end(self, number):
+        """Send a signal; return the exit status and what is left on both streams."""
+        family = psutil.Process(self.process.pid).children(recursive=True)
+        assert family
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=PATIENCE)
+        _, alive = psutil.wait_procs(family, PATIENCE)
+        assert not alive
+        return self.process.returncode, out, err
+
+    def close(self):
+        """End it in any case."""
+        self.process.kill()
+        self.process.communicate()
+        self.client.close()
+
+
+def until(is_so):
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -99,16 +99,9 @@ def test_bad_pictures():
         tiny(content=meta, style=meta)
 
 
-def test_keys_in_every_spelling():
-    """How keys and values become settings is the matter of tests/settings/test_changes.py."""
-    once = tiny(objective={"content_weight": 3.0}, optimizer="adam", steps=np.int64(2)).losses
-    assert once == tiny(**{"objective.content_weight": 3, "optimizer": "adam", "steps": 2}).losses
-
-
 def test_bad_keys():
     """Of those that only Python can get wrong; the others are in test_bad_input.py."""
     for settings, message in (
-        ({"stepps": 3}, r"unknown key stepps; did you mean steps\?"),
         ({"features": 3}, "unknown features 3; there are bundled"),
         ({"experiment": "relay"}, "experiment=relay has changes, which the command line"),
         ({"output": "a.png"}, "output is a key of the command line; see Res"),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from helpers import call, picture
+from helpers import call, picture, refusal, write_pictures
 from hydra.errors import MissingConfigException
 from omegaconf import OmegaConf
 
@@ -21,8 +21,7 @@ TINY = ["experiment=tiny", "steps=2", "scales=1"]
 def desk(tmp_path, monkeypatch, tiny_vgg):
     """A folder with a style, and photographs in a folder of their own."""
     monkeypatch.chdir(tmp_path)
-    for seed, name in enumerate(("style.png", "photos [1]/b.png", "photos [1]/a,b.PNG")):
-        images.write(Path(name), picture(seed, 24, 32))
+    write_pictures("style.png", "photos [1]/b.png", "photos [1]/a,b.PNG")
     Path("photos [1]/notes.txt").touch()
     Path("empty").mkdir()
     return tmp_path
@@ -53,8 +52,7 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
 
 
 def test_a_file_of_that_very_name_is_a_file(desk):
-    for name in ("a*.png", "ab.png"):
-        images.write(Path(name), picture(0, 24, 32))
+    write_pictures("a*.png", "ab.png")
     arguments = parse(["content=a*.png"], TrainConfig)
     assert (arguments.overrides, arguments.multirun) == (["content='a*.png'"], False)
 
@@ -74,9 +72,7 @@ def test_a_file_of_that_very_name_is_a_file(desk):
 )
 def test_refused_before_the_first_job(words, message, desk, capsys):
     before = sorted(desk.rglob("*"))
-    status, printed = train(capsys, *words)
-    assert (status, printed.err.count("\n")) == (1, 1)
-    assert printed.err.startswith(f"error: {message}")
+    assert refusal(capsys, "train", *TINY, *words).startswith(f"error: {message}")
     assert sorted(desk.rglob("*")) == before
 
 

@@ -10,13 +10,11 @@ import warnings
 
 import pytest
 import torch
-from helpers import call, picture
+from helpers import call, write_pictures
 from PIL import Image
 
 from styletransfer import UserError, stylize
 from styletransfer.cli.errors import one_line_errors
-from styletransfer.features import weights
-from styletransfer.pictures import images
 from styletransfer.runs import paint as paint_module
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -26,8 +24,7 @@ pytestmark = pytest.mark.usefixtures("tiny_vgg")
 def files(tmp_path_factory):
     """A folder with good and bad files."""
     folder = tmp_path_factory.mktemp("desk")
-    for seed, name in enumerate(("content.png", "style.png")):
-        images.write(folder / name, picture(seed, 24, 32))
+    write_pictures(folder / "content.png", folder / "style.png")
     (folder / "folder.png").mkdir()
     (folder / "text.jpg").write_text("This is not a picture.\n" * 50)
     Image.new("RGB", (7, 400), "teal").save(folder / "7x400.png")
@@ -156,12 +153,6 @@ def test_a_mistake_of_ours_keeps_its_traceback(desk, monkeypatch, capsys):
     monkeypatch.setattr(paint_module, "prepare", lambda config, **given: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train(capsys)
-
-
-def test_bundled_network_missing(desk, monkeypatch):
-    monkeypatch.setattr(weights, "BUNDLED", desk / "bundled.safetensors")
-    with pytest.raises(UserError, match=r"bundled\.safetensors is missing or damaged; install"):
-        stylize("content.png", "style.png", experiment="tiny", features="bundled")
 
 
 def test_errors_and_warnings_are_one_line(capsys):

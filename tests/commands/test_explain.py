@@ -19,13 +19,8 @@ from styletransfer.settings import compose
 
 SVG = "{http://www.w3.org/2000/svg}"
 SMALL = [
-    "features=vgg19",
-    "features.weights=random",
-    "size=24",
-    "device=cpu",
-    "precision=float32",
-    "objective.style_layers=[relu1_1,relu2_1]",
-    "objective.content_layers=[relu2_1]",
+    *("features=vgg19", "features.weights=random", "size=24", "device=cpu", "precision=float32"),
+    *("objective.style_layers=[relu1_1,relu2_1]", "objective.content_layers=[relu2_1]"),
 ]
 
 

@@ -7,8 +7,6 @@ from helpers import MODES
 from styletransfer.commands.explain.facts import answers
 from styletransfer.commands.explain.study import study
 
-# What an evaluation does, by mode.
-
 
 def test_fake_backward_walks_the_first_block_once_per_loss():
     seen = studied("fake_backward")

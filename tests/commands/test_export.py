@@ -20,15 +20,13 @@ from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.pictures import images
 
 SLIM = Architecture((3, 4, 5), 1)
-NEEDED = ("onnx", "onnxscript", "onnxruntime")
-MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
     """A folder with networks of one and of two styles, and both as ONNX."""
-    if MISSING:
-        pytest.skip(f"no {', '.join(MISSING)}; install the extra: pip install -e '.[onnx]'")
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(name, reason="install the extra: pip install -e '.[onnx]'")
     folder = tmp_path_factory.mktemp("desk")
     for styles, names in ((1, ["oil"]), (2, ["oil", "été"])):
         path = folder / f"{styles}.safetensors"

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from galleries import Tags, make_run, make_sweep
+from helpers import refusal
 from PIL import Image
 
 from styletransfer.cli import script
 from styletransfer.commands.gallery.cards import BOTTOM, TOP, lay_out_curve, make_cards, ranks
-from styletransfer.commands.gallery.command import Gallery, make_gallery
+from styletransfer.commands.gallery.command import make_gallery
 from styletransfer.commands.gallery.found import FoundRun, find_runs
 from styletransfer.commands.gallery.table import Section, differing, lay_out, main_axes
 from styletransfer.config import GalleryConfig
@@ -20,16 +21,16 @@ from styletransfer.runs.folder import Step
 HOSTILE = "</script><script>alert(1)</script>\"' onload=x & <b>"
 
 
-def made(*folders: Path) -> tuple[Gallery, Path]:
+def made(*folders):
     return make_gallery(GalleryConfig(list(map(str, folders))))
 
 
-def run(number: int = 0, choices: dict[str, str] | None = None, **settings: object) -> FoundRun:
+def run(number=0, choices=None, **settings):
     typed = tuple(f"{key}={value}" for key, value in settings.items())
     return FoundRun(str(number), "finished", settings, choices or {}, typed, 1.0, None, ())
 
 
-def axes_of(*runs: FoundRun) -> list[str]:
+def axes_of(*runs):
     return [axis.key for axis in main_axes(runs, differing(runs))]
 
 
@@ -72,26 +73,15 @@ def test_odd_runs_leave_the_page_and_the_others_as_they_are(tmp_path):
     odd: tuple[object, ...] = ("\udcff.jpg", "a\nb", "\0", "x" * 50_000, 10**400, [[{"a": None}]])
     for number, value in enumerate(odd):
         make_run(tmp_path / f"odd{number}", {"size": value, "content": value})
-    texts = [(tmp_path / "odd0" / name).read_text() for name in ("run.json", "metrics.jsonl")]
-    for name, text in {
-        "deep": "[" * 10**5,
-        "deeper": texts[0].replace('"size"', '"more": ' + "[" * 900 + "]" * 900 + ', "size"'),
-        "seconds": texts[0].replace('"seconds": ', '"seconds": 1' + "0" * 400),
-        "status": texts[0].replace("finished", "fin\\nished" + "x" * 400),
-        "output": texts[0].replace('"picture": "', '"picture": "/' + "x" * 5000),
-    }.items():
-        shutil.copytree(tmp_path / "odd0", tmp_path / name)
-        (tmp_path / name / "run.json").write_text(text)
-        (tmp_path / name / "metrics.jsonl").write_text(
-            texts[1] + '{"step": 1e400, "scale": 1, "width": 1, "height": 1, "total": 1e400}\n'
-        )
+    shutil.copytree(tmp_path / "odd0", tmp_path / "deep")
+    (tmp_path / "deep/run.json").write_text("[" * 10**5)
     for number, error in enumerate((b"", b"\n", b"\xff\xfe", b"no memory")):
         folder = tmp_path / f"failed{number}"
         shutil.copytree(tmp_path / "odd0", folder)
         (folder / "run.json").unlink()
         (folder / "error.txt").write_bytes(error)
     shown, page = made(tmp_path)
-    assert shown.summary == ("13 runs; not shown: deep, failed0, failed1, failed2, failed3")
+    assert shown.summary == ("9 runs; not shown: deep, failed0, failed1, failed2, failed3")
     text = Tags(page.read_text()).text
     for words in (r"two\nlines", r"bytes\udcff", r"\udcff.jpg", r"a\nb", "no memory"):
         assert words in text
@@ -118,7 +108,7 @@ def test_a_preset_stands_for_the_keys_that_it_sets():
 
 
 def test_values_as_they_are_shown():
-    def order(key: str, *values: object) -> tuple[str, ...]:
+    def order(key, *values):
         (axis,) = differing([run(**{key: value}) for value in values])
         return axis.order
 
@@ -129,7 +119,7 @@ def test_values_as_they_are_shown():
 
 
 def test_layouts():
-    def sections(*runs: FoundRun) -> list[Section]:
+    def sections(*runs):
         return lay_out(main_axes(runs, differing(runs)), len(runs))
 
     assert sections(run(size=4), run(size=3)) == [Section("", loose=(1, 0))]
@@ -222,11 +212,7 @@ def test_bad_input(tmp_path, monkeypatch, capsys):
     Path("empty").mkdir()
     before = sorted(tmp_path.rglob("*"))
     for words, said in BAD:
-        with pytest.raises(SystemExit) as exit:
-            script("gallery")(words)
-        assert exit.value.code == 1
-        (line,) = capsys.readouterr().err.splitlines()
-        assert said in line
+        assert said in refusal(capsys, "gallery", *words)
         assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from film_files import make
-from helpers import picture, style_network
+from helpers import picture, style_network, write_pictures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +16,6 @@ from styletransfer.commands.apply.command import main
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
 from styletransfer.networks import Architecture, file
-from styletransfer.pictures import images
 from styletransfer.pictures.convert import to_image
 from styletransfer.runs.folder import write_record
 from styletransfer.system.files import sha256
@@ -44,16 +43,14 @@ def desk(tmp_path, monkeypatch):
     """A folder with everything that a command reads."""
     monkeypatch.chdir(tmp_path)
     file.write(Path("net.onnx"), style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
-    for seed, name in enumerate(("photo.png", "painting.png", "start.png")):
-        images.write(name, picture(seed, 12, 16))
-    for name in ("pastiche", "content_resized"):
-        images.write(f"run/{name}.png", picture(7, 12, 16))
+    kept = ("run/pastiche.png", "run/content_resized.png")
+    write_pictures("photo.png", "painting.png", "start.png", *kept, height=12, width=16)
     config = {"content": str(tmp_path / "photo.png"), "style": "painting.png"}
     write_record(Path("run"), {"config": config}, "finished", Path("run/pastiche.png"), 1.0)
     return tmp_path
 
 
-def kept(folder: Path) -> dict[str, str]:
+def kept(folder):
     return {str(path): sha256(path) for path in folder.rglob("*") if path.is_file()}
 
 

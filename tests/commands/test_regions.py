@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import MODES, call, composed, picture
+from helpers import MODES, call, composed, refusal, stop_after, write_pictures
 from PIL import Image
 
 from styletransfer import stylize
 from styletransfer.commands.compare.command import compare
 from styletransfer.commands.explain.command import explain
 from styletransfer.pictures import images
-from styletransfer.runs.watchers import Metrics
 
+TRAIN = ("train", "experiment=tiny", "content=content.png", "style=a.png")
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
 
 
@@ -23,8 +23,7 @@ pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
 def desk(tmp_path, monkeypatch):
     """A folder with a content image, two styles, labels and a mask of their left halves."""
     monkeypatch.chdir(tmp_path)
-    for seed, name in enumerate(("content", "a", "b")):
-        images.write(f"{name}.png", picture(seed, 24, 32))
+    write_pictures("content.png", "a.png", "b.png")
     left = np.zeros((24, 32), np.uint8)
     left[:, :16] = 255
     Image.fromarray(np.dstack([left, 0 * left, 255 - left])).save("labels.png")
@@ -35,7 +34,7 @@ def desk(tmp_path, monkeypatch):
 @pytest.fixture
 def train(capsys):
     """Run `train` in this process; return its exit status and what it printed."""
-    return partial(call, capsys, "train", "experiment=tiny", "content=content.png", "style=a.png")
+    return partial(call, capsys, *TRAIN)
 
 
 def pixels(path):
@@ -75,15 +74,8 @@ def test_a_protected_run_goes_on_to_equal_bytes_and_not_with_another_mask(train,
     made, content = pixels("whole/pastiche.png"), pixels("content.png")
     assert np.array_equal(made[:, :16], content[:, :16])  # protected, to the byte
     assert not np.array_equal(made[:, 16:], content[:, 16:])
-    real = Metrics.__call__
-
-    def pressed(self, iterate):
-        real(self, iterate)
-        if iterate.step == 4:
-            raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(Metrics, "__call__", pressed)
+        stop_after(4, patch)
         train(*settings, "hydra.run.dir=run")
     mask = Path("right.png").read_bytes()
     Image.new("L", (32, 24), 200).save("right.png")
@@ -94,19 +86,15 @@ def test_a_protected_run_goes_on_to_equal_bytes_and_not_with_another_mask(train,
     assert Path("run/pastiche.png").read_bytes() == Path("whole/pastiche.png").read_bytes()
 
 
-def test_what_does_not_fit_ends_in_one_line_and_overwrites_no_mask(train):
+def test_what_does_not_fit_ends_in_one_line_and_overwrites_no_mask(capsys):
     before = Path("left.png").read_bytes()
-    refusals = [
+    for words, message in (
         ((*TWO[:2], "region_styles={blue:[1],red:2}"), "region_styles.blue=[1] must be a whole"),
         ((*TWO[:2], "region_styles={blue:1}"), "leaves out red (50 %) of labels.png; say all"),
         ((*MASKS, "output=left.png"), "left.png would overwrite content_regions=left.png"),
         (("protect=left.png", "output=left.png"), "left.png would overwrite protect=left.png"),
-    ]
-    for arguments, message in refusals:
-        status, printed = train(*arguments)
-        lines = [line for line in printed.err.splitlines() if "INFO" not in line]
-        assert (status, len(lines)) == (1, 1)
-        assert message in lines[0]
+    ):
+        assert message in refusal(capsys, *TRAIN, *words)
     assert Path("left.png").read_bytes() == before
     assert not list(Path().rglob("pastiche.png"))
 

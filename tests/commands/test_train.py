@@ -1,8 +1,6 @@
 """Whole runs: files in, a pastiche out, by the script and by the function that it calls."""
 
-import errno
 import re
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,9 +10,7 @@ from safetensors.torch import save_file
 
 from styletransfer import cli
 from styletransfer.pictures import images
-from styletransfer.runs import recorded_run
 from styletransfer.runs.paint import paint
-from styletransfer.system.files import atomic
 
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 PRESETS.remove("relay")  # which changes on its way: see test_steering.py
@@ -61,10 +57,7 @@ def test_run_folder(photos, tmp_path, capsys):
         assert line["total"] == pytest.approx(sum(line[name] for name in losses[1:]), rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("extension", "color"),
-    [("JPG", "style"), ("tif", "content_luminance")],
-)
+@pytest.mark.parametrize(("extension", "color"), [("JPG", "style"), ("tif", "content_luminance")])
 def test_output_has_the_colors_the_depth_and_the_transparency(photos, tmp_path, extension, color):
     alpha = torch.zeros(1, 1, 24, 32)
     alpha[..., 8:] = 1.0
@@ -89,31 +82,6 @@ def test_presets_run_shrunk(photos, tmp_path):
         run = paint(configured(photos, f"experiment={preset}", *words), tmp_path / preset)
         assert (run.result.steps, run.result.problem) == (2, None)
         assert run.picture.exists()
-
-
-def test_a_full_disk_costs_snapshots_and_metrics_but_no_picture(
-    photos, tmp_path, monkeypatch, caplog
-):
-    real = images.write
-
-    def no_snapshots(path, *args, **kwargs):
-        if Path(path).parent.name == "snapshots":
-            with atomic(path):
-                raise OSError(errno.ENOSPC, "No space left on device")
-        real(path, *args, **kwargs)
-
-    class Leaving(recorded_run.Metrics):
-        def __exit__(self, *args):
-            assert (tmp_path / "pastiche.png").exists()  # before the watchers leave
-            super().__exit__(*args)
-
-    monkeypatch.setattr(images, "write", no_snapshots)
-    monkeypatch.setattr(recorded_run, "Metrics", Leaving)
-    (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
-    run = paint(configured(photos, "snapshot_every=1"), tmp_path)
-    assert run.result.steps == 6
-    assert run.picture.exists()
-    assert caplog.text.count("No space left on device") == 1 + Path("/dev/full").exists()
 
 
 def test_script_on_weights_given_by_path(tmp_path, photos, seeded, monkeypatch, capsys):

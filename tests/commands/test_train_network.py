@@ -62,7 +62,7 @@ def config(tmp_path):
     )
 
 
-def weights_of(network: torch.nn.Module) -> torch.Tensor:
+def weights_of(network):
     return torch.cat([weight.detach().flatten() for weight in network.parameters()])
 
 
@@ -132,7 +132,7 @@ def test_a_stopped_training_ends_with_equal_bits_in_a_network_with_the_styles_na
     whole = Path(capsys.readouterr().out.strip())
     advance = NetworkTraining.advance
 
-    def interrupted(self: NetworkTraining) -> dict[str, torch.Tensor]:
+    def interrupted(self):
         if self.step == 1:
             os.kill(os.getpid(), signal.SIGTERM)
         if self.step == 3:

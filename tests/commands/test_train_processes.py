@@ -1,15 +1,17 @@
-"""Several processes share one picture; started for real, by torchrun."""
+"""Several processes share one picture, or one training; started for real, by torchrun."""
 
 from pathlib import Path
 
 import pytest
-from helpers import ROOT, composed, metrics_of, picture
+import torch
+from helpers import ROOT, composed, metrics_of, relative_error, write_pictures
 from process_runs import torchrun
 
 from styletransfer.cli import main as console
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
+from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.processes import Processes
 
 SCRIPT = str(ROOT / "scripts" / "train.py")
@@ -22,17 +24,16 @@ WORDS = [
 
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
-    for seed, name in enumerate(("content.png", "style.png")):
-        images.write(tmp_path / name, picture(seed, 56, 40))
     monkeypatch.chdir(tmp_path)
+    write_pictures("content.png", "style.png", height=56, width=40)
     return tmp_path
 
 
-def names_in(folder: str | Path) -> set[str]:
+def names_in(folder):
     return {path.name for path in Path(folder).iterdir()}
 
 
-def check_equal(folder: str, expected: str) -> None:
+def check_equal(folder, expected):
     """Optimisers amplify rounding from step to step, the more the longer."""
     for ours, theirs in zip(metrics_of(folder), metrics_of(expected), strict=True):
         assert ours == pytest.approx(theirs, rel=1e-8)
@@ -95,3 +96,81 @@ def test_runs_that_cannot_be_shared(desk):
     ):
         with pytest.raises(UserError, match=message):
             prepare(composed("train", *WORDS, word), processes=Processes(0, 2))
+
+
+# A training of a style network.
+
+# Three pictures for two processes: one has twice the work of the other.
+NETWORK = [
+    *("style=[oil.png,wash.png]", "pictures=photos", "preview=preview.png", "style_size=32"),
+    *("network=tiny", "steps=10", "batch=3", "crop=16", "precision=float64", "device=cpu"),
+    *("objective.style_layers=[relu1_1]", "objective.content_layers=[relu2_1]"),
+    *("preview_every=5", "checkpoint_every=1e-9"),
+]
+
+
+@pytest.fixture
+def alone(tmp_path, monkeypatch, capsys):
+    """Two styles, photographs of which one is broken, and what one process makes of them."""
+    monkeypatch.chdir(tmp_path)
+    names = ("oil.png", "wash.png", "preview.png", "photos/a.png", "photos/b.png")
+    write_pictures(*names, height=32, width=40)
+    Path("photos/broken.png").write_text("no picture")
+    console(["train_network", *NETWORK, "hydra.run.dir=alone"])
+    capsys.readouterr()
+    return tmp_path / "alone"
+
+
+def state_of(folder):
+    """Return the weights, their running mean and Adam's moments, and the number of steps."""
+    state = Checkpoint(folder / "checkpoint.pt").load()
+    moments = [slot[key] for slot in state["optimizer"]["state"].values() for key in slot]
+    tensors = [*state["network"].values(), *state["average"].values(), *moments]
+    return torch.cat([each.double().flatten() for each in tensors]), state["step"]
+
+
+def files_in(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+@pytest.mark.slow
+def test_two_processes_make_the_steps_of_one_and_one_of_them_writes(alone):
+    before = files_in(alone.parent)
+    done = torchrun(2, str(ROOT / "scripts" / "train_network.py"), *NETWORK, "hydra.run.dir=both")
+    assert done.returncode == 0, done.stderr
+    both = Path("both").absolute()
+    assert relative_error(state_of(both)[0], state_of(alone)[0]) < 1e-10
+    losses, expected = (metrics_of(each)[2] for each in (both, alone))
+    assert "total" in losses
+    assert losses == pytest.approx(expected, rel=1e-10)
+    assert files_in(both) == files_in(alone)
+    assert files_in(alone.parent) == before | {"both"} | {f"both/{name}" for name in files_in(both)}
+    said = done.stdout.splitlines()
+    assert said[-1] == str(both / "network.safetensors")
+    assert len(said) == 2
+    assert "skipped 1 unreadable" in said[0]
+    assert done.stderr.count("| 0/10 [") == 1  # progress bars
+
+
+@pytest.mark.slow
+def test_stopped_then_killed_then_finished_by_one(alone, capsys):
+    """A signal reaches all at one step; of a dead process the other one tells, at once."""
+    stopped = torchrun(2, "stopped", "train_network", *NETWORK, "hydra.run.dir=both")
+    assert stopped.returncode != 0
+    assert stopped.stderr.count("error: ") == 1
+    assert "error: interrupted\n" in stopped.stderr
+    assert "run the same command to go on" in stopped.stdout
+    assert stopped.stderr.count("threads at the end: ") == 2, stopped.stderr
+    assert "gloo" not in stopped.stderr  # the group's, which could abort a process that ends
+    both = Path("both").absolute()
+    assert state_of(both)[1] == 4
+    assert not (both / ".lock").exists()
+    killed = torchrun(2, "killed", "train_network", *NETWORK, "hydra.run.dir=both")
+    assert killed.returncode != 0
+    assert "going on from step 4" in killed.stdout
+    assert killed.stderr.count("error: ") == 1
+    assert "error: process 0 of 2 has lost another one (" in killed.stderr
+    assert 4 <= state_of(both)[1] <= 7
+    console(["train_network", *NETWORK, "hydra.run.dir=both"])
+    assert "processes: 1, before 2" in capsys.readouterr().out
+    assert relative_error(state_of(both)[0], state_of(alone)[0]) < 1e-10

@@ -1,14 +1,13 @@
-"""The tiny model: trained by the book, on one side by hand-written Functions alone."""
+"""The tiny model, trained with hand-written Functions and without; and `gradcheck`."""
 
 import re
 from collections import Counter
 
 import pytest
 import torch
-from comparing import written_functions
-from torch import Tensor
+from comparing import case_of, written_functions
 
-from styletransfer.commands import train_tiny
+from styletransfer.commands import gradcheck, train_tiny
 
 
 @pytest.fixture
@@ -17,7 +16,7 @@ def entered(monkeypatch):
     counts: Counter[str] = Counter()
     for name, function in written_functions().items():
 
-        def count(ctx: object, *grads: Tensor, name: str = name, own=function.backward) -> object:
+        def count(ctx, *grads, name=name, own=function.backward):
             counts[name] += 1
             return own(ctx, *grads)
 
@@ -55,7 +54,7 @@ def test_each_step_descends_along_its_own_gradient_alone():
 
 
 def test_both_columns_and_the_difference_are_shown(monkeypatch, capsys):
-    def training(handwritten: bool, seed: int, steps: int) -> train_tiny.Training:
+    def training(handwritten, seed, steps):
         assert (seed, steps) == (4, 12)
         return train_tiny.Training([step + 0.5 * handwritten for step in range(steps)], {})
 
@@ -79,3 +78,30 @@ def test_bad_arguments_are_refused_in_one_line(capsys):
         said = capsys.readouterr().err
         assert said.startswith(f"error: {message}")
         assert said.count("\n") == 1
+
+
+def test_a_wrong_backward_shows_in_table_and_exit_status(monkeypatch, capsys):
+    right = case_of(lambda grad, x: grad * 2 * x, "right")
+    wrong, again = (case_of(lambda grad, x: grad * x, "wrong") for _ in range(2))
+    in_float32 = []
+    check = gradcheck.check_in_float32
+    monkeypatch.setattr(
+        gradcheck, "check_in_float32", lambda case: in_float32.append(case) or check(case)
+    )
+    for cases, status, counted in [([right], 0, "1 of 1"), ([right, wrong, again], 1, "1 of 3")]:
+        monkeypatch.setattr(gradcheck, "cases", lambda seed, cases=cases: cases)
+        assert gradcheck.main([]) == status
+        printed = capsys.readouterr().out
+        assert printed.count("FAILED") == len(cases) - 1
+        assert printed.count("(3,) note") == len(cases)
+        assert f"{counted} checks passed" in printed
+        assert ("5.0e-01" in printed) is bool(status)
+    # The first case of each function.
+    assert [id(case) for case in in_float32] == [id(case) for case in (right, right, wrong)]
+
+
+def test_the_seed_chooses_where_to_check(monkeypatch):
+    seeds = []
+    monkeypatch.setattr(gradcheck, "cases", lambda seed: seeds.append(seed) or [])
+    assert gradcheck.main(["--seed", str(2**63 - 1)]) == gradcheck.main([]) == 0
+    assert seeds == [2**63 - 1, 0]

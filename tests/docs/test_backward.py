@@ -2,7 +2,6 @@
 
 import re
 import runpy
-from typing import Any
 
 import pytest
 import torch
@@ -18,7 +17,7 @@ EXAMPLES = {path.stem: path for path in sorted((DOCS / "examples").glob("*.py"))
 WAYS = ("fake_backward", "loss_attribute", "autograd_function")
 
 
-def run(name: str) -> dict[str, Any]:
+def run(name):
     """Run one example as a script; return its variables."""
     with torch.random.fork_rng(devices=[]):
         return runpy.run_path(str(EXAMPLES[name]))

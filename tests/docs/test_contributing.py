@@ -1,14 +1,12 @@
-"""CONTRIBUTING's recipes, applied to a copy of the project, work as they stand."""
+"""README and CONTRIBUTING say what is so; recipes, applied to a copy of the project, work."""
 
-import os
 import re
 import shutil
-import subprocess
 import sys
-from pathlib import Path
+import tomllib
 
 import pytest
-from helpers import ROOT, picture
+from helpers import ROOT, process, write_pictures
 
 from styletransfer.pictures import images
 
@@ -37,20 +35,13 @@ def copy(tmp_path_factory):
     choices = 'choice("gram", "moments", "wasserstein"'
     assert choices in key.read_text()
     key.write_text(key.read_text().replace(choices, f'{choices}, "mean_only"'))
-    for seed, name in enumerate("ab"):
-        images.write(folder / f"{name}.png", picture(seed, 24, 32))
+    write_pictures(folder / "a.png", folder / "b.png")
     return folder
 
 
-def run(copy: Path, script: str, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, f"scripts/{script}.py", *words],
-        cwd=copy,
-        env=os.environ | {"PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run(copy, script, *words):
+    python = (sys.executable, f"scripts/{script}.py")
+    done = process(*python, *words, cwd=copy, env={"PYTHONPATH": str(copy)})
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -70,3 +61,30 @@ def test_the_recipes_work_on_a_copy(copy):
     page = run(copy, "train", "--help")
     assert "mirrored" in page
     assert "Path of a picture whose light" in page
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_map_is_the_one_that_import_linter_checks():
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = (each["layers"] for each in linter["contracts"] if each["type"] == "layers")
+    rows = re.findall(r"^\| (`[a-z_]+`(?:, `[a-z_]+`)*) \| ", README.partition("| room |")[2], re.M)
+    assert [row.replace("`", "").split(", ") for row in rows] == [
+        layer.split(" | ") for layer in layers
+    ]
+
+
+def test_links_lead_somewhere():
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
+        local = [link for link in links if "://" not in link]
+        assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+def test_pages_name_tests_that_exist():
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/**/*.py"))
+    named = set(re.findall(r"`(test_\w+)`", pages))
+    assert len(named) > 30
+    assert [name for name in sorted(named) if f"def {name}(" not in tests] == []

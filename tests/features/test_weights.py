@@ -171,7 +171,6 @@ def test_a_download_that_fails_names_the_other_choices(tmp_path, monkeypatch):
     choices = ("features=bundled", "features.weights=PATH", "features.weights=random")
     for error in (
         urllib.error.URLError("no route to host"),
-        TimeoutError("timed out"),
         http.client.IncompleteRead(b""),
         urllib.error.HTTPError("http://x", 503, "unavailable", http.client.HTTPMessage(), None),
     ):

@@ -17,7 +17,7 @@ from styletransfer.resources import resource
 INNER = (..., slice(3, -3), slice(3, -3))
 
 
-def even(across: float, down: float) -> torch.Tensor:
+def even(across, down):
     """Return the flow of a camera that moves, in the size of `picture`."""
     return torch.tensor([across, down]).double().view(1, 2, 1, 1).expand(1, 2, 16, 20)
 

@@ -23,7 +23,7 @@ SOME = torch.cat([torch.ones(1, 1, 16, 10), torch.full((1, 1, 16, 10), 0.25)], 3
 
 
 @pytest.fixture
-def job(content, style) -> Job:
+def job(content, style):
     config = run_settings(steps=5, scales=2)
     mode = get_loss_mode("autograd_function")
     return Job(config, tiny_network(), mode, pair(content, style))
@@ -94,9 +94,6 @@ def test_a_pan_stays_sharp():
     for frame in map(pan, range(8)):
         mixed = steady.mixed(frame, frame)
     assert (mixed - pan(7))[..., 3:-3, 3:-3].abs().max() < 2e-3
-
-
-# Painted films, measured: E_warp and the style loss of frames.
 
 
 def still(image, other, share=1.0):

@@ -1,11 +1,9 @@
 """The hand-written Functions that the product runs, against formulas and built-in operations."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from comparing import LAYOUTS, Bad, assert_same, check_bad_input, check_torch_func, images, leaf
-from torch import Tensor, nn
+from torch import nn
 
 from styletransfer.functions import (
     MaxPool,
@@ -23,22 +21,22 @@ from styletransfer.losses import GRAM
 pytestmark = pytest.mark.usefixtures("seeded")
 
 
-def style_formula(features: Tensor, target: Tensor) -> Tensor:
+def style_formula(features, target):
     f = features.flatten(2)[0]
     return (f @ f.T / f.numel() - target).square().mean()
 
 
-def gram_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+def gram_tap(features, target):
     """The Gram loss on the moments tap, as loss_mode=autograd_function has it."""
     tapped, found = moments_tap(features, with_mean=False)
     return tapped, GRAM.loss(found, target)
 
 
-def content_formula(features: Tensor, target: Tensor) -> Tensor:
+def content_formula(features, target):
     return (features - target).square().mean()
 
 
-def targets(features: Tensor) -> list[tuple[Callable, Callable, Tensor]]:
+def targets(features):
     """Both taps with their formula and a target that fits the features."""
     other = torch.randn_like(features)
     gram = gram_matrix(other.detach())
@@ -46,7 +44,7 @@ def targets(features: Tensor) -> list[tuple[Callable, Callable, Tensor]]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_taps_have_autograds_gradient(layout: str, device: str) -> None:
+def test_taps_have_autograds_gradient(layout, device):
     """From their loss, from what is below, and from both; and that of their target."""
     x = images(layout, 1, 3, 4, 5, device=device)
     for tap, formula, target in targets(x):
@@ -72,7 +70,7 @@ def test_taps_have_autograds_gradient(layout: str, device: str) -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-15)
 
 
-def test_an_unused_output_of_the_moments_tap_adds_nothing() -> None:
+def test_an_unused_output_of_the_moments_tap_adds_nothing():
     """Not even zeros, which an infinite feature would turn into NaN."""
     x = leaf(1, 3, 4, 5).detach()
     x[0, 0, 0, 0] = float("inf")
@@ -83,7 +81,7 @@ def test_an_unused_output_of_the_moments_tap_adds_nothing() -> None:
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_moments_tap_has_autograds_gradient(layout: str, weighted: bool, device: str) -> None:
+def test_moments_tap_has_autograds_gradient(layout, weighted, device):
     """By each of its outputs, by some and by all; at some positions, and at all."""
     x = images(layout, 1, 3, 4, 5, device=device)
     weights = torch.rand(4, 5, device=device, dtype=x.dtype).round(decimals=1) if weighted else None
@@ -91,7 +89,7 @@ def test_moments_tap_has_autograds_gradient(layout: str, weighted: bool, device:
     theirs = moments(x, weights=weights)
     directions = [torch.randn_like(output) for output in (tapped, *ours)]
 
-    def slope(outputs: tuple[Tensor, ...], used: set[int]) -> Tensor:
+    def slope(outputs, used):
         joined = sum((outputs[index].sin() * directions[index]).sum() for index in used)
         return torch.autograd.grad(joined, x, retain_graph=True)[0]
 
@@ -103,14 +101,14 @@ def test_moments_tap_has_autograds_gradient(layout: str, weighted: bool, device:
             assert actual.stride() == x.stride()
 
 
-def test_moments_tap_saves_nothing_but_the_features() -> None:
+def test_moments_tap_saves_nothing_but_the_features():
     x = leaf(1, 3, 4, 5)
     _, (_, second) = moments_tap(x)
     (saved,) = second.grad_fn.saved_tensors
     assert saved.data_ptr() == x.data_ptr()
 
 
-def test_weighted_moments_are_the_formula() -> None:
+def test_weighted_moments_are_the_formula():
     """Also where positions are left out, and in float32 of bfloat16 features."""
     x, m = leaf(1, 3, 4, 5).detach(), torch.linspace(-1, 1, 20).clamp(0).view(4, 5).double()
     f, w = x[0].flatten(1), m.flatten() / m.sum()
@@ -123,7 +121,7 @@ def test_weighted_moments_are_the_formula() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_low_precision_is_summed_in_float32(dtype: torch.dtype) -> None:
+def test_low_precision_is_summed_in_float32(dtype):
     """A covariance is a small difference: 1 of 100 here, and products in bfloat16 are 0.4 off."""
     x = (torch.randn(1, 3, 40, 50) + 10).to(dtype)
     mean, second = moments(x)
@@ -135,7 +133,7 @@ def test_low_precision_is_summed_in_float32(dtype: torch.dtype) -> None:
     assert gram_matrix(torch.ones(1, 2, 61, 67, dtype=dtype)) == pytest.approx(0.5, rel=1e-6)
 
 
-def test_a_later_inplace_operation_cannot_silently_change_a_tap() -> None:
+def test_a_later_inplace_operation_cannot_silently_change_a_tap():
     x = leaf(1, 3, 4, 5) * 1
     for tap, _, target in targets(x):
         tapped, _ = tap(x, target)
@@ -144,7 +142,7 @@ def test_a_later_inplace_operation_cannot_silently_change_a_tap() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_taps_in_low_precision_stay_close(dtype: torch.dtype, device: str) -> None:
+def test_taps_in_low_precision_stay_close(dtype, device):
     x = leaf(1, 8, 9, 11, device=device).detach().to(dtype).requires_grad_()
     exact = x.detach().double().requires_grad_()
     direction = torch.randn_like(x) * 1e-3
@@ -160,7 +158,7 @@ def test_taps_in_low_precision_stay_close(dtype: torch.dtype, device: str) -> No
         assert (ours.double() - theirs).norm() <= 0.01 * theirs.norm()
 
 
-def test_float16_overflows_neither_sums_nor_gradients_nor_loses_small_ones() -> None:
+def test_float16_overflows_neither_sums_nor_gradients_nor_loses_small_ones():
     x = torch.full((1, 4, 64, 64), 100.0, dtype=torch.float16, requires_grad=True)
     _, loss = gram_tap(x, torch.zeros(4, 4))
     (gradient,) = torch.autograd.grad(loss, x)
@@ -179,7 +177,7 @@ def test_float16_overflows_neither_sums_nor_gradients_nor_loses_small_ones() -> 
 
 @pytest.mark.cuda
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_taps_never_wait_for_the_gpu(dtype: torch.dtype) -> None:
+def test_taps_never_wait_for_the_gpu(dtype):
     x = leaf(1, 3, 4, 5, device="cuda", dtype=dtype)
     chosen = targets(x)
     torch.cuda.set_sync_debug_mode("error")
@@ -191,11 +189,11 @@ def test_taps_never_wait_for_the_gpu(dtype: torch.dtype) -> None:
         torch.cuda.set_sync_debug_mode("default")
 
 
-def test_autocast_changes_no_dtype() -> None:
+def test_autocast_changes_no_dtype():
     x, weight = leaf(1, 3, 4, 4, dtype=torch.float32), leaf(2, 4, dtype=torch.float32)
     target, kernels = torch.eye(3), transform_kernels(leaf(2, 3, 3, 3).detach().float())
 
-    def results() -> list[Tensor]:
+    def results():
         taps = [gram_tap(x, target)[1], gram_matrix(x)]
         return [*taps, linear(x, weight), winograd_conv(x, kernels)]
 
@@ -209,7 +207,7 @@ def test_autocast_changes_no_dtype() -> None:
 CONV_WEIGHT = torch.linspace(-1, 1, 54, dtype=torch.float64).view(2, 3, 3, 3)
 
 
-def test_torch_func_transforms() -> None:
+def test_torch_func_transforms():
     target, other = torch.eye(3).double(), torch.ones(1, 3, 2, 4).double()
     kernels, shape = transform_kernels(CONV_WEIGHT), (1, 3, 2, 4)
     check_torch_func(lambda x: gram_tap(x, target)[1], lambda x: style_formula(x, target), shape)
@@ -222,11 +220,8 @@ def test_torch_func_transforms() -> None:
     check_torch_func(max_pool, lambda x: torch.max_pool2d(x, 2), (2, 3, 2, 4))
 
 
-# The Functions of a network's layers against the built-in operation that each stands for.
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_max_pool_equals_torch(layout: str, device: str) -> None:
+def test_max_pool_equals_torch(layout, device):
     """Also where rows and columns are left over, and where values are equal."""
     for size in ((4, 6), (5, 7), (2, 3)):
         x = images(layout, 2, 3, *size, device=device)
@@ -244,7 +239,7 @@ def test_max_pool_equals_torch(layout: str, device: str) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("size", [(1, 1), (4, 8), (5, 6), (7, 3), (30, 130)])
-def test_winograd_conv_equals_torch(layout: str, size: tuple[int, int], device: str) -> None:
+def test_winograd_conv_equals_torch(layout, size, device):
     # 30 x 130 takes several strips of tiles, the last of them shorter.
     x, weight = images(layout, 1, 3, *size, device=device), leaf(4, 3, 3, 3, device=device).detach()
     kernels = transform_kernels(weight)
@@ -288,6 +283,6 @@ BAD: list[Bad] = [
 ]
 
 
-def test_bad_input_names_both_sides() -> None:
+def test_bad_input_names_both_sides():
     for function, arguments, error, words in BAD:
         check_bad_input(function, arguments, error, words)

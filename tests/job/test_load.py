@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import composed, layers, picture, run_settings
-from helpers import picture as noise
+from helpers import composed, layers, picture, run_settings, write_pictures
 from PIL import Image, ImageOps
 
 from styletransfer.config import FeaturesConfig, OptimizerConfig
@@ -18,7 +17,6 @@ from styletransfer.errors import UserError
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
 from styletransfer.job.schedule import check_run, enlarge, parse_tile, pyramid, steps_at_scale
-from styletransfer.pictures import images
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
 
@@ -43,8 +41,7 @@ def shade(path, columns, height=24, width=32):
 def desk(tmp_path, monkeypatch):
     """A folder with a content image, three styles and labels of them."""
     monkeypatch.chdir(tmp_path)
-    for seed, name in enumerate(("content", "a", "b", "c")):
-        images.write(f"{name}.png", noise(seed, 24, 32))
+    write_pictures("content.png", "a.png", "b.png", "c.png")
     paint("labels.png", RED, BLUE)
     paint("swapped.png", BLUE, RED)
     paint("more.png", RED, BLUE, GREEN)
@@ -238,9 +235,6 @@ def test_a_photograph_that_is_enlarged_is_mentioned(caplog):
         assert caplog.text == ""
         pictures(size=33)
     assert caplog.messages == ["content.png: enlarged from 32 x 24 pixels"]
-
-
-# The plan of a run: its scales and their steps, where it starts, numbers that cannot be.
 
 
 def test_a_pyramid_doubles_up_to_the_size():

@@ -55,9 +55,6 @@ def square(side, network=None, processes=None):
     return Prediction(job, Scale(size, (size,), steps=1))
 
 
-# What is needed.
-
-
 def striped(side, count):
     """Pictures of `count` regions, each with a style of its own."""
     content, *styles = (picture(seed, side, side) for seed in range(1 + count))
@@ -142,9 +139,6 @@ def test_a_large_picture_of_adams_is_kept_in_files(monkeypatch):
     assert Prediction(job, job.scales[0]).memory(None, 1).pictures == before * 3 / 15
 
 
-# What is chosen.
-
-
 def chosen(free, mode="autograd_function", size=(3000, 4000), limit=None, **settings):
     config = StyleTransferConfig(size=max(size), **settings)
     pictures = pair(blank(*size), blank(700, 900))
@@ -210,9 +204,6 @@ def test_prepare_refuses_what_cannot_fit_or_be_shared(tiny_vgg, photos, monkeypa
         prepare(config)
     prepare(untiled)
     assert "trying all the same" in caplog.text
-
-
-# Running out midway.
 
 
 @dataclass

@@ -1,25 +1,22 @@
 """The didactic Functions, and the checker: it passes every Function, and fails what is wrong."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
 from comparing import (
     LAYOUTS,
     Bad,
     assert_same,
+    case_of,
     check_bad_input,
     check_torch_func,
     images,
     leaf,
     written_functions,
 )
-from torch import Tensor, nn
-from torch.autograd import Function
+from torch import nn
 
 from styletransfer.lessons.cases import cases
-from styletransfer.lessons.checks import TOLERANCE, Case, check, check_in_float32
+from styletransfer.lessons.checks import TOLERANCE, check, check_in_float32
 from styletransfer.lessons.global_max_pool import global_max_pool
 from styletransfer.lessons.linear import Linear, linear
 from styletransfer.lessons.relu import ReLU, relu
@@ -28,27 +25,7 @@ from styletransfer.lessons.scale import Scale, scale
 pytestmark = pytest.mark.usefixtures("seeded")
 
 
-def case_of(slope: Callable[[Tensor, Tensor], Tensor]) -> Case:
-    """x^2 at three places, whose backward returns `slope(grad_output, x)`."""
-
-    class Square(Function):
-        @staticmethod
-        def forward(x: Tensor) -> Tensor:
-            return x * x
-
-        @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-            ctx.save_for_backward(*inputs)
-
-        @staticmethod
-        def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-            return slope(grad_output, *ctx.saved_tensors)
-
-    x = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64, requires_grad=True)
-    return Case("square", Square.apply, (x,))
-
-
-def test_every_function_passes() -> None:
+def test_every_function_passes():
     checked = set()
     for case in cases():
         verdict = check(case)
@@ -61,7 +38,7 @@ def test_every_function_passes() -> None:
     assert {"ReLUFunction", "MomentsTap"} < {*written_functions()} - {"FedTap"} <= checked
 
 
-def test_a_wrong_backward_is_caught() -> None:
+def test_a_wrong_backward_is_caught():
     factor = check(case_of(lambda grad, x: grad * x))
     assert factor.complaint
     assert factor.first == pytest.approx(0.5)
@@ -77,7 +54,7 @@ def test_a_wrong_backward_is_caught() -> None:
     assert second.complaint
 
 
-def test_float32_fails_though_its_backward_is_right() -> None:
+def test_float32_fails_though_its_backward_is_right():
     for case in (case_of(lambda grad, x: grad * 2 * x), cases()[3], cases()[-2]):
         passed, off_quotient, off_float64 = check_in_float32(case)
         assert not passed
@@ -85,10 +62,7 @@ def test_float32_fails_though_its_backward_is_right() -> None:
         assert off_float64 < 1e-6
 
 
-# The didactic Functions against the built-in operation that each stands for.
-
-
-def test_functions_equal_torchs_in_every_layout(device: str) -> None:
+def test_functions_equal_torchs_in_every_layout(device):
     for layout in LAYOUTS:
         x, weight = images(layout, 2, 3, 4, 5, device=device), leaf(3, 1, 1, device=device)
         assert_same(relu(x), torch.relu(x), [x])
@@ -101,7 +75,7 @@ def test_functions_equal_torchs_in_every_layout(device: str) -> None:
         assert slope.stride() == x.stride() or layout == "strided"
 
 
-def test_relu_at_zero_nan_and_infinite_gradient_as_torch() -> None:
+def test_relu_at_zero_nan_and_infinite_gradient_as_torch():
     x = torch.tensor([0.0, -0.0, float("nan"), -1.0, 2.0], requires_grad=True)
     direction = torch.tensor([1.0, 1.0, 1.0, float("inf"), float("inf")])
     (ours,) = torch.autograd.grad(relu(x), x, direction)
@@ -109,7 +83,7 @@ def test_relu_at_zero_nan_and_infinite_gradient_as_torch() -> None:
     assert ours.tolist() == theirs.tolist() == [0, 0, 1, 0, float("inf")]
 
 
-def test_they_take_every_shape_that_torch_does(device: str) -> None:
+def test_they_take_every_shape_that_torch_does(device):
     for shape in [(), (4,), (1, 4), (3, 1), (3, 4), (2, 3, 4)]:
         x, weight = leaf(2, 3, 4, device=device), leaf(*shape, device=device)
         assert_same(scale(x, weight), x * weight, [x, weight])
@@ -123,13 +97,13 @@ def test_they_take_every_shape_that_torch_does(device: str) -> None:
     assert torch.autograd.grad(values.sum(), none)[0].shape == none.shape
 
 
-def test_scale_between_linear_layers_receives_the_chain_rules_product() -> None:
+def test_scale_between_linear_layers_receives_the_chain_rules_product():
     x, weight, after = leaf(4, 3).detach(), leaf(3), leaf(2, 3).detach()
     scale(x, weight).matmul(after.T).sum().backward()
     assert torch.allclose(weight.grad, (after.sum(0) * x).sum(0))
 
 
-def test_linear_computes_and_saves_only_what_is_due() -> None:
+def test_linear_computes_and_saves_only_what_is_due():
     for due in ((True, False, False), (False, True, False), (False, False, True)):
         tensors = [leaf(4, 3), leaf(2, 3), leaf(2)]
         for tensor, needed in zip(tensors, due, strict=True):
@@ -141,7 +115,7 @@ def test_linear_computes_and_saves_only_what_is_due() -> None:
         assert [tensor.grad is not None for tensor in tensors] == list(due)
 
 
-def test_pool_gives_a_tie_to_the_first_position_alone() -> None:
+def test_pool_gives_a_tie_to_the_first_position_alone():
     x = torch.tensor([[[[1.0, 5.0], [5.0, 5.0]]]], requires_grad=True)
     values, indices = global_max_pool(x)
     values.sum().backward()
@@ -149,14 +123,14 @@ def test_pool_gives_a_tie_to_the_first_position_alone() -> None:
     assert x.grad.flatten().tolist() == [0, 1, 0, 0]
 
 
-def test_pool_indices_are_not_differentiable() -> None:
+def test_pool_indices_are_not_differentiable():
     values, indices = global_max_pool(leaf(2, 3, 4))
     assert values.requires_grad
     assert indices.dtype == torch.int64
     assert not indices.requires_grad
 
 
-def test_modules_are_their_functions_and_start_as_torchs() -> None:
+def test_modules_are_their_functions_and_start_as_torchs():
     x = leaf(2, 3, 4, dtype=torch.float32)
     torch.manual_seed(3)
     layer, unbiased = Linear(4, 2), Linear(4, 2, bias=False)
@@ -168,7 +142,7 @@ def test_modules_are_their_functions_and_start_as_torchs() -> None:
     assert torch.equal(Scale(3, 1)(x), x)
 
 
-def test_torch_func_transforms() -> None:
+def test_torch_func_transforms():
     weight = torch.linspace(-1, 1, 6, dtype=torch.float64).view(2, 3)
     check_torch_func(relu, torch.relu, (4, 3))
     check_torch_func(lambda x: scale(x, weight[0]), lambda x: x * weight[0], (4, 3))
@@ -192,6 +166,6 @@ BAD: list[Bad] = [
 ]
 
 
-def test_bad_input_names_both_sides() -> None:
+def test_bad_input_names_both_sides():
     for bad in BAD:
         check_bad_input(*bad)

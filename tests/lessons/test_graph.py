@@ -1,5 +1,4 @@
 import gc
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,19 +14,16 @@ from styletransfer.lessons import graph
 from styletransfer.lessons.relu import relu
 
 
-def leaf(*shape: int) -> Tensor:
+def leaf(*shape):
     return torch.rand(shape, dtype=torch.float64, requires_grad=True)
 
 
-def network() -> nn.Module:
+def network():
     layers = nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten()
     return nn.Sequential(*layers, nn.Linear(64, 2)).double().requires_grad_(False)
 
 
-# The small example: (a + b) * d.
-
-
-def test_small_example_has_gradients_4_4_5_and_none_on_the_intermediate() -> None:
+def test_small_example_has_gradients_4_4_5_and_none_on_the_intermediate():
     _, variables = small_example()
     numbers = {name: (value, grad) for name, value, grad, _ in variables}
     assert numbers == {"a": (2, 4), "b": (3, 4), "d": (4, 5), "c": (5, None), "e": (20, None)}
@@ -37,7 +33,7 @@ def test_small_example_has_gradients_4_4_5_and_none_on_the_intermediate() -> Non
     assert [scope[name].grad for name in "abd"] == [4, 4, 5]
 
 
-def test_small_example_enters_each_of_its_five_nodes_once() -> None:
+def test_small_example_enters_each_of_its_five_nodes_once():
     nodes, _ = small_example()
     leaves = [f"AccumulateGrad of {name}" for name in "abd"]
     assert [node.name for node in nodes] == ["MulBackward0", "AddBackward0", *leaves]
@@ -45,7 +41,7 @@ def test_small_example_enters_each_of_its_five_nodes_once() -> None:
     assert [node.follows for node in nodes] == [(1, 4), (2, 3), (), (), ()]
 
 
-def test_every_path_ends_at_an_accumulate_grad_that_holds_the_very_leaf() -> None:
+def test_every_path_ends_at_an_accumulate_grad_that_holds_the_very_leaf():
     """And a walk names each node once, before those that it leads to."""
     a, b = leaf(2), leaf(2)
     c = a.exp()
@@ -58,21 +54,21 @@ def test_every_path_ends_at_an_accumulate_grad_that_holds_the_very_leaf() -> Non
     assert {id(graph.leaf(node)) for node in ends} == {id(a), id(b)}
 
 
-def test_gradients_of_several_passes_add_up_in_the_leaf() -> None:
+def test_gradients_of_several_passes_add_up_in_the_leaf():
     a = leaf(3)
     a.sum().backward()
     (2 * a).sum().backward()
     torch.testing.assert_close(a.grad, torch.full_like(a, 3.0))
 
 
-def test_a_function_is_a_node_and_a_method_called_backward_is_not() -> None:
+def test_a_function_is_a_node_and_a_method_called_backward_is_not():
     class Fake(nn.Module):
         entered = 0
 
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             return x * 2
 
-        def backward(self) -> None:
+        def backward(self):
             self.entered += 1
 
     fake = Fake()
@@ -85,12 +81,12 @@ def test_a_function_is_a_node_and_a_method_called_backward_is_not() -> None:
 
 
 @pytest.mark.parametrize("function", [False, True])
-def test_saved_tensors_are_those_that_torchs_hooks_see(function: bool) -> None:
+def test_saved_tensors_are_those_that_torchs_hooks_see(function):
     image, layers = leaf(1, 3, 8, 8), network()[:3]  # type: ignore[index]
     target = torch.zeros(1, 4, 4, 4, dtype=torch.float64)
     packed: list[Tensor] = []
 
-    def pack(tensor: Tensor) -> Tensor:
+    def pack(tensor):
         packed.append(tensor.detach())
         return tensor
 
@@ -110,7 +106,7 @@ def test_saved_tensors_are_those_that_torchs_hooks_see(function: bool) -> None:
 
 
 @pytest.mark.parametrize("retain_graph", [False, True])
-def test_backward_frees_unless_the_graph_is_retained(retain_graph: bool) -> None:
+def test_backward_frees_unless_the_graph_is_retained(retain_graph):
     loss = network()(leaf(1, 3, 8, 8)).square().sum()
     nodes = graph.walk(graph.root(loss))
     before = graph.held(nodes)
@@ -120,7 +116,7 @@ def test_backward_frees_unless_the_graph_is_retained(retain_graph: bool) -> None
 
 
 @pytest.mark.parametrize("retain_graph", [False, True])
-def test_what_no_node_holds_is_really_gone(retain_graph: bool) -> None:
+def test_what_no_node_holds_is_really_gone(retain_graph):
     b = leaf(1000).exp()
     storage, loss = StorageWeakRef(b.untyped_storage()), b.square().sum()
     nodes = graph.walk(graph.root(loss))
@@ -131,7 +127,7 @@ def test_what_no_node_holds_is_really_gone(retain_graph: bool) -> None:
     assert (graph.held(nodes) > 0) is retain_graph
 
 
-def test_the_last_reference_to_the_graph_frees_a_retained_one() -> None:
+def test_the_last_reference_to_the_graph_frees_a_retained_one():
     b = leaf(1000).exp()
     storage, loss = StorageWeakRef(b.untyped_storage()), b.square().sum()
     loss.backward(retain_graph=True)
@@ -140,26 +136,23 @@ def test_the_last_reference_to_the_graph_frees_a_retained_one() -> None:
     assert storage.expired()
 
 
-# When a Function earns its place.
-
-
 class Exp(Function):
     """e^x by NumPy, which autograd cannot see."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
+    def forward(ctx, x):
         result = torch.from_numpy(np.exp(x.numpy()))
         ctx.save_for_backward(result)
         return result
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+    def backward(ctx, *grads):
         (result,) = ctx.saved_tensors
         gradient: Tensor = grads[0] * result
         return gradient
 
 
-def test_a_detour_through_numpy_cuts_the_graph_and_a_function_mends_it() -> None:
+def test_a_detour_through_numpy_cuts_the_graph_and_a_function_mends_it():
     x = leaf(3)
     cut = torch.from_numpy(np.exp(x.detach().numpy()))
     with pytest.raises(RuntimeError, match="not require gradients"):
@@ -171,18 +164,18 @@ class Softplus(Function):
     """log(1 + e^x), whose slope 1 / (1 + e^-x) never overflows."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
+    def forward(ctx, x):
         ctx.save_for_backward(x)
         return x.clamp(min=0) + (-x.abs()).exp().log1p()
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+    def backward(ctx, *grads):
         (x,) = ctx.saved_tensors
         gradient: Tensor = grads[0] * x.sigmoid()
         return gradient
 
 
-def test_a_closed_form_can_be_stable_where_autograd_is_not() -> None:
+def test_a_closed_form_can_be_stable_where_autograd_is_not():
     x = torch.tensor([800.0], dtype=torch.float64, requires_grad=True)
     (naive,) = torch.autograd.grad((1 + x.exp()).log().sum(), x)
     (stable,) = torch.autograd.grad(Softplus.apply(x).sum(), x)
@@ -191,7 +184,7 @@ def test_a_closed_form_can_be_stable_where_autograd_is_not() -> None:
     assert gradcheck(Softplus.apply, leaf(3))
 
 
-def test_grad_of_a_non_leaf_is_none_unless_retained() -> None:
+def test_grad_of_a_non_leaf_is_none_unless_retained():
     a = leaf()
     b, c = a * 2, a * 3
     c.retain_grad()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import picture, relative_error
+from helpers import picture, relative_error, style_network
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
@@ -24,18 +24,11 @@ SLIM = Architecture((3, 4, 5), 2)
 BLEND = torch.tensor([[0.3, 0.7]]).double()
 
 
-def network(layout: Architecture = SLIM, styles: int = 2) -> StyleNetwork:
-    """A network whose channels and styles differ, in float64."""
-    made = StyleNetwork(layout, styles).double()
-    randomize(made, seed=1)
-    generator = torch.Generator().manual_seed(2)
-    for name, parameter in made.named_parameters():
-        if "norm" in name or "bias" in name:
-            parameter.data.add_(torch.rand(parameter.shape, generator=generator).double() - 0.5)
-    return made.requires_grad_(False)
+def network(layout=SLIM, styles=2):
+    return style_network(layout, styles).double()
 
 
-def test_the_norm_is_torchs_instance_norm_and_blends_scales_and_shifts() -> None:
+def test_the_norm_is_torchs_instance_norm_and_blends_scales_and_shifts():
     norm, x = ConditionalInstanceNorm(3, 2).double().requires_grad_(False), picture(0, 6, 5)
     plain = nn.functional.instance_norm(x)
     norm.scale[1], norm.shift[1] = torch.tensor([[2.0, 3, 4], [5, 6, 7]]).double()
@@ -45,7 +38,7 @@ def test_the_norm_is_torchs_instance_norm_and_blends_scales_and_shifts() -> None
         assert relative_error(norm(x, styles), torch.lerp(plain, theirs, share)) < 1e-14
 
 
-def test_borders_are_reflected_upsampling_repeats_and_a_residual_block_adds_its_input() -> None:
+def test_borders_are_reflected_upsampling_repeats_and_a_residual_block_adds_its_input():
     conv, x = NormedConv(3, 2, 1, upsample=True).double().requires_grad_(False), picture(0, 4, 5)
     repeated = x.repeat_interleave(2, 2).repeat_interleave(2, 3)
     reflected = nn.functional.pad(repeated, (1, 1, 1, 1), mode="reflect")
@@ -59,7 +52,7 @@ def test_borders_are_reflected_upsampling_repeats_and_a_residual_block_adds_its_
 
 
 @pytest.mark.parametrize("layout", [SLIM, Architecture((8, 3, 17), 0)])
-def test_rewritten_and_in_strips_it_paints_the_same_at_any_size(layout: Architecture) -> None:
+def test_rewritten_and_in_strips_it_paints_the_same_at_any_size(layout):
     trained = network(layout)
     fast = deployed(trained, torch.float64)
     for size in ((8, 8), (9, 14), (31, 10), (70, 24)):
@@ -76,7 +69,7 @@ def test_rewritten_and_in_strips_it_paints_the_same_at_any_size(layout: Architec
         assert (in_strips(trained, image, BLEND, 12) - painted).abs().max() < 1e-10
 
 
-def test_each_picture_of_a_batch_has_its_own_style_and_statistics() -> None:
+def test_each_picture_of_a_batch_has_its_own_style_and_statistics():
     trained = network()
     batch = torch.cat([picture(0, 12, 16), 0.1 * picture(1, 12, 16)])
     styles = torch.eye(2).double()
@@ -89,7 +82,7 @@ def test_each_picture_of_a_batch_has_its_own_style_and_statistics() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-4), (torch.bfloat16, 0.2)])
-def test_in_lower_precision_it_is_close_whole_and_in_strips(dtype, error) -> None:
+def test_in_lower_precision_it_is_close_whole_and_in_strips(dtype, error):
     """Of a picture whose parts differ much, so that the statistics of a strip would show."""
     trained, image = network(LAYOUTS["tiny"]), picture(3, 64, 40)
     image[:, :, :32] *= 0.1
@@ -102,7 +95,7 @@ def test_in_lower_precision_it_is_close_whole_and_in_strips(dtype, error) -> Non
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_statistics_are_those_of_the_features(dtype: torch.dtype) -> None:
+def test_statistics_are_those_of_the_features(dtype):
     """Of features far from zero, where bfloat16 and a difference of squares would fail."""
     generator = torch.Generator().manual_seed(0)
     for channels in (3, 8, 40):
@@ -116,7 +109,7 @@ def test_statistics_are_those_of_the_features(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("steps", [1, 9, 600])
-def test_the_learning_rate_rises_and_falls_to_zero(steps: int) -> None:
+def test_the_learning_rate_rises_and_falls_to_zero(steps):
     optimizer = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=0.3)
     course = schedule(optimizer, steps)
     warmup = min(50, steps // 10)
@@ -129,18 +122,15 @@ def test_the_learning_rate_rises_and_falls_to_zero(steps: int) -> None:
     assert optimizer.param_groups[0]["lr"] == 0
 
 
-# Their files: what was written is read, and nothing else; and those that ship.
-
-
 @pytest.fixture
-def saved(tmp_path: Path) -> Path:
+def saved(tmp_path):
     network = StyleNetwork(Architecture((2, 3, 4), 1), 2)
     randomize(network, 0)
     file.write(tmp_path / "net.safetensors", network, ["oil", "été"])
     return tmp_path / "net.safetensors"
 
 
-def changed(path: Path, tensors: dict[str, torch.Tensor] | None = None, **told: object) -> Path:
+def changed(path, tensors=None, **told):
     """Write a file again with other metadata, and other tensors under their right hash."""
     with safe_open(path, framework="pt") as stored:
         told = json.loads(stored.metadata()["styletransfer"]) | told
@@ -152,7 +142,7 @@ def changed(path: Path, tensors: dict[str, torch.Tensor] | None = None, **told: 
     return path
 
 
-def test_what_was_written_is_read_and_written_again_is_equal_bytes(saved: Path) -> None:
+def test_what_was_written_is_read_and_written_again_is_equal_bytes(saved):
     stored = file.read(saved)
     again = StyleNetwork(Architecture((2, 3, 4), 1), 2)
     randomize(again, 0)
@@ -189,7 +179,7 @@ REFUSED: list[tuple[dict[str, object], str]] = [
 ]
 
 
-def test_what_is_no_network_is_refused(saved: Path, tmp_path: Path) -> None:
+def test_what_is_no_network_is_refused(saved, tmp_path):
     whole = saved.read_bytes()
     for metadata, message in REFUSED:
         with pytest.raises(UserError, match=message) as caught:
@@ -212,7 +202,7 @@ def test_what_is_no_network_is_refused(saved: Path, tmp_path: Path) -> None:
         file.read(tmp_path)
 
 
-def test_float16_is_read_and_other_types_are_refused(saved: Path) -> None:
+def test_float16_is_read_and_other_types_are_refused(saved):
     whole, theirs = saved.read_bytes(), file.read(saved).network.state_dict()
     half = file.read(changed(saved, {name: value.half() for name, value in theirs.items()}))
     for name, value in half.network.state_dict().items():
@@ -225,7 +215,7 @@ def test_float16_is_read_and_other_types_are_refused(saved: Path) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_each_that_ships_is_a_network_of_at_most_2_megabytes_with_a_card() -> None:
+def test_each_that_ships_is_a_network_of_at_most_2_megabytes_with_a_card():
     assert {"oil", BASE} <= set(shipped())
     for name in shipped():
         found = file.read(network_file(name))
@@ -236,7 +226,7 @@ def test_each_that_ships_is_a_network_of_at_most_2_megabytes_with_a_card() -> No
         assert all(style in card for style in found.styles)
 
 
-def test_a_file_in_the_way_goes_first_and_other_names_are_paths(tmp_path, monkeypatch) -> None:
+def test_a_file_in_the_way_goes_first_and_other_names_are_paths(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert network_file("oil") == FOLDER / "oil.safetensors"
     Path("oil").write_text("mine")

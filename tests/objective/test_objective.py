@@ -136,9 +136,6 @@ def test_style_targets_serve_many_content_images(network, content, style):
     assert torch.equal(gradient(again, picture(3)), gradient(fresh, picture(3)))
 
 
-# What a film's frame is held to.
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_an_anchor_adds_its_loss_and_gradient_in_every_mode(mode, network, content, style):
     """2 w c (x - t) / D, beside whatever else there is."""

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from helpers import MODES, gradient, layers, picture, relative_error, tiny_network
-from torch import Tensor, nn
+from torch import nn
 
 from styletransfer.features import FeatureExtractor
 from styletransfer.losses import STYLE_LOSSES
@@ -15,18 +15,18 @@ from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 
 
-def left(height: int = 16, width: int = 20, columns: int = 8) -> Tensor:
+def left(height=16, width=20, columns=8):
     """Return a hard mask (1, 1, height, width): 1 in the first columns."""
     mask = torch.zeros(1, 1, height, width, dtype=torch.float64)
     mask[..., :columns] = 1
     return mask
 
 
-def soft(seed: int = 9, height: int = 16, width: int = 20) -> Tensor:
+def soft(seed=9, height=16, width=20):
     return picture(seed, height, width)[:, :1]
 
 
-def two_regions(mask: Tensor | None = None) -> Inputs:
+def two_regions(mask=None):
     """Two styles, one left and one right; the second is mostly looked at in its upper part."""
     mask = left() if mask is None else mask
     seen = soft(8, 18, 14)
@@ -46,11 +46,11 @@ def objective(pictures, mode="autograd_function", tile=None, **settings):
     return Objective(*given) if tile is None else TiledObjective(*given, tile)
 
 
-def losses(made: Objective | TiledObjective, image: Tensor) -> dict[str, float]:
+def losses(made, image):
     return made.evaluate(image.clone().requires_grad_()).as_floats()
 
 
-def of_pixels(pictures: Inputs, **settings: object) -> Objective:
+def of_pixels(pictures, **settings):
     """Return an objective of styles alone, whose features at a pixel depend on that alone."""
     conv = nn.Conv2d(3, 6, 1).double()
     for seed, parameter in enumerate(conv.parameters()):
@@ -89,7 +89,7 @@ def test_styles_are_averaged_in_their_moments():
     [("average", left(), 4), ("average", soft(), 6), ("inside", left(), 64), ("inside", soft(), 6)],
     ids=["hard", "soft", "hard inside", "soft inside"],
 )
-def test_all_modes_and_tiles_agree(style_loss: str, propagation: str, mask: Tensor, tile: int):
+def test_all_modes_and_tiles_agree(style_loss, propagation, mask, tile):
     pictures, image = two_regions(mask), picture(5)
     settings = {"style_loss": style_loss, "propagation": propagation, "tv_weight": 0.1}
     reference = objective(pictures, "loss_attribute", **settings)

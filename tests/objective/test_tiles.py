@@ -1,7 +1,6 @@
 """Tiles and bands against the whole picture, in float64: the same losses, the same gradient."""
 
 import threading
-from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
@@ -9,7 +8,6 @@ from itertools import chain
 import pytest
 import torch
 from helpers import gradient, layers, picture, relative_error, tiny_network
-from torch import Tensor
 
 from styletransfer.config import ObjectiveConfig
 from styletransfer.errors import UserError
@@ -37,19 +35,19 @@ GATYS = ObjectiveConfig(tv_weight=0.1)
 class Thread(Processes):
     """One of several threads that exchange what processes would."""
 
-    def __init__(self, rank: int, count: int, board: dict[int, object], gate: threading.Barrier):
+    def __init__(self, rank, count, board, gate):
         super().__init__(rank, count)
         self.board, self.gate = board, gate
 
-    def add(self, tensors: Sequence[Tensor]) -> None:
+    def add(self, tensors):
         everyones = self._shown([tensor.detach().clone() for tensor in tensors])
         for tensor, parts in zip(tensors, zip(*everyones, strict=True), strict=True):
             tensor.detach().copy_(sum(parts))
 
-    def largest(self, number: int) -> int:
+    def largest(self, number):
         return max(self._shown(number))
 
-    def _shown(self, mine: object) -> list:
+    def _shown(self, mine):
         self.board[self.rank] = mine
         self.gate.wait()
         found = [self.board[rank] for rank in range(self.count)]
@@ -57,7 +55,7 @@ class Thread(Processes):
         return found
 
 
-def in_threads(count: int, work: Callable[[Processes], object]) -> list:
+def in_threads(count, work):
     """Return what `work` returns in each of `count` threads; one that fails ends all."""
     board: dict[int, object] = {}
     gate = threading.Barrier(count, timeout=300)
@@ -87,7 +85,7 @@ def check(network, config, pictures, tile, count=1, bands=1):
         assert torch.equal(mine, found[0][1])  # to the bits, or processes would drift apart
 
 
-def noise(*size: int, style: tuple[int, int] = (50, 71)) -> Inputs:
+def noise(*size, style=(50, 71)):
     return pair(picture(1, *size), picture(2, *style))
 
 
@@ -187,9 +185,6 @@ def test_what_cannot_be_in_tiles_is_refused():
         made(style=picture(2, 15, 40))
 
 
-# Bands, of one process or of several; threads stand for processes.
-
-
 @pytest.mark.parametrize(
     ("settings", "height", "count", "tile", "bands"),
     [
@@ -221,7 +216,7 @@ def test_regions_of_several_styles_of_which_a_process_may_see_none():
 
 
 def test_memory_that_runs_out_in_one_process_runs_out_in_all():
-    def work(process: Processes) -> str:
+    def work(process):
         try:
             with process.sharing_shortage():
                 if process.rank == 1:

@@ -8,7 +8,7 @@ from styletransfer.optimize.lbfgs import LBFGS
 from styletransfer.optimize.preconditioner import Preconditioner
 
 
-def curved(point: torch.Tensor) -> torch.Tensor:
+def curved(point):
     """Return a bowl, curved 1 to 6 times and no parabola."""
     weights = torch.linspace(1, 6, point.numel(), dtype=point.dtype).view_as(point)
     return (weights * (point - 1).square() + 0.1 * (point - 1) ** 4).sum()
@@ -77,9 +77,6 @@ def test_a_curvature_below_rounding_teaches_nothing():
     assert point.tolist() == [[pytest.approx(-0.75), pytest.approx(-0.25)]]
 
 
-# Its coordinates: a plain symmetric linear map that favours broad tones and colours.
-
-
 def test_the_map_is_its_own_transpose_and_exponent_0_changes_nothing():
     """<A x, y> = <x, A y>: what the chain rule needs."""
     for size in ((16, 20), (15, 21), (1, 7), (8, 1)):
@@ -90,7 +87,7 @@ def test_the_map_is_its_own_transpose_and_exponent_0_changes_nothing():
         torch.testing.assert_close(Preconditioner(x, 0.0).apply(x), x)
 
 
-def gain(preconditioner: Preconditioner, colour: list[float], frequency: float) -> float:
+def gain(preconditioner, colour, frequency):
     """Return by how much a wave along the columns, of this colour, is amplified."""
     columns = torch.arange(16, dtype=torch.float64)
     wave = torch.cos(2 * torch.pi * frequency * columns).expand(1, 3, 16, 16)

@@ -24,10 +24,7 @@ from styletransfer.pictures.color import to_srgb
 from styletransfer.pictures.images import read, write
 
 LINEAR = imagecodecs.cms_profile(
-    "rgb",
-    gamma=1.0,
-    whitepoint=[0.3127, 0.3290],
-    primaries=[0.64, 0.33, 0.30, 0.60, 0.15, 0.06],
+    "rgb", gamma=1.0, whitepoint=[0.3127, 0.3290], primaries=[0.64, 0.33, 0.30, 0.60, 0.15, 0.06]
 )
 LOSSLESS = {"lossless": True, "exact": True}
 
@@ -130,8 +127,6 @@ def test_deep_tiff_white_is_zero_and_premultiplied_alpha_is_divided_out(tmp_path
     assert picture.rgb[0, :, 0, 1].tolist() == [0, 0, 0]
     assert picture.alpha.flatten().tolist() == pytest.approx([40000 / 65535, 0])
 
-
-# Orientation: how an upright picture is stored under each EXIF value
 
 STORED = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -241,9 +236,6 @@ def test_unusable_metadata_costs_no_picture(tmp_path):
     assert read(tmp_path / "a.jpg").size == (8, 8)
 
 
-# What is no picture
-
-
 def test_bad_files_are_named_with_the_reason(tmp_path, caplog, monkeypatch):
     header = b"IHDR" + struct.pack(">IIBBBBB", 50000, 40000, 8, 2, 0, 0, 0)
     bomb = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + header
@@ -287,9 +279,6 @@ def test_max_pixels_is_the_only_limit(tmp_path, monkeypatch):
         assert read(tmp_path / name, max_pixels=117).size == (9, 13)
         refused(tmp_path / name, "13 x 9 = 117 pixels, more than the limit of 116", max_pixels=116)
     assert Image.MAX_IMAGE_PIXELS == 10
-
-
-# Files that are not read, contradict themselves, or are broken
 
 
 def retagged(data, *, count=None, **values):

@@ -177,9 +177,6 @@ def test_a_missing_mapping_is_asked_for_with_the_very_argument():
     assert sorted(assign(regions, mapping, 2)) == [0, 0, 1]
 
 
-# Turned: exact by quarters, cut so that no corner is empty, regions with their picture.
-
-
 def noise(height=20, width=30):
     return torch.rand(1, 3, height, width, generator=torch.Generator().manual_seed(0))
 

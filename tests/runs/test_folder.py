@@ -66,10 +66,7 @@ def test_steps_that_can_be_read(tmp_path):
     rest = '"scale": 1, "width": 4, "height": 4'
     lines = [
         f'{{"step": 1, {rest}, "total": 2.5, "style/a": null, "content/a": Infinity, "x": "y"}}',
-        f'{{"step": 1e400, {rest}, "total": 1}}',
-        f'{{"step": {10**30}, {rest}, "total": 1}}',
-        f'{{"step": 0, {rest}, "total": 1}}',
-        f'{{"step": "2", {rest}, "total": 1}}',
+        *(f'{{"step": {n}, {rest}, "total": 1}}' for n in ("1e400", 10**30, 0, '"2"')),
         '{"step": 2, "total": 1}',
         DEEP,
         "nonsense",

@@ -1,7 +1,7 @@
 """What a result depends on, for the settings of any command, and what of it may differ."""
 
 import pytest
-from helpers import picture
+from helpers import picture, write_pictures
 
 from styletransfer.config import ChangeConfig, FeaturesConfig, TrainConfig
 from styletransfer.config.networks import TrainNetworkConfig
@@ -15,8 +15,7 @@ from styletransfer.system.files import sha256
 @pytest.fixture(autouse=True)
 def desk(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for seed, name in enumerate(("a.png", "b.png", "folder/c.png", "folder/d.png")):
-        images.write(name, picture(seed, 8, 8))
+    write_pictures("a.png", "b.png", "folder/c.png", "folder/d.png", height=8, width=8)
     return tmp_path
 
 

@@ -2,21 +2,18 @@
 
 import json
 import os
-import re
 import shutil
 import signal
 import tempfile
 from pathlib import Path
 
 import pytest
-from helpers import metrics_of, picture
+from helpers import metrics_of, picture, refusal, status_of, stop_after, write_pictures
 
-from styletransfer import cli
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.pictures import images
 from styletransfer.runs import recipe
-from styletransfer.runs.watchers import Metrics
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.lock import locked
 
@@ -32,8 +29,7 @@ def first_desk(tmp_path_factory):
         patch.setitem(
             vgg.WIDTHS, "vgg19", tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])
         )
-        for seed, name in enumerate(("content.png", "style.png")):
-            images.write(name, picture(seed, 24, 32))
+        write_pictures("content.png", "style.png")
         assert call(*arguments("hydra.run.dir=whole")) == 0
         stop_after(8, patch)
         assert call(*arguments("hydra.run.dir=run")) == 143
@@ -59,40 +55,18 @@ def arguments(*more, steps=12):
 
 
 def call(*words):
-    """Run the script in this process, and return its exit status."""
-    try:
-        cli.script("train")(words)
-    except SystemExit as exit:
-        return exit.code or 0
-    return 0
+    return status_of("train", *words)
 
 
 def refused(capsys, *words):
-    """Run what fails, and return its only line on standard error but for the progress bar."""
-    capsys.readouterr()
-    assert call(*words) == 1
-    lines = re.split(r"[\r\n]+", capsys.readouterr().err)
-    (line,) = [line for line in lines if line.strip() and "step/s" not in line]
-    return line
-
-
-def stop_after(step, monkeypatch, number=signal.SIGTERM):
-    """Send a signal while a callback works."""
-    real = Metrics.__call__
-
-    def pressed(self, iterate):
-        real(self, iterate)
-        if iterate.step == step:
-            os.kill(os.getpid(), number)
-
-    monkeypatch.setattr(Metrics, "__call__", pressed)
+    return refusal(capsys, "train", *words)
 
 
 def steps_of(folder):
     return [line["step"] for line in metrics_of(folder)]
 
 
-def status_of(folder):
+def recorded(folder):
     return json.loads(Path(folder, "run.json").read_text())["status"]
 
 
@@ -100,7 +74,7 @@ def assert_finished(folder="run", like="whole"):
     for name in ("pastiche.png", "metrics.jsonl"):
         assert Path(folder, name).read_bytes() == Path(like, name).read_bytes()
     assert not list(Path(folder).glob("checkpoint*"))
-    assert status_of(folder) == "finished"
+    assert recorded(folder) == "finished"
 
 
 def test_resume_goes_on_with_the_runs_own_settings_from_another_folder(begun, monkeypatch):
@@ -136,8 +110,7 @@ def test_without_a_checkpoint_or_without_resume_a_run_begins_afresh(begun):
 
 def test_names_that_hold_what_hydra_would_resolve(desk, monkeypatch):
     style, other = "b${c}\\${d}.png", "${x:y}.png"
-    for seed, name in enumerate((style, other)):
-        images.write(name, picture(seed + 1, 24, 32))
+    write_pictures("style.png", style, other)
     change = f"changes=[{{after:2,set:{{style:'{other}'}}}}]"
     words = arguments(f"style={style}", change.replace("${", "\\${"), steps=6)
     assert call(*words, "hydra.run.dir=whole") == 0
@@ -155,7 +128,7 @@ def test_what_is_no_runs_checkpoint_or_anothers(begun, capsys):
     for wrong in ({"recipe": {}}, whole | {"run": whole["run"] | {"image": "x"}}):
         checkpoint.save(wrong)
         assert "is no run's checkpoint; start afresh" in refused(capsys, "resume=run")
-        assert status_of("run") == "stopped"
+        assert recorded("run") == "stopped"
     before = Path("run", "metrics.jsonl").read_bytes()
     for path in Path("run").glob("checkpoint*"):
         path.write_bytes(path.read_bytes()[:-1])
@@ -191,19 +164,6 @@ def test_what_changes_no_pixel_may_differ(begun, capsys, monkeypatch):
     assert Path("new.png").read_bytes() == Path("whole", "pastiche.png").read_bytes()
     assert Path("run", "snapshots", "step_00010.png").exists()
     assert json.loads(Path("run", "run.json").read_text())["seconds"] >= 1000
-
-
-def test_a_picture_that_has_changed_and_another_version(begun, capsys, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(recipe, "__version__", "9.9")
-        line = refused(capsys, "resume=run")
-        assert re.search(r"begun by version \S+, and this is 9\.9", line)
-    images.write("style.png", picture(9, 24, 32))
-    assert "style.png has changed since the run began" in refused(capsys, "resume=run")
-    whole = json.loads(Path("run", "run.json").read_text())
-    assert whole["status"] == "stopped"
-    Path("run", "run.json").write_text(json.dumps(whole | {"config": {"": {"a": 1}}}))
-    assert "another version" in refused(capsys, "resume=run")
 
 
 def test_signals_while_files_are_written_wait(desk, monkeypatch):
@@ -287,4 +247,4 @@ def test_a_picture_that_cannot_be_written_goes_elsewhere(desk, monkeypatch, caps
     assert "styletransfer-" in place
     assert [Path(path).name for path in tried[:2]] == ["out.png", "pastiche.png"]
     assert images.read(place).size == (24, 32)
-    assert status_of("run") == "gave up"
+    assert recorded("run") == "gave up"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import composed, metrics_of, picture
+from helpers import composed, metrics_of, picture, refusal, write_pictures
 
-from styletransfer import cli
 from styletransfer.config import ChangeConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
@@ -30,8 +29,7 @@ def tiny():
 @pytest.fixture(autouse=True)
 def desk(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for seed, name in enumerate(("content.png", "style.png", "other.png")):
-        images.write(name, picture(seed, 24, 32))
+    write_pictures("content.png", "style.png", "other.png")
     labels = torch.zeros(1, 3, 24, 32)
     labels[:, 0, :, :16], labels[:, 2, :, 16:] = 1, 1
     images.write("labels.png", labels)
@@ -201,8 +199,6 @@ REFUSED = [
     ({"objective.contnt_weight": 1}, "did you mean objective.content_weight"),
     ({"content": "other.png"}, "content cannot change during a run"),
     ({"resume": "auto"}, "resume cannot change during a run"),
-    ({"size": "big"}, "size: Value 'big'"),
-    ({"features": "vgg99"}, "there are bundled, vgg16, vgg19"),
     ({"style": "absent.png"}, "absent.png"),
     ({"objective.style_loss": "pigeon"}, "pigeon"),
 ]
@@ -229,24 +225,16 @@ def test_what_cannot_be_is_refused_and_only_so_many_snapshots_are_kept():
 
 
 def test_bad_changes_are_refused_before_anything_is_written(capsys):
-    for planned, words in (
-        ([ChangeConfig(3, {"objective.contnt_weight": 1})], "did you mean objective.content"),
-        ([ChangeConfig(3), ChangeConfig(2)], "after=2 must be 3 or more"),
-        ([ChangeConfig(-1)], "after=-1 must be 0 or more"),
-    ):
-        with pytest.raises(UserError, match=words):
-            run("run", changes=planned)
+    with pytest.raises(UserError, match="after=-1 must be 0 or more"):
+        run("run", changes=[ChangeConfig(-1)])
     words = ["experiment=tiny", "content=content.png", "style=style.png", "hydra.run.dir=run"]
     for typed, dry, told in (
         ("[{after:3,set:{style:absent.png}}]", "true", "absent.png"),
         ("[{aftr:3}]", "false", "aftr"),
         ("[{set:{size:48}}]", "false", "after is missing"),
     ):
-        with pytest.raises(SystemExit) as exit:
-            cli.script("train")([*words, f"changes={typed}", f"dry_run={dry}"])
-        error = capsys.readouterr().err
-        assert (exit.value.code, error.count("\n")) == (1, 1)
-        assert told in error
+        line = refusal(capsys, "train", *words, f"changes={typed}", f"dry_run={dry}")
+        assert told in line
     assert not Path("run").exists()
 
 

@@ -1,12 +1,13 @@
 """What watches a run: metrics, snapshots, the progress bar; and what happens when it cannot."""
 
 import errno
-import json
 import sys
+from itertools import chain, repeat
+from unittest.mock import Mock
 
 import pytest
 import torch
-from helpers import picture
+from helpers import largest_file, metrics_of, picture
 
 from styletransfer.objective.terms import Losses
 from styletransfer.optimize.results import Iterate
@@ -17,10 +18,6 @@ from styletransfer.runs.watchers import METRICS_BATCH, Metrics, ProgressBar, Ste
 def iterate(step=1, steps=10, loss=0.25):
     losses = Losses({"content/relu1_1": torch.tensor(loss), "style/relu1_1": torch.tensor(0.5)})
     return Iterate(step, steps, 1, 2, losses, picture(height=4, width=6))
-
-
-def lines_of(path):
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def written(path, steps, done=0):
@@ -36,7 +33,7 @@ def test_metrics_schema(tmp_path):
         metrics(iterate(2, loss=float("nan")))
     assert "NaN" not in (tmp_path / "metrics.jsonl").read_text()
     size = {"scale": 1, "width": 6, "height": 4}
-    assert lines_of(tmp_path / "metrics.jsonl") == [
+    assert metrics_of(tmp_path) == [
         {"step": 1, **size, "total": 0.75, "content/relu1_1": 0.25, "style/relu1_1": 0.5},
         {"step": 2, **size, "total": None, "content/relu1_1": None, "style/relu1_1": 0.5},
     ]
@@ -47,7 +44,7 @@ def test_metrics_are_written_when_a_run_breaks_and_when_flushed(tmp_path):
         with Metrics(tmp_path / "metrics.jsonl") as metrics:
             metrics(iterate(1))
             metrics.flush()
-            assert len(lines_of(tmp_path / "metrics.jsonl")) == 1
+            assert len(metrics_of(tmp_path)) == 1
             metrics(iterate(2))
             # Twenty pictures of 4096 pixels would be 3 GB.
             assert not any(isinstance(part, Iterate) for line in metrics.waiting for part in line)
@@ -55,7 +52,7 @@ def test_metrics_are_written_when_a_run_breaks_and_when_flushed(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert len(lines_of(tmp_path / "metrics.jsonl")) == 2
+    assert len(metrics_of(tmp_path)) == 2
 
 
 def test_metrics_go_on_after_the_steps_that_were_made(tmp_path):
@@ -68,7 +65,7 @@ def test_metrics_go_on_after_the_steps_that_were_made(tmp_path):
             file.write('{"step": 6, "sca')
         written(path, 1, done)
         steps = [*range(1, min(done, made) + 1), done + 1]
-        assert [line["step"] for line in lines_of(path)] == steps
+        assert [line["step"] for line in metrics_of(tmp_path)] == steps
 
 
 def test_metrics_that_are_rewound_are_written_anew(tmp_path):
@@ -77,29 +74,23 @@ def test_metrics_that_are_rewound_are_written_anew(tmp_path):
             metrics(iterate(step))
         metrics.rewind(1)
         metrics(iterate(2, loss=1.0))
-    assert [line["total"] for line in lines_of(tmp_path / "metrics.jsonl")] == [0.75, 1.5]
+    assert [line["total"] for line in metrics_of(tmp_path)] == [0.75, 1.5]
 
 
 def test_a_disk_that_fills_leaves_whole_lines(tmp_path, caplog):
-    resource = pytest.importorskip("resource")
-    old = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200, old[1]))
-    try:
-        with Metrics(tmp_path / "metrics.jsonl") as metrics:
-            for step in range(1, 10):
-                metrics(iterate(step))
-                metrics.flush()
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    with largest_file(200), Metrics(tmp_path / "metrics.jsonl") as metrics:
+        for step in range(1, 10):
+            metrics(iterate(step))
+            metrics.flush()
     text = (tmp_path / "metrics.jsonl").read_text()
     assert text.endswith("\n")
-    assert [line["step"] for line in lines_of(tmp_path / "metrics.jsonl")] == [1]
+    assert [line["step"] for line in metrics_of(tmp_path)] == [1]
     assert caplog.text.count("File too large; going on without") == 1
     written(tmp_path / "nowhere" / "metrics.jsonl", 2)
     assert caplog.text.count("No such file or directory; going on without") == 1
 
 
-def test_snapshots(tmp_path):
+def test_snapshots_that_cannot_be_written_cost_nothing(tmp_path, caplog):
     snapshots = StepPictures(tmp_path / "snapshots", every=3)
     for step in range(1, 8):
         snapshots(iterate(step))
@@ -107,6 +98,11 @@ def test_snapshots(tmp_path):
     assert names == ["step_00003.png", "step_00006.png"]
     saved = images.read(tmp_path / "snapshots" / "step_00003.png").rgb
     assert (saved - picture(height=4, width=6)).abs().max() <= 0.5 / 255 + 1e-6
+    (tmp_path / "file").touch()
+    snapshots = StepPictures(tmp_path / "file", every=1)
+    for step in range(1, 4):
+        snapshots(iterate(step))
+    assert caplog.text.count("going on without") == 1
 
 
 def test_progress_bar_shows_loss_scale_and_size_from_where_steps_were_made(capsys):
@@ -120,24 +116,13 @@ def test_progress_bar_shows_loss_scale_and_size_from_where_steps_were_made(capsy
         assert part in shown.err
 
 
-class Full:
-    """A standard error that takes nothing, from the first write or from some later one."""
-
-    encoding = "utf-8"
-
-    def __init__(self, writes):
-        self.writes = writes
-
-    def write(self, text):
-        self.writes -= 1
-        if self.writes < 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    def flush(self):
-        pass
+def full(writes):
+    """A standard error that takes so many writes, and nothing after them."""
+    ends = chain(repeat(None, writes), repeat(OSError(errno.ENOSPC, "No space left on device")))
+    return Mock(spec=["write", "flush"], encoding="utf-8", write=Mock(side_effect=ends))
 
 
-@pytest.mark.parametrize("stderr", [None, *map(Full, (0, 1, 5))])
+@pytest.mark.parametrize("stderr", [None, *map(full, (0, 1, 5))])
 def test_a_progress_bar_that_cannot_be_drawn_costs_nothing(stderr, monkeypatch):
     monkeypatch.setattr(sys, "stderr", stderr)
     with ProgressBar() as bar:

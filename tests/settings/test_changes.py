@@ -1,13 +1,17 @@
-"""A config from keys and values, and what may change while a run is under way."""
+"""Settings from keys and values, what may change during a run; and as a command line."""
 
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import composed
 
+from styletransfer.cli.arguments import parse
 from styletransfer.config import ChangeConfig, ObjectiveConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.settings.changes import changed, in_turn, with_change, with_values
+from styletransfer.settings.command_line import command, override
 
 
 def test_values_in_every_spelling():
@@ -69,3 +73,41 @@ def test_changes_in_turn():
         in_turn(TrainConfig(), [*changes, ChangeConfig(1, {"size": 32})])
     assert with_change(changes[:1], changes[1]) == [ChangeConfig(2, {"size": 64, "steps": 9})]
     assert with_change(changes[:1], ChangeConfig(3, {})) == [changes[0], ChangeConfig(3, {})]
+
+
+def test_the_command_to_copy():
+    assert command(None) == ""
+    typed = ["size=64", "style='my oil.jpg'", "output='a$b.png'", "experiment=bold"]
+    expected = "styletransfer train size=64 'style=my oil.jpg' 'output='\"'\"'a$b.png'\"'\"'' "
+    assert command(typed) == expected + "experiment=bold"
+
+
+def test_what_is_shown_reads_as_the_same_file_names():
+    for names in (
+        ["a.jpg", "b,c.jpg", "my oil.jpg", "été (1)=[a,b].png", "it's", '"', "null"],
+        ["${so}", "\\", " edges ", "\xa0", "[a]", "{b}", "a:b", "choice(1,2)", "a${b}.jpg", "3"],
+    ):
+        shown = shlex.split(command([override("content", names[-1]), override("style", names)]))
+        assert shown[:2] == ["styletransfer", "train"]
+        config = composed("train", *parse(shown[2:], TrainConfig).overrides)
+        assert (config.content, config.style) == (names[-1], names)
+
+
+def test_values_of_every_kind():
+    values = {
+        "size": 300,
+        "color": "content_palette",
+        "tile": "off",
+        "precision": "256",
+        "device": "cuda:1",
+        "style_scale": [1.0, 2.5],
+        "style_weights": [],
+        "region_styles": {"red": 1, "0x0000ff": 2, "00e100": 1},
+        "style_detail": None,
+        "dry_run": True,
+    }
+    words = [override(key, value) for key, value in values.items()]
+    words.append(override("objective.content_weight", 1e-05))
+    config = composed("train", *parse(words, TrainConfig).overrides)
+    assert {key: getattr(config, key) for key in values} == values
+    assert config.objective.content_weight == 1e-05

@@ -24,10 +24,7 @@ def stranger(client):
 
 
 def refuses_socket(client, **headers):
-    with (
-        pytest.raises(WebSocketDisconnect),
-        client.websocket_connect(LIVE, headers=headers),
-    ):
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect(LIVE, headers=headers):
         pass
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from studio_pages import Visit, needs_chromium, png, served, violations, visit, visited
+from studio_pages import needs_chromium, png, served, violations, visit, visited
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 
@@ -154,7 +154,7 @@ def test_page_says_when_the_server_is_gone(tmp_path):
     opened.__exit__(None, None, None)
 
 
-def dab(page: Visit) -> None:
+def dab(page):
     """Set the brush down in the middle of the picture: a finger on a phone, a mouse elsewhere."""
     box = page.locator("#stage").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

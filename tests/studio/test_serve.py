@@ -1,82 +1,20 @@
 """The studio as a process: how it begins, how it ends, and what is left then."""
 
 import json
-import os
-import re
 import signal
 import socket
-import subprocess
 import sys
-import time
-from pathlib import Path
 
-import httpx2
 import psutil
 import pytest
-from helpers import ROOT
+from helpers import refusal
+from studios import Process
 
-pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
-
-from styletransfer.cli import script
 from styletransfer.studio import command
 
-LONG = {"size": 48, "steps": 5000, "scales": 1, "optimizer.name": "adam", "precision": "float32"}
-# Seconds in which even a busy machine does anything.
-PATIENCE = 120
+STUDIO = ("studio", "open=false")
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
-
-
-class Process:
-    """A studio in a process of its own, and a browser that has been let in."""
-
-    def __init__(self, folder: Path, *words: str, **environment: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "scripts" / "studio.py"), *words],
-            cwd=folder,
-            env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        line = self.process.stdout.readline()
-        address = re.search(r"(http://127\.0\.0\.1:(\d+))/\?token=(\S{20,})", line)
-        assert address, line + self.process.communicate()[1]
-        self.port = int(address[2])
-        origin = {"origin": address[1]}
-        self.client = httpx2.Client(base_url=address[1], headers=origin, timeout=300)
-        until(lambda: self.answers(address[0]))
-
-    def answers(self, address: str) -> bool:
-        try:
-            return self.client.get(address, follow_redirects=True).status_code == 200
-        except httpx2.ConnectError:
-            return False
-
-    def paint(self) -> str:
-        """Begin a long run, and return once it has made a picture."""
-        id = self.client.post("/api/queue", json={"settings": LONG}).json()["id"]
-        until(lambda: self.client.get(f"/api/runs/{id}/picture").status_code == 200)
-        return id
-
-    def end(self, number: int) -> tuple[int, str, str]:
-        """Send a signal; return the exit status and what is left on both streams."""
-        family = psutil.Process(self.process.pid).children(recursive=True)
-        assert family
-        self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=PATIENCE)
-        _, alive = psutil.wait_procs(family, PATIENCE)
-        assert not alive
-        return self.process.returncode, out, err
-
-
-def until(is_so):
-    """Wait until something is so."""
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -89,10 +27,7 @@ def start(tmp_path):
 
     yield begin
     for studio in started:
-        if studio.process.poll() is None:
-            studio.process.kill()
-            studio.process.communicate()
-        studio.client.close()
+        studio.close()
 
 
 @pytest.mark.slow
@@ -140,25 +75,18 @@ def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
     assert "open the address yourself" in out
 
 
-def refused(capsys, *words):
-    with pytest.raises(SystemExit) as exit:
-        script("studio")([*words, "open=false"])
-    assert exit.value.code == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert error.startswith("error: ")
-    return error
-
-
 def test_bad_input_and_a_missing_extra(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert f"port={port} cannot be had" in refused(capsys, f"port={port}")
-    assert "must be 0 to 65535" in refused(capsys, "port=65536")
-    assert "must be 0 to 65535" in refused(capsys, "port=-1")
-    assert "gone is no folder" in refused(capsys, "gone")
-    assert "unknown key host" in refused(capsys, "+host=0.0.0.0")
+        assert f"port={port} cannot be had" in refusal(capsys, *STUDIO, f"port={port}")
+    for word, said in (
+        ("port=65536", "must be 0 to 65535"),
+        ("port=-1", "must be 0 to 65535"),
+        ("gone", "gone is no folder"),
+        ("+host=0.0.0.0", "unknown key host"),
+    ):
+        assert said in refusal(capsys, *STUDIO, word)
     monkeypatch.setattr(command, "find_spec", lambda name: None)
-    assert "pip install 'styletransfer[studio]'" in refused(capsys)
+    assert "pip install 'styletransfer[studio]'" in refusal(capsys, *STUDIO)
     assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import pytest
 import torch
+from helpers import largest_file
 
 from styletransfer.errors import UserError
 from styletransfer.system import checkpoint as module
@@ -103,17 +104,12 @@ def test_nothing_is_executed(file, monkeypatch):
 
 
 def test_a_full_disk_costs_nothing_but_the_checkpoint(file, tmp_path, monkeypatch, caplog):
-    resource = pytest.importorskip("resource")
     before = file.path.read_bytes(), file.previous.read_bytes()
-    old = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (15000, old[1]))
-    try:
+    with largest_file(15000):
         with pytest.raises(UserError, match=r"cannot write .*checkpoint\.pt: File too large"):
             file.save(STATE | {"step": 4})
         file.every = 60
         file.try_to_save(STATE | {"step": 4})
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, old)
     monkeypatch.setattr(time, "monotonic", lambda: float("inf"))
     assert not file.is_due()
     assert caplog.text.count("going on without checkpoints") == 1
@@ -139,9 +135,6 @@ def test_when_a_save_is_due(tmp_path, monkeypatch):
         checkpoint.save({})
     assert due == [160, 221, 431]
     assert not Checkpoint(tmp_path / "checkpoint.pt", every=0).is_due()
-
-
-# Files that are whole or not there, and folders with one run in each.
 
 
 def test_a_folder_has_one_run(tmp_path):

@@ -61,9 +61,6 @@ def test_columns_are_padded_and_numbers_set_right():
         table(["a", "b"], [["1"]])
 
 
-# Precisions: what is chosen by the units of a processor, and what is said of it.
-
-
 @pytest.fixture
 def processor(monkeypatch):
     """Give the processor some units; return what sets them."""

@@ -124,9 +124,6 @@ def test_what_a_shortage_is():
         assert not is_out_of_memory(other)
 
 
-# Large tensors in files.
-
-
 def test_large_tensors_are_kept_in_a_file_if_the_disk_has_room(monkeypatch, caplog):
     small = torch.rand(3)
     assert storage.offloaded(small) is small

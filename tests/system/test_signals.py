@@ -18,21 +18,11 @@ from styletransfer.system.signals import (
     stop_on_signals,
 )
 
+pytestmark = pytest.mark.usefixtures("signals")
+
 
 def press(number=signal.SIGINT):
     os.kill(os.getpid(), number)
-
-
-@pytest.fixture(autouse=True)
-def _handlers():
-    """As a program has them that was not started to ignore any."""
-    before = {number: signal.getsignal(number) for number in STOPPING}
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 @pytest.mark.parametrize("number", STOPPING)

@@ -8,12 +8,10 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers import check_refused, metrics_of, picture, relative_error, tiny_network
-from torch import Tensor
 
-from styletransfer.config import STYLE_LAYERS, FeaturesConfig
+from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
-from styletransfer.features import FeatureExtractor, build_features, vgg
-from styletransfer.networks.training import generator_at
+from styletransfer.features import build_features, vgg
 from styletransfer.pictures.crops import Crops
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import Stopped
@@ -52,20 +50,16 @@ def _short_looks(monkeypatch):
 LAYERS = ["relu1_1", "relu1_2", "relu2_1", "relu2_2"]
 
 
-def run_of(config: DistillConfig, start: FeatureExtractor | None = None) -> Distillation:
+def run_of(config, start=None):
     return Distillation(build_features(config.teacher), [], config, CPU, start=start)
 
 
-def crops(count: int, size: int = 24) -> Tensor:
+def crops(count, size=24):
     return Crops([], 0.0, size)(count, torch.Generator().manual_seed(3))
 
 
-def small_teacher() -> FeatureExtractor:
-    return tiny_network(((6, 6), (8, 8)), padding="zeros").float()
-
-
 def test_a_student_as_wide_as_its_teacher_inherits_it_whole():
-    teacher, batch = small_teacher(), crops(4)
+    teacher, batch = tiny_network(((6, 6), (8, 8)), padding="zeros").float(), crops(4)
     student, channels = inherit(teacher, [[6, 6], [8, 8]], [batch])
     ours, theirs = student(batch, LAYERS), teacher(batch, LAYERS)
     for layer in LAYERS:
@@ -84,29 +78,6 @@ def test_errors_are_relative_and_averaged_by_kind():
     assert measured["inner"] == pytest.approx(sum(inner) / 2)
     assert measured["gram"] == pytest.approx(grams)
     assert measured["relu4_2"] == pytest.approx(content)
-
-
-def test_a_step_goes_down_the_weighted_sum_of_losses():
-    """Adam's first step is the learning rate times the gradient's signs."""
-    config = replace(TINY, on_policy=0.0, learning_rate=1e-6, gram_weight=3.0, inner_weight=2.0)
-    run = run_of(config)
-    generator = generator_at(config.seed, 0)
-    torch.randperm(config.replay_buffer, generator=generator)
-    images = run.make(config.batch, generator)
-
-    def total() -> Tensor:
-        losses = run._losses(images)
-        return losses["features"] + 3.0 * losses["gram"] + 2.0 * losses["inner"]
-
-    for parameter in run.trained:
-        parameter.requires_grad_(True)
-    gradients = torch.autograd.grad(total(), run.trained)
-    before = [parameter.detach().clone() for parameter in run.trained]
-    run.advance()
-    for parameter, old, gradient in zip(run.trained, before, gradients, strict=True):
-        clear = gradient.abs() > 1e-3 * gradient.abs().max()
-        moved = (parameter.detach() - old)[clear]
-        torch.testing.assert_close(moved, -1e-6 * gradient[clear].sign(), rtol=0, atol=2e-7)
 
 
 def test_convolutions_are_frozen_trained_and_taken_over_as_asked():
@@ -137,7 +108,7 @@ def test_the_result_is_a_feature_network_also_of_a_run_stopped_and_killed(tmp_pa
     assert [line["step"] for line in metrics if "held_out" in line] == [0, 2, 4]
     advance = Distillation.advance
 
-    def ended(self: Distillation) -> dict[str, Tensor]:
+    def ended(self):
         if self.step == 1:
             os.kill(os.getpid(), signal.SIGTERM)
         if self.step == 3:
@@ -159,12 +130,6 @@ def test_a_training_that_diverges_keeps_the_last_checkpoint(tmp_path):
         distill(replace(TINY, gram_weight=1e300), tmp_path)
     checkpoint = Checkpoint(tmp_path / "checkpoint.pt")
     assert checkpoint.load()["step"] == 0
-    run = run_of(TINY)
-    for value in (1e6, math.nan):  # neither of which a file can hold in float16
-        run.trained[0].fill_(value)
-        for hand_out in (run.weights, run.state_dict):
-            with pytest.raises(UserError, match="the last checkpoint stands"):
-                hand_out()
     with pytest.raises(UserError, match="another recipe"):
         distill(TINY, tmp_path)
     checkpoint.save({"run": 1})
@@ -191,36 +156,15 @@ def test_bad_settings_are_named_before_anything_is_written(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_the_replay_buffer_follows_its_loss_by_adams_steps(monkeypatch):
-    """Its gradients against autograd's of the loss; its steps against torch's own."""
-    student, make = build_features(RANDOM), Crops([], 0.0, 32)
-    buffer = ReplayBuffer.start(2, make, torch.Generator().manual_seed(1), CPU)
-    first, row = buffer.image.clone(), slice(1, 2)
-    image = first[row].clone().requires_grad_()
-    features = student(image, [*STYLE_LAYERS, "relu4_2"])
-    targets = student(buffer.style[row], STYLE_LAYERS)
-    content = student(buffer.content[row], ["relu4_2"])["relu4_2"]
-    loss = buffer.weight[1] * ((features["relu4_2"] - content).norm() / content.norm()) ** 2
-    for layer in STYLE_LAYERS:
-        target = gram(targets[layer])
-        loss = loss + ((gram(features[layer]) - target).norm() / target.norm()) ** 2 / 5
-    loss.backward()
-    gradients: list[Tensor] = []
-    step = buffer._adam
-
-    def noted(index: Tensor, image: Tensor, gradient: Tensor) -> Tensor:
-        gradients.append(gradient)
-        return step(index, image, gradient)
-
-    monkeypatch.setattr(buffer, "_adam", noted)
-    after = buffer.advance(student, [1], make, torch.Generator().manual_seed(2))
-    assert image.grad is not None
-    assert (gradients[0] - image.grad).norm() < 1e-3 * image.grad.norm()
-    leaf = first[row].clone()
+def test_the_replay_buffer_takes_adams_steps():
+    """Against torch's own."""
+    buffer = ReplayBuffer.start(2, Crops([], 0.0, 32), torch.Generator().manual_seed(1), CPU)
+    ours, leaf = buffer.image[1:].clone(), buffer.image[1:].clone()
     adam = torch.optim.Adam([leaf], lr=buffer.rate[1].item(), betas=(0.9, 0.99), eps=1e-12)
-    for leaf.grad in gradients:
+    for seed in range(3):
+        leaf.grad = picture(seed, 32, 32).float() - 0.5
+        ours = buffer._adam(torch.tensor([1]), ours, leaf.grad)
         adam.step()
         leaf.clamp_(0, 1)
-    torch.testing.assert_close(after, leaf, rtol=0, atol=1e-5)
-    assert buffer.age.tolist() == [0, 2]
-    assert torch.equal(buffer.image, torch.cat([first[:1], after]))
+    torch.testing.assert_close(ours, leaf, rtol=0, atol=1e-5)
+    assert buffer.age.tolist() == [0, 3]
