@@ -14,9 +14,7 @@ from rich.table import Table
 from torch import Tensor, nn
 
 from styletransfer.lessons.arguments import Parser, seed
-from styletransfer.lessons.linear import Linear
-from styletransfer.lessons.relu import ReLU
-from styletransfer.lessons.scale import Scale
+from styletransfer.lessons.functions import Linear, ReLU, Scale
 
 SUMMARY = "Train a tiny model twice: with built-in operations and with hand-written Functions."
 INPUTS, HIDDEN, OUTPUTS, BATCH = 4, 8, 2, 32

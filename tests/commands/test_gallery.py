@@ -19,8 +19,14 @@ from styletransfer.commands.gallery.cards import (
     ranks,
 )
 from styletransfer.commands.gallery.command import Gallery, make_gallery
-from styletransfer.commands.gallery.found import FoundRun, find_runs
-from styletransfer.commands.gallery.table import Section, differing, lay_out, main_axes
+from styletransfer.commands.gallery.found import (
+    FoundRun,
+    Section,
+    differing,
+    find_runs,
+    lay_out,
+    main_axes,
+)
 from styletransfer.config import GalleryConfig
 from styletransfer.runs.folder import Step
 

@@ -7,8 +7,8 @@ import torch
 from clips import pan, pan_flow
 from helpers import picture, run_settings, tiny_network
 
+from styletransfer.films.flicker import FilmPainter, Steady
 from styletransfer.films.motion import Motion, make_motion
-from styletransfer.films.painter import FilmPainter, Steady
 from styletransfer.job.job import Job
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.inputs import pair

@@ -8,10 +8,10 @@ from comparing import written_functions
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.lessons.cases import cases
 from styletransfer.lessons.checks import (
     TOLERANCE,
     Case,
+    cases,
     check,
     check_in_float32,
     jacobians,

@@ -5,10 +5,15 @@ import torch
 from comparing import LAYOUTS, Bad, assert_same, check_bad_input, check_torch_func, images, leaf
 from torch import nn
 
-from styletransfer.lessons.global_max_pool import global_max_pool
-from styletransfer.lessons.linear import Linear, linear
-from styletransfer.lessons.relu import ReLU, relu
-from styletransfer.lessons.scale import Scale, scale
+from styletransfer.lessons.functions import (
+    Linear,
+    ReLU,
+    Scale,
+    global_max_pool,
+    linear,
+    relu,
+    scale,
+)
 
 pytestmark = pytest.mark.usefixtures("seeded")
 

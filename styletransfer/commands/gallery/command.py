@@ -10,10 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from styletransfer.commands.gallery.cards import Card, make_cards, ranks
-from styletransfer.commands.gallery.found import Unreadable, find_runs, shown
-from styletransfer.commands.gallery.sheet import draw_sheet
-from styletransfer.commands.gallery.table import Section, differing, lay_out, main_axes
+from styletransfer.commands.gallery.cards import Card, draw_sheet, make_cards, ranks
+from styletransfer.commands.gallery.found import (
+    Section,
+    Unreadable,
+    differing,
+    find_runs,
+    lay_out,
+    main_axes,
+    shown,
+)
 from styletransfer.config import GalleryConfig, each
 from styletransfer.errors import UserError
 from styletransfer.resources import templates
