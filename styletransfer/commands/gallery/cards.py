@@ -80,7 +80,7 @@ def make_cards(
     runs: Sequence[FoundRun], varied: Sequence[Axis], axes: Sequence[Axis]
 ) -> list[Card]:
     """Return a card for each run, which differ in `axes`, of which some were `varied`."""
-    side = preview_side(len(runs))
+    side = max(SMALLEST, min(LARGEST, round(LARGEST * math.sqrt(MANY / max(len(runs), 1)))))
     cards = []
     for number, run in enumerate(runs):
         preview, missing = None, f"no picture: the run is {run.status}"
@@ -101,11 +101,6 @@ def make_cards(
         )
         cards.append(card)
     return cards
-
-
-def preview_side(count: int) -> int:
-    """Return the longer side in pixels of each of so many previews."""
-    return max(SMALLEST, min(LARGEST, round(LARGEST * math.sqrt(MANY / max(count, 1)))))
 
 
 def make_preview(path: Path, side: int) -> Preview:

@@ -13,7 +13,6 @@ from pathlib import Path
 from styletransfer.commands.gallery.cards import Card, draw_sheet, make_cards, ranks
 from styletransfer.commands.gallery.found import (
     Section,
-    Unreadable,
     differing,
     find_runs,
     lay_out,
@@ -37,7 +36,7 @@ class Gallery:
     cards: Sequence[Card]  # one for each run
     sections: Sequence[Section]  # where each stands
     ranks: dict[str, list[int]]  # what can be sorted by -> the place of each card
-    unreadable: Sequence[Unreadable]  # folders of runs that cannot be shown
+    unreadable: Sequence[tuple[str, str]]  # runs that cannot be shown, and why
     comparable: bool  # all runs have the same objective and network, so that their losses compare
 
     @property
@@ -49,7 +48,7 @@ class Gallery:
         if shown < count:
             line += f", {count - shown} without a picture"
         if self.unreadable:
-            line += f"; not shown: {', '.join(run.name for run in self.unreadable)}"
+            line += f"; not shown: {', '.join(name for name, _ in self.unreadable)}"
         return line
 
 

@@ -41,24 +41,19 @@ class FoundRun:
     files: Sequence[tuple[str, Path]] = ()  # that it was made of, and has made
 
 
-@dataclass(frozen=True)
-class Unreadable:
-    """The folder of a run that cannot be shown: its name, and why."""
-
-    name: str
-    reason: str
-
-
 def shown(text: str) -> str:
     """Return text as a page can show it: on one line, not too long, and made of characters."""
     short = text if len(text) <= LONGEST else text[:LONGEST] + "…"
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in short)
 
 
-def find_runs(folders: list[Path]) -> tuple[list[FoundRun], list[Unreadable]]:
-    """Return the runs in and below folders, numbers in names in order (UserError: no run)."""
+def find_runs(folders: list[Path]) -> tuple[list[FoundRun], list[tuple[str, str]]]:
+    """Return the runs in and below folders, numbers in names in order (UserError: no run).
+
+    Of those that cannot be shown, the second list says the name, and why.
+    """
     runs: list[FoundRun] = []
-    unreadable: list[Unreadable] = []
+    unreadable: list[tuple[str, str]] = []
     seen = set()
     for folder in folders:
         if not folder.is_dir():
@@ -72,7 +67,7 @@ def find_runs(folders: list[Path]) -> tuple[list[FoundRun], list[Unreadable]]:
             try:
                 runs.append(_read(place, folder.resolve().name if name == "." else name))
             except UserError as error:
-                unreadable.append(Unreadable(shown(name), shown(str(error))))
+                unreadable.append((shown(name), shown(str(error))))
     if not seen:
         named = ", ".join(map(str, folders))
         raise UserError(f"there is no run of train in {named}; name a sweep's folder, or a run's")
@@ -82,18 +77,15 @@ def find_runs(folders: list[Path]) -> tuple[list[FoundRun], list[Unreadable]]:
 def _places(folder: Path) -> Iterator[Path]:
     """Yield the folders of runs; hidden ones, and submitit's such as %j, hold none."""
     for place, inner, files in os.walk(folder):
-        if RECORD in files or (".hydra" in inner and _began_training(Path(place))):
+        # A run that has left nothing else yet, unless it is known to be of another command.
+        began = ".hydra" in inner and recorded(Path(place), HYDRA, "hydra", "job", "name")
+        if RECORD in files or began in ("train", None):
             yield Path(place)
         inner[:] = sorted((name for name in inner if name[0] not in ".%"), key=_natural)
 
 
 def _natural(name: str) -> list[str | int]:
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
-
-
-def _began_training(place: Path) -> bool:
-    """Tell whether Hydra has started a run of `train` here, or may have."""
-    return recorded(place, HYDRA, "hydra", "job", "name") in ("train", None)
 
 
 def _read(place: Path, name: str) -> FoundRun:

@@ -96,7 +96,11 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(folder))
             remove_stale(folder)
-            return read_checkpoint(checkpoint)
+            state = checkpoint.load() if checkpoint.exists() else None
+            if state is not None and "average" not in state:
+                path = checkpoint.path
+                raise UserError(f"{path} is no checkpoint of a style network; move it away")
+            return state
 
         state = processes.first(begin)
         run = NetworkTraining(task, state, processes)
@@ -143,16 +147,6 @@ def paint_preview(run: NetworkTraining, folder: Path) -> dict[str, Any]:
         logger.warning("%s; going on without", error)
         return {"preview": None}
     return {"preview": name}
-
-
-def read_checkpoint(checkpoint: Checkpoint) -> dict[str, Any] | None:
-    """Return the state of an earlier training, or None if there was none."""
-    if not checkpoint.exists():
-        return None
-    state = checkpoint.load()
-    if "average" not in state:
-        raise UserError(f"{checkpoint.path} is no checkpoint of a style network; move it away")
-    return state
 
 
 def seconds_a_step(task: NetworkTask) -> dict[str, float]:
