@@ -8,7 +8,7 @@ from itertools import zip_longest
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.films.motion import FindMotion, Motion, motion_between
+from styletransfer.films.motion import Motion, motion_between
 from styletransfer.job.job import Job
 from styletransfer.objective.inputs import Anchor
 from styletransfer.objective.targets import StyleTargets
@@ -33,14 +33,8 @@ class FilmPainter:
     surroundings in so few steps.)
     """
 
-    def __init__(
-        self,
-        job: Job,
-        frame_steps: int,
-        temporal_weight: float,
-        motion: FindMotion = motion_between,
-    ) -> None:
-        self.job, self.temporal_weight, self.motion = job, temporal_weight, motion
+    def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
+        self.job, self.temporal_weight = job, temporal_weight
         self.following = replace(job.config, steps=frame_steps, scales=1)
         # The last frame and its pastiche, (1, 3, H, W) each, to go on from; a caller sets it.
         self.before: tuple[Tensor, Tensor] | None = None
@@ -53,13 +47,11 @@ class FilmPainter:
     def job_of(self, content: Tensor) -> Job:
         """Return what is to be done for the next frame."""
         job = replace(self.job, pictures=replace(self.job.pictures, content=content))
-        if self.before is None:
+        carried = _carried(self.before, content)
+        if carried is None:
             return job
-        motion = self.motion(content, self.before[0])
-        if motion.is_cut:
-            return job
-        moved = _moved(self.before[1], motion)
-        anchor = Anchor(moved, motion.reliability, self.temporal_weight)
+        moved, reliability = carried
+        anchor = Anchor(moved, reliability, self.temporal_weight)
         pictures = replace(job.pictures, anchor=anchor)
         if self._styles is None:  # they are those of all frames
             scale = job.pictures_at(max(job.scales[-1].size))
@@ -77,8 +69,8 @@ class Steady:
     (1 - s)^2 / (1 + s) of the flicker: 1/6 for a half.
     """
 
-    def __init__(self, strength: float, motion: FindMotion = motion_between) -> None:
-        self.strength, self.motion = strength, motion
+    def __init__(self, strength: float) -> None:
+        self.strength = strength
         self.before: tuple[Tensor, Tensor] | None = None
 
     def mixed(self, content: Tensor, painted: Tensor) -> Tensor:
@@ -86,21 +78,25 @@ class Steady:
         if not self.strength:
             return painted
         mixed = painted
-        if self.before is not None:
-            motion = self.motion(content, self.before[0])
-            if not motion.is_cut:
-                share = self.strength * motion.reliability.to(painted)
-                mixed = painted + share * (_moved(self.before[1], motion) - painted)
+        if (carried := _carried(self.before, content)) is not None:
+            moved, reliability = carried
+            mixed = painted + self.strength * reliability.to(painted) * (moved - painted)
         self.before = content, mixed
         return mixed
 
 
-def _moved(pastiche: Tensor, motion: Motion) -> Tensor:
-    """Return the pastiche before as the next frame would show it.
+def _carried(before: tuple[Tensor, Tensor] | None, content: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return the pastiche before as the next frame would show it, and where that can be relied on.
 
-    By bicubic weights: by bilinear ones, a picture that is moved again and again becomes a blur.
+    None at the beginning and after a cut. By bicubic weights: by bilinear ones, a picture that is
+    moved again and again becomes a blur.
     """
-    return motion.warped(pastiche, "bicubic").clamp(0, 1)
+    if before is None:
+        return None
+    motion = motion_between(content, before[0])
+    if motion.is_cut:
+        return None
+    return motion.warped(before[1], "bicubic").clamp(0, 1), motion.reliability
 
 
 @dataclass(frozen=True)
@@ -113,9 +109,7 @@ class Flicker:
 
 
 def measure(
-    films: Mapping[str, Iterable[Tensor]],
-    style_loss: StyleLoss | None = None,
-    motion: FindMotion = motion_between,
+    films: Mapping[str, Iterable[Tensor]], style_loss: StyleLoss | None = None
 ) -> dict[str, Flicker]:
     """Measure films frame by frame (UserError: they differ in length or size).
 
@@ -123,7 +117,6 @@ def measure(
         films: name -> frames (1, 3, H, W) in [0, 1]; the first is the input of the others. Only as
             many frames are in memory as the longest gap spans.
         style_loss: of a frame; that of the input is left out.
-        motion: finds it, in the input.
     """
     names = list(films)
     errors: dict[str, list[list[float]]] = {name: [[] for _ in GAPS] for name in names}
@@ -137,7 +130,7 @@ def measure(
         for number, gap in enumerate(GAPS):
             if gap > len(earlier):
                 continue
-            moved = motion(frames[0], earlier[-gap][0])
+            moved = motion_between(frames[0], earlier[-gap][0])
             for name, frame, before in zip(names, frames, earlier[-gap], strict=True):
                 if (error := warping_error(moved, frame, before)) is not None:
                     errors[name][number].append(error)

@@ -4,7 +4,6 @@ A flow (1, 2, H, W) says for each pixel of a frame, in pixels to the right and d
 point is in another frame.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -40,10 +39,6 @@ class Motion:
     def warped(self, image: Tensor, mode: str = "bilinear") -> Tensor:
         """Return the other frame's `image` (1, C, H, W) as this frame would show it; see `warp`."""
         return warp(image, self.flow.to(image), mode)
-
-
-# (frame, earlier frame) -> where the points of the frame were in the earlier one.
-FindMotion = Callable[[Tensor, Tensor], Motion]
 
 
 def motion_between(image: Tensor, other: Tensor) -> Motion:

@@ -167,12 +167,10 @@ class FilmWriter:
 
     def _keep(self) -> None:
         """Make of what has been written a film that plays, and say where it is and how far."""
-        with suppress(OSError, pyav().FFmpegError):
-            if self._sound is not None:
-                self._container.mux(self._stream.encode(None))
-        with suppress(OSError, pyav().FFmpegError):
-            if self._container is not None:
-                self._container.close()
+        if self._container is not None:
+            with suppress(OSError, pyav().FFmpegError), self._container:
+                if self._sound is not None:
+                    self._container.mux(self._stream.encode(None))
         count = 0
         with suppress(UserError), Film(self._partial) as film:
             for _ in film.decoded():

@@ -210,10 +210,10 @@ class RunQueue:
         match message["type"]:
             case "progress":
                 self._progress(entry, message)
-            case "begun" | "resumed":
-                self._stand(entry, "painting", runs=message["type"] == "begun")
-            case "paused":
-                self._stand(entry, "paused")
+            case "begun" | "resumed" | "paused" as type:
+                if entry.status != "stopping":
+                    entry.status = "paused" if type == "paused" else "painting"
+                self.changed(runs=type == "begun")
             case "standing":
                 self._complain(message["error"])
                 self.changed()
@@ -222,12 +222,6 @@ class RunQueue:
                 self._end(entry, "finished")
             case "ended":
                 self._leave(entry, message["status"], message["error"])
-
-    def _stand(self, entry: QueueEntry, status: str, *, runs: bool = False) -> None:
-        """Note what the painter does, unless it has been told to stop."""
-        if entry.status != "stopping":
-            entry.status = status
-        self.changed(runs=runs)
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
         """Hand a report on to everybody who watches."""

@@ -46,11 +46,6 @@ class Worker:
         self._closing, self._pause, self._began = False, SOON, 0.0
         self._gone = asyncio.Event()
 
-    @property
-    def pid(self) -> int | None:
-        """The number of the process, while there is one."""
-        return None if self._process is None else self._process.pid
-
     def start(self) -> None:
         """Start the process; called in the event loop."""
         if self._closing:

@@ -25,16 +25,22 @@ def ramp(step, count=7):
     return [torch.full((1, 3, 8, 8), step * time).double() for time in range(count)]
 
 
+@pytest.fixture
+def stands(monkeypatch):
+    monkeypatch.setattr("styletransfer.films.flicker.motion_between", still)
+
+
+@pytest.mark.usefixtures("stands")
 def test_flicker_and_style_of_each_film():
     """Over one frame and over five; of the input no style."""
     films = {"input": ramp(0.0), "painted": ramp(0.1)}
-    measured = measure(films, lambda frame: float(frame.mean()), still)
+    measured = measure(films, lambda frame: float(frame.mean()))
     assert measured["input"] == Flicker(0.0, 0.0, None)
     painted = measured["painted"]
     expected = pytest.approx((0.1**2, 0.5**2, 0.3))
     assert (painted.short, painted.long, painted.style) == expected
     films = {"input": ramp(0.0, 5), "painted": ramp(0.1, 5)}
-    assert measure(films, motion=still)["painted"] == Flicker(pytest.approx(0.01), None, None)
+    assert measure(films)["painted"] == Flicker(pytest.approx(0.01), None, None)
 
 
 def test_only_what_is_relied_on_and_does_not_move_along_counts():
@@ -49,12 +55,13 @@ def test_only_what_is_relied_on_and_does_not_move_along_counts():
         assert warping_error(still(a, None, share), a, b) is None
 
 
+@pytest.mark.usefixtures("stands")
 def test_films_that_do_not_fit_are_refused():
     frames = [picture(1), picture(2)]
     with pytest.raises(UserError, match="lengths"):
-        measure({"input": frames, "painted": frames[:1]}, motion=still)
+        measure({"input": frames, "painted": frames[:1]})
     with pytest.raises(UserError, match="sizes"):
-        measure({"input": frames, "painted": [picture(1, 8, 8)] * 2}, motion=still)
+        measure({"input": frames, "painted": [picture(1, 8, 8)] * 2})
 
 
 def test_the_style_loss_is_the_objectives_without_content_and_total_variation(content, style):
