@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
 from itertools import zip_longest
+from statistics import fmean
 
 from torch import Tensor
 
@@ -138,7 +139,11 @@ def measure(
             for name, frame in zip(names[1:], frames[1:], strict=True):
                 styles[name].append(style_loss(frame))
         earlier.append(frames)
-    return {name: Flicker(*map(_mean, (*errors[name], styles[name]))) for name in names}
+    measured = {name: (*errors[name], styles[name]) for name in names}
+    return {
+        name: Flicker(*(fmean(values) if values else None for values in found))
+        for name, found in measured.items()
+    }
 
 
 def warping_error(motion: Motion, image: Tensor, before: Tensor) -> float | None:
@@ -180,7 +185,3 @@ def report(films: Mapping[str, Flicker]) -> str:
         for name, film in films.items()
     ]
     return table(headings, rows)
-
-
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None

@@ -44,18 +44,14 @@ class Motion:
 def motion_between(image: Tensor, other: Tensor) -> Motion:
     """Return where the points of a frame (1, 3, H, W) in [0, 1] are in another one, by OpenCV."""
     here, there = _luma(image), _luma(other)
-    return make_motion(_flow(here, there).to(image.device), _flow(there, here).to(image.device))
+    flow, back = (_flow(*pair).to(image.device) for pair in ((here, there), (there, here)))
+    return Motion(flow, softened(reliability(flow, back)))
 
 
 def check_flow(size: tuple[int, int]) -> None:
     """Raise UserError if OpenCV is missing, or finds no motion in frames of (height, width)."""
     blank = torch.zeros(size, dtype=torch.uint8).numpy()
     _flow(blank, blank)
-
-
-def make_motion(flow: Tensor, back: Tensor) -> Motion:
-    """Return a flow with its softened reliability, judged by the flow of the way back."""
-    return Motion(flow, softened(reliability(flow, back)))
 
 
 def warp(image: Tensor, flow: Tensor, mode: str = "bilinear") -> Tensor:

@@ -55,7 +55,14 @@ class Guide:
         self._clock.step(run.run, iterate)
         self._last = iterate
         self._history.append((iterate.step, iterate.losses))
-        self._report(run, iterate)
+        began = time.monotonic()
+        if began >= self._next_preview:
+            picture = encode(iterate.picture)
+            now = time.monotonic()
+            self._next_preview = now + min(max(OFTEN, (now - began) / SHARE), OLD)
+            self._tell(run, iterate, picture)
+        elif began - self._reported >= REPORT:
+            self._tell(run, iterate, None)
         while (wish := self._orders.next_wish(self._id)) is not None:
             if wish["type"] == "pause":
                 self._pause(run, iterate)
@@ -126,17 +133,6 @@ class Guide:
             error = str(problem)
         self._say(type="standing", error=error, **standing(run))
         return goes
-
-    def _report(self, run: RecordedRun, iterate: Iterate) -> None:
-        """Send steps and losses, and the picture, if it is time for them."""
-        began = time.monotonic()
-        if began >= self._next_preview:
-            picture = encode(iterate.picture)
-            now = time.monotonic()
-            self._next_preview = now + min(max(OFTEN, (now - began) / SHARE), OLD)
-            self._tell(run, iterate, picture)
-        elif began - self._reported >= REPORT:
-            self._tell(run, iterate, None)
 
     def _tell(self, run: RecordedRun, iterate: Iterate, picture: bytes | None) -> None:
         """Send where the run is, its losses since the last report, and perhaps a picture."""

@@ -83,7 +83,7 @@ def main(pipe: Connection) -> None:
     import torch
 
     torch.set_num_threads(1)
-    functions = {"measure": measure, "small": small, "converted": converted}
+    functions: dict[str, Any] = {"measure": measure, "small": small, "converted": converted}
     with suppress(EOFError, OSError):
         while (question := pipe.recv()) is not None:
             number, name, arguments = question

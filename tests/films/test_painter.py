@@ -8,7 +8,7 @@ from clips import pan, pan_flow
 from helpers import picture, run_settings, tiny_network
 
 from styletransfer.films.flicker import FilmPainter, Steady
-from styletransfer.films.motion import Motion, make_motion
+from styletransfer.films.motion import Motion, reliability, softened
 from styletransfer.job.job import Job
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.inputs import pair
@@ -95,7 +95,8 @@ def test_a_share_of_the_frame_before_moved_along_is_kept(monkeypatch):
 
 
 def test_a_pan_stays_sharp(monkeypatch):
-    move(monkeypatch, lambda image, other: make_motion(pan_flow(), -pan_flow()))
+    motion = Motion(pan_flow(), softened(reliability(pan_flow(), -pan_flow())))
+    move(monkeypatch, lambda image, other: motion)
     steady = Steady(0.8)
     for frame in map(pan, range(8)):
         mixed = steady.mixed(frame, frame)

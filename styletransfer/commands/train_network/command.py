@@ -51,7 +51,10 @@ def main(config: TrainNetworkConfig, folder: Path) -> None:
         if place().count > 1:
             raise UserError("dry_run=true measures one process; start it without torchrun")
         task = prepare(config)
-        print(report(task, seconds_a_step(task)))
+        # Each mode trains a network of its own.
+        tasks = {name: replace(task, mode=mode) for name, mode in LOSS_MODES.items()}
+        steps = {name: NetworkTraining(one).advance for name, one in tasks.items()}
+        print(report(task, median_seconds(steps, ROUNDS, task.preview.device)))
         return
     made = train_network(config, folder)
     if place().rank == 0:
@@ -147,14 +150,6 @@ def paint_preview(run: NetworkTraining, folder: Path) -> dict[str, Any]:
         logger.warning("%s; going on without", error)
         return {"preview": None}
     return {"preview": name}
-
-
-def seconds_a_step(task: NetworkTask) -> dict[str, float]:
-    """Return loss mode -> median seconds of a step; each mode trains a network of its own."""
-    steps = {
-        name: NetworkTraining(replace(task, mode=mode)).advance for name, mode in LOSS_MODES.items()
-    }
-    return median_seconds(steps, ROUNDS, task.preview.device)
 
 
 def report(task: NetworkTask, seconds: Mapping[str, float]) -> str:
