@@ -133,7 +133,12 @@ class FilmWriter:
                 return
             try:
                 with self._one_line():
-                    self._complete()
+                    self._sound.copy()
+                    self._container.mux(self._stream.encode(None))
+                    self._container.close()
+                    with self._partial.open("rb+") as file:
+                        os.fsync(file.fileno())  # some file systems report a full disk only here
+                    self._partial.replace(self._target)
             except UserError:
                 self._keep()
                 raise
@@ -155,15 +160,6 @@ class FilmWriter:
         self._sound = Sound(self._like, self._container, str(self._path))
         if not self._sound.is_broadcast:  # which FFmpeg does not take in pieces
             self._container.container_options.update(IN_PIECES)
-
-    def _complete(self) -> None:
-        """Write what is left, and give the film its name."""
-        self._sound.copy()
-        self._container.mux(self._stream.encode(None))
-        self._container.close()
-        with self._partial.open("rb+") as file:
-            os.fsync(file.fileno())  # some file systems report a full disk only here
-        self._partial.replace(self._target)
 
     def _keep(self) -> None:
         """Make of what has been written a film that plays, and say where it is and how far."""

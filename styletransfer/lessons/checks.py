@@ -113,9 +113,7 @@ def relative_deviation(one: Tensor, other: Tensor) -> float:
     return float((one - other).abs().max()) / (largest or 1.0)
 
 
-def jacobians(
-    function: Callable[..., Any], inputs: tuple[Tensor, ...], step: float = STEP
-) -> tuple[Tensor, Tensor]:
+def jacobians(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
     """Return the Jacobian of function at inputs twice, analytic and numerical.
 
     Both have shape (elements of all differentiable outputs, elements of all inputs that require
@@ -137,7 +135,7 @@ def jacobians(
         return _flat(function(*(moved if x is leaf else x for x in inputs))).detach()
 
     columns = [
-        (at(leaf, element, step) - at(leaf, element, -step)) / (2 * step)
+        (at(leaf, element, STEP) - at(leaf, element, -STEP)) / (2 * STEP)
         for leaf in leaves
         for element in range(leaf.numel())
     ]

@@ -110,7 +110,7 @@ class RunQueue:
             raise RefusedError("that run is being painted already", 409)
         order: dict[str, Any] = {"config": None, "record": {}}
         settings, typed = run.shown["settings"], run.record.typed or ()
-        entry = QueueEntry(run.id, run.folder, settings, typed, order, losses=run.losses)
+        entry = QueueEntry(run.id, run.record.folder, settings, typed, order, losses=run.losses)
         self._enqueue(entry)
 
     def has(self, id: str) -> bool:

@@ -86,7 +86,9 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
     files = pairs(source, target)
     written = [name for _, path in files for name in (files_of(path) if is_film(path) else [path])]
     check_outputs(written, [("network", network), *(("input", path) for path, _ in files)])
-    painter, settings_of_all = Painter(config), _settings(config, network)
+    painter, values = Painter(config), settings(config, FREE_KEYS)
+    depends_on = {key: values[key] for key in values if key not in FREE_KEYS}
+    depends_on["network"] = sha256(network)
     target.mkdir(parents=True, exist_ok=True)
     with locked(target, "choose another output"):
         record = _Record(target)
@@ -96,7 +98,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
         left = [
             (path, pastiche, made_of)
             for path, pastiche in files
-            for made_of in [_made_of(path, settings_of_all)]
+            for made_of in [_made_of(path, depends_on)]
             if not record.is_done(pastiche, made_of)
         ]
         if done := len(files) - len(left):
@@ -190,13 +192,6 @@ class _Record:
 
     def _name(self, pastiche: Path) -> str:
         return pastiche.relative_to(self._folder).as_posix()
-
-
-def _settings(config: ApplyConfig, network: Path) -> dict[str, Any]:
-    """Return what all pastiches of a folder depend on, beside their pictures."""
-    values = settings(config, FREE_KEYS)
-    free = {key: values[key] for key in values if key not in FREE_KEYS}
-    return free | {"network": sha256(network)}
 
 
 def _made_of(path: Path, values: dict[str, Any]) -> str:
