@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Self
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.films.ffmpeg import BT709, LIMITED, from_tensor, pyav, reason
-from styletransfer.films.read import Film
+from styletransfer.films.read import Film, from_tensor, pyav, reason
 from styletransfer.system.files import check_folder, check_outputs
 from styletransfer.system.lock import locked_file
 from styletransfer.system.signals import raise_waiting, signals_held
@@ -49,6 +48,10 @@ CODECS = {
 # MP4 and MOV in pieces until the end, when they become ordinary files: so what a full disk or a
 # killed process leaves can be played. The other containers are so anyway.
 IN_PIECES = {"movflags": "hybrid_fragmented+delay_moov"}
+# ITU-T H.273's number of BT.709: as matrix, primaries and transfer curve.
+BT709 = 1
+# H.273 has full and limited range; FFmpeg's number of the limited one, 16 to 235.
+LIMITED = 1
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
