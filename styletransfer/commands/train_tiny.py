@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 
-from styletransfer.lessons.arguments import Parser, seed
+from styletransfer.lessons import Parser, seed
 from styletransfer.lessons.functions import Linear, ReLU, Scale
 
 SUMMARY = "Train a tiny model twice: with built-in operations and with hand-written Functions."

@@ -43,7 +43,7 @@ HDR = (16, 18)
 
 
 def pyav() -> ModuleType:
-    """Return the module (UserError: it is not installed)."""
+    """Return the module, imported when it is needed (UserError: it is not installed)."""
     try:
         import av
     except ImportError as error:

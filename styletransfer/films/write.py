@@ -207,14 +207,11 @@ class Sound:
             else:
                 kind = stream.codec_context.codec.canonical_name if stream.codec_context else "such"
                 logger.warning("%s cannot hold %s sound, and goes without", name, kind)
+        # Whether there is AAC that is described in every packet, and not at the beginning.
+        contexts = [stream.codec_context for stream in self._streams.values()]
+        self.is_broadcast = any(one.name == "aac" and not one.extradata for one in contexts)
         self._packets = self._moved()
         self._next = next(self._packets, None)
-
-    @property
-    def is_broadcast(self) -> bool:
-        """Whether there is AAC that is described in every packet, and not at the beginning."""
-        contexts = [stream.codec_context for stream in self._streams.values()]
-        return any(context.name == "aac" and not context.extradata for context in contexts)
 
     def copy(self, until: Fraction | None = None) -> None:
         """Write what is heard until a time in seconds; without one, all that is left."""
