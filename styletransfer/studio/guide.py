@@ -51,7 +51,12 @@ class Guide:
     def step(self, run: RecordedRun, iterate: Iterate) -> None:
         """Look at what was evaluated, and do what is asked for; KeyboardInterrupt stops the run."""
         if self._last is None:
-            self._begin(run)
+            # How the run was asked for is kept where Hydra keeps it.
+            folder = Path(self._order["folder"]) / ".hydra"
+            for name, text in self._order["record"].items():
+                folder.mkdir(exist_ok=True)
+                (folder / name).write_text(text, encoding="utf-8")
+            self._say(type="begun", **standing(run))
         self._clock.step(run.run, iterate)
         self._last = iterate
         self._history.append((iterate.step, iterate.losses))
@@ -88,14 +93,6 @@ class Guide:
                 self._say(type="resumed")
                 return True
         return False
-
-    def _begin(self, run: RecordedRun) -> None:
-        """Keep how the run was asked for where Hydra keeps it, and say what is going to be made."""
-        folder = Path(self._order["folder"]) / ".hydra"
-        for name, text in self._order["record"].items():
-            folder.mkdir(exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
-        self._say(type="begun", **standing(run))
 
     def _pause(self, run: RecordedRun, iterate: Iterate) -> None:
         """Wait for a wish to go on, or to stop; do others meanwhile."""

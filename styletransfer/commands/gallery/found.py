@@ -10,16 +10,7 @@ from typing import Any
 
 from styletransfer.config import TrainConfig, each
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import (
-    FREE_KEYS,
-    HYDRA,
-    RECORD,
-    Step,
-    read_error,
-    read_run,
-    read_steps,
-    recorded,
-)
+from styletransfer.runs import folder as left
 from styletransfer.settings.schemas import GROUPS, path_keys
 
 # Characters of a name, a value or a reason that are shown.
@@ -37,7 +28,7 @@ class FoundRun:
     typed: tuple[str, ...] | None  # KEY=VALUE of its command line; None without Hydra's record
     seconds: float | None  # of optimisation, None if the run has not come to an end
     picture: Path | None  # its pastiche, None if there is none
-    steps: tuple[Step, ...]  # in their order
+    steps: tuple[left.Step, ...]  # in their order
     files: Sequence[tuple[str, Path]] = ()  # that it was made of, and has made
 
 
@@ -78,8 +69,8 @@ def _places(folder: Path) -> Iterator[Path]:
     """Yield the folders of runs; hidden ones, and submitit's such as %j, hold none."""
     for place, inner, files in os.walk(folder):
         # A run that has left nothing else yet, unless it is known to be of another command.
-        began = ".hydra" in inner and recorded(Path(place), HYDRA, "hydra", "job", "name")
-        if RECORD in files or began in ("train", None):
+        began = ".hydra" in inner and left.recorded(Path(place), left.HYDRA, "hydra", "job", "name")
+        if left.RECORD in files or began in ("train", None):
             yield Path(place)
         inner[:] = sorted((name for name in inner if name[0] not in ".%"), key=_natural)
 
@@ -89,11 +80,11 @@ def _natural(name: str) -> list[str | int]:
 
 
 def _read(place: Path, name: str) -> FoundRun:
-    if not (place / RECORD).exists():
-        reason = read_error(place)
-        raise UserError(reason or f"it ended before its first step, and left no {RECORD}")
-    run = read_run(place)
-    choices = recorded(place, HYDRA, "hydra", "runtime", "choices") or {}
+    if not (place / left.RECORD).exists():
+        reason = left.read_error(place)
+        raise UserError(reason or f"it ended before its first step, and left no {left.RECORD}")
+    run = left.read_run(place)
+    choices = left.recorded(place, left.HYDRA, "hydra", "runtime", "choices") or {}
     return FoundRun(
         name=shown(name),
         status=shown(run.status),
@@ -102,7 +93,7 @@ def _read(place: Path, name: str) -> FoundRun:
         typed=run.typed,
         seconds=run.seconds,
         picture=next((path for path in (run.pastiche, run.output) if os.path.isfile(path)), None),
-        steps=tuple(read_steps(place)),
+        steps=tuple(left.read_steps(place)),
         files=run.files,
     )
 
@@ -138,7 +129,7 @@ def differing(runs: Sequence[FoundRun]) -> list[Axis]:
     columns: dict[str, list[Any]] = {}
     if all(run.choices for run in runs):
         columns |= {group: [run.choices.get(group) for run in runs] for group in GROUPS}
-    known = dict.fromkeys(key for run in runs for key in run.settings if key not in FREE_KEYS)
+    known = dict.fromkeys(key for run in runs for key in run.settings if key not in left.FREE_KEYS)
     columns |= {key: [run.settings.get(key) for run in runs] for key in known}
     axes = (_axis(key, values) for key, values in columns.items())
     return [axis for axis in axes if len(axis.order) > 1]
