@@ -178,7 +178,8 @@ class Orders:
         """
         with self._changed:
             while True:
-                while self._wishes:
+                later = [run["id"] for run in self._runs]  # whose wishes are not for us to take
+                while self._wishes and self._wishes[0]["id"] not in later:
                     wish = self._wishes.popleft()
                     types = [one["type"] for one in (wish, *list(self._wishes)[:1])]
                     if wish["id"] == id and types != ["steer", "steer"]:
