@@ -74,6 +74,15 @@ def photos(tmp_path: Path) -> tuple[str, str]:
     return str(paths[0]), str(paths[1])
 
 
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder to work in, with two pictures."""
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("content.png", "style.png")):
+        images.write(name, picture(seed, height=24, width=32))
+    return tmp_path
+
+
 @pytest.fixture(autouse=True)
 def _close_log_files() -> object:
     """Hydra opens a log file for each run and leaves it open."""

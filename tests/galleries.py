@@ -1,12 +1,37 @@
-"""Run folders made by hand, as `train` leaves them, for the tests of the gallery."""
+"""Run folders made by hand, as `train` leaves them, and pages read, for tests of the gallery."""
 
 import json
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 from helpers import picture
 
 from styletransfer.pictures import images
+
+
+class Tags(HTMLParser):
+    """The tags of a page, in their order, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem is None:  # neither style nor script
+            self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.seen if name == tag]
+
+    def values(self, name: str) -> list[str | None]:
+        """Return an attribute of each tag that has it."""
+        return [attributes[name] for _, attributes in self.seen if name in attributes]
 
 
 def make_run(

@@ -1,9 +1,9 @@
 """What several test files share."""
 
 import importlib.util
-import os
-import subprocess
-import sys
+import json
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -13,7 +13,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from styletransfer.cli import main
 from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
+from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.features.vgg import randomize
 from styletransfer.modes import LOSS_MODES, get_loss_mode
@@ -51,17 +53,19 @@ def composed(command: str, *overrides: str) -> Any:
     return settings_of(compose(command, overrides), command)
 
 
-def run_script(name: str, *overrides: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run scripts/NAME.py in a process of its own, in the folder `cwd`."""
-    return subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / f"{name}.py"), *overrides],
-        cwd=cwd,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+def call(capsys: pytest.CaptureFixture[str], *words: str, run: Callable[..., None] = main) -> Any:
+    """Run the console command in this process; return its status and what it printed."""
+    status: Any = 0
+    try:
+        run(words)
+    except SystemExit as exit:
+        status = exit.code or 0
+    return status, capsys.readouterr()
+
+
+def metrics_of(folder: str | Path) -> list[dict[str, Any]]:
+    """Return the lines of a run's metrics."""
+    return [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
 
 
 def relative_error(actual: Tensor, expected: Tensor) -> float:
@@ -163,3 +167,11 @@ def benchmark_script(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def check_refused(make: Callable[..., object], cases: Iterable[tuple[dict[str, Any], str]]) -> None:
+    """Each case, `make`'s arguments by name, is refused in one line with the words beside it."""
+    for given, words in cases:
+        with pytest.raises(UserError, match=re.escape(words)) as refused:
+            make(**given)
+        assert "\n" not in str(refused.value)

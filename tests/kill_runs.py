@@ -8,68 +8,37 @@ import random
 import signal
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import torch
-from helpers import layers, picture
+from hard_runs import LAYERS, warm_up
+from helpers import composed, picture
 
-from styletransfer.config import (
-    ChangeConfig,
-    FeaturesConfig,
-    LossModeConfig,
-    OptimizerConfig,
-    TrainConfig,
-)
-from styletransfer.features import vgg
+from styletransfer.config import TrainConfig
 from styletransfer.pictures import images
 from styletransfer.runs.paint import paint
 from styletransfer.system import checkpoint
 
-PLAIN = OptimizerConfig(preconditioner=0.0, history=5, plateau=0.0)
-LBFGS = OptimizerConfig(plateau=0.0)
-ADAM = OptimizerConfig("adam", 0.02, averaging=0.9)
+WORDS = f"experiment=tiny size=48 steps=60 scales=2 tile=off {LAYERS} checkpoint_every=1e-9"
+ADAM = "optimizer=adam optimizer.averaging=0.9"
+HEAVIER = "{after:10,set:{objective.content_weight:1}}"
+ADAM_TOO = "{after:50,set:{optimizer:adam,style_scale:0.7}}"
 # Both optimisers, whole and in tiles, and what else a run may be made of.
-JOBS: list[dict[str, Any]] = [
-    {"optimizer": LBFGS, "objective": layers(style_loss="wasserstein"), "tile": "16"},
-    {"optimizer": ADAM, "tile": "16", "color": "content_luminance", "scales": 3},
-    {"optimizer": PLAIN, "init": "noise", "loss_mode": LossModeConfig("fake_backward")},
-    {
-        "optimizer": ADAM,
-        "objective": layers(style_loss="moments"),
-        "loss_mode": LossModeConfig("loss_attribute"),
-        "init": "style",
-        "color": "content_palette",
-    },
-    {
-        "optimizer": LBFGS,
-        "changes": [
-            ChangeConfig(10, {"objective.content_weight": 1.0}),
-            ChangeConfig(50, {"optimizer": "adam", "style_scale": 0.7}),
-        ],
-    },
+JOBS = [
+    "optimizer.plateau=0 objective.style_loss=wasserstein tile=16",
+    f"{ADAM} tile=16 color=content_luminance scales=3",
+    "optimizer.plateau=0 optimizer.preconditioner=0 init=noise loss_mode=fake_backward",
+    f"{ADAM} objective.style_loss=moments loss_mode=loss_attribute color=content_palette",
+    f"optimizer.plateau=0 changes=[{HEAVIER},{ADAM_TOO}]",
 ]
 
 
-def start(folder: Path, desk: Path, number: int) -> int:
+def start(folder: Path, config: TrainConfig) -> int:
     """Begin or go on with a run in a process of its own; return its id."""
     if process := os.fork():
         return process
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    settings: dict[str, Any] = {
-        "content": str(desk / "0.png"),
-        "style": str(desk / "1.png"),
-        "size": 48,
-        "steps": 60,
-        "scales": 2,
-        "tile": "off",
-        "device": "cpu",
-        "features": FeaturesConfig("vgg19", "random"),
-        "objective": layers(),
-        "checkpoint_every": 1e-9,
-        "resume": "auto",
-    }
-    paint(TrainConfig(**(settings | JOBS[number % len(JOBS)])), folder)
+    paint(config, folder)
     os._exit(0)
 
 
@@ -82,20 +51,19 @@ def made(folder: Path) -> list[bytes]:
 
 def main(desk: Path, kills: int, seed: int = 0) -> None:
     """Kill so many runs, each once or several times until it has come to its end."""
-    torch.set_num_threads(1)
-    vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
-    torch.optim.Adam([torch.zeros(1)])  # torch imports much at the first one: once, not in each run
+    warm_up()
     checkpoint.REST = 0  # a save after each step, so that many are hit
-    desk.mkdir(parents=True, exist_ok=True)
-    for name in range(2):
-        images.write(desk / f"{name}.png", picture(name, 24, 32))
+    pair = {"content": str(desk / "0.png"), "style": str(desk / "1.png"), "resume": "auto"}
+    for number in range(2):
+        images.write(desk / f"{number}.png", picture(number, 24, 32))
     moments, done, number = random.Random(seed), 0, 0
     while done < kills:
-        began = time.monotonic()
-        os.waitpid(start(desk / f"alone {number}", desk, number), 0)
+        words = f"{WORDS} {JOBS[number % len(JOBS)]}".split()
+        config, began = replace(composed("train", *words), **pair), time.monotonic()
+        os.waitpid(start(desk / f"alone {number}", config), 0)
         seconds, ended, killed = time.monotonic() - began, False, 0
         while not ended:
-            process = start(desk / f"killed {number}", desk, number)
+            process = start(desk / f"killed {number}", config)
             time.sleep(moments.uniform(0, seconds))
             os.kill(process, signal.SIGKILL)
             ended = os.waitpid(process, 0)[1] == 0

@@ -10,12 +10,14 @@ import io
 import json
 import os
 import random
+import re
 import resource
 import struct
 import sys
 import tempfile
 import warnings
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import imagecodecs
@@ -108,40 +110,29 @@ def _move(data: bytes, chance: random.Random) -> bytes:
 
 
 def _chunk(data: bytes, chance: random.Random) -> bytes:
-    """Change, swap or drop chunks of a PNG, with checksums that are right."""
-    chunks, place = [], 8
-    while place + 8 <= len(data) and len(chunks) < 50:
-        length = int.from_bytes(data[place : place + 4], "big")
-        chunks.append(data[place + 4 : place + 8 + length])
-        place += 12 + length
-    if not chunks:
-        return data
-    chunk = chunks.pop(chance.randrange(len(chunks)))
+    """Change, double or drop a chunk of a PNG, with a checksum that is right."""
+    names = re.finditer(rb"IHDR|PLTE|tRNS|iCCP|eXIf|IDAT|IEND", data)
+    start = chance.choice([match.start() for match in names] or [12])
+    end = start + 4 + int.from_bytes(data[start - 4 : start], "big")
+    chunk = data[start:end]
     if len(chunk) > 4 and chance.random() < 0.6:
         chunk = chunk[:4] + _overwrite(chunk[4:], chance)
-    if chance.random() < 0.9:
-        chunks.insert(chance.randrange(len(chunks) + 1), chunk)
-    framed = (
-        struct.pack(">I", max(0, len(chunk) - 4)) + chunk + struct.pack(">I", zlib.crc32(chunk))
-        for chunk in chunks
-    )
-    return data[:8] + b"".join(framed)
+    checked = struct.pack(">I", len(chunk[4:])) + chunk + struct.pack(">I", zlib.crc32(chunk))
+    return data[: start - 4] + checked * chance.choice((0, 1, 1, 1, 2)) + data[end + 4 :]
 
 
 def _tag(data: bytes, chance: random.Random) -> bytes:
     """Change the number, type, count or value of a tag in the first directory of a TIFF."""
     order = "<" if data.startswith(b"II") else ">"
-    directory = struct.unpack_from(order + "I", data, 4)[0] if len(data) >= 8 else len(data)
-    if directory + 14 > len(data):
-        return data
-    count = struct.unpack_from(order + "H", data, directory)[0]
-    entry = directory + 2 + 12 * chance.randrange(max(1, min(count, 40)))
-    if entry + 12 > len(data):
-        return data
-    offset, kind = chance.choice(((0, "H"), (2, "H"), (4, "I"), (8, "I"), (8, "H"), (8, "H")))
-    value = chance.choice({0: TAGS, 2: range(20)}.get(offset, EXTREMES))
     mutated = bytearray(data)
-    struct.pack_into(order + kind, mutated, entry + offset, value % 256 ** struct.calcsize(kind))
+    with suppress(struct.error):  # the file is too short
+        (directory,) = struct.unpack_from(order + "I", data, 4)
+        (count,) = struct.unpack_from(order + "H", data, directory)
+        entry = directory + 2 + 12 * chance.randrange(max(1, min(count, 40)))
+        offset, kind = chance.choice(((0, "H"), (2, "H"), (4, "I"), (8, "I"), (8, "H"), (8, "H")))
+        value = chance.choice({0: TAGS, 2: range(20)}.get(offset, EXTREMES))
+        value %= 256 ** struct.calcsize(kind)
+        struct.pack_into(order + kind, mutated, entry + offset, value)
     return bytes(mutated)
 
 

@@ -10,9 +10,9 @@ import atexit
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,24 @@ from styletransfer.system.signals import Stop
 FOURTH = 4
 
 
-def befallen(what: str, work: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `work` as it is until it is called for the fourth time."""
-    count = 0
+def torchrun(count: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """Start so many processes of a script with its words, or of this one."""
+    if not words[0].endswith(".py"):
+        words = (__file__, *words)
+    run = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    return subprocess.run(
+        [*run, f"--nproc-per-node={count}", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        timeout=500,
+    )
+
+
+def befall(what: str, kind: Any, method: str) -> None:
+    """Let it befall this process when the method is called for the fourth time."""
+    work, count = getattr(kind, method), 0
 
     def call(*given: Any) -> Any:
         nonlocal count
@@ -42,7 +57,7 @@ def befallen(what: str, work: Callable[..., Any]) -> Callable[..., Any]:
                 time.sleep(0.01)
         return work(*given)
 
-    return call
+    setattr(kind, method, call)
 
 
 def parted() -> None:
@@ -59,18 +74,17 @@ def tell_threads() -> None:
     print("threads at the end:", *sorted(names), file=sys.stderr)
 
 
-def main(what: str, command: str, words: list[str]) -> None:
+def main(what: str, command: str, *words: str) -> None:
     atexit.register(tell_threads)
     if what == "killed":
         distributed.destroy_process_group = parted
     if os.environ["RANK"] == "1" and what == "mistaken":
-        words = [*words, "seed=1"]
-    elif os.environ["RANK"] == "1" and command == "train":
-        ElasticObjective.evaluate = befallen(what, ElasticObjective.evaluate)  # type: ignore[method-assign]
+        words = (*words, "seed=1")
     elif os.environ["RANK"] == "1":
-        NetworkTraining.advance = befallen(what, NetworkTraining.advance)  # type: ignore[method-assign]
+        trained = (NetworkTraining, "advance")
+        befall(what, *((ElasticObjective, "evaluate") if command == "train" else trained))
     script(command)(words)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(*sys.argv[1:])

@@ -6,7 +6,6 @@ line names, or fails in one line of ours and leaves nothing; anything else is a 
 printed with its line. The last line printed is the count of each outcome.
 """
 
-import importlib
 import json
 import os
 import random
@@ -16,22 +15,18 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
 from collections import Counter
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, get_origin
 
-import psutil
 import torch
 from galleries import make_run
+from hard_runs import end_of, limit, start, warm_up
 from helpers import ROOT, picture
 from PIL import Image
 from safetensors.torch import save_file
 
-from styletransfer.cli import main as styletransfer
-from styletransfer.cli import module
-from styletransfer.config.commands import COMMANDS
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.networks import LAYOUTS, StyleNetwork, file
@@ -66,17 +61,11 @@ POOLS: dict[str, list[str]] = {
     kind: [{"x*300": "x" * 300, "9*5000": "9" * 5000}.get(word, word) for word in pool]
     for kind, pool in json.loads((ROOT / "tests/command_lines.json").read_text("utf-8")).items()
 }
-# In seconds of work: until Ctrl-C ends what may rightly take long, and from then to the end.
-PATIENCE, GRACE = 20, 10
-# How much longer a line may take by the clock, where other processes are at work.
-BUSY = 20
 MEMORY = 3 * 2**30
 """In bytes, what a line may take above the process that it starts from."""
-PROGRESS = re.compile(r"step/s|s/step|\d+/\d+ \[")
+PROGRESS = re.compile(r"(step|frame)/s|s/(step|frame)|\d+/\d+ \[")
 # What Hydra itself writes, and logs.
 RECORD = re.compile(r"(^|/)(\.hydra/[a-z]+\.yaml|multirun\.yaml|[a-z_]+\.log)$")
-# Commands that only Ctrl-C ends, and the seconds after which it does.
-SERVING, LONG_ENOUGH = {"studio"}, 5
 # A folder that was there before, or a name that only Hydra knows: its files are left.
 OWN_FOLDER = {"hydra.run.dir=.", "hydra.output_subdir=../up"}
 
@@ -121,21 +110,11 @@ def _setting(schema: Any, chance: random.Random) -> str:
     key, field = chance.choice([pair for pair in keys(schema) if not is_dataclass(pair[1].type)])
     kinds = {int: "whole numbers", float: "numbers", bool: "words", str: "words"}
     kind = "lists" if get_origin(field.type) is list else kinds.get(field.type, "words")
-    if "each" in field.metadata:
-        kind = "numbers"
-    if "path" in field.metadata:
-        kind = "files"
+    kind = "files" if "path" in field.metadata else kind
     if chance.random() < 0.2:
         kind = chance.choice(("whole numbers", "numbers", "words", "lists", "junk", "junk"))
-    spoilt = chance.random()
-    if spoilt < 0.03:  # a letter lost or doubled
-        place = chance.randrange(len(key))
-        key = key[:place] + chance.choice(("", key[place] * 2)) + key[place + 1 :]
-    prefix = chance.choice(("+", "++", "~")) if spoilt > 0.97 else ""
-    value = _of(chance, kind)
-    if "each" in field.metadata and chance.random() < 0.5:  # one, or several
-        value = f"[{value},{_of(chance, kind)}]"
-    return f"{prefix}{key}={value}"
+    prefix = chance.choice(("+", "++", "~")) if chance.random() < 0.03 else ""
+    return f"{prefix}{key}={_of(chance, kind)}"
 
 
 def furnish(desk: Path) -> None:
@@ -170,47 +149,27 @@ def contents(desk: Path) -> dict[str, bytes | None]:
     }
 
 
-def run(words: list[str], desk: Path) -> tuple[int, bool]:
-    """Run a command line; return its wait status and whether Ctrl-C had to end it."""
-    process = os.fork()
-    if not process:
-        os.chdir(desk)
+def run(words: list[str], desk: Path) -> int:
+    """Run a command line, and press Ctrl-C where it goes on; return its exit status."""
+
+    def prepare() -> None:
         os.environ |= {"HOME": str(desk), "TMPDIR": str(desk.parent / "tmp")}
         tempfile.tempdir = None
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        for number, name in ((0, os.devnull), (1, "stdout"), (2, "stderr")):
-            way = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-            os.dup2(os.open(desk.parent / name, way), number)
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
-        styletransfer(words)
-        sys.exit()  # as the real one ends, with all that Python does then
-    for seconds, number in ((PATIENCE, signal.SIGINT), (GRACE, signal.SIGKILL)):
-        work, began = psutil.Process(process), time.monotonic()
-        end = sum(work.cpu_times()[:2]) + seconds
-        serves = number == signal.SIGINT and words and words[0] in SERVING
-        latest = began + (LONG_ENOUGH if serves else BUSY * seconds)
-        while sum(work.cpu_times()[:2]) < end and time.monotonic() < latest:
-            found, status = os.waitpid(process, os.WNOHANG)
-            if found:
-                return status, number != signal.SIGINT
-            time.sleep(0.01)
-        os.kill(process, number)
-    return os.waitpid(process, 0)[1], True
+        limit(resource.RLIMIT_AS, MEMORY)
+
+    patience = 5 if words[:1] == ["studio"] else 60
+    return end_of(start(desk, words, prepare), patience, signal.SIGINT)
 
 
 def judge_line(words: list[str], desk: Path, before: dict[str, bytes | None]) -> tuple[str, str]:
     """Run a command line; return its outcome and what it said. An outcome of FAULT says why."""
-    status, stopped = run(words, desk)
-    out = (desk.parent / "stdout").read_text(errors="surrogateescape")
-    err = (desk.parent / "stderr").read_text(errors="surrogateescape")
+    status = run(words, desk)
+    out, err = (Path(f"{desk}.{way}").read_text(errors="surrogateescape") for way in ("out", "err"))
     said = [line for line in re.split("[\r\n]+", err) if line.strip() and not PROGRESS.search(line)]
     after = contents(desk)
     new = sorted(set(after) - set(before))
     made = [name for name in new if after[name] is not None and not RECORD.search(name)]
     told = "\n".join(said)
-    if os.WIFSIGNALED(status) and not (stopped and os.WTERMSIG(status) == signal.SIGINT):
-        return f"FAULT: ended by signal {os.WTERMSIG(status)}", told
     outputs = [os.path.normpath(word.partition("=")[2]) for word in words if "output=" in word]
     if any(after.get(name, b"") != before[name] for name in before if name not in outputs):
         return "FAULT: changed or removed a file that was there", told
@@ -221,16 +180,13 @@ def judge_line(words: list[str], desk: Path, before: dict[str, bytes | None]) ->
     if strange := [line for line in said if not line.startswith(("error: ", "note: "))]:
         return f"FAULT: said {strange[:9]}", err[-3000:]
     errors = [line for line in said if line.startswith("error: ")]
-    code = os.WEXITSTATUS(status)
-    if code == 0 and not stopped:
+    if status == 0:
         return _succeeded(words, out, errors, desk), told or out[-200:]
-    if stopped:
-        return "stopped" if code in (0, 130) else f"FAULT: stopped with status {code}", told
+    if status == 128 + signal.SIGINT:
+        return "stopped", told
     sweep = {"-m", "--multirun", "hydra.mode=MULTIRUN"} & set(words)
-    if code not in (1, 2) or not errors or (len(errors) > 1 and not sweep):
-        return f"FAULT: status {code} with {len(errors)} lines", told
-    if len(told) > 20000:
-        return "FAULT: said very much", told
+    if status not in (1, 2) or not errors or (len(errors) > 1 and not sweep):
+        return f"FAULT: status {status} with {len(errors)} lines", told
     left = [name for name in new if after[name] is not None]
     if left and not made and not OWN_FOLDER & set(words):
         return f"FAULT: failed and left {left}", told
@@ -251,11 +207,7 @@ def _succeeded(words: list[str], out: str, errors: list[str], desk: Path) -> str
 
 def main(folder: Path, count: int, seed: int = 0, first: int = 0) -> int:
     """Run so many command lines from the `first` on; return the number of faults."""
-    torch.set_num_threads(1)
-    vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
-    torch.optim.Adam([torch.zeros(1)])  # torch imports much at the first one: once, not for each
-    for name in COMMANDS:
-        importlib.import_module(module(name))
+    warm_up()
 
     def unreachable(name: str) -> dict[str, torch.Tensor]:
         raise UserError(f"{name}'s weights cannot be downloaded (no route); use features=bundled")

@@ -34,7 +34,7 @@ PATIENCE = 120
 
 
 class Thread(threading.Thread):
-    """What the server takes for a process; SystemExit kills it."""
+    """What the server takes for a process."""
 
     exitcode, pid = 0, None
 
@@ -46,8 +46,6 @@ class Thread(threading.Thread):
     def run(self) -> None:
         try:
             self.target(self.pipe)
-        except SystemExit:
-            self.exitcode = -9
         finally:  # whoever still reads from it learns that, too
             with socket.socket(fileno=os.dup(self.pipe.fileno())) as end:
                 end.shutdown(socket.SHUT_RDWR)
@@ -63,7 +61,7 @@ THREADS = SimpleNamespace(Process=Thread, Pipe=multiprocessing.Pipe)
 def pretend(pipe: Connection) -> None:
     """A painter that begins a run, shows a picture, and then only does what it is told.
 
-    pause: pauses; resume: finishes; stop: stops; snapshot: dies; steer, undo: are refused.
+    pause: pauses; resume: finishes; stop: stops; steer, undo: are refused.
     """
     orders = Orders(pipe)
     while (order := orders.next_run()) is not None:
@@ -87,8 +85,6 @@ def pretend(pipe: Connection) -> None:
                     ended = {"status": "finished", "error": None}
                 case "stop" | "leave":
                     break
-                case "snapshot":
-                    raise SystemExit
                 case "steer" | "undo":
                     say(type="standing", error="size=3 is too small", **standing)
         say(type="ended", **ended)
@@ -116,6 +112,13 @@ def opened(
         with TestClient(app, ADDRESS, headers=origin, raise_server_exceptions=False) as client:
             assert client.get(f"/?token={TOKEN}").status_code == 200
             yield client
+
+
+def submit(client: TestClient, **settings: Any) -> str:
+    """Ask for a run, and return its id."""
+    answer = client.post("/api/queue", json={"settings": settings})
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["id"])
 
 
 def watch(socket: Any, until: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:

@@ -32,9 +32,6 @@ def as_bytes(image):
     return (image[0].permute(1, 2, 0).numpy() * 255).round().astype(np.uint8)
 
 
-# What goes in.
-
-
 def test_names_that_no_file_can_have(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("a\0.png", "~a\0.png", "\ud800.png", f"{'a' * 300}.png"):
@@ -102,9 +99,6 @@ def test_bad_pictures():
         tiny(content=meta, style=meta)
 
 
-# Keys.
-
-
 def test_keys_in_every_spelling():
     """How keys and values become settings is the matter of tests/settings/test_changes.py."""
     once = tiny(objective={"content_weight": 3.0}, optimizer="adam", steps=np.int64(2)).losses
@@ -124,9 +118,6 @@ def test_bad_keys():
     ):
         with pytest.raises(UserError, match=message):
             tiny(**settings)
-
-
-# What comes out.
 
 
 def test_a_result_is_saved_and_shown(tmp_path, monkeypatch, capfd):
@@ -179,9 +170,6 @@ def test_a_run_is_steered():
     run.steer(size=24)
     assert [step.image.shape[3] for step in run] == [24] * 3
     assert run.result().image.shape == (1, 3, 18, 24)
-
-
-# What stays as it was.
 
 
 def test_a_callers_own_hydra_is_left_alone(tmp_path):

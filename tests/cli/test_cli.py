@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from helpers import ROOT, picture
+from helpers import ROOT, call, picture
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from styletransfer import __version__
-from styletransfer.cli import main, module
+from styletransfer.cli import module
 from styletransfer.cli.arguments import parse
 from styletransfer.cli.hydrated import hydrated
 from styletransfer.config import ASSETS, FeaturesConfig, TrainConfig, path
@@ -29,23 +29,7 @@ TINY = ["experiment=tiny", "steps=2", "scales=1"]
 PAIR = ["content=content.png", "style=style.png"]
 
 
-@pytest.fixture
-def desk(tmp_path, monkeypatch, tiny_vgg):
-    """An empty folder but for two pictures."""
-    monkeypatch.chdir(tmp_path)
-    for seed, name in enumerate(("content.png", "style.png")):
-        images.write(name, picture(seed, 24, 32))
-    return tmp_path
-
-
-def call(capsys, *words, run=main):
-    """Run the console command in this process; return its status and what it printed."""
-    status = 0
-    try:
-        run(words)
-    except SystemExit as exit:
-        status = exit.code
-    return status, capsys.readouterr()
+pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 
 def replace_train(monkeypatch, function):
@@ -57,9 +41,6 @@ def process(*command, **options):
     environment = os.environ | {"OMP_NUM_THREADS": "1"} | options.pop("env", {})
     environment.pop("PYTHONUNBUFFERED", None)
     return subprocess.run(command, env=environment, text=True, timeout=300, check=False, **options)
-
-
-# Commands.
 
 
 def test_the_overview_has_one_line_for_each_command(capsys):
@@ -177,15 +158,6 @@ def test_commas_separate_in_a_sweep_only():
     assert quote("choice(a,b)") == "choice(a,b)"
 
 
-def test_such_a_picture_is_painted(desk, capsys):
-    name = "été (1)=[a,b]${x}'.png"
-    Path("content.png").rename(name)
-    words = [f"content={name}", "style=style.png", f"output=new/{name}"]
-    status, printed = call(capsys, "train", *TINY, *words)
-    assert (status, printed.out.endswith(f"new/{name}\n")) == (0, True)
-    assert Path("new", name).exists()
-
-
 def test_home_is_expanded(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     config = settings_of(compose("train", ["content='~/a.png'", "style=['~/b.png']"]), "train")
@@ -209,9 +181,6 @@ def test_pictures_of_the_package_are_found_where_there_is_no_such_file(desk):
     assert expanded("content") == "content"
     (word,) = parse(["content=assets/content"], TrainConfig).overrides
     assert word.count(",") == len([*(ASSETS / "content").glob("*.jpg")]) - 1 > 0
-
-
-# Help, and what else is printed instead of a run.
 
 
 def test_help_says_what_each_key_means(capsys):
@@ -272,16 +241,12 @@ def test_looking_at_a_config_makes_no_folder(desk, capsys):
     assert sorted(path.name for path in desk.iterdir()) == ["content.png", "style.png"]
 
 
-def test_presets_of_ones_own(desk, capsys):
+def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
     Path("my/experiment").mkdir(parents=True)
     Path("my/experiment/mine.yaml").write_text("# @package _global_\nsize: 77\n")
     text = call(capsys, "train", "--config-dir", "my", "experiment=mine", "--help")[1].out
     assert "\nsize=77 " in text
     assert "gatys_2016, mine, painterly, relay, tiny" in " ".join(text.split())
-
-
-def test_broken_presets_end_in_one_line(desk, capsys):
-    Path("my/experiment").mkdir(parents=True)
     for preset, message in (
         ("\tsize: 3\n", r"cannot start any token .*mine\.yaml\", line 1"),
         ("3\n", "Invalid loaded object type: int"),
@@ -291,9 +256,6 @@ def test_broken_presets_end_in_one_line(desk, capsys):
         status, printed = call(capsys, "train", "--config-dir", "my", "experiment=mine")
         assert (status, printed.err.count("\n")) == (1, 1)
         assert re.match(f"error: .*{message}", printed.err)
-
-
-# Folders.
 
 
 def test_runs_of_one_second_do_not_share_a_folder(tmp_path):

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
-from helpers import picture
+from helpers import call, picture
 from hydra.errors import MissingConfigException
 from omegaconf import OmegaConf
 
-from styletransfer.cli import main, module
+from styletransfer.cli import module
 from styletransfer.cli.arguments import parse
+from styletransfer.commands.gallery.found import find_runs
 from styletransfer.config import TrainConfig
 from styletransfer.pictures import images
 from styletransfer.settings.check import explain
@@ -28,13 +29,7 @@ def desk(tmp_path, monkeypatch, tiny_vgg):
 
 
 def train(capsys, *words):
-    """Run `styletransfer train`; return its status and what it printed."""
-    status = 0
-    try:
-        main(["train", *TINY, *words])
-    except SystemExit as exit:
-        status = exit.code
-    return status, capsys.readouterr()
+    return call(capsys, "train", *TINY, *words)
 
 
 def test_each_picture_of_a_folder_is_a_job(desk):
@@ -53,6 +48,8 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
     assert all((job / "pastiche.png").exists() for job in jobs)
     contents = [OmegaConf.load(job / ".hydra/config.yaml").content for job in jobs]
     assert contents == ["style.png", "photos [1]/b.png"]
+    runs, unreadable = find_runs([Path("outputs")])  # as a gallery does
+    assert ([len(run.steps) for run in runs], unreadable) == ([2, 2], [])
 
 
 def test_a_file_of_that_very_name_is_a_file(desk):

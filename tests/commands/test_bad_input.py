@@ -4,16 +4,16 @@ What any face of the package refuses is asked of the Python API, which says the 
 composing anew; what only a command line can get wrong is asked of `styletransfer train`.
 """
 
+import json
 import re
 import warnings
 
 import pytest
 import torch
-from helpers import picture
+from helpers import call, picture
 from PIL import Image
 
 from styletransfer import UserError, stylize
-from styletransfer.cli import main
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.features import weights
 from styletransfer.pictures import images
@@ -42,16 +42,11 @@ def desk(files, monkeypatch):
     return files
 
 
-def call(capsys, *words):
+def train(capsys, *words):
     """Run `styletransfer train` on the tiny preset; return its exit status and what it printed."""
     keys = {word.split("=")[0] for word in words}
     pictures = [f"{key}={key}.png" for key in ("content", "style") if key not in keys]
-    status = 0
-    try:
-        main(["train", "experiment=tiny", *pictures, *words])
-    except SystemExit as exit:
-        status = exit.code
-    return status, capsys.readouterr()
+    return call(capsys, "train", "experiment=tiny", *pictures, *words)
 
 
 def errors_of(stderr):
@@ -120,7 +115,7 @@ LINES = [
 @pytest.mark.parametrize(("words", "message"), LINES)
 def test_what_a_command_line_is_refused_for(words, message, desk, capsys):
     before = sorted(desk.rglob("*"))
-    status, printed = call(capsys, *words)
+    status, printed = train(capsys, *words)
     (line,) = errors_of(printed.err)
     assert re.match("error: .*" + message, line), line
     assert (status, printed.out) == (1, "")
@@ -130,12 +125,13 @@ def test_what_a_command_line_is_refused_for(words, message, desk, capsys):
 def test_a_run_that_gives_up_prints_where_the_picture_is(desk, tmp_path, capsys):
     output = tmp_path / "out.png"
     words = [f"output={output}", "objective.content_weight=1e300", f"hydra.run.dir={tmp_path}/run"]
-    status, printed = call(capsys, *words)
+    status, printed = train(capsys, *words)
     (line,) = errors_of(printed.err)
     assert re.match("error: the loss .*finite", line)
     assert (status, printed.out.splitlines()[-1]) == (1, str(output))
     assert "stopped early" in printed.out
     assert output.exists()
+    assert json.loads((tmp_path / "run/run.json").read_text())["status"] == "gave up"
 
 
 def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
@@ -151,7 +147,7 @@ def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
             raise error
 
         monkeypatch.setattr(paint_module, "prepare", failing)
-        ended, printed = call(capsys)
+        ended, printed = train(capsys)
         (said,) = errors_of(printed.err)
         assert (ended, bool(re.fullmatch(line, said))) == (status, True), said
 
@@ -159,7 +155,7 @@ def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
 def test_a_mistake_of_ours_keeps_its_traceback(desk, monkeypatch, capsys):
     monkeypatch.setattr(paint_module, "prepare", lambda config, **given: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        call(capsys)
+        train(capsys)
 
 
 def test_bundled_network_missing(desk, monkeypatch):

@@ -4,12 +4,11 @@ import io
 import re
 import xml.etree.ElementTree as ElementTree
 from html import unescape
-from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from explained import studied
-from helpers import MODES, composed, run_script
+from galleries import Tags
+from helpers import MODES, composed
 from rich.console import Console
 
 from styletransfer.commands.explain.command import draw_page, draw_tree, main
@@ -30,11 +29,8 @@ SMALL = [
 ]
 
 
-# Maps and nodes.
-
-
 @pytest.mark.parametrize("mode", MODES)
-def test_the_map_shows_every_group_and_each_pass_adds_up(mode: str) -> None:
+def test_the_map_shows_every_group_and_each_pass_adds_up(mode):
     seen = studied(mode, 0.5)
     drawing = Map(seen).draw(alone=True)
     tree = ElementTree.fromstring(drawing)
@@ -57,32 +53,15 @@ def test_the_map_shows_every_group_and_each_pass_adds_up(mode: str) -> None:
         assert parts[0] == sum(entered[name] for name in trunk)
 
 
-# Page and tree.
-
-
-class Page(HTMLParser):
-    """What the attributes of a page name."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.seen: dict[str, list[str]] = {"id": [], "data-opens": [], "href": [], "src": []}
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name in self.seen:
-                self.seen[name].append(value or "")
-
-
-def test_page_is_complete_in_itself_and_begins_with_the_chosen_mode() -> None:
+def test_page_is_complete_in_itself_and_begins_with_the_chosen_mode():
     modes = list(reversed(MODES))
     text = draw_page([studied(mode) for mode in modes], "a <tiny> network")
-    page = Page(text)
-    assert page.seen["href"] + page.seen["src"] == ["data:,", *(f"#{mode}" for mode in modes)]
+    page = Tags(text)
+    assert page.values("href") + page.values("src") == ["data:,", *(f"#{mode}" for mode in modes)]
     assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)|{[{%]|[%}]}(?!\s)", text)
     assert "a &lt;tiny&gt; network" in text
     # A click on a box of the map finds its folded nodes.
-    assert sorted(page.seen["id"]) == sorted({*page.seen["data-opens"], *modes})
+    assert sorted(page.values("id")) == sorted({*page.values("data-opens"), *modes})
     sections = unescape(text).split('<section class="mode"')[1:]
     cards = re.findall(r"<dl>.*?</dl>", unescape(text), re.DOTALL)
     for mode, section, card in zip(modes, sections, cards, strict=True):
@@ -103,7 +82,7 @@ ANSWERS = {
 }
 
 
-def test_a_hand_written_backward_is_called_where_autograd_enters_one() -> None:
+def test_a_hand_written_backward_is_called_where_autograd_enters_one():
     for mode, losses in ANSWERS.items():
         in_losses, in_trunk = answers(studied(mode)).values()
         assert in_losses.startswith(losses)
@@ -115,7 +94,7 @@ def test_a_hand_written_backward_is_called_where_autograd_enters_one() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_tree_says_what_the_page_says(mode: str) -> None:
+def test_tree_says_what_the_page_says(mode):
     seen = studied(mode)
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(draw_tree(seen, "tiny [network]"))
@@ -128,12 +107,7 @@ def test_tree_says_what_the_page_says(mode: str) -> None:
     assert f"one backward per loss without it: {seen.refusal}" in text
 
 
-# The command.
-
-
-def test_explain_writes_page_and_figures(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explain_writes_page_and_figures(tmp_path, capsys):
     assert compose("explain") == compose("train")
     main(composed("explain", *SMALL, "loss_mode=fake_backward"), tmp_path)
     printed = capsys.readouterr().out
@@ -146,7 +120,7 @@ def test_explain_writes_page_and_figures(
     assert shown == ["fake_backward", "loss_attribute", "autograd_function"]
 
 
-def test_bad_input_writes_nothing(tmp_path: Path) -> None:
+def test_bad_input_writes_nothing(tmp_path):
     for override, message in (
         ("loss_mode.name=magic", "unknown loss mode 'magic'"),
         ("content=nowhere.jpg", "nowhere.jpg"),
@@ -156,11 +130,3 @@ def test_bad_input_writes_nothing(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=message):
             main(composed("explain", *SMALL, override), tmp_path / "run")
         assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.slow
-def test_script_as_a_person_runs_it(tmp_path: Path) -> None:
-    done = run_script("explain", *SMALL, "hydra.run.dir=run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == str(tmp_path / "run" / "explain.html")
-    assert "In the losses: Yes" in done.stdout

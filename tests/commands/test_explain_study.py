@@ -10,7 +10,7 @@ from styletransfer.commands.explain.study import study
 # What an evaluation does, by mode.
 
 
-def test_fake_backward_walks_the_first_block_once_per_loss() -> None:
+def test_fake_backward_walks_the_first_block_once_per_loss():
     seen = studied("fake_backward")
     block = sum(node.group == "block 1" for node in seen.nodes)
     # The pass from relu1_1 enters conv1_1 and relu1_1; the deeper ones all of block 1.
@@ -21,13 +21,13 @@ def test_fake_backward_walks_the_first_block_once_per_loss() -> None:
     assert [one.root for one in seen.passes] == TERMS
 
 
-def test_one_pass_enters_every_node_once() -> None:
+def test_one_pass_enters_every_node_once():
     for mode in ("loss_attribute", "autograd_function"):
         assert [one.root for one in studied(mode).passes] == ["total"]
         assert {node.passes for node in studied(mode).nodes} == {(1,)}
 
 
-def test_every_mode_has_the_same_trunk() -> None:
+def test_every_mode_has_the_same_trunk():
     trunks = [
         [
             [(node.name, node.layer) for node in group.nodes]
@@ -39,7 +39,7 @@ def test_every_mode_has_the_same_trunk() -> None:
     assert trunks[0] == trunks[1] == trunks[2]
 
 
-def test_a_real_backward_is_a_node_of_the_trunk() -> None:
+def test_a_real_backward_is_a_node_of_the_trunk():
     seen = studied("autograd_function")
     nodes, entered = seen.written("loss")
     assert set(nodes) <= {f"{name}Backward" for name in written_functions()}
@@ -50,7 +50,7 @@ def test_a_real_backward_is_a_node_of_the_trunk() -> None:
         assert sum(node.is_function for node in group.nodes) == 1
 
 
-def test_other_losses_hang_beside_the_trunk() -> None:
+def test_other_losses_hang_beside_the_trunk():
     for mode in ("fake_backward", "loss_attribute"):
         assert studied(mode).written("loss") == ({}, 0)
         losses = [group for group in studied(mode).groups if group.kind == "loss"]
@@ -59,7 +59,7 @@ def test_other_losses_hang_beside_the_trunk() -> None:
         assert places == [(*place, False) for place in zip(TERMS, blocks, strict=True)]
 
 
-def test_a_fake_backward_is_no_node_and_autograd_never_enters_it() -> None:
+def test_a_fake_backward_is_no_node_and_autograd_never_enters_it():
     seen = studied("fake_backward")
     assert seen.methods == ("ContentLoss.backward", "StyleLoss.backward")
     assert seen.entered_by_driver == 3
@@ -68,14 +68,14 @@ def test_a_fake_backward_is_no_node_and_autograd_never_enters_it() -> None:
     assert not any("Loss" in node.name for node in seen.nodes)
 
 
-def test_a_closed_form_needs_fewer_nodes_and_no_more_memory() -> None:
+def test_a_closed_form_needs_fewer_nodes_and_no_more_memory():
     real, built_in = studied("autograd_function"), studied("loss_attribute")
     assert len(real.nodes) < len(built_in.nodes)
     assert real.kept < built_in.kept
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_trunks_hand_written_backwards_are_entered_in_every_mode(mode: str) -> None:
+def test_the_trunks_hand_written_backwards_are_entered_in_every_mode(mode):
     # Both losses at relu2_1 have a pass of their own under fake_backward.
     entered = 2 if mode == "fake_backward" else 1
     assert studied(mode).written("trunk") == ({"MaxPoolFunctionBackward": 1}, entered)
@@ -84,7 +84,7 @@ def test_the_trunks_hand_written_backwards_are_entered_in_every_mode(mode: str) 
     assert studied(mode, pooling="average").written("trunk") == ({}, 0)
 
 
-def test_a_method_that_autograd_does_enter_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_method_that_autograd_does_enter_is_counted(monkeypatch):
     watched = objective("fake_backward")
     for kind in {type(term.module) for term in watched.terms}:
         monkeypatch.setattr(kind, "backward", lambda self, retain_graph=True: self.loss)
@@ -100,24 +100,21 @@ def test_a_method_that_autograd_does_enter_is_counted(monkeypatch: pytest.Monkey
     assert "Yes: ContentLoss.backward and StyleLoss.backward" in answers(seen)["In the losses"]
 
 
-# Memory.
-
-
-def test_retain_graph_keeps_every_saved_byte_and_a_plain_backward_none() -> None:
+def test_retain_graph_keeps_every_saved_byte_and_a_plain_backward_none():
     for mode in MODES:
         before, retained, freed = studied(mode).retention.values()
         assert before == retained > 0
         assert freed == 0
 
 
-def test_fake_backward_still_holds_everything_after_its_last_pass() -> None:
+def test_fake_backward_still_holds_everything_after_its_last_pass():
     seen = studied("fake_backward")
     assert all(one.retain_graph for one in seen.passes)
     assert {one.held_before for one in seen.passes} == {seen.kept}
     assert {one.held_after for one in seen.passes} == {seen.kept}
 
 
-def test_one_pass_frees_as_it_goes() -> None:
+def test_one_pass_frees_as_it_goes():
     for mode in ("loss_attribute", "autograd_function"):
         (one,) = studied(mode).passes
         assert not one.retain_graph
@@ -125,7 +122,7 @@ def test_one_pass_frees_as_it_goes() -> None:
         assert one.held_after == 0
 
 
-def test_separate_passes_fail_without_retain_graph() -> None:
+def test_separate_passes_fail_without_retain_graph():
     for mode in MODES:
         assert studied(mode).refusal.startswith("torch refuses: trying to backward through the")
     # A single loss needs no retained graph.
@@ -135,7 +132,7 @@ def test_separate_passes_fail_without_retain_graph() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_bytes_of_the_groups_add_up_to_what_the_graph_keeps(mode: str) -> None:
+def test_bytes_of_the_groups_add_up_to_what_the_graph_keeps(mode):
     seen = studied(mode, 0.5)
     assert sum(group.nbytes for group in seen.groups) == seen.kept
     # relu1_1, relu1_2, pool1 with its int64 indices, relu2_1, at 12 x 10 pixels in float64.
@@ -145,7 +142,7 @@ def test_bytes_of_the_groups_add_up_to_what_the_graph_keeps(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_studying_changes_neither_picture_nor_network(mode: str) -> None:
+def test_studying_changes_neither_picture_nor_network(mode):
     watched = objective(mode)
     picture = torch.rand(1, 3, 12, 10, dtype=torch.float64)
     point, again = (picture.clone().requires_grad_() for _ in range(2))
@@ -160,7 +157,7 @@ def test_studying_changes_neither_picture_nor_network(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_total_variation_hangs_on_the_image(mode: str) -> None:
+def test_total_variation_hangs_on_the_image(mode):
     seen = studied(mode, 0.5)
     (prior,) = (group for group in seen.groups if group.name == "total_variation")
     assert prior.at == "image"

@@ -25,7 +25,7 @@ MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def desk(tmp_path_factory):
     """A folder with networks of one and of two styles, and both as ONNX."""
     if MISSING:
         pytest.skip(f"no {', '.join(MISSING)}; install the extra: pip install -e '.[onnx]'")
@@ -39,9 +39,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow  # the exporter takes its time
 @pytest.mark.parametrize(("styles", "names"), [(1, ["oil"]), (2, ["oil", "été"])])
-def test_any_size_comes_back_as_torch_paints_it_and_the_file_says_how(
-    desk: Path, styles: int, names: list[str]
-) -> None:
+def test_any_size_comes_back_as_torch_paints_it_and_the_file_says_how(desk, styles, names):
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(desk / f"{styles}.onnx"))
@@ -66,7 +64,7 @@ def test_any_size_comes_back_as_torch_paints_it_and_the_file_says_how(
 
 
 @pytest.mark.slow
-def test_the_consumer_in_the_docs_paints_without_our_code(desk: Path, tmp_path: Path) -> None:
+def test_the_consumer_in_the_docs_paints_without_our_code(desk, tmp_path):
     text = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
     (snippet,) = re.findall(r"```python\n(import numpy.*?)```", text, re.S)
     assert "styletransfer" not in snippet
@@ -79,9 +77,7 @@ def test_the_consumer_in_the_docs_paints_without_our_code(desk: Path, tmp_path: 
 
 
 @pytest.mark.slow
-def test_it_is_one_file_that_tells_nothing_of_where_it_was_made(
-    desk: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_it_is_one_file_that_tells_nothing_of_where_it_was_made(desk, monkeypatch, capfd):
     monkeypatch.chdir(desk)
     for name in ("onnxscript", "onnx_ir"):  # as in a new process
         logging.getLogger(name).setLevel(logging.NOTSET)
@@ -93,9 +89,7 @@ def test_it_is_one_file_that_tells_nothing_of_where_it_was_made(
     assert (desk / "1.onnx").read_bytes() == before
 
 
-def test_bad_input_and_a_missing_extra_are_one_line_and_write_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_input_and_a_missing_extra_are_one_line_and_write_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file.write(Path("net.safetensors"), StyleNetwork(SLIM, 1), ["oil"])
     Path("text.safetensors").write_text("hello")

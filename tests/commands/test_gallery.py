@@ -3,21 +3,14 @@
 import re
 import shutil
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from galleries import make_run, make_sweep
+from galleries import Tags, make_run, make_sweep
 from PIL import Image
 
 from styletransfer.cli import script
-from styletransfer.commands.gallery.cards import (
-    BOTTOM,
-    TOP,
-    lay_out_curve,
-    make_cards,
-    ranks,
-)
+from styletransfer.commands.gallery.cards import BOTTOM, TOP, lay_out_curve, make_cards, ranks
 from styletransfer.commands.gallery.command import Gallery, make_gallery
 from styletransfer.commands.gallery.found import (
     FoundRun,
@@ -46,30 +39,7 @@ def axes_of(*runs: FoundRun) -> list[str]:
     return [axis.key for axis in main_axes(runs, differing(runs))]
 
 
-class Tags(HTMLParser):
-    """The tags of a page, in their order, and its text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.seen: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        if self.cdata_elem is None:  # neither style nor script
-            self.text += data
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.seen if name == tag]
-
-
-# Which runs are found.
-
-
-def test_runs_are_found_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):
     for name in ("10", "9", "deep/inside/2"):
         make_run(tmp_path / name, {"size": 3})
     for hidden in (".submitit/7", "%j/8"):
@@ -82,7 +52,7 @@ def test_runs_are_found_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert len(runs) == 3
 
 
-def test_damaged_runs_are_named_and_unfinished_ones_shown(tmp_path: Path) -> None:
+def test_damaged_runs_are_named_and_unfinished_ones_shown(tmp_path):
     make_sweep(tmp_path)
     (tmp_path / "0/run.json").write_text("{")
     (tmp_path / "1/run.json").unlink()  # it ended before it had written any
@@ -102,7 +72,7 @@ def test_damaged_runs_are_named_and_unfinished_ones_shown(tmp_path: Path) -> Non
     assert "no loss" in text
 
 
-def test_odd_runs_leave_the_page_and_the_others_as_they_are(tmp_path: Path) -> None:
+def test_odd_runs_leave_the_page_and_the_others_as_they_are(tmp_path):
     for name in ("plain", "two\nlines", "bytes\udcff"):
         make_run(tmp_path / name, {"size": len(name), "content": "photo.jpg"})
     odd: tuple[object, ...] = ("\udcff.jpg", "a\nb", "\0", "x" * 50_000, 10**400, [[{"a": None}]])
@@ -133,15 +103,12 @@ def test_odd_runs_leave_the_page_and_the_others_as_they_are(tmp_path: Path) -> N
         assert words in text
 
 
-# In which keys they differ, and where they stand.
-
-
-def test_only_keys_that_differ_are_axes() -> None:
+def test_only_keys_that_differ_are_axes():
     assert axes_of(run(size=3, output="a"), run(size=4, output="b")) == ["size"]
     assert axes_of(run(b=1, a=1), run(b=1, a=2), run(b=2, a=1)) == ["b", "a"]
 
 
-def test_a_preset_stands_for_the_keys_that_it_sets() -> None:
+def test_a_preset_stands_for_the_keys_that_it_sets():
     runs = [
         replace(
             run(choices={"experiment": name}, style=style, steps=3 if name == "bold" else 9),
@@ -156,7 +123,7 @@ def test_a_preset_stands_for_the_keys_that_it_sets() -> None:
     assert axes_of(*without_record) == ["style", "steps"]
 
 
-def test_values_as_they_are_shown() -> None:
+def test_values_as_they_are_shown():
     def order(key: str, *values: object) -> tuple[str, ...]:
         (axis,) = differing([run(**{key: value}) for value in values])
         return axis.order
@@ -167,7 +134,7 @@ def test_values_as_they_are_shown() -> None:
     assert order("protect", None, "/x/a.png") == ("null", "a.png")
 
 
-def test_layouts() -> None:
+def test_layouts():
     def sections(*runs: FoundRun) -> list[Section]:
         return lay_out(main_axes(runs, differing(runs)), len(runs))
 
@@ -184,7 +151,7 @@ def test_layouts() -> None:
     assert sections(*grid, grid[0])[0].rows == ()
 
 
-def test_sort_order(tmp_path: Path) -> None:
+def test_sort_order(tmp_path):
     make_sweep(tmp_path)
     (tmp_path / "4/metrics.jsonl").unlink()
     runs, _ = find_runs([tmp_path])
@@ -197,10 +164,7 @@ def test_sort_order(tmp_path: Path) -> None:
     assert orders["objective.content_weight"] == [4, 0, 2, 5, 1, 3]
 
 
-# What is drawn.
-
-
-def test_the_curve_of_a_run() -> None:
+def test_the_curve_of_a_run():
     steps = [Step(n, 1 + n // 4, {"total": 10.0**-n, "zero": 0.0}) for n in range(1, 7)]
     curve = lay_out_curve(steps)
     total = [tuple(map(float, point.split(","))) for point in curve.lines["total"].split()]
@@ -215,7 +179,7 @@ def test_the_curve_of_a_run() -> None:
     assert lay_out_curve([Step(n, 1, {"total": 0.0}) for n in (1, 2)]) is None
 
 
-def test_the_page(tmp_path: Path) -> None:
+def test_the_page(tmp_path):
     make_sweep(tmp_path / "weights")
     _, page = made(tmp_path / "weights")
     assert page == tmp_path / "weights/gallery.html"
@@ -234,7 +198,7 @@ def test_the_page(tmp_path: Path) -> None:
         assert str(attributes.get("href", "data:")).startswith("data:")
 
 
-def test_hostile_names_are_text(tmp_path: Path) -> None:
+def test_hostile_names_are_text(tmp_path):
     for number, text in enumerate((HOSTILE, "{{ 7 * 7 }}")):
         make_run(tmp_path / f"<i>{number}", {"style": text, text: number}, status=text)
     (tmp_path / "<u>").mkdir()
@@ -249,9 +213,6 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
     assert re.match("default-src 'none'; img-src data:; style-src 'sha256-[^;']+'; ", policy or "")
 
 
-# Where it goes, and bad input.
-
-
 BAD = [
     ([], "name the folder of a sweep or of runs: styletransfer gallery FOLDER"),
     (["nowhere"], "nowhere is no folder; name that of a sweep, or of a run of train"),
@@ -261,9 +222,7 @@ BAD = [
 ]
 
 
-def test_bad_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     make_sweep(tmp_path / "sweep")
     Path("empty").mkdir()
@@ -277,9 +236,7 @@ def test_bad_input(
         assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_several_folders_on_the_command_line_and_a_page_elsewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_folders_on_the_command_line_and_a_page_elsewhere(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = ["weight=1,style=a", "it's [here]", "plain"]
     for name in names:
@@ -287,21 +244,3 @@ def test_several_folders_on_the_command_line_and_a_page_elsewhere(
     script("gallery")([*names, "output=new/choice.html"])
     assert capsys.readouterr().out.splitlines() == ["3 runs", "new/choice.png", "new/choice.html"]
     assert {path.name for path in Path("new").iterdir()} == {"choice.png", "choice.html"}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("tiny_vgg")
-def test_a_real_sweep(
-    photos: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = [f"content={photos[0]}", f"style={photos[1]}", "size=24", "steps=1,2", "scales=1"]
-    script("train")(
-        ["-m", *words, "experiment=tiny", "seed=1,2", "hydra.sweep.dir=sweep", "precision=float32"]
-    )
-    runs, unreadable = find_runs([Path("sweep")])
-    assert (len(runs), unreadable) == (4, [])
-    assert axes_of(*runs) == ["steps", "seed"]
-    assert [len(each.steps) for each in runs] == [1, 1, 2, 2]
-    assert all(each.seconds is not None for each in runs)
-    assert "styletransfer train" in made(Path("sweep"))[1].read_text()

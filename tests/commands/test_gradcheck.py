@@ -1,4 +1,3 @@
-import pytest
 import torch
 from torch import Tensor
 
@@ -23,9 +22,7 @@ def case_of(name: str, slope: float) -> Case:
     return Case(name, lambda x: Square.apply(x), (x,), "note")
 
 
-def test_a_wrong_backward_shows_in_table_and_exit_status(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_backward_shows_in_table_and_exit_status(monkeypatch, capsys):
     right, wrong, again = case_of("right", 2.0), case_of("wrong", 1.0), case_of("wrong", 1.0)
     in_float32: list[Case] = []
     check = gradcheck.check_in_float32
@@ -44,7 +41,7 @@ def test_a_wrong_backward_shows_in_table_and_exit_status(
     assert [id(case) for case in in_float32] == [id(case) for case in (right, right, wrong)]
 
 
-def test_the_seed_chooses_where_to_check(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_seed_chooses_where_to_check(monkeypatch):
     seeds: list[int] = []
     monkeypatch.setattr(gradcheck, "cases", lambda seed: seeds.append(seed) or [])
     assert gradcheck.main(["--seed", str(2**63 - 1)]) == gradcheck.main([]) == 0

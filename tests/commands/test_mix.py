@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import picture
+from helpers import call, picture
 from PIL import Image
 
 from styletransfer import cli
@@ -32,22 +32,13 @@ def desk(tmp_path, monkeypatch):
     return tmp_path
 
 
-def call(capsys, *arguments):
-    status = 0
-    try:
-        cli.main(["mix", *arguments])
-    except SystemExit as exit:
-        status = exit.code
-    return status, capsys.readouterr()
-
-
 def kept(name):
     return images.read(Path("run", name)).rgb
 
 
 def test_strength(desk, capsys):
     before = {path: path.read_bytes() for path in desk.rglob("*.png")}
-    status, printed = call(capsys, "run", "strength=0.6", "output=new/y.png")
+    status, printed = call(capsys, "mix", "run", "strength=0.6", "output=new/y.png")
     assert (status, printed.out, printed.err) == (0, "new/y.png\n", "")
     wanted = mixed(kept("content_resized.png"), kept("pastiche.png"), 0.6, 0.6)
     assert (images.read("new/y.png").rgb - wanted).abs().max() <= 0.5 / 255 + 1e-6
@@ -60,7 +51,7 @@ def test_at_the_ends_are_the_very_bytes(desk, capsys):
     for strength, name in enumerate(("content_resized.png", "pastiche.png")):
         for seed, file in enumerate(("content_resized.png", "pastiche.png")):
             images.write(Path("a=b", file), picture(seed, 24, 32), ALPHA)
-        assert call(capsys, "a=b", f"strength={strength}", "output=y.png")[0] == 0
+        assert call(capsys, "mix", "a=b", f"strength={strength}", "output=y.png")[0] == 0
         assert Path("y.png").read_bytes() == Path("a=b", name).read_bytes()
         assert (images.read("y.png").alpha - ALPHA).abs().max() <= 0.5 / 255 + 1e-6
 
@@ -72,7 +63,7 @@ def test_lightness_and_colors_apart(desk, capsys):
         (["color_strength=0"], (0.3, 0.0)),
         (["lightness_strength=0", "color_strength=1"], (0.0, 1.0)),
     ):
-        assert call(capsys, *given, *more)[0] == 0
+        assert call(capsys, "mix", *given, *more)[0] == 0
         wanted = mixed(kept("content_resized.png"), kept("pastiche.png"), *shares)
         assert (images.read("y.tiff").rgb - wanted).abs().max() < 1e-4
 
@@ -80,13 +71,14 @@ def test_lightness_and_colors_apart(desk, capsys):
 @pytest.mark.filterwarnings("default")
 def test_by_default_it_goes_to_the_run_which_may_be_unfinished(desk, capsys):
     record("run", status="stopped")
-    printed = call(capsys, "run", "strength=0.25")[1]
+    printed = call(capsys, "mix", "run", "strength=0.25")[1]
     assert printed.out == "run/mix_0.25.png\n"
     note = "note: the run in run is not finished (it is stopped): this is its best picture so far\n"
     assert printed.err == note
-    assert call(capsys, "run", "color_strength=0")[1].out == ("run/mix_lightness_0.5_color_0.png\n")
+    printed = call(capsys, "mix", "run", "color_strength=0")[1]
+    assert printed.out == "run/mix_lightness_0.5_color_0.png\n"
     sweep = ["--multirun", "run=run", "strength=0.1,0.9"]
-    assert call(capsys, *sweep)[0] == 0
+    assert call(capsys, "mix", *sweep)[0] == 0
     names = {path.name for path in Path("run").glob("mix_*.png")}
     assert names == {f"mix_{each}.png" for each in ("0.25", "lightness_0.5_color_0", "0.1", "0.9")}
 
@@ -104,7 +96,7 @@ def test_a_run_can_be_mixed(tmp_path, monkeypatch, tiny_vgg, capsys):
     assert (content.rgb - images.fill_transparent(ours)).abs().max() < 0.003
     assert Path("run/pastiche.png").read_bytes()[24] == 16  # bits, as of the TIFF
     capsys.readouterr()
-    assert call(capsys, "run", "strength=1", "output=y.tiff")[0] == 0
+    assert call(capsys, "mix", "run", "strength=1", "output=y.tiff")[0] == 0
     again = images.read("y.tiff")
     assert (again.rgb - images.read("run/pastiche.png").rgb).abs().max() < 1e-5
     assert (again.rgb - images.read("x.tiff").rgb).abs().max() < 1e-5
@@ -126,7 +118,7 @@ REFUSED = [
 def test_refused(desk, capsys):
     before = {path: path.read_bytes() for path in desk.rglob("*") if path.is_file()}
     for arguments, message in REFUSED:
-        status, printed = call(capsys, *arguments)
+        status, printed = call(capsys, "mix", *arguments)
         assert (status, printed.out, len(printed.err.splitlines())) == (1, "", 1)
         assert printed.err.startswith(f"error: {message}")
     assert {path: path.read_bytes() for path in desk.rglob("*") if path.is_file()} == before
@@ -134,7 +126,7 @@ def test_refused(desk, capsys):
 
 def test_pictures_that_are_not_there_or_not_the_runs(desk, capsys):
     def check_error(message):
-        status, printed = call(capsys, "run")
+        status, printed = call(capsys, "mix", "run")
         assert (status, printed.err.count("\n")) == (1, 1)
         assert printed.err.startswith(f"error: {message}")
 

@@ -1,13 +1,12 @@
 """Whole runs: files in, a pastiche out, by the script and by the function that it calls."""
 
 import errno
-import json
 import re
 from pathlib import Path
 
 import pytest
 import torch
-from helpers import MODES, ROOT, Bowl, composed, picture, with_bowl
+from helpers import ROOT, composed, metrics_of, picture
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
@@ -15,7 +14,6 @@ from styletransfer import cli
 from styletransfer.pictures import images
 from styletransfer.runs import recorded_run
 from styletransfer.runs.paint import paint
-from styletransfer.runs.watchers import StepPictures
 from styletransfer.system.files import atomic
 
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
@@ -31,15 +29,8 @@ def configured(photos, *overrides):
     return composed("train", *words, *overrides)
 
 
-def metrics_of(folder):
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-
-
 def files_in(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-
-
-# A run and what it leaves behind.
 
 
 def test_run_folder(photos, tmp_path, capsys):
@@ -70,20 +61,6 @@ def test_run_folder(photos, tmp_path, capsys):
         assert line["total"] == pytest.approx(sum(line[name] for name in losses[1:]), rel=1e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
-def test_every_mode_makes_the_same_picture(photos, tmp_path, optimizer):
-    def made(mode):
-        words = [f"loss_mode={mode}", f"optimizer={optimizer}", "precision=float64"]
-        return paint(configured(photos, *words), tmp_path / mode).result
-
-    runs = [made(mode) for mode in MODES]
-    for run in runs:
-        assert torch.allclose(run.image, runs[0].image, atol=1e-5)
-    first = next(line for line in metrics_of(tmp_path / MODES[0]) if line["scale"] == 2)
-    assert runs[0].losses["total"] < first["total"]
-
-
 @pytest.mark.parametrize(
     ("extension", "color"),
     [("JPG", "style"), ("tif", "content_luminance")],
@@ -106,36 +83,12 @@ def test_output_has_the_colors_the_depth_and_the_transparency(photos, tmp_path, 
         assert file.alpha is None or torch.equal(file.alpha, alpha)
 
 
-def test_init_from_a_file(photos, tmp_path):
-    start = tmp_path / "start.png"
-    images.write(start, picture(7, 24, 32))
-    paint(configured(photos, f"init={start}", "scales=1", "snapshot_every=1"), tmp_path / "run")
-    first = images.read(tmp_path / "run" / "snapshots" / "step_00001.png").rgb
-    assert torch.equal(first, images.read(start).rgb)
-
-
 def test_presets_run_shrunk(photos, tmp_path):
     for preset in PRESETS:
         words = ["features.weights=random", "size=32", "steps=2", "device=cpu"]
         run = paint(configured(photos, f"experiment={preset}", *words), tmp_path / preset)
         assert (run.result.steps, run.result.problem) == (2, None)
         assert run.picture.exists()
-
-
-# Runs that end early, or without something that they write.
-
-
-def test_ctrl_c_writes_the_best_picture(photos, tmp_path, monkeypatch):
-    def interrupted(self, iterate):
-        if iterate.step == 5:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(StepPictures, "__call__", interrupted)
-    run = paint(configured(photos, "snapshot_every=1"), tmp_path)
-    assert run.result.interrupted
-    assert images.read(run.picture).size == (24, 32)
-    assert [line["step"] for line in metrics_of(tmp_path)] == [1, 2, 3, 4, 5]
-    assert not list(tmp_path.rglob("*.tmp"))
 
 
 def test_a_full_disk_costs_snapshots_and_metrics_but_no_picture(
@@ -161,18 +114,6 @@ def test_a_full_disk_costs_snapshots_and_metrics_but_no_picture(
     assert run.result.steps == 6
     assert run.picture.exists()
     assert caplog.text.count("No space left on device") == 1 + Path("/dev/full").exists()
-
-
-def test_nan_for_good_still_writes_the_best_picture(photos, tmp_path, monkeypatch):
-    with_bowl(monkeypatch, Bowl(picture(5, 24, 32).float(), broken=range(4, 1000)))
-    run = paint(configured(photos, "scales=1", "steps=100"), tmp_path)
-    assert "not finite" in run.result.problem
-    assert images.read(run.picture).size == (24, 32)
-    assert metrics_of(tmp_path)[-1]["total"] is None
-    assert json.loads((tmp_path / "run.json").read_text())["status"] == "gave up"
-
-
-# The script itself.
 
 
 def test_script_on_weights_given_by_path(tmp_path, photos, seeded, monkeypatch, capsys):

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from helpers import ROOT, picture
+from helpers import ROOT
 
 from styletransfer.cli.sweep import cores
-from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("desk")]
 
 LAUNCHERS = ["joblib", "submitit_local"]
 SCRIPT = [sys.executable, str(ROOT / "scripts" / "train.py")]
@@ -27,13 +26,6 @@ WORDS = [
 LONG = 100_000  # steps
 TWO_WORKERS = "hydra.launcher.n_jobs=2"
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1"}
-
-
-@pytest.fixture(autouse=True)
-def desk(tmp_path, monkeypatch):
-    for seed, name in enumerate(("content.png", "style.png")):
-        images.write(tmp_path / name, picture(seed, 24, 32))
-    monkeypatch.chdir(tmp_path)
 
 
 def begin(launcher, *words, environment=ONE_THREAD):
@@ -154,20 +146,6 @@ def test_a_worker_that_is_killed():
     assert line.startswith("error: JoblibLauncher gave up, TerminatedWorkerError: A worker process")
     assert line.endswith("with resume=auto the same command goes on in the same folder")
     assert Checkpoint(Path("sweep/1/checkpoint.pt")).exists()  # maybe in the middle of a save
-
-
-def test_one_worker_for_all_jobs_makes_what_single_runs_make():
-    words = ["style=style.png,no.png", "seed=1,2", "init=noise", "hydra.launcher.n_jobs=1"]
-    code, printed = end(begin("joblib", *words))
-    assert code == 1
-    folder = Path("sweep").absolute()
-    assert printed.splitlines()[-1] == (
-        "error: 2 of 4 jobs succeeded; failed: #2, #3; why is in error.txt in their folders under "
-        f"{folder}"
-    )
-    assert Path("sweep/3/error.txt").read_text() == "no.png does not exist; check the path\n"
-    assert of_job(0) == alone("seed=1", "init=noise")
-    assert of_job(1) == alone("seed=2", "init=noise")
 
 
 @pytest.mark.parametrize(

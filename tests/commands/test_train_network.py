@@ -1,7 +1,6 @@
 """Training style networks: the gradient is the objective's, and resumed is uninterrupted."""
 
 import copy
-import json
 import math
 import os
 import re
@@ -12,9 +11,8 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import MODES, layers, picture, relative_error
+from helpers import MODES, check_refused, layers, metrics_of, picture, relative_error
 
-from styletransfer.cli import main as console
 from styletransfer.commands.train_network.command import main, report, train_network
 from styletransfer.commands.train_network.prepare import prepare
 from styletransfer.commands.train_network.trainer import (
@@ -41,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> TrainNetworkConfig:
+def config(tmp_path):
     """A training of a moment, of two styles."""
     desk = tmp_path / "desk"
     for seed, name in enumerate(("oil.png", "wash.png", "photos/a.png", "preview.png")):
@@ -69,9 +67,7 @@ def weights_of(network: torch.nn.Module) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_gradient_is_that_of_the_same_losses_by_autograd(
-    config: TrainNetworkConfig, mode: str
-) -> None:
+def test_the_gradient_is_that_of_the_same_losses_by_autograd(config, mode):
     """Gram matrices and features relative to their targets, of each picture in its own style."""
     exact = replace(config, precision="float64", loss_mode=LossModeConfig(mode))
     run = NetworkTraining(prepare(exact))
@@ -100,7 +96,7 @@ def test_the_gradient_is_that_of_the_same_losses_by_autograd(
     assert relative_error(ours, theirs) < 1e-12
 
 
-def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config: TrainNetworkConfig) -> None:
+def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config):
     """Of the pictures and styles that follow from the seed and the step; the result is the mean."""
     strong = layers(style_weight=20.0)
     exact = replace(config, precision="float64", objective=strong, averaging=0.75)
@@ -128,17 +124,10 @@ def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config: TrainNetwor
     assert relative_error(weights_of(run.result), mean) < 1e-9
 
 
-def metrics_of(folder: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-
-
 @pytest.mark.usefixtures("signals")
 def test_a_stopped_training_ends_with_equal_bits_in_a_network_with_the_styles_names(
-    config: TrainNetworkConfig,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    config, tmp_path, monkeypatch, capsys
+):
     main(config, tmp_path / "whole")
     whole = Path(capsys.readouterr().out.strip())
     advance = NetworkTraining.advance
@@ -169,9 +158,7 @@ def test_a_stopped_training_ends_with_equal_bits_in_a_network_with_the_styles_na
     assert (both - preview).abs().max() < 0.005  # half an 8-bit step, and rounding
 
 
-def test_a_training_starts_from_a_network_and_goes_on_only_with_its_own_recipe(
-    config: TrainNetworkConfig, tmp_path: Path
-) -> None:
+def test_a_training_starts_from_a_network_and_goes_on_only_with_its_own_recipe(config, tmp_path):
     """It begins with that network's kernels, and as the blend of all its styles."""
     once = replace(config, steps=1)
     trained = train_network(replace(once, learning_rate=0.1), tmp_path / "first")
@@ -196,9 +183,7 @@ def test_a_training_starts_from_a_network_and_goes_on_only_with_its_own_recipe(
         train_network(moved, tmp_path / "run")
 
 
-def test_what_stands_in_the_way_is_named(
-    config: TrainNetworkConfig, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_stands_in_the_way_is_named(config, tmp_path, caplog):
     loud = replace(config, objective=layers(style_weight=3e38, content_weight=3e38))
     with pytest.raises(UserError, match="left the finite numbers at step 0"):
         train_network(loud, tmp_path / "loud")
@@ -217,14 +202,12 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"network": "huge"}, "unknown network 'huge'; choose tiny, small, full"),
     ({"steps": 0}, "steps=0 must be 1 or more"),
     ({"crop": 18}, "crop=18 must be a multiple of 4 from 8 up"),
-    ({"crop": 4}, "crop=4 must be a multiple of 4 from 8 up"),
     ({"checkpoint_every": -1.0}, "checkpoint_every=-1.0 must be 0 seconds or more"),
     ({"seed": -1}, "seed=-1"),
     ({"learning_rate": math.nan}, "learning_rate=nan must be above 0"),
     ({"photo_share": 1.5}, "photo_share=1.5 must be between 0 and 1"),
     ({"averaging": 1.0}, "averaging=1.0 must be 0 or more, below 1"),
     ({"stability": math.inf}, "stability=inf"),
-    ({"stability": -1.0}, "stability=-1.0"),
     ({"start": "none.safetensors"}, "no style network at none.safetensors"),
     ({"pictures": "no such folder"}, "is not a folder"),
     ({"preview": "none.png"}, "none.png does not exist"),
@@ -235,47 +218,14 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_bad_settings_are_named(config: TrainNetworkConfig, tmp_path: Path) -> None:
-    for changes, message in BAD:
-        with pytest.raises(UserError, match=re.escape(message)) as caught:
-            train_network(replace(config, **changes), tmp_path / "run")
-        assert "\n" not in str(caught.value)
+def test_bad_settings_are_named(config, tmp_path):
+    check_refused(lambda **given: train_network(replace(config, **given), tmp_path / "run"), BAD)
     assert not (tmp_path / "run").exists()
 
 
-def test_from_the_command_line_to_a_folder_of_pastiches(
-    config: TrainNetworkConfig,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """The run folder has the styles' names; the same command given again finds it finished."""
-    monkeypatch.chdir(tmp_path)
-    train = [
-        *("train_network", "style=[desk/oil.png,desk/wash.png]", "network=tiny", "steps=1"),
-        *("pictures=desk/photos", "preview=desk/preview.png", "batch=1", "crop=16"),
-        *("style_size=32", "precision=float32", "device=cpu", "features=vgg19"),
-        *("features.weights=random", "objective.style_layers=[relu1_1]"),
-        "objective.content_layers=[relu2_1]",
-    ]
-    console(train)
-    made = Path("outputs/networks/oil+wash/network.safetensors")
-    assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / made)
-    before = made.read_bytes()
-    console(train)
-    assert made.read_bytes() == before
-    assert "going on from step 1" in capsys.readouterr().out
-    console(["apply", f"network={made}", "input=desk", "output=done", "style_weights=[1,3]"])
-    painted = {str(path.relative_to("done")) for path in Path("done").rglob("*.png")}
-    assert painted == {"oil.png", "wash.png", "preview.png", "photos/a.png"}
-
-
 def test_a_dry_run_says_what_each_loss_mode_costs_and_writes_nothing(
-    config: TrainNetworkConfig,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    config, tmp_path, capsys, monkeypatch
+):
     before = sorted(tmp_path.rglob("*"))
     dry = replace(config, dry_run=True, steps=90)
     main(dry, tmp_path / "run")
@@ -297,7 +247,7 @@ def test_a_dry_run_says_what_each_loss_mode_costs_and_writes_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_instability_is_the_mean_difference_over_what_both_views_show() -> None:
+def test_instability_is_the_mean_difference_over_what_both_views_show():
     """The grain for who copies."""
     first = 0.25 + 0.5 * torch.cat([picture(seed, 64, 80) for seed in (1, 2)])
     views = second_views(first, torch.Generator().manual_seed(4))
@@ -313,7 +263,7 @@ def test_instability_is_the_mean_difference_over_what_both_views_show() -> None:
     assert measured == pytest.approx(sum(means).item() / 2)
 
 
-def test_a_step_for_films_follows_the_gradient_of_both_losses(config: TrainNetworkConfig) -> None:
+def test_a_step_for_films_follows_the_gradient_of_both_losses(config):
     films = replace(config, precision="float64", stability=3.0, style=config.style[0], crop=32)
     run = NetworkTraining(prepare(films))
     before = copy.deepcopy(run.network)

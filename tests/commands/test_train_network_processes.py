@@ -1,14 +1,12 @@
 """Several processes train the network that one would train; started for real, by torchrun."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from helpers import ROOT, picture, relative_error
+from process_runs import torchrun
 
 from styletransfer.cli import main as console
 from styletransfer.pictures import images
@@ -16,7 +14,6 @@ from styletransfer.system.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.slow
 SCRIPT = str(ROOT / "scripts" / "train_network.py")
-BEFALLEN = str(ROOT / "tests" / "process_runs.py")
 # Three pictures for two processes: one has twice the work of the other.
 WORDS = [
     *("style=[oil.png,wash.png]", "pictures=photos", "preview=preview.png", "style_size=32"),
@@ -27,9 +24,7 @@ WORDS = [
 
 
 @pytest.fixture
-def alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Path:
+def alone(tmp_path, monkeypatch, capsys):
     """Two styles, photographs of which one is broken, and what one process makes of them."""
     for seed, name in enumerate(("oil", "wash", "preview", "photos/a", "photos/b")):
         images.write(tmp_path / f"{name}.png", picture(seed, 32, 40))
@@ -38,15 +33,6 @@ def alone(
     console(["train_network", *WORDS, "hydra.run.dir=alone"])
     capsys.readouterr()
     return tmp_path / "alone"
-
-
-def torchrun(*words: str) -> subprocess.CompletedProcess[str]:
-    """Start two processes."""
-    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [*run, *words], capture_output=True, text=True, check=False, env=environment, timeout=500
-    )
 
 
 def state_of(folder: Path) -> tuple[torch.Tensor, int]:
@@ -61,9 +47,9 @@ def files_in(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-def test_two_processes_make_the_steps_of_one_and_one_of_them_writes(alone: Path) -> None:
+def test_two_processes_make_the_steps_of_one_and_one_of_them_writes(alone):
     before = files_in(alone.parent)
-    done = torchrun(SCRIPT, *WORDS, "hydra.run.dir=both")
+    done = torchrun(2, SCRIPT, *WORDS, "hydra.run.dir=both")
     assert done.returncode == 0, done.stderr
     both = Path("both").absolute()
     assert relative_error(state_of(both)[0], state_of(alone)[0]) < 1e-10
@@ -81,11 +67,9 @@ def test_two_processes_make_the_steps_of_one_and_one_of_them_writes(alone: Path)
     assert done.stderr.count("| 0/10 [") == 1  # progress bars
 
 
-def test_stopped_then_killed_then_finished_by_one(
-    alone: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stopped_then_killed_then_finished_by_one(alone, capsys):
     """A signal reaches all at one step; of a dead process the other one tells, at once."""
-    stopped = torchrun(BEFALLEN, "stopped", "train_network", *WORDS, "hydra.run.dir=both")
+    stopped = torchrun(2, "stopped", "train_network", *WORDS, "hydra.run.dir=both")
     assert stopped.returncode != 0
     assert stopped.stderr.count("error: ") == 1
     assert "error: interrupted\n" in stopped.stderr
@@ -95,7 +79,7 @@ def test_stopped_then_killed_then_finished_by_one(
     both = Path("both").absolute()
     assert state_of(both)[1] == 4
     assert not (both / ".lock").exists()
-    killed = torchrun(BEFALLEN, "killed", "train_network", *WORDS, "hydra.run.dir=both")
+    killed = torchrun(2, "killed", "train_network", *WORDS, "hydra.run.dir=both")
     assert killed.returncode != 0
     assert "going on from step 4" in killed.stdout
     assert killed.stderr.count("error: ") == 1

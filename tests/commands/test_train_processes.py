@@ -1,13 +1,10 @@
 """Several processes share one picture; started for real, by torchrun."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from helpers import ROOT, composed, picture
+from helpers import ROOT, composed, metrics_of, picture
+from process_runs import torchrun
 
 from styletransfer.cli import main as console
 from styletransfer.errors import UserError
@@ -16,7 +13,7 @@ from styletransfer.pictures import images
 from styletransfer.system.processes import Processes
 
 SCRIPT = str(ROOT / "scripts" / "train.py")
-BEFALLEN = str(ROOT / "tests" / "process_runs.py")
+# 32 rows are 16 positions of the deepest layer, 5 or 6 for each of three.
 WORDS = [
     *("experiment=tiny", "content=content.png", "style=style.png", "precision=float64"),
     *("tile=16", "steps=9", "scales=1", "device=cpu", "checkpoint_every=1e-9", "resume=auto"),
@@ -24,44 +21,27 @@ WORDS = [
 
 
 @pytest.fixture
-def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def desk(tmp_path, monkeypatch):
     for seed, name in enumerate(("content.png", "style.png")):
         images.write(tmp_path / name, picture(seed, 56, 40))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def torchrun(count: int, *words: str) -> subprocess.CompletedProcess[str]:
-    """Start processes; 32 rows are 16 positions of the deepest layer, 5 or 6 for each of three."""
-    run = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    return subprocess.run(
-        [*run, f"--nproc-per-node={count}", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        timeout=500,
-    )
-
-
 def names_in(folder: str | Path) -> set[str]:
     return {path.name for path in Path(folder).iterdir()}
 
 
-def lines_of(folder: str) -> list[dict[str, float]]:
-    return [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
-
-
 def check_equal(folder: str, expected: str) -> None:
     """Optimisers amplify rounding from step to step, the more the longer."""
-    for ours, theirs in zip(lines_of(folder), lines_of(expected), strict=True):
+    for ours, theirs in zip(metrics_of(folder), metrics_of(expected), strict=True):
         assert ours == pytest.approx(theirs, rel=1e-8)
     ours, theirs = (images.read(Path(each, "pastiche.png")).rgb for each in (folder, expected))
     assert (ours - theirs).abs().max() < 0.004  # a step of 8 bits
 
 
 @pytest.mark.slow
-def test_processes_paint_the_picture_of_one_and_one_of_them_writes(desk: Path) -> None:
+def test_processes_paint_the_picture_of_one_and_one_of_them_writes(desk):
     console(["train", *WORDS, "hydra.run.dir=alone"])
     done = torchrun(3, SCRIPT, *WORDS, "hydra.run.dir=all")
     assert done.returncode == 0, done.stderr
@@ -72,23 +52,21 @@ def test_processes_paint_the_picture_of_one_and_one_of_them_writes(desk: Path) -
 
 
 @pytest.mark.slow
-def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(
-    desk: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(desk, capsys):
     """A signal to any process stops all at one step; of a dead one the others tell, at once."""
     console(["train", *WORDS, "hydra.run.dir=alone"])
     # torchrun takes its time to hand a signal on, and the run goes on meanwhile.
     for what, count, possible in (("told", 3, [3]), ("stopped", 2, range(4, 9))):
-        done = torchrun(count, BEFALLEN, what, "train", *WORDS, "hydra.run.dir=both")
+        done = torchrun(count, what, "train", *WORDS, "hydra.run.dir=both")
         assert done.returncode != 0
         assert "error: " not in done.stderr
         assert "gloo" not in done.stderr  # among the threads at the end
         assert "stopped early after" in done.stdout
-        steps = len(lines_of("both"))
+        steps = len(metrics_of("both"))
         assert steps in possible
         assert f", {steps} steps," in done.stdout
         assert {"pastiche.png", "checkpoint.pt"} < names_in("both")
-    done = torchrun(2, BEFALLEN, "killed", "train", *WORDS, "hydra.run.dir=both")
+    done = torchrun(2, "killed", "train", *WORDS, "hydra.run.dir=both")
     assert done.returncode != 0
     assert "begun with processes 2" not in done.stdout
     assert done.stderr.count("error: ") == 1
@@ -101,8 +79,8 @@ def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(
 
 
 @pytest.mark.slow
-def test_processes_that_were_given_different_settings(desk: Path) -> None:
-    done = torchrun(2, BEFALLEN, "mistaken", "train", *WORDS, "hydra.run.dir=both")
+def test_processes_that_were_given_different_settings(desk):
+    done = torchrun(2, "mistaken", "train", *WORDS, "hydra.run.dir=both")
     assert done.returncode != 0
     assert done.stderr.count("error: ") == 1
     told = "all processes must be given the same: seed is 0 in process 0 and 1 in process 1\n"
@@ -110,7 +88,7 @@ def test_processes_that_were_given_different_settings(desk: Path) -> None:
     assert names_in(desk) == {"content.png", "style.png"}
 
 
-def test_runs_that_cannot_be_shared(desk: Path) -> None:
+def test_runs_that_cannot_be_shared(desk):
     for word, message in (
         ("loss_mode=fake_backward", "has none; choose loss_mode=autograd_function"),
         ("tile=off", "tile=off leaves nothing to share; leave it out"),

@@ -6,14 +6,13 @@ from collections import Counter
 import pytest
 import torch
 from comparing import written_functions
-from helpers import ROOT, run_script
 from torch import Tensor
 
 from styletransfer.commands import train_tiny
 
 
 @pytest.fixture
-def entered(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+def entered(monkeypatch):
     """Count how often autograd enters each hand-written backward, from now on."""
     counts: Counter[str] = Counter()
     for name, function in written_functions().items():
@@ -26,7 +25,7 @@ def entered(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counts
 
 
-def test_tiny_training_equals_autograds_over_50_steps(entered: Counter[str]) -> None:
+def test_tiny_training_equals_autograds_over_50_steps(entered):
     built_in = train_tiny.train_tiny(handwritten=False)
     assert not entered
     handwritten = train_tiny.train_tiny(handwritten=True)
@@ -36,7 +35,7 @@ def test_tiny_training_equals_autograds_over_50_steps(entered: Counter[str]) -> 
     assert train_tiny.largest_difference(built_in, handwritten) <= 1e-12
 
 
-def test_each_step_descends_along_its_own_gradient_alone() -> None:
+def test_each_step_descends_along_its_own_gradient_alone():
     for handwritten in (False, True):
         torch.manual_seed(3)
         model = train_tiny.tiny_model(handwritten)
@@ -55,9 +54,7 @@ def test_each_step_descends_along_its_own_gradient_alone() -> None:
         torch.testing.assert_close(trained, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_both_columns_and_the_difference_are_shown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_both_columns_and_the_difference_are_shown(monkeypatch, capsys):
     def training(handwritten: bool, seed: int, steps: int) -> train_tiny.Training:
         assert (seed, steps) == (4, 12)
         return train_tiny.Training([step + 0.5 * handwritten for step in range(steps)], {})
@@ -70,7 +67,7 @@ def test_both_columns_and_the_difference_are_shown(
     assert "Largest difference in any loss or final parameter: 5.0e-01" in printed
 
 
-def test_bad_arguments_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_arguments_are_refused_in_one_line(capsys):
     for argument, message in (
         ("--steps=0", "--steps must be at least 1, not 0"),
         ("--seed=-1", "argument --seed: '-1' must be a whole number from 0 to 2^63 - 1"),
@@ -82,13 +79,3 @@ def test_bad_arguments_are_refused_in_one_line(capsys: pytest.CaptureFixture[str
         said = capsys.readouterr().err
         assert said.startswith(f"error: {message}")
         assert said.count("\n") == 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["train_tiny", "gradcheck"])
-def test_scripts_as_a_person_runs_them(name: str) -> None:
-    done = run_script(name, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    assert (
-        "hand-written Functions" if name == "train_tiny" else "Why float32 fails"
-    ) in done.stdout

@@ -19,7 +19,7 @@ PAINT = ["experiment=tiny", "content=a.png", "style=b.png", "features.weights=ra
 
 
 @pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def copy(tmp_path_factory):
     """The project with all recipes applied, and two pictures."""
     folder = tmp_path_factory.mktemp("copy")
     for name in ("styletransfer", "configs", "scripts", "assets"):
@@ -56,7 +56,7 @@ def run(copy: Path, script: str, *words: str) -> str:
 
 
 @pytest.mark.slow  # new processes import torch
-def test_the_recipes_work_on_a_copy(copy: Path) -> None:
+def test_the_recipes_work_on_a_copy(copy):
     assert run(copy, "greet", "name=reader") == "hello, reader\n"
     assert "Who is greeted" in run(copy, "greet", "--help")
     said = run(copy, "train", *PAINT, "output=plain.png")

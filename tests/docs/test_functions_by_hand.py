@@ -47,19 +47,19 @@ def slope(function: type[Function]) -> Tensor | None:
     return x.grad
 
 
-def test_torch_func_takes_the_form_with_setup_context_alone() -> None:
+def test_torch_func_takes_the_form_with_setup_context_alone():
     assert slope(Square) == slope(SplitSquare) == 6
     assert torch.func.grad(SplitSquare.apply)(torch.tensor(3.0)) == 6
     with pytest.raises(RuntimeError, match="setup_context"):
         torch.func.grad(Square.apply)(torch.tensor(3.0))
 
 
-def test_every_function_of_the_package_has_a_setup_context() -> None:
+def test_every_function_of_the_package_has_a_setup_context():
     for function in written_functions().values():
         assert function.setup_context is not Function.setup_context
 
 
-def test_a_forward_without_ctx_needs_a_setup_context() -> None:
+def test_a_forward_without_ctx_needs_a_setup_context():
     class Mixed(Function):
         @staticmethod
         def forward(x: Tensor, target: Tensor) -> Tensor:
@@ -71,7 +71,7 @@ def test_a_forward_without_ctx_needs_a_setup_context() -> None:
         Mixed.apply(three(), three())
 
 
-def test_needs_input_grad_tells_which_gradients_are_due() -> None:
+def test_needs_input_grad_tells_which_gradients_are_due():
     seen: list[tuple[bool, ...]] = []
 
     class Product(Function):
@@ -93,11 +93,8 @@ def test_needs_input_grad_tells_which_gradients_are_due() -> None:
     assert frozen.grad is None
 
 
-# Mistakes in old tutorials.
-
-
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
-def test_a_backward_without_staticmethod_works_by_luck_or_not_at_all() -> None:
+def test_a_backward_without_staticmethod_works_by_luck_or_not_at_all():
     class Lucky(Square):
         def backward(self, grad: Tensor) -> Tensor:
             (x,) = self.saved_tensors
@@ -115,7 +112,7 @@ def test_a_backward_without_staticmethod_works_by_luck_or_not_at_all() -> None:
         Lucky()(three())
 
 
-def test_a_module_is_run_by_its_forward_whatever_its_backward_does() -> None:
+def test_a_module_is_run_by_its_forward_whatever_its_backward_does():
     class Wrapper(nn.Module):
         def backward(self, x: Tensor) -> Tensor:
             return Square.apply(x)
@@ -124,7 +121,7 @@ def test_a_module_is_run_by_its_forward_whatever_its_backward_does() -> None:
         Wrapper()(three())
 
 
-def test_an_assignment_in_place_of_a_call_does_nothing() -> None:
+def test_an_assignment_in_place_of_a_call_does_nothing():
     image = torch.tensor(3.0)
     image.requires_grad_ = True
     assert not image.requires_grad
@@ -151,10 +148,7 @@ def test_an_assignment_in_place_of_a_call_does_nothing() -> None:
     assert saved == [()]
 
 
-# Rounding.
-
-
-def test_a_near_tie_is_decided_by_the_last_bits() -> None:
+def test_a_near_tie_is_decided_by_the_last_bits():
     def pooled(second: float) -> list[float]:
         x = torch.tensor([[[1.0, second]]], dtype=torch.float64, requires_grad=True)
         nn.functional.max_pool1d(x, 2).sum().backward()

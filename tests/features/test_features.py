@@ -1,16 +1,21 @@
-"""Feature networks: names, layout, preprocessing and other options."""
+"""Feature networks: names, layout, preprocessing and other options; and the one that ships."""
+
+import subprocess
+import sys
 
 import pytest
 import torch
 import torchvision
-from helpers import picture, tiny_network
+from helpers import ROOT, picture, tiny_network
 from torch import nn
 from torch.nn.functional import conv2d
 
-from styletransfer.config import FeaturesConfig
+from styletransfer.config import FeaturesConfig, TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.features import build_features, optimize_for_inference, vgg
+from styletransfer.features import build_features, optimize_for_inference, vgg, weights
 from styletransfer.features.inference import WinogradConv2d
+from styletransfer.pictures import images
+from styletransfer.runs.paint import paint
 
 CPU = torch.device("cpu")
 WIDE = ((8, 128), (192, 64))
@@ -90,24 +95,78 @@ def test_wide_convolutions_take_the_shorter_way_in_float32_and_compute_the_same(
     assert layer(large).grad_fn.name() == "WinogradConvBackward"
 
 
-def test_pooling():
-    x = picture()
+def test_pooling_and_padding(content):
+    """Replicated, a flat picture gives flat activations up to the border."""
     for kind, pool in (("max", nn.MaxPool2d(2)), ("average", nn.AvgPool2d(2))):
-        layers = tiny_network(pooling=kind)(x, ["relu1_2", "pool1"])
+        layers = tiny_network(pooling=kind)(content, ["relu1_2", "pool1"])
         assert torch.equal(layers["pool1"], pool(layers["relu1_2"]))
-
-
-def test_replicate_padding_sees_no_frame():
-    """A flat picture gives flat activations up to the border; only at the first convolution."""
     flat = torch.full((1, 3, 8, 8), 0.3, dtype=torch.float64)
     for padding, least, most in (("replicate", 0, 1e-12), ("zeros", 1e-2, 1e9)):
         network = tiny_network(padding=padding)
         assert least <= network(flat, ["conv1_1"])["conv1_1"].std(dim=(2, 3)).max() < most
         convs = [layer for layer in network.layers.values() if isinstance(layer, nn.Conv2d)]
         assert [conv.padding_mode for conv in convs] == [padding, "zeros", "zeros", "zeros"]
-
-
-def test_unknown_choices_are_named():
     for key in ("pooling", "padding", "preprocessing"):
         with pytest.raises(UserError, match=f"unknown features.{key} 'odd'; choose "):
             build_features(FeaturesConfig(**{key: "odd"}))
+
+
+# The network that ships with the project.
+
+
+LOSS_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu4_2", "relu5_1")
+
+
+@pytest.fixture(scope="module")
+def bundled():
+    return build_features(FeaturesConfig())
+
+
+def test_taps_have_vgg19s_strides_and_tell_pictures_apart(bundled):
+    """A network with dead layers would map everything to the same activations."""
+    pictures = [images.read(path).rgb for path in sorted(ROOT.glob("assets/style/*.jpg"))]
+    crops = torch.cat([images.resize(picture, (37, 64)) for picture in pictures])
+    features = bundled(crops, LOSS_LAYERS)
+    for layer, channels in zip(LOSS_LAYERS, (64, 128, 256, 512, 192, 512), strict=True):
+        feature, stride = features[layer], bundled.stride(layer)
+        assert feature.shape == (len(crops), channels, 37 // stride, 64 // stride)
+        spread = (feature - feature.mean(0)).square().mean() / feature.square().mean()
+        assert spread > 0.1
+
+
+def test_it_is_what_its_card_says(bundled):
+    """As wide as VGG-19 where styles are compared; its content counts 1.25, as measured."""
+    widths = vgg.widths_of(weights.read_bundled(), "the bundled network")
+    assert [block[0] for block in widths] == [block[0] for block in vgg.WIDTHS["vgg19"]]
+    assert bundled.content_gains == {"relu4_2": 1.25}
+    assert weights.BUNDLED.stat().st_size <= 8_000_000
+
+
+def test_a_flipped_bit_is_noticed(tmp_path, monkeypatch):
+    content = bytearray(weights.BUNDLED.read_bytes())
+    content[len(content) // 2] ^= 1
+    damaged = tmp_path / "bundled.safetensors"
+    damaged.write_bytes(content)
+    monkeypatch.setattr(weights, "BUNDLED", damaged)
+    with pytest.raises(UserError, match="missing or damaged; install the project again"):
+        build_features(FeaturesConfig())
+
+
+def test_the_default_job_lowers_its_loss(tmp_path):
+    """To a fraction: the random start of rounding is far from that."""
+    outcome = paint(TrainConfig(size=64, steps=12, device="cpu"), tmp_path)
+    first = (tmp_path / "metrics.jsonl").read_text().splitlines()[0]
+    start = float(first.split('"total": ')[1].split(",")[0].rstrip("}"))
+    assert outcome.result.losses["total"] < start / 2
+    assert images.read(outcome.picture).size == (43, 64)
+
+
+@pytest.mark.slow
+def test_the_default_command_runs_offline(tmp_path):
+    """Without a network: a proxy that nobody listens at."""
+    output = tmp_path / "pastiche.png"
+    command = [sys.executable, "scripts/train.py", "size=48", "steps=2", f"output={output}"]
+    command.append(f"hydra.run.dir={tmp_path}")
+    environment = {"https_proxy": "http://127.0.0.1:9", "PATH": "", "HOME": str(tmp_path)}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    assert images.read(output).size == (32, 48)

@@ -10,13 +10,7 @@ from helpers import picture
 from torch.nn.functional import interpolate
 
 from styletransfer.errors import UserError
-from styletransfer.films.motion import (
-    check_flow,
-    motion_between,
-    reliability,
-    softened,
-    warp,
-)
+from styletransfer.films.motion import check_flow, motion_between, reliability, softened, warp
 from styletransfer.pictures import images
 from styletransfer.resources import resource
 

@@ -1,21 +1,25 @@
-"""From keys to the pictures of a job: styles, regions, what is protected, and how they turn."""
+"""From keys to a job: pictures, styles, regions, what is protected; and the plan of its run."""
 
 import logging
+import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from helpers import composed, layers, run_settings
+from helpers import composed, layers, picture, run_settings
 from helpers import picture as noise
 from PIL import Image, ImageOps
 
-from styletransfer.config import FeaturesConfig
+from styletransfer.config import FeaturesConfig, OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
+from styletransfer.job.schedule import check_run, enlarge, parse_tile, pyramid, steps_at_scale
 from styletransfer.pictures import images
+from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
 
 RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 128, 0)
@@ -69,9 +73,6 @@ def sources(region):
     return [(source.style, round(source.share, 3)) for source in region.sources]
 
 
-# Styles
-
-
 def test_several_styles_are_blended_by_their_weights_and_have_their_own_scales():
     styles = {"style": ["a.png", "b.png", "c.png"], "style_weights": [1.0, 0.0, 3.0]}
     made = pictures(**styles, style_scale=[1.0, 0.5, 0.75])
@@ -89,16 +90,16 @@ def test_a_folder_of_styles_is_read_in_the_order_of_names():
 
 
 def test_numbers_that_do_not_fit_are_refused():
-    for weights, message in (
-        ([1.0], "holds 1 numbers but style names 2"),
-        ([1.0, -1.0], "holds -1.0; each must be finite"),
-        ([0.0, 0.0], "are all 0"),
-        ([1.0, float("nan")], "holds nan"),
-    ):
-        refused(f"style_weights {message}", style=["a.png", "b.png"], style_weights=weights)
+    two = {"style": ["a.png", "b.png"]}
+    refused("style_weights holds 1 numbers but style names 2", **two, style_weights=[1.0])
+    refused("style_weights holds -1.0; each must be finite", **two, style_weights=[1.0, -1.0])
+    refused("style_weights are all 0", **two, style_weights=[0.0, 0.0])
+    refused("style_weights holds nan", **two, style_weights=[1.0, float("nan")])
     refused("style_rotation holds 2 numbers", style_rotation=[1.0, 2.0])
     refused("style_rotation=inf must be a number of degrees", style_rotation=float("inf"))
     refused("style_scale=9.0 must be from 0.05 to 8.0", style_scale=9.0)
+    deep = layers(style_layers=["relu2_2"])
+    refused("heard nowhere: objective.detail_la", style_detail="b.png", objective=deep)
 
 
 def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
@@ -110,33 +111,23 @@ def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
     assert torch.equal(made.styles[2], still.styles[2])
 
 
-def test_a_detail_that_no_layer_hears_is_refused():
-    deep = layers(style_layers=["relu2_2"])
-    refused("heard nowhere: objective.detail_la", style_detail="b.png", objective=deep)
+def test_a_region_of_the_style_is_that_of_one_colour_turned_and_cut_with_it():
+    def red(**settings):
+        made = pictures(content_regions="labels.png", **settings)
+        (region,) = (region for region in made.regions if region.name == "red")
+        assert columns(region.weights) == "9" * 16 + "0" * 16
+        return made, region.sources[0].weights
 
-
-# Regions
-
-
-def test_regions_of_one_colour_belong_together():
-    made = pictures(content_regions="labels.png", style_regions="swapped.png")
-    found = {region.name: region for region in made.regions}
-    assert columns(found["red"].weights) == "9" * 16 + "0" * 16
-    assert columns(found["red"].sources[0].weights) == "0" * 16 + "9" * 16
-    assert columns(found["blue"].sources[0].weights) == "9" * 16 + "0" * 16
-
-
-def test_a_region_of_the_style_turns_with_it_and_is_cut_with_its_transparent_margin():
-    made = pictures(content_regions="labels.png", style_regions="labels.png", style_rotation=180.0)
-    red = next(region for region in made.regions if region.name == "red")
-    assert columns(red.sources[0].weights) == "0" * 16 + "9" * 16
+    _, weights = red(style_regions="swapped.png")
+    assert columns(weights) == "0" * 16 + "9" * 16
+    _, weights = red(style_regions="labels.png", style_rotation=180.0)
+    assert columns(weights) == "0" * 16 + "9" * 16
     pixels = np.asarray(Image.open("a.png").convert("RGBA")).copy()
     pixels[:, :8, 3] = 0
     Image.fromarray(pixels).save("a.png")
-    made = pictures(content_regions="labels.png", style_regions="labels.png")
-    red = next(region for region in made.regions if region.name == "red")
+    made, weights = red(style_regions="labels.png")
     assert made.styles[0].shape[2:] == (32, 32)
-    assert float(red.sources[0].weights.mean()) == pytest.approx(8 / 24, abs=0.01)
+    assert float(weights.mean()) == pytest.approx(8 / 24, abs=0.01)
 
 
 def test_a_region_takes_the_styles_that_hold_it_and_an_undivided_one_is_for_all():
@@ -166,71 +157,38 @@ def test_without_their_own_regions_each_region_gets_the_style_that_is_said():
 
 
 def test_masks_take_the_styles_in_their_order_and_pair_with_the_styles_masks():
-    made = pictures(content_regions=["left.png", "right.png"], style=["b.png", "a.png"])
+    masks = ["left.png", "right.png"]
+    made = pictures(content_regions=masks, style=["b.png", "a.png"])
     assert [region.name for region in made.regions] == ["left", "right"]
     assert [sources(region)[0][0] for region in made.regions] == [0, 1]
-    made = pictures(
-        content_regions=["left.png", "right.png"], style_regions=["right.png", "left.png"]
-    )
-    left = made.regions[0]
-    assert columns(left.sources[0].weights) == "0" * 16 + "9" * 16
+    made = pictures(content_regions=masks, style_regions=masks[::-1])
+    assert columns(made.regions[0].sources[0].weights) == "0" * 16 + "9" * 16
 
 
-LABELS, LABELLED = {"content_regions": "labels.png"}, {"style_regions": "labels.png"}
-TWO = {"style": ["a.png", "b.png"]}
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (LABELLED, "^style_regions needs content_regions"),
-        ({"region_styles": {"red": 1}}, "^region_styles needs content_regions"),
-        (
-            LABELS | LABELLED | {"region_styles": {"red": 1, "blue": 1}},
-            "^style_regions and region_styles exclude each other",
-        ),
-        (
-            LABELS | TWO | {"style_weights": [1.0, 2.0], "region_styles": {"red": 1, "blue": 2}},
-            "^style_weights blend styles, but here each region has one style",
-        ),
-        (LABELS | TWO, "there are 2 styles; say which takes which, such as 'region_styles={"),
-        (LABELS | TWO | LABELLED, "^style_regions names 1 label picture but there are 2 styles"),
-        (
-            {"content_regions": "more.png"} | LABELLED,
-            r"^more.png has the region green \(3\d %\), and labels.png has only",
-        ),
-        (
-            LABELS | {"style_regions": "more.png"},
-            r"^more.png has the region green \(3\d %\), and labels.png has only",
-        ),
-        (
-            LABELS
-            | TWO
-            | {"style_regions": ["labels.png", "blue.png"], "style_weights": [0.0, 1.0]},
-            r"^the region red \(50 %\) of labels.png is only in styles of weight 0",
-        ),
-        ({"content_regions": "tall.png"}, "^tall.png has 32 x 32 pixels and its picture 32 x 24"),
-        (
-            LABELS | {"style_regions": "tall.png"},
-            "^tall.png has 32 x 32 pixels and its picture 32 x 24",
-        ),
-        ({"content_regions": "c.png"}, "^c.png .*is it a photograph"),
-        ({"content_regions": ["left.png", "black.png"]}, "^black.png is an empty mask"),
-        ({"content_regions": ["labels.png"]}, "^labels.png is a colour picture; a mask is grey"),
-        ({"content_regions": []}, "^content_regions lists no mask"),
-        ({"protect": "labels.png"}, "^labels.png is a colour picture"),
-        ({"protect": "high.png"}, "^protect=high.png has 32 x 32 pixels and its picture 32 x 24"),
-    ],
-)
-def test_regions_and_masks_that_do_not_fit_are_refused(settings, message):
+def test_regions_and_masks_that_do_not_fit_are_refused():
+    """Which pictures are regions at all, and which pair, is the matter of tests/pictures."""
     paint("tall.png", RED, BLUE, height=32)
     paint("blue.png", BLUE)
-    shade("black.png", 0)
     shade("high.png", 9, height=32)
-    refused(message, **settings)
-
-
-# Protection
+    said, two = {"region_styles": {"red": 1, "blue": 2}}, {"style": ["a.png", "b.png"]}
+    refused("^style_regions needs content_regions", style_regions="labels.png")
+    refused("^region_styles needs content_regions", **said)
+    labels, labelled = {"content_regions": "labels.png"}, {"style_regions": "labels.png"}
+    refused("^style_regions and region_styles exclude each other", **labels, **labelled, **said)
+    weighted = labels | two | {"style_weights": [0.0, 1.0]}
+    refused("^style_weights blend styles, but here each region has one", **weighted, **said)
+    refused("2 styles; say which takes which, such as 'region_styles={", **labels, **two)
+    message = "^style_regions names 1 label picture but there are 2 styles"
+    refused(message, **labels, **two, **labelled)
+    message = r"^the region red \(50 %\) of labels.png is only in styles of weight 0"
+    refused(message, **weighted, style_regions=["labels.png", "blue.png"])
+    refused("^more.png has the region green", content_regions="more.png", **labelled)
+    message = "tall.png has 32 x 32 pixels and its picture 32 x 24"
+    refused(f"^{message}", content_regions="tall.png")
+    refused(f"^{message}", **labels, style_regions="tall.png")
+    refused("^protect=high.png has 32 x 32 pixels and its picture 32 x 24", protect="high.png")
+    refused("^labels.png is a colour picture", protect="labels.png")
+    refused("^content_regions lists no mask", content_regions=[])
 
 
 def test_regions_give_way_to_what_is_protected(caplog):
@@ -274,12 +232,78 @@ def test_a_network_is_taken_over_where_it_is_the_same(tiny_vgg):
         assert prepare(replace(config, **changes), like=first).extractor is not first.extractor
 
 
-# Sizes
-
-
 def test_a_photograph_that_is_enlarged_is_mentioned(caplog):
     with caplog.at_level(logging.INFO):
         pictures(size=32)
         assert caplog.text == ""
         pictures(size=33)
     assert caplog.messages == ["content.png: enlarged from 32 x 24 pixels"]
+
+
+# The plan of a run: its scales and their steps, where it starts, numbers that cannot be.
+
+
+def test_a_pyramid_doubles_up_to_the_size():
+    for size in (1, 17, 128, 180, 512, 1000, 4096):
+        for scales in (0, 1, 2, 5):
+            for steps in (1, 3, 500):
+                sides = pyramid(size, scales, steps)
+                assert sides[-1] == size
+                assert 1 <= len(sides) <= min(scales or steps, steps)
+                assert scales or len(sides) == 1 or sides[0] >= 128
+                # Each is the finest over a power of 2, rounded to the nearest.
+                for level, side in enumerate(reversed(sides)):
+                    assert abs(side - size / 2**level) <= 0.5
+    assert pyramid(512, 1, 100) == [512]
+    assert pyramid(512, 0, 100) == pyramid(512, 3, 100) == [128, 256, 512]
+    assert pyramid(511, 0, 100) == [128, 256, 511]
+    assert pyramid(512, 3, 2) == [256, 512]
+
+
+def test_scales_share_the_steps():
+    for steps in range(1, 30):
+        for scales in (1, 2, 3, 7):
+            count = min(scales, steps)
+            shares = [steps_at_scale(steps, count, index) for index in range(count)]
+            assert sum(shares) == steps
+            assert min(shares) >= 1
+            assert shares == sorted(shares)
+            even = shares if count <= 3 else shares[:-1]
+            assert max(even) - min(even) <= 1
+    # A fourth scale takes its steps from the coarse ones.
+    assert [steps_at_scale(100, 3, index) for index in range(3)] == [33, 33, 34]
+    assert [steps_at_scale(100, 4, index) for index in range(4)] == [19, 19, 20, 42]
+    assert [steps_at_scale(5, 5, index) for index in range(5)] == [1, 1, 1, 1, 1]
+
+
+def test_a_finer_scale_brings_back_half_the_detail_of_the_start():
+    start = picture(32, 24) * 0.5 + 0.25
+    height, width = size = (start.shape[2], start.shape[3])
+    coarse = resize(start, (height // 2, width // 2))
+    blur = resize(coarse, size)
+    half = (blur + start) / 2
+    assert torch.equal(enlarge(start, start, size, "content"), start)
+    torch.testing.assert_close(enlarge(coarse, start, size, "content"), half)
+    # What was done to the coarse picture stays done.
+    torch.testing.assert_close(enlarge(coarse + 0.1, start, size, "style"), half + 0.1)
+    assert torch.equal(enlarge(coarse, start, size, "noise"), blur)
+    assert enlarge(torch.ones_like(coarse), start, size, "content").max() == 1
+
+
+def test_numbers_that_cannot_be_are_refused():
+    for key, wrong, limits in (
+        ("history", [0], "1 or more"),
+        ("learning_rate", [0.0, math.nan, 1e308], "above 0 and at "),
+        ("preconditioner", [-1.0, math.inf], "finite, 0 or more"),
+        ("plateau", [1.0, -0.1], "0 or more, below 1"),
+        ("averaging", [1.0, -0.1], "0 or more, below 1"),
+    ):
+        for value in wrong:
+            message = re.escape(f"optimizer.{key}={value} must be {limits}")
+            with pytest.raises(UserError, match=f"^{message}"):
+                check_run(run_settings(OptimizerConfig(**{key: value})))
+    largest = OptimizerConfig(learning_rate=1e6)
+    check_run(run_settings(largest, seed=2**63 - 1, color_strength=1.0))
+    for text in ("-5", "0", "small", "1.5", ""):
+        with pytest.raises(UserError, match="must be auto, off or a number of pixels above 0"):
+            parse_tile(text)

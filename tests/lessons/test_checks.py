@@ -1,73 +1,55 @@
-"""The checker passes every Function, and fails what is wrong."""
+"""The didactic Functions, and the checker: it passes every Function, and fails what is wrong."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from comparing import written_functions
-from torch import Tensor
+from comparing import (
+    LAYOUTS,
+    Bad,
+    assert_same,
+    check_bad_input,
+    check_torch_func,
+    images,
+    leaf,
+    written_functions,
+)
+from torch import Tensor, nn
 from torch.autograd import Function
 
-from styletransfer.lessons.checks import (
-    TOLERANCE,
-    Case,
-    cases,
-    check,
-    check_in_float32,
-    jacobians,
+from styletransfer.lessons.checks import TOLERANCE, Case, cases, check, check_in_float32
+from styletransfer.lessons.functions import (
+    Linear,
+    ReLU,
+    Scale,
+    global_max_pool,
+    linear,
+    relu,
+    scale,
 )
 
-
-class Square(Function):
-    """x^2 with a right first derivative; subclasses get something wrong."""
-
-    @staticmethod
-    def forward(x: Tensor) -> Tensor:
-        return x * x
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        ctx.save_for_backward(*inputs)
-
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        (x,) = ctx.saved_tensors
-        return grad_output * 2 * x
+pytestmark = pytest.mark.usefixtures("seeded")
 
 
-class WrongFactor(Square):
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        return grad_output * ctx.saved_tensors[0]
+def case_of(slope: Callable[[Tensor, Tensor], Tensor]) -> Case:
+    """x^2 at three places, whose backward returns `slope(grad_output, x)`."""
 
+    class Square(Function):
+        @staticmethod
+        def forward(x: Tensor) -> Tensor:
+            return x * x
 
-class SlightlyWrong(Square):
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        return grad_output * 2 * ctx.saved_tensors[0] * (1 + 1e-5)
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+            ctx.save_for_backward(*inputs)
 
+        @staticmethod
+        def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+            return slope(grad_output, *ctx.saved_tensors)
 
-class ForgottenChainRule(Square):
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        return 2 * ctx.saved_tensors[0]
-
-
-class WrongSecondDerivative(Square):
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        return grad_output * 2 * ctx.saved_tensors[0].detach()
-
-
-class NotANumber(Square):
-    @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        return grad_output * float("nan")
-
-
-def case_of(function: type[Function]) -> Case:
     x = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64, requires_grad=True)
-    return Case(function.__name__, function.apply, (x,))
+    return Case("square", Square.apply, (x,))
 
 
 def test_every_function_passes() -> None:
@@ -83,39 +65,137 @@ def test_every_function_passes() -> None:
     assert {"ReLUFunction", "MomentsTap"} < {*written_functions()} - {"FedTap"} <= checked
 
 
-def test_cases_vary_with_the_seed_and_stay_off_the_corners() -> None:
-    relu = cases()[0].inputs[0]
-    assert not torch.equal(relu, cases(seed=1)[0].inputs[0])
-    assert torch.equal(relu, cases()[0].inputs[0])
-    assert relu.abs().min() >= 0.1
-
-
 def test_a_wrong_backward_is_caught() -> None:
-    for wrong in (WrongFactor, SlightlyWrong, ForgottenChainRule, NotANumber):
-        assert check(case_of(wrong)).complaint
-    assert check(case_of(WrongFactor)).first == pytest.approx(0.5)
+    factor = check(case_of(lambda grad, x: grad * x))
+    assert factor.complaint
+    assert factor.first == pytest.approx(0.5)
     # gradcheck's own tolerance is 1e-3 of a slope.
-    assert check(case_of(SlightlyWrong)).complaint == "deviation above 1e-06"
-    assert check(case_of(SlightlyWrong)).first == pytest.approx(1e-5, rel=1e-3)
-    verdict = check(case_of(WrongSecondDerivative))
-    assert verdict.first < 1e-8
-    assert verdict.second > 0.1
-    assert verdict.complaint
-
-
-def test_jacobians_of_a_known_map() -> None:
-    matrix, more = torch.arange(12, dtype=torch.float64).view(2, 2, 3)
-    x, y = torch.ones(2, 3, dtype=torch.float64).unbind()
-    both = x.clone().requires_grad_(), y.clone().requires_grad_()
-    analytic, numerical = jacobians(lambda x, y: (matrix @ x, more @ y), both)
-    expected = torch.block_diag(matrix, more)
-    torch.testing.assert_close(analytic, expected, rtol=0, atol=0)
-    torch.testing.assert_close(numerical, expected, rtol=1e-8, atol=1e-8)
+    slight = check(case_of(lambda grad, x: grad * 2 * x * (1 + 1e-5)))
+    assert slight.complaint == "deviation above 1e-06"
+    assert slight.first == pytest.approx(1e-5, rel=1e-3)
+    assert check(case_of(lambda grad, x: 2 * x)).complaint  # the chain rule is forgotten
+    assert check(case_of(lambda grad, x: grad * float("nan"))).complaint
+    second = check(case_of(lambda grad, x: grad * 2 * x.detach()))
+    assert second.first < 1e-8
+    assert second.second > 0.1
+    assert second.complaint
 
 
 def test_float32_fails_though_its_backward_is_right() -> None:
-    for case in (case_of(Square), cases()[3], cases()[-2]):
+    for case in (case_of(lambda grad, x: grad * 2 * x), cases()[3], cases()[-2]):
         passed, off_quotient, off_float64 = check_in_float32(case)
         assert not passed
         assert off_quotient > 1e-3
         assert off_float64 < 1e-6
+
+
+# The didactic Functions against the built-in operation that each stands for.
+
+
+def test_functions_equal_torchs_in_every_layout(device: str) -> None:
+    for layout in LAYOUTS:
+        x, weight = images(layout, 2, 3, 4, 5, device=device), leaf(3, 1, 1, device=device)
+        assert_same(relu(x), torch.relu(x), [x])
+        assert relu(x).stride() == torch.relu(x).stride()
+        assert_same(scale(x, weight), x * weight, [x, weight])
+        values, indices = global_max_pool(x)
+        assert_same(values, x.amax((2, 3)), [x])
+        assert torch.equal(indices, x.flatten(2).argmax(2))
+        (slope,) = torch.autograd.grad(values.sum(), x)
+        assert slope.stride() == x.stride() or layout == "strided"
+
+
+def test_relu_at_zero_nan_and_infinite_gradient_as_torch() -> None:
+    x = torch.tensor([0.0, -0.0, float("nan"), -1.0, 2.0], requires_grad=True)
+    direction = torch.tensor([1.0, 1.0, 1.0, float("inf"), float("inf")])
+    (ours,) = torch.autograd.grad(relu(x), x, direction)
+    (theirs,) = torch.autograd.grad(torch.relu(x), x, direction)
+    assert ours.tolist() == theirs.tolist() == [0, 0, 1, 0, float("inf")]
+
+
+def test_they_take_every_shape_that_torch_does(device: str) -> None:
+    for shape in [(), (4,), (1, 4), (3, 1), (3, 4), (2, 3, 4)]:
+        x, weight = leaf(2, 3, 4, device=device), leaf(*shape, device=device)
+        assert_same(scale(x, weight), x * weight, [x, weight])
+    for shape in [(3,), (4, 3), (2, 4, 3), (0, 3), (2, 0, 3)]:
+        x, weight, bias = (leaf(*size, device=device) for size in (shape, (2, 3), (2,)))
+        for leaves in ([x, weight], [x, weight, bias]):
+            assert_same(linear(*leaves), nn.functional.linear(*leaves), leaves)
+    none = leaf(0, 3, 2, 2)
+    values, indices = global_max_pool(none)
+    assert values.shape == indices.shape == (0, 3)
+    assert torch.autograd.grad(values.sum(), none)[0].shape == none.shape
+
+
+def test_scale_between_linear_layers_receives_the_chain_rules_product() -> None:
+    x, weight, after = leaf(4, 3).detach(), leaf(3), leaf(2, 3).detach()
+    scale(x, weight).matmul(after.T).sum().backward()
+    assert torch.allclose(weight.grad, (after.sum(0) * x).sum(0))
+
+
+def test_linear_computes_and_saves_only_what_is_due() -> None:
+    for due in ((True, False, False), (False, True, False), (False, False, True)):
+        tensors = [leaf(4, 3), leaf(2, 3), leaf(2)]
+        for tensor, needed in zip(tensors, due, strict=True):
+            tensor.requires_grad_(needed)
+        output = linear(*tensors)
+        saved_x, saved_weight = output.grad_fn.saved_tensors
+        assert (saved_x is not None, saved_weight is not None) == (due[1], due[0])
+        output.sum().backward()
+        assert [tensor.grad is not None for tensor in tensors] == list(due)
+
+
+def test_pool_gives_a_tie_to_the_first_position_alone() -> None:
+    x = torch.tensor([[[[1.0, 5.0], [5.0, 5.0]]]], requires_grad=True)
+    values, indices = global_max_pool(x)
+    values.sum().backward()
+    assert indices.tolist() == [[1]]
+    assert x.grad.flatten().tolist() == [0, 1, 0, 0]
+
+
+def test_pool_indices_are_not_differentiable() -> None:
+    values, indices = global_max_pool(leaf(2, 3, 4))
+    assert values.requires_grad
+    assert indices.dtype == torch.int64
+    assert not indices.requires_grad
+
+
+def test_modules_are_their_functions_and_start_as_torchs() -> None:
+    x = leaf(2, 3, 4, dtype=torch.float32)
+    torch.manual_seed(3)
+    layer, unbiased = Linear(4, 2), Linear(4, 2, bias=False)
+    torch.manual_seed(3)
+    torch.testing.assert_close(layer.state_dict(), nn.Linear(4, 2).state_dict(), rtol=0, atol=0)
+    assert torch.equal(ReLU()(x), relu(x))
+    assert torch.equal(layer(x), linear(x, layer.weight, layer.bias))
+    assert torch.equal(unbiased(x), linear(x, unbiased.weight))
+    assert torch.equal(Scale(3, 1)(x), x)
+
+
+def test_torch_func_transforms() -> None:
+    weight = torch.linspace(-1, 1, 6, dtype=torch.float64).view(2, 3)
+    check_torch_func(relu, torch.relu, (4, 3))
+    check_torch_func(lambda x: scale(x, weight[0]), lambda x: x * weight[0], (4, 3))
+    check_torch_func(lambda x: linear(x, weight), lambda x: x @ weight.T, (4, 3))
+    check_torch_func(lambda x: global_max_pool(x)[0], lambda x: x.flatten(2).amax(2), (2, 3, 2, 2))
+
+
+F, W = torch.zeros(1, 3, 2, 2), torch.zeros(2, 2)
+BAD: list[Bad] = [
+    (relu, (torch.ones(2, dtype=torch.int64),), TypeError, ["int64", "x.float()"]),
+    (scale, (F, F.int()), TypeError, ["weight", "int32"]),
+    (scale, (F, F.double()), TypeError, ["float32", "float64"]),
+    (scale, (F, torch.zeros(4)), ValueError, ["(4,)", "(1, 3, 2, 2)"]),
+    (scale, (F, F.to("meta")), ValueError, ["cpu", "meta"]),
+    (linear, (torch.zeros(4, 3), torch.zeros(3, 4)), ValueError, ["(4, 3)", "(3, 4)"]),
+    (linear, (torch.zeros(3), torch.zeros(3)), ValueError, ["(outputs, inputs)"]),
+    (linear, (F[0, 0], W, torch.zeros(3)), ValueError, ["(2, 2)", "(2,)", "(3,)"]),
+    (linear, (F[0, 0], W, W[0].half()), TypeError, ["float32", "bias", "float16"]),
+    (global_max_pool, (torch.zeros(2, 3),), ValueError, ["(N, C, ...)", "(2, 3)"]),
+    (Linear, (0, 3), ValueError, ["(0, 3)"]),
+]
+
+
+def test_bad_input_names_both_sides() -> None:
+    for bad in BAD:
+        check_bad_input(*bad)

@@ -1,15 +1,22 @@
-"""Style networks: layers against one-line formulas, rewritten to paint fast, and in strips."""
+"""Style networks: layers against one-line formulas, painting fast, in strips; and their files."""
 
+import json
 import math
+from pathlib import Path
 
 import pytest
 import torch
 from helpers import picture, relative_error
+from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import nn
 
+from styletransfer.errors import UserError
+from styletransfer.features import weights
 from styletransfer.features.vgg import randomize
-from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, in_strips
+from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file, in_strips
 from styletransfer.networks.deploy import measured
+from styletransfer.networks.file import BASE, FOLDER, network_file, shipped
 from styletransfer.networks.layers import ConditionalInstanceNorm, NormedConv, Segment
 from styletransfer.networks.training import schedule
 
@@ -33,39 +40,22 @@ def test_the_norm_is_torchs_instance_norm_and_blends_scales_and_shifts() -> None
     plain = nn.functional.instance_norm(x)
     norm.scale[1], norm.shift[1] = torch.tensor([[2.0, 3, 4], [5, 6, 7]]).double()
     theirs = nn.functional.instance_norm(x, weight=norm.scale[1], bias=norm.shift[1])
-    first, second = torch.eye(2).double().split(1)
-    assert relative_error(norm(x, second), theirs) < 1e-14
-    assert relative_error(norm(x, first), plain) < 1e-14
-    assert relative_error(norm(x, 0.75 * first + 0.25 * second), 0.75 * plain + 0.25 * theirs) < (
-        1e-14
-    )
+    for share in (0.0, 0.25, 1.0):
+        styles = torch.tensor([[1 - share, share]]).double()
+        assert relative_error(norm(x, styles), torch.lerp(plain, theirs, share)) < 1e-14
 
 
-def test_borders_are_reflected_and_upsampling_repeats() -> None:
+def test_borders_are_reflected_upsampling_repeats_and_a_residual_block_adds_its_input() -> None:
     conv, x = NormedConv(3, 2, 1, upsample=True).double().requires_grad_(False), picture(0, 4, 5)
     repeated = x.repeat_interleave(2, 2).repeat_interleave(2, 3)
     reflected = nn.functional.pad(repeated, (1, 1, 1, 1), mode="reflect")
     by_hand = nn.functional.conv2d(reflected, conv.conv.weight)
     assert relative_error(conv.convolved(x), by_hand) < 1e-14
-    after = nn.functional.instance_norm(by_hand).relu()
-    assert relative_error(conv(x, torch.ones(1, 1).double()), after) < 1e-13
-
-
-def test_a_residual_block_adds_its_input_after_the_last_norm() -> None:
+    after, one = nn.functional.instance_norm(by_hand).relu(), torch.ones(1, 1).double()
+    assert relative_error(conv(x, one), after) < 1e-13
     convs = [NormedConv(3, 3, 1), NormedConv(3, 3, 1, relu=False)]
-    block, x = Segment(convs, residual=True).double(), picture(0, 6, 5)
-    one = torch.ones(1, 1).double()
+    block = Segment(convs, residual=True).double()
     assert torch.equal(block(x, one), x + convs[1](convs[0](x, one), one))
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_layout_has_its_weights(name: str) -> None:
-    """Counted by the table of the paper: nothing but kernels, scales, shifts and three biases."""
-    (a, b, c), blocks = LAYOUTS[name].widths, LAYOUTS[name].blocks
-    kernels = 81 * 3 * a * 2 + 9 * (a * b + b * c) * 2 + 9 * c * c * 2 * blocks
-    norms = 2 * (a + b + c + 2 * blocks * c + b + a)
-    made = StyleNetwork(LAYOUTS[name], 1)
-    assert sum(weight.numel() for weight in made.parameters()) == kernels + norms + 3
 
 
 @pytest.mark.parametrize("layout", [SLIM, Architecture((8, 3, 17), 0)])
@@ -98,21 +88,14 @@ def test_each_picture_of_a_batch_has_its_own_style_and_statistics() -> None:
     assert (deployed(trained, torch.float64)(batch, styles) - painted).abs().max() < 1e-11
 
 
-@pytest.mark.parametrize(
-    ("dtype", "error"), [(torch.float32, 1e-4), (torch.bfloat16, 0.2)], ids=["float32", "bfloat16"]
-)
-def test_in_lower_precision_it_is_close_whole_and_in_strips(
-    dtype: torch.dtype, error: float
-) -> None:
+@pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-4), (torch.bfloat16, 0.2)])
+def test_in_lower_precision_it_is_close_whole_and_in_strips(dtype, error) -> None:
     """Of a picture whose parts differ much, so that the statistics of a strip would show."""
     trained, image = network(LAYOUTS["tiny"]), picture(3, 64, 40)
     image[:, :, :32] *= 0.1
     exact = trained(image, BLEND)
-    fast = deployed(trained.float(), dtype)
-    for painted in (
-        fast(image.float(), BLEND.float()),
-        in_strips(fast, image.float(), BLEND.float(), 16),
-    ):
+    fast, given = deployed(trained.float(), dtype), (image.float(), BLEND.float())
+    for painted in (fast(*given), in_strips(fast, *given, 16)):
         assert painted.dtype == torch.float32
         assert 0 < (painted - exact).abs().max() < error
         assert (painted - exact).abs().mean() < error / 12
@@ -144,3 +127,120 @@ def test_the_learning_rate_rises_and_falls_to_zero(steps: int) -> None:
         optimizer.step()
         course.step()
     assert optimizer.param_groups[0]["lr"] == 0
+
+
+# Their files: what was written is read, and nothing else; and those that ship.
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    network = StyleNetwork(Architecture((2, 3, 4), 1), 2)
+    randomize(network, 0)
+    file.write(tmp_path / "net.safetensors", network, ["oil", "été"])
+    return tmp_path / "net.safetensors"
+
+
+def changed(path: Path, tensors: dict[str, torch.Tensor] | None = None, **told: object) -> Path:
+    """Write a file again with other metadata, and other tensors under their right hash."""
+    with safe_open(path, framework="pt") as stored:
+        told = json.loads(stored.metadata()["styletransfer"]) | told
+        values = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    if tensors is not None:
+        values |= tensors
+        told["sha256"] = weights.digest(values)
+    save_file(values, path, metadata={"styletransfer": json.dumps(told)})
+    return path
+
+
+def test_what_was_written_is_read_and_written_again_is_equal_bytes(saved: Path) -> None:
+    stored = file.read(saved)
+    again = StyleNetwork(Architecture((2, 3, 4), 1), 2)
+    randomize(again, 0)
+    assert stored.styles == ["oil", "été"]
+    assert stored.network.layout == again.layout
+    theirs = stored.network.state_dict()
+    assert all(torch.equal(value, theirs[name]) for name, value in again.state_dict().items())
+    other = saved.with_name("again.safetensors")
+    file.write(other, stored.network, stored.styles)
+    assert other.read_bytes() == saved.read_bytes()
+    (plain := saved.with_name("any")).touch()
+    assert saved.stat().st_mode == plain.stat().st_mode  # others may read it
+
+
+REFUSED: list[tuple[dict[str, object], str]] = [
+    ({"format": "another"}, "is no style network; name a file that train_network has written"),
+    ({"version": 2}, "of version 2, and this program reads version 1"),
+    ({"sha256": "0"}, "is damaged: its tensors"),
+    ({"layout": {"widths": [2, 3, 5], "blocks": 1}}, "is damaged: its tensors"),
+    ({"styles": ["oil"]}, "is damaged: its tensors"),
+    *(
+        ({"layout": layout}, "does not say what network")
+        for layout in (
+            None,
+            {"widths": [2, 3], "blocks": 1},
+            {"widths": [0, 3, 4], "blocks": 1},
+            {"widths": [2, 3, 10**9], "blocks": 1},
+            {"widths": [2, 3, float("inf")], "blocks": 1},
+            {"widths": [2, 3, 4], "blocks": 10**9},
+            {"widths": [2, 3, 4], "blocks": []},
+        )
+    ),
+    *(({"styles": styles}, "does not say what network") for styles in ([], [1, 2], "oil")),
+]
+
+
+def test_what_is_no_network_is_refused(saved: Path, tmp_path: Path) -> None:
+    whole = saved.read_bytes()
+    for metadata, message in REFUSED:
+        with pytest.raises(UserError, match=message) as caught:
+            file.read(changed(saved, **metadata))
+        assert "\n" not in str(caught.value)
+        saved.write_bytes(whole)
+    saved.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(UserError, match="is damaged: its tensors"):
+        file.read(saved)
+    saved.write_bytes(whole)
+    with pytest.raises(UserError, match="not finite"):
+        file.read(changed(saved, {"segments.0.convs.0.norm.scale": torch.full((2, 2), torch.nan)}))
+    weights.write(tmp_path / "features.safetensors", {"features.0.weight": torch.zeros(1)})
+    features = (tmp_path / "features.safetensors").read_bytes()
+    for content in (whole[: len(whole) // 2], b"hello", b"", features):
+        saved.write_bytes(content)
+        with pytest.raises(UserError, match="is no style network"):
+            file.read(saved)
+    with pytest.raises(UserError, match="no style network at"):
+        file.read(tmp_path)
+
+
+def test_float16_is_read_and_other_types_are_refused(saved: Path) -> None:
+    whole, theirs = saved.read_bytes(), file.read(saved).network.state_dict()
+    half = file.read(changed(saved, {name: value.half() for name, value in theirs.items()}))
+    for name, value in half.network.state_dict().items():
+        assert torch.equal(value, theirs[name].half().float())
+    for kind in (torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.complex64):
+        saved.write_bytes(whole)
+        name = next(iter(theirs))
+        with pytest.raises(UserError, match="it may hold float32 and float16") as caught:
+            file.read(changed(saved, {name: theirs[name].to(kind)}))
+        assert "\n" not in str(caught.value)
+
+
+def test_each_that_ships_is_a_network_of_at_most_2_megabytes_with_a_card() -> None:
+    assert {"oil", BASE} <= set(shipped())
+    for name in shipped():
+        found = file.read(network_file(name))
+        assert found.network.layout in LAYOUTS.values()
+        assert network_file(name).stat().st_size <= 2e6
+        card = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+        assert f"# {name}" in card
+        assert all(style in card for style in found.styles)
+
+
+def test_a_file_in_the_way_goes_first_and_other_names_are_paths(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert network_file("oil") == FOLDER / "oil.safetensors"
+    Path("oil").write_text("mine")
+    assert network_file("oil") == Path("oil")
+    assert network_file("nets/mine.safetensors") == Path("nets/mine.safetensors")
+    with pytest.raises(UserError, match=r"no style network at ochre.*ships: .*oil"):
+        file.read(network_file("ochre"))

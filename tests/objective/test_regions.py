@@ -6,7 +6,6 @@ from helpers import MODES, gradient, layers, picture, relative_error, tiny_netwo
 from torch import Tensor, nn
 
 from styletransfer.features import FeatureExtractor
-from styletransfer.functions import gram_matrix
 from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
@@ -41,49 +40,47 @@ def two_regions(mask: Tensor | None = None) -> Inputs:
     )
 
 
-def pixels(*, count: int = 6) -> FeatureExtractor:
-    """Return a network whose features at a pixel depend on that pixel alone."""
-    generator = torch.Generator().manual_seed(0)
-    conv = nn.Conv2d(3, count, 1).double()
-    for parameter in conv.parameters():
-        parameter.data = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-    network = FeatureExtractor(nn.Identity(), {"conv1_1": conv, "relu1_1": nn.ReLU()})
-    return network.requires_grad_(False)
-
-
-def objective(
-    pictures: Inputs, mode: str = "autograd_function", tile: int | None = None, **settings: object
-) -> Objective | TiledObjective:
+def objective(pictures, mode="autograd_function", tile=None, **settings):
     criterion = Criterion.of(layers(**settings))
     given = (tiny_network(), get_loss_mode(mode), criterion, pictures)
     return Objective(*given) if tile is None else TiledObjective(*given, tile)
-
-
-def of_pixels(pictures: Inputs, **settings: object) -> Objective:
-    """Return an objective of styles alone, which compares pixels."""
-    criterion = Criterion.of(layers(style_layers=["relu1_1"], content_weight=0.0, **settings))
-    return Objective(pixels(), get_loss_mode("autograd_function"), criterion, pictures)
 
 
 def losses(made: Objective | TiledObjective, image: Tensor) -> dict[str, float]:
     return made.evaluate(image.clone().requires_grad_()).as_floats()
 
 
-def test_the_gram_matrix_of_a_region_is_that_of_its_cropped_pixels():
+def of_pixels(pictures: Inputs, **settings: object) -> Objective:
+    """Return an objective of styles alone, whose features at a pixel depend on that alone."""
+    conv = nn.Conv2d(3, 6, 1).double()
+    for seed, parameter in enumerate(conv.parameters()):
+        parameter.data = picture(seed, 6, 1)[0].reshape(-1)[: parameter.numel()].view_as(parameter)
+    network = FeatureExtractor(nn.Identity(), {"conv1_1": conv, "relu1_1": nn.ReLU()})
+    criterion = Criterion.of(layers(style_layers=["relu1_1"], content_weight=0.0, **settings))
+    given = (network.requires_grad_(False), get_loss_mode("autograd_function"), criterion)
+    return Objective(*given, pictures)
+
+
+def test_a_region_is_compared_as_its_cropped_pixels_are():
+    content, style, image = picture(1), picture(2, 18, 14), picture(4)
+    regions = (Region("a", left(), (StylePart(0, weights=left(18, 14, 5)),)),)
+    cropped = pair(content[..., :8], style[..., :5])
+    for name in STYLE_LOSSES:
+        settings = {"style_loss": name, "normalization": "none"}
+        found = losses(of_pixels(Inputs(content, (style,), regions), **settings), image)
+        expected = losses(of_pixels(cropped, **settings), image[..., :8])["style/relu1_1"]
+        assert found["style/a/relu1_1"] == pytest.approx(8 / 20 * expected, rel=1e-10)
+
+
+def test_styles_are_averaged_in_their_moments():
+    """Two halves of one picture, pixel by pixel, make the style of the whole."""
     content, style = picture(1), picture(2, 18, 14)
-    mask = left()
-    regions = (Region("a", mask, (StylePart(0, weights=left(18, 14, 5)),)),)
-    made = of_pixels(Inputs(content, (style,), regions), normalization="none")
-    network = pixels()
-    image = picture(4)
-
-    def gram(cropped: Tensor) -> Tensor:
-        return gram_matrix(network(cropped, ["relu1_1"])["relu1_1"])
-
-    expected = (gram(image[..., :8]) - gram(style[..., :5])).square().mean()
-    share = 8 / 20
-    found = losses(made, image)["style/a/relu1_1"]
-    assert found == pytest.approx(2.0 * share * expected.item(), rel=1e-12)
+    sources = (StylePart(0, share=4.0), StylePart(1, share=10.0))
+    parts = Inputs(content, (style[..., :4], style[..., 4:]), (Region(sources=sources),))
+    for name in STYLE_LOSSES:
+        whole = of_pixels(pair(content, style), style_loss=name)
+        both = of_pixels(parts, style_loss=name)
+        assert relative_error(gradient(both, picture(5)), gradient(whole, picture(5))) < 1e-10
 
 
 @pytest.mark.parametrize("style_loss", STYLE_LOSSES)
@@ -101,18 +98,6 @@ def test_all_modes_and_tiles_agree(style_loss: str, propagation: str, mask: Tens
     for other in (*others, objective(pictures, tile=tile, **settings)):
         assert relative_error(gradient(other, image), expected) < 1e-10
         assert losses(other, image) == pytest.approx(values, rel=1e-10)
-
-
-def test_styles_are_averaged_in_their_moments():
-    """Two halves of one picture, pixel by pixel, make the style of the whole."""
-    content, style = picture(1), picture(2, 18, 14)
-    halves = (style[..., :4], style[..., 4:])
-    sources = (StylePart(0, share=4.0), StylePart(1, share=10.0))
-    parts = Inputs(content, halves, (Region(sources=sources),))
-    for name in STYLE_LOSSES:
-        whole = of_pixels(pair(content, style), style_loss=name)
-        both = of_pixels(parts, style_loss=name)
-        assert relative_error(gradient(both, picture(5)), gradient(whole, picture(5))) < 1e-10
 
 
 def test_detail_speaks_at_its_own_layers_only():

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -18,15 +20,21 @@ from helpers import (
     with_bowl,
 )
 
-from styletransfer.config import OptimizerConfig
+from styletransfer.config import FeaturesConfig, OptimizerConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
+from styletransfer.job.load import load
+from styletransfer.job.prepare import prepare
 from styletransfer.job.schedule import enlarge, pyramid
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.inputs import pair
+from styletransfer.optimize import dry_run
 from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run, complete_run
-from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.pictures import images
+from styletransfer.pictures.color import recolored, to_oklab, with_chroma_of
+from styletransfer.pictures.images import Picture, resize, scaled_size
+from styletransfer.runs.watchers import StepPictures
 
 CURVES = Path(__file__).with_name("loss_curves.json")
 OPTIMIZERS = ["lbfgs", "adam"]
@@ -84,9 +92,6 @@ def test_starts(content, style):
         first(init="mirror")
 
 
-# What comes of it.
-
-
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("mode", MODES)
 def test_the_losses_of_every_step_are_as_ever(mode, optimizer, content, style):
@@ -124,32 +129,31 @@ def test_protected_pixels_stay_and_grey_ones_are_mixtures(optimizer, content, st
 # Ctrl-C, and memory that is short.
 
 
-def interrupt_at(step):
-    def callback(iterate):
-        if iterate.step == step:
-            raise KeyboardInterrupt
-
-    return callback
-
-
-@pytest.mark.parametrize("step", [1, 3, 6])
-def test_ctrl_c_in_a_callback(step, content, style):
+def test_ctrl_c_in_a_callback(content, style):
     job = Job(run_settings(steps=6, scales=2), tiny_network(), MODE, pair(content, style))
-    result = complete_run(job, [interrupt_at(step)])
-    assert (result.interrupted, result.problem, result.losses) == (True, None, {})
-    assert result.steps == step
-    assert result.image.shape == (1, 3, 16, 20)  # of full size, even from a coarse scale
-    assert result.image.isfinite().all()
+    for step in (1, 3, 6):
+        interrupt = Mock(side_effect=[None] * (step - 1) + [KeyboardInterrupt])
+        result = complete_run(job, [interrupt])
+        assert (result.interrupted, result.problem, result.losses) == (True, None, {})
+        assert result.steps == step
+        assert result.image.shape == (1, 3, 16, 20)  # of full size, even from a coarse scale
+        assert result.image.isfinite().all()
+    with pytest.raises(KeyboardInterrupt):
+        result.finished("a run")
+    done, _ = run(run_settings(), content, style)
+    assert done.finished("a run") is done
+    with pytest.raises(UserError, match=r"^a run: it is late$"):
+        replace(done, problem="it is late").finished("a run")
 
 
-@pytest.mark.parametrize("raises", [1, 2, 7])
-def test_ctrl_c_in_an_evaluation(raises, monkeypatch, content, style):
-    bowl = with_bowl(monkeypatch, Bowl(picture(seed=5), raises=raises))
-    result, iterates = run(run_settings(steps=6), content, style)
-    assert result.interrupted
-    assert result.steps == len(iterates) == raises - 1
-    best = min(bowl.points[: raises - 1] or [content], key=lambda p: (p - bowl.target).norm())
-    assert torch.allclose(result.image, best.float())
+def test_ctrl_c_in_an_evaluation(monkeypatch, content, style):
+    for raises in (1, 2, 7):
+        bowl = with_bowl(monkeypatch, Bowl(picture(seed=5), raises=raises))
+        result, iterates = run(run_settings(steps=6), content, style)
+        assert result.interrupted
+        assert result.steps == len(iterates) == raises - 1
+        best = min(bowl.points[: raises - 1] or [content], key=lambda p: (p - bowl.target).norm())
+        assert torch.allclose(result.image, best.float())
 
 
 def test_ctrl_c_between_two_scales(monkeypatch, content, style):
@@ -170,27 +174,13 @@ def test_ctrl_c_between_two_scales(monkeypatch, content, style):
     assert (result.image - content).abs().max() > 1e-3  # not the start: what the first scale made
 
 
-def test_only_a_run_that_came_to_its_end_is_finished(content, style):
-    job = Job(run_settings(), tiny_network(), MODE, pair(content, style))
-    done = complete_run(job)
-    assert done.finished("a run") is done
-    with pytest.raises(KeyboardInterrupt):
-        complete_run(job, [interrupt_at(2)]).finished("a run")
-    with pytest.raises(UserError, match=r"^a run: it is late$"):
-        replace(done, problem="it is late").finished("a run")
-
-
-def test_nan_at_the_end_of_a_scale_does_not_break_adams_warm_start(monkeypatch, content, style):
-    """After a fresh start there are no moments to carry on."""
+def test_a_nan_before_a_scale_ends_or_ctrl_c_leaves_a_picture(monkeypatch, content, style):
+    """After a fresh start Adam has no moments to carry on; and nothing has checked a mean yet."""
     bowls = [Bowl(resize(picture(seed=5), (8, 10)), broken=[3]), Bowl(picture(seed=5))]
     monkeypatch.setattr(run_module, "make_objective", lambda *args: elastic(bowls.pop(0)))
     result, _ = run(run_settings("adam", steps=6, scales=2), content, style)
     assert result.problem is None
     assert result.image.isfinite().all()
-
-
-def test_ctrl_c_right_after_a_nan_still_leaves_a_picture(monkeypatch, content, style):
-    """The mean is spoilt then, and nothing has checked yet."""
     with_bowl(monkeypatch, Bowl(picture(seed=5), broken=range(3, 9), raises=7))
     averaged = OptimizerConfig("adam", 0.02, averaging=0.9)
     result, _ = run(run_settings(steps=20, optimizer=averaged), content, style)
@@ -205,3 +195,108 @@ def test_a_run_on_a_gpu(optimizer, content, style):
     actual, _ = run(run_settings(optimizer), content, style, network=tiny_network().cuda())
     assert actual.image.device.type == "cpu"
     assert torch.allclose(actual.image, expected.image, atol=1e-4)
+
+
+# `color=`: whose colours a pastiche has, in every loss mode.
+
+
+CONTENT = 0.3 + 0.4 * picture(1)
+
+
+def job_of(mode="autograd_function", strength=1.0, **settings):
+    settings = {"steps": 4, "scales": 2, "init": "noise", "color_strength": strength} | settings
+    pictures = pair(CONTENT, picture(2, 18, 14))
+    return Job(run_settings(**settings), tiny_network(), get_loss_mode(mode), pictures)
+
+
+def test_the_contents_colors_under_the_pastiches_lightness():
+    for mode, strength in zip(MODES, (0.0, 0.5, 1.0), strict=True):
+        plain = complete_run(job_of(mode))
+        colored = complete_run(job_of(mode, strength, color="content_luminance"))
+        # What is optimised stays, and so do its losses.
+        assert torch.equal(colored.image, plain.image)
+        assert colored.losses == plain.losses
+        assert torch.equal(plain.picture, plain.image)
+        assert torch.equal(colored.picture, with_chroma_of(plain.image, CONTENT.float(), strength))
+        assert torch.equal(colored.picture, plain.picture) == (strength == 0)
+
+
+def test_every_iterate_snapshot_and_early_result_has_these_colors(tmp_path):
+    run, snapshots = Run(job_of(color="content_luminance")), StepPictures(tmp_path, 1)
+    for iterate in run:
+        content = resize(CONTENT, tuple(iterate.image.shape[2:]))
+        expected = with_chroma_of(iterate.image, content, 1.0)
+        assert torch.equal(iterate.picture, expected)
+        snapshots(iterate)
+        saved = images.read(tmp_path / f"step_{iterate.step:05d}.png").rgb
+        assert (saved - expected).abs().max() <= 0.5 / 255 + 1e-6
+        early = run.result()
+        assert torch.equal(early.picture, with_chroma_of(early.image, CONTENT.float(), 1.0))
+
+
+def given(**pictures):
+    return {name: Picture(rgb.float(), name=name) for name, rgb in pictures.items()}
+
+
+def test_styles_are_recolored_where_they_are_loaded():
+    files = given(content=CONTENT, style=picture(2, 18, 14), style_detail=picture(3, 12, 20))
+    config = run_settings(size=20, color_strength=0.5)
+    plain = load(config, files).pictures
+    for color in ("content_luminance", "content_palette"):
+        found = load(replace(config, color=color), files).pictures
+        assert torch.equal(found.content, plain.content)
+        for before, after in zip(plain.styles, found.styles, strict=True):
+            recoloured = recolored(Picture(before), Picture(plain.content), 0.5).rgb
+            assert torch.equal(after, recoloured if color == "content_palette" else before)
+
+
+def test_a_palette_is_that_of_visible_pixels():
+    """Of the content, and of the style; what is hidden in the middle of them is white."""
+    alpha, seen = torch.ones(1, 1, 16, 20), [*range(5), *range(15, 20)]
+    alpha[..., 5:15] = 0.0
+    files = given(content=CONTENT, style=0.6 * picture(2))
+    shown = {name: replace(image, rgb=image.rgb[..., seen]) for name, image in files.items()}
+    for name, image in files.items():
+        files[name] = replace(image, rgb=torch.where(alpha == 0, 1.0, image.rgb), alpha=alpha)
+    config = run_settings(size=20, color="content_palette")
+    hidden = load(config, files).pictures.styles[0][..., seen]
+    cropped = load(replace(config, size=16), shown).pictures.styles[0]
+    means = [to_oklab(style[0].flatten(1).double()).mean(dim=1) for style in (hidden, cropped)]
+    assert (means[0] - means[1]).abs().max() < 0.02
+
+
+# The plan of a run, and that it leaves nothing behind.
+
+
+def job(photos, **settings):
+    content, style = photos
+    features = FeaturesConfig(name="vgg19", weights="random")
+    defaults = {"size": 64, "steps": 7, "scales": 2, "device": "cpu", "precision": "float32"}
+    return prepare(TrainConfig(content, style, features=features, **(defaults | settings)))
+
+
+def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
+    monkeypatch.setattr(dry_run, "free_bytes", lambda device: 2.0**33)
+    todo = job(photos, tile="32")
+    said, iterates = dry_run.plan(todo).splitlines(), []
+    Run(todo).complete([iterates.append])
+    assert [max(iterate.image.shape[2:]) for iterate in iterates] == [32] * 3 + [64] * 4
+    assert said[0] == "cpu, float32, autograd_function, lbfgs"
+    assert re.fullmatch(r"32 x 24: 3 steps, whole, history 20, about \d+ MiB, \d+\.\d s", said[1])
+    assert said[2].startswith("64 x 48: 4 steps, tiles of 32 px, history 20, about ")
+    assert re.fullmatch(r"in all about \d+\.\d s and \d+ MiB of 8.0 GiB free", said[3])
+    assert len(said) == 4
+
+
+def test_time_grows_with_the_steps_and_the_pixels_and_no_picture(tiny_vgg, photos, monkeypatch):
+    """Of a second for each pixel, and one evaluation more where each scale ends."""
+    monkeypatch.setattr(dry_run, "_seconds_per_pixel", lambda job: 1.0)
+    said = dry_run.plan(job(photos)).splitlines()
+    times = [float(line.split()[-2]) for line in said[1:3]]
+    assert times == [32 * 24 * 4, 64 * 48 * 5]
+    assert f"in all about {sum(times):.1f} s" in said[3]
+    config = replace(job(photos).config, size=600, scales=1, tile="off")
+    planned, whole = (prepare(config, enlarge=enlarged) for enlarged in (False, True))
+    assert planned.pictures.content.shape == planned.pictures.styles[0].shape == (1, 3, 24, 32)
+    assert planned.scales == whole.scales
+    assert planned.scales[0].size == (450, 600)

@@ -3,6 +3,7 @@
 import copy
 import io
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 import torch
@@ -35,8 +36,7 @@ def job_of(optimizer, mode="autograd_function", **settings):
 
 def stored(state):
     """What comes back from a file."""
-    file = io.BytesIO()
-    torch.save(state, file)
+    torch.save(state, file := io.BytesIO())
     file.seek(0)
     return torch.load(file, weights_only=True)
 
@@ -44,8 +44,7 @@ def stored(state):
 def left(job, steps):
     """A run of which some steps were made."""
     run = Run(job)
-    for _, _ in zip(range(steps), run, strict=False):
-        pass
+    assert len(list(islice(run, steps))) == steps
     return run
 
 
@@ -59,12 +58,12 @@ def resumed(job, state):
 def leave_everywhere(job):
     """Leave a run at every step, go on from there, and compare."""
     losses, run = [], Run(job)
-    states = [stored(run.state_dict())]
+    states = [copy.deepcopy(run.state_dict())]
     for iterate in run:
         losses.append(iterate.losses.as_floats())
-        states.append(stored(run.state_dict()))
+        states.append(copy.deepcopy(run.state_dict()))
     expected = run.result()
-    states.append(stored(run.state_dict()))
+    states.append(run.state_dict())
     for index, state in enumerate(states):
         done, again = min(index, len(losses)), resumed(job, state)
         assert again.steps == done
@@ -75,28 +74,22 @@ def leave_everywhere(job):
     return expected
 
 
-@pytest.mark.parametrize(
-    ("optimizer", "mode"),
-    [
+def test_every_optimizer_and_every_mode():
+    for optimizer, mode in (
         ("lbfgs", "autograd_function"),
         ("lbfgs in pixels", "loss_attribute"),
         ("lbfgs averaged", "fake_backward"),
         ("adam", "loss_attribute"),
         ("adam averaged", "autograd_function"),
-    ],
-)
-def test_every_optimizer_and_every_mode(optimizer, mode):
-    result = leave_everywhere(job_of(optimizer, mode))
-    assert (result.steps, result.problem) == (6, None)
-
-
-def test_in_tiles_and_in_float32():
+    ):
+        result = leave_everywhere(job_of(optimizer, mode))
+        assert (result.steps, result.problem) == (6, None)
     leave_everywhere(job_of("lbfgs", tile="8", steps=3, scales=1))
     leave_everywhere(replace(job_of("lbfgs", steps=4), extractor=tiny_network().float()))
 
 
-def test_on_a_plateau():
-    """A scale that ends early ends early again."""
+def test_on_a_plateau_and_in_another_job():
+    """A scale that ends early ends early again; a state is of one job."""
     job = job_of("lbfgs", steps=26, scales=2)
     job = replace(job, config=replace(job.config, optimizer=OptimizerConfig(plateau=0.99)))
     expected = Run(job).complete()
@@ -104,6 +97,9 @@ def test_on_a_plateau():
     result = resumed(job, left(job, 11).state_dict()).complete()
     assert torch.equal(result.image, expected.image)
     assert result.steps == expected.steps
+    for settings in ({"size": 24}, {"scales": 1}):
+        with pytest.raises(UserError, match="belongs to another job"):
+            resumed(job_of("lbfgs", **settings), left(job, 1).state_dict())
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs averaged", "adam averaged"])
@@ -128,9 +124,7 @@ def test_after_a_loss_that_was_not_finite(optimizer, broken, monkeypatch):
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam averaged"])
 @pytest.mark.parametrize("evaluation", [1, 3, 4, 5])
-def test_an_interrupted_evaluation_leaves_the_last_complete_step(
-    optimizer, evaluation, monkeypatch
-):
+def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation, monkeypatch):
     """Wherever the signal comes in two scales of 3 + 1."""
     job = job_of(optimizer)
     expected, counted = Run(job).complete(), []
@@ -197,16 +191,6 @@ def test_a_shorter_history_stays_short(monkeypatch, caplog):
     state = stored(run.state_dict())
     assert torch.equal(resumed(job, state).complete().image, run.complete().image)
     assert caplog.text.count("memory allows an L-BFGS history of 1") == 1
-
-
-def test_the_state_of_another_job_is_refused():
-    state = left(job_of("lbfgs"), 1).state_dict()
-    for settings in ({"size": 24}, {"scales": 1}):
-        with pytest.raises(UserError, match="belongs to another job"):
-            resumed(job_of("lbfgs", **settings), state)
-
-
-# Steering.
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])

@@ -40,9 +40,6 @@ def stripes(colors, width=4):
     return np.tile(np.repeat(np.array(colors, np.uint8), width, axis=0), (12, 1, 1))
 
 
-# Label pictures
-
-
 def test_a_clean_picture_is_taken_pixel_by_pixel(tmp_path):
     image, path = drawn(), tmp_path / "labels.png"
     image.save(path)
@@ -61,7 +58,7 @@ def test_a_clean_picture_is_taken_pixel_by_pixel(tmp_path):
         read_regions(stripes(greys), "labels")
 
 
-def test_other_colours_take_the_nearest_and_those_far_from_it_are_counted():
+def test_other_colours_take_the_nearest_and_transparent_pixels_are_in_no_region():
     pixels = stripes([WHITE, RED], 15)
     pixels[:, 15] = (255, 120, 120)  # nearer to red
     pixels[2, 2], pixels[3, 2], pixels[4, 2] = (255, 223, 255), (223, 223, 223), (222, 255, 255)
@@ -70,6 +67,15 @@ def test_other_colours_take_the_nearest_and_those_far_from_it_are_counted():
     assert regions.layers[1, 0].sum() == 12 * 15
     assert regions.layers[0, 0, 2:5, 2].all()
     assert regions.snapped == 12 + 1  # beyond 32 levels
+    pixels = np.zeros((12, 20, 4), np.uint8)
+    pixels[:, :10] = (*RED, 255)
+    pixels[:6, 10:15] = (*BLUE, 128)
+    pixels[6:, 10:15] = (*GREEN, 127)
+    regions = read_regions(pixels, "labels")
+    assert set(regions.names) == {"red", "blue"}
+    assert regions.uncovered == pytest.approx(1 - 0.5 - 0.125)
+    with pytest.raises(UserError, match="transparent everywhere; paint"):
+        read_regions(np.zeros((9, 9, 4), np.uint8), "labels")
 
 
 def test_edges_of_resized_labels_and_of_jpeg_take_the_nearest_colour():
@@ -86,19 +92,7 @@ def test_edges_of_resized_labels_and_of_jpeg_take_the_nearest_colour():
         assert disagreement(regions, drawn().resize(size, Image.Resampling.NEAREST)) < 0.03
 
 
-def test_transparent_pixels_are_in_no_region():
-    pixels = np.zeros((12, 20, 4), np.uint8)
-    pixels[:, :10] = (*RED, 255)
-    pixels[:6, 10:15] = (*BLUE, 128)
-    pixels[6:, 10:15] = (*GREEN, 127)
-    regions = read_regions(pixels, "labels")
-    assert set(regions.names) == {"red", "blue"}
-    assert regions.uncovered == pytest.approx(1 - 0.5 - 0.125)
-    with pytest.raises(UserError, match="transparent everywhere; paint"):
-        read_regions(np.zeros((9, 9, 4), np.uint8), "labels")
-
-
-def test_photographs_shades_and_noise_are_asked_about():
+def test_photographs_shades_noise_and_regions_that_are_nowhere_flat_are_asked_about():
     for name in ("coffee", "rocket", "astronaut", "chelsea"):
         photo = Image.open(ROOT / "assets" / "content" / f"{name}.jpg")
         photo.thumbnail((320, 320))
@@ -109,9 +103,6 @@ def test_photographs_shades_and_noise_are_asked_about():
     for source in (shade, noise):
         with pytest.raises(UserError, match=r"flat colours; is it a photograph\? .* as PNG"):
             read_regions(source, "labels")
-
-
-# Numbers
 
 
 def test_an_array_of_numbers_is_taken_as_it_is():
@@ -129,9 +120,6 @@ def test_an_array_of_numbers_is_taken_as_it_is():
     ):
         with pytest.raises(UserError, match=message):
             read_regions(array, "labels")
-
-
-# Masks
 
 
 def saved(path, grey):

@@ -5,13 +5,7 @@ import json
 import pytest
 
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import (
-    Step,
-    read_error,
-    read_run,
-    read_steps,
-    write_record,
-)
+from styletransfer.runs.folder import Step, read_error, read_run, read_steps, write_record
 
 RECIPE = {"version": "1", "config": {"size": 32}}
 DEEP = "[" * 10**5
@@ -61,9 +55,7 @@ def test_a_time_that_is_none(tmp_path):
     for seconds in ("1e400", '"3"', "null", "NaN", "1" * 400):
         (tmp_path / "run.json").write_text(text.replace('"@"', seconds))
         assert read_run(tmp_path).seconds is None
-
-
-def test_no_record(tmp_path):
+    (tmp_path / "run.json").unlink()
     for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(UserError, match=r"is not the folder of a run: it holds no run\.json"):
             read_run(folder)

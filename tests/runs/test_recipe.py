@@ -3,7 +3,7 @@
 import pytest
 from helpers import picture
 
-from styletransfer.config import ChangeConfig, FeaturesConfig, FilmConfig, TrainConfig
+from styletransfer.config import ChangeConfig, FeaturesConfig, TrainConfig
 from styletransfer.config.networks import TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.job.sources import files_read
@@ -57,17 +57,6 @@ def test_a_word_is_no_path_whatever_lies_beside():
     assert recipe(config)["files"]["init"] == [sha256("folder/c.png")]
     assert ("init", "folder/c.png") in files_read(config)
     assert settings(TrainNetworkConfig(style="a.png"))["start"] == "auto"
-
-
-def test_films_and_networks_have_recipes_too(desk):
-    film = recipe(FilmConfig(content="a.png", style="b.png", device="cpu"), ["output", "device"])
-    check_recipe(film, recipe(FilmConfig(content="a.png", style="b.png")), ["output", "device"])
-    with pytest.raises(UserError, match=r"frame_steps=9 differs from the run's own frame_steps=30"):
-        check_recipe(
-            film, recipe(FilmConfig(content="a.png", style="b.png", frame_steps=9)), ["device"]
-        )
-    network = recipe(TrainNetworkConfig(style="folder", pictures="folder"), ["pictures"])
-    assert network["files"].keys() == {"style", "preview"}
 
 
 def differing(**changes):

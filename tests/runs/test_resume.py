@@ -1,20 +1,15 @@
-"""Nothing is lost: runs that are killed, stopped, damaged or shared, and what goes on after them.
-
-The script runs in processes of its own where it is killed, and in this one elsewhere.
-"""
+"""Nothing is lost: runs that are stopped, damaged or shared, and what goes on after them."""
 
 import json
 import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-from helpers import ROOT, picture
+from helpers import metrics_of, picture
 
 from styletransfer import cli
 from styletransfer.errors import UserError
@@ -26,14 +21,6 @@ from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.lock import locked
 
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
-
-
-@pytest.fixture
-def desk(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for seed, name in enumerate(("content.png", "style.png")):
-        images.write(name, picture(seed, 24, 32))
-    return tmp_path
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +89,7 @@ def stop_after(step, monkeypatch, number=signal.SIGTERM):
 
 
 def steps_of(folder):
-    lines = Path(folder, "metrics.jsonl").read_text().splitlines()
-    return [json.loads(line)["step"] for line in lines]
+    return [line["step"] for line in metrics_of(folder)]
 
 
 def status_of(folder):
@@ -115,19 +101,6 @@ def assert_finished(folder="run", like="whole"):
         assert Path(folder, name).read_bytes() == Path(like, name).read_bytes()
     assert not list(Path(folder).glob("checkpoint*"))
     assert status_of(folder) == "finished"
-
-
-# Killed, and stopped.
-
-
-@pytest.mark.slow
-def test_killed_runs_end_with_equal_bytes(tmp_path, request):
-    """`--kills=100` kills more of them."""
-    kills = request.config.getoption("--kills")
-    command = [sys.executable, str(ROOT / "tests" / "kill_runs.py"), str(tmp_path), str(kills)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120 * kills)
-    assert done.returncode == 0, done.stderr
-    assert "equal bytes" in done.stdout
 
 
 def test_resume_goes_on_with_the_runs_own_settings_from_another_folder(begun, monkeypatch):
@@ -173,9 +146,6 @@ def test_names_that_hold_what_hydra_would_resolve(desk, monkeypatch):
         assert call(*words, "hydra.run.dir=run") == 143
     assert call("resume=run", "features.weights=random") == 0
     assert_finished()
-
-
-# Damaged, or another's.
 
 
 def test_what_is_no_runs_checkpoint_or_anothers(begun, capsys):
@@ -234,9 +204,6 @@ def test_a_picture_that_has_changed_and_another_version(begun, capsys, monkeypat
     assert whole["status"] == "stopped"
     Path("run", "run.json").write_text(json.dumps(whole | {"config": {"": {"a": 1}}}))
     assert "another version" in refused(capsys, "resume=run")
-
-
-# Nothing that is written costs the run.
 
 
 def test_signals_while_files_are_written_wait(desk, monkeypatch):
@@ -298,16 +265,6 @@ def test_checkpoints_that_are_not_wanted_or_cannot_be_written(desk, monkeypatch,
     assert call(*arguments("hydra.run.dir=run", "checkpoint_every=1e-9")) == 0
     assert capsys.readouterr().out.count("going on without checkpoints") == 1
     assert images.read("run/pastiche.png").size == (24, 32)
-
-
-def test_a_run_that_is_killed_after_its_end_is_finished(begun, monkeypatch, capsys):
-    with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "remove", lambda self: sys.exit(9))
-        assert call("resume=run") == 9
-    assert status_of("run") == "finished"
-    capsys.readouterr()
-    assert call("resume=run") == 0
-    assert capsys.readouterr().out.startswith("already finished")
 
 
 def test_a_picture_that_cannot_be_written_goes_elsewhere(desk, monkeypatch, capsys):

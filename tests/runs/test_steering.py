@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import composed, picture
+from helpers import composed, metrics_of, picture
 
 from styletransfer import cli
 from styletransfer.config import ChangeConfig, TrainConfig
@@ -75,10 +75,6 @@ def run(folder, guide=None, values=(), **settings):
 def again(folder, recorded):
     """Make, or finish, the run that is on record in a folder."""
     return paint(own_settings(TrainConfig(), Path(recorded), []), Path(folder))
-
-
-def lines(folder):
-    return [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
 
 
 def record(folder):
@@ -175,7 +171,7 @@ def test_the_scale_at_hand_begins_anew_from_the_best_picture_with_the_new_losses
     hand = Hand({6: steer(objective__content_weight=0.5, objective__tv_weight=0.1)})
     run("run", hand, changes=[ChangeConfig(8, {"size": 48})])  # dropped by whoever steers
     assert [change["after"] for change in changes("run")] == [6]
-    made = lines("run")
+    made = metrics_of("run")
     assert [line["width"] for line in made] == [16] * 4 + [32] * 6
     assert hand.seen[5:7] == [(6, 8, 2), (7, 10, 2)]
     best = min(made[4:6], key=lambda line: line["total"])
@@ -196,8 +192,8 @@ def test_back_means_as_if_nothing_had_been_done_since():
     run("run", hand, checkpoint_every=1e-9)
     assert changes("run") == [{"after": 2, "set": {}}]
     assert files == []  # the checkpoint belongs to another way
-    assert [line["step"] for line in lines("run")] == [*range(1, len(lines("run")) + 1)]
-    assert max(line["width"] for line in lines("run")) == 32
+    assert [line["step"] for line in metrics_of("run")] == [*range(1, len(metrics_of("run")) + 1)]
+    assert max(line["width"] for line in metrics_of("run")) == 32
     assert [step for step, *_ in hand.seen][:8] == [1, 2, 3, 4, 5, 6, 3, 4]
 
 
@@ -270,6 +266,6 @@ def test_a_relay_is_a_run_of_the_bundled_network_that_vgg_ends():
     relay = ["experiment=relay", "features.weights=random", "features.pooling=average"]
     paint(composed("train", *relay, *small), Path("relay"))
     paint(composed("train", *small), Path("bundled"))
-    assert len(lines("relay")) == 3 + 84
-    assert lines("relay")[:3] == lines("bundled")
+    assert len(metrics_of("relay")) == 3 + 84
+    assert metrics_of("relay")[:3] == metrics_of("bundled")
     assert changes("relay")[1]["set"]["features.name"] == "vgg19"

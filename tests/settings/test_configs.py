@@ -4,26 +4,19 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
 import torch
 from helpers import ROOT, composed
 from omegaconf import OmegaConf
 
 from styletransfer.config import TrainConfig
-from styletransfer.features import build_features
 from styletransfer.functions import gram_matrix
-from styletransfer.job.load import Loaded
-from styletransfer.job.prepare import check_layers
-from styletransfer.job.schedule import check_run
 from styletransfer.losses import content_loss, mean_square
-from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
-from styletransfer.objective.inputs import pair
 from styletransfer.settings import SCHEMAS, compose
+from styletransfer.settings.changes import in_turn
 from styletransfer.settings.schemas import keys, path_keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
-PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 
 
 def trained(*overrides):
@@ -55,19 +48,9 @@ def test_defaults_are_those_of_the_schema():
     assert trained() == TrainConfig()
 
 
-# Presets.
-
-
-@pytest.mark.parametrize("name", PRESETS)
-@pytest.mark.usefixtures("tiny_vgg")
-def test_presets_are_jobs_that_work(name):
-    config = trained(f"experiment={name}", "features.weights=random")
-    check_run(config)
-    get_loss_mode(config.loss_mode.name)
-    large = torch.zeros(1, 3, config.size, config.size)
-    loaded = Loaded(pair(large, large), ["content", "style"], None, None)
-    layers = Criterion.of(config.objective).layers
-    check_layers(build_features(config.features), layers, config, loaded)
+def test_the_relay_ends_with_vgg():
+    relay = trained("experiment=relay")
+    assert in_turn(relay, relay.changes)[-1].features.name == "vgg19"
 
 
 def test_the_tutorials_minimise_one_objective():
@@ -100,9 +83,6 @@ def test_gatys_weights_are_the_papers_equations():
     f, p = torch.randn(2, 1, 512, 42, 64, generator=generator, dtype=torch.float64)
     paper = 1e-3 * ((f - p) ** 2).sum() / 2
     assert torch.allclose(criterion.contents["relu4_2"] * content_loss(f, p), paper, rtol=1e-12)
-
-
-# The schema.
 
 
 def test_keys_that_name_files():

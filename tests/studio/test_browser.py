@@ -1,6 +1,5 @@
 """The page in a real browser: its parts, the whole story on two widths, and for everybody."""
 
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -16,27 +15,27 @@ BOXES = """['.stage', '.actions', '#go'].map(
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(tmp_path_factory):
     with served(tmp_path_factory.mktemp("studio")) as found:
         yield found
 
 
 @pytest.fixture
-def page(address: str) -> Iterator[Visit]:
+def page(address):
     with visited(address) as opened:
         yield opened
         assert opened.complaints == []
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Visit]:
+def fresh(tmp_path):
     """A page whose runs are its own."""
     with served(tmp_path) as address, visited(address) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("width", [390, 1280, 3840])
-def test_first_look_shows_six_controls_and_fits(width: int, address: str) -> None:
+def test_first_look_shows_six_controls_and_fits(width, address):
     with visited(address, width) as page:
         assert page.locator(".control:visible").count() == 6
         page.unfold()
@@ -45,7 +44,7 @@ def test_first_look_shows_six_controls_and_fits(width: int, address: str) -> Non
         assert page.complaints == []
 
 
-def test_command_line_follows_the_settings(page: Visit) -> None:
+def test_command_line_follows_the_settings(page):
     page.enter("size", "96")
     page.expect("#command pre").to_contain_text("size=96")
     page.expect("#status").to_contain_text("96 \u00d7 64 pixels")
@@ -55,7 +54,7 @@ def test_command_line_follows_the_settings(page: Visit) -> None:
     page.expect("[data-control=size] .reset").to_be_hidden()
 
 
-def test_refusals_stand_beside_their_controls_until_they_change(fresh: Visit) -> None:
+def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     error = f"[data-control='{WEIGHT}'] .error"
     fresh.enter(WEIGHT, "-1")
     fresh.click("#go")
@@ -72,7 +71,7 @@ def test_refusals_stand_beside_their_controls_until_they_change(fresh: Visit) ->
     fresh.expect("#go").to_have_text("Pause")
 
 
-def test_several_styles_are_mixed_and_shared_out(page: Visit) -> None:
+def test_several_styles_are_mixed_and_shared_out(page):
     page.click("text=Mix several")
     page.click("[data-picker=style] .tile[title=mosaic]")
     page.expect("[data-picker=style] .badge").to_have_count(2)
@@ -84,7 +83,7 @@ def test_several_styles_are_mixed_and_shared_out(page: Visit) -> None:
     page.expect("#command pre").not_to_contain_text("style_weights")
 
 
-def test_pasted_picture_is_asked_about(page: Visit) -> None:
+def test_pasted_picture_is_asked_about(page):
     page.evaluate(
         """() => {
           const clipboard = new DataTransfer();
@@ -98,7 +97,7 @@ def test_pasted_picture_is_asked_about(page: Visit) -> None:
     page.expect("dialog").to_be_hidden()
 
 
-def test_brush_works_by_keys(page: Visit) -> None:
+def test_brush_works_by_keys(page):
     page.click("#brush")
     page.locator("#stage").focus()
     page.keyboard.press(" ")
@@ -114,7 +113,7 @@ def test_brush_works_by_keys(page: Visit) -> None:
     page.expect("#brushes").to_be_hidden()
 
 
-def test_each_region_has_its_style(page: Visit) -> None:
+def test_each_region_has_its_style(page):
     page.click("text=Mix several")
     page.click("[data-picker=style] .tile[title=mosaic]")
     page.click("#brush")
@@ -126,7 +125,7 @@ def test_each_region_has_its_style(page: Visit) -> None:
     page.expect("#command pre").not_to_contain_text("regions")
 
 
-def test_picture_is_zoomed_and_moved_and_compared_and_tabs_change_by_keys(page: Visit) -> None:
+def test_picture_is_zoomed_and_moved_and_compared_and_tabs_change_by_keys(page):
     stage = page.locator("#stage")
     stage.press("1")
     page.expect("#percent").to_have_text("100 %")
@@ -147,7 +146,7 @@ def test_picture_is_zoomed_and_moved_and_compared_and_tabs_change_by_keys(page: 
     page.expect("#paint").to_be_hidden()
 
 
-def test_page_says_when_the_server_is_gone(tmp_path: Path) -> None:
+def test_page_says_when_the_server_is_gone(tmp_path):
     with served(tmp_path) as address:
         opened = visited(address)
         page = opened.__enter__()
@@ -169,7 +168,7 @@ def dab(page: Visit) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_story(width: int, tmp_path: Path) -> None:
+def test_story(width, tmp_path):
     with served(tmp_path) as address, visited(address, width) as page:
         page.drop("#stage", harbour=png(96, 64, "navy"), rust=png(60, 60, "sienna"))
         page.expect("[data-picker=content] .chosen").to_contain_text("harbour")
@@ -210,7 +209,7 @@ def test_story(width: int, tmp_path: Path) -> None:
         assert page.complaints == []
 
 
-def test_finished_picture_is_painted_on(fresh: Visit) -> None:
+def test_finished_picture_is_painted_on(fresh):
     fresh.enter("size", "96")
     fresh.unfold("steps")
     fresh.enter("steps", "4")
@@ -224,7 +223,7 @@ def test_finished_picture_is_painted_on(fresh: Visit) -> None:
     assert fresh.complaints == []
 
 
-def test_run_outlives_its_tab_and_two_tabs_show_the_same(tmp_path: Path) -> None:
+def test_run_outlives_its_tab_and_two_tabs_show_the_same(tmp_path):
     with served(tmp_path) as address:
         with visited(address) as page:
             page.paint_tiny()
@@ -240,7 +239,7 @@ def test_run_outlives_its_tab_and_two_tabs_show_the_same(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_no_state_has_a_serious_violation(width: int, scheme: str, tmp_path: Path) -> None:
+def test_no_state_has_a_serious_violation(width, scheme, tmp_path):
     with served(tmp_path) as address, visited(address, width, scheme) as page:
         assert violations(page) == []
         page.unfold()
@@ -269,7 +268,7 @@ def test_no_state_has_a_serious_violation(width: int, scheme: str, tmp_path: Pat
         assert violations(page) == []
 
 
-def test_lesson_shows_three_modes_and_has_no_serious_violation(tmp_path: Path) -> None:
+def test_lesson_shows_three_modes_and_has_no_serious_violation(tmp_path):
     with served(tmp_path) as address, visited(address, width=1500) as page:
         page.enter("size", "64")
         page.click("#tab-lesson")

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from studios import opened
 
-from styletransfer.studio import app, guide, pictures, reader
+from styletransfer.studio import app, guide, reader
 from styletransfer.studio.worker import Orders
 
 
@@ -44,10 +44,3 @@ def test_no_more_is_worked_on_at_once(tmp_path, monkeypatch):
     with opened(tmp_path) as client:
         assert client.post("/api/check", json={"settings": {}}).status_code == 429
         assert client.post("/api/pictures", content=b"x").status_code == 429
-
-
-def test_uploads_fill_what_is_left(tmp_path, monkeypatch):
-    with opened(tmp_path) as client:
-        for total, status in ((60, 413), (90, 422)):  # 422: it is no picture
-            monkeypatch.setattr(pictures, "TOTAL", total)
-            assert client.post("/api/pictures", content=b"x" * 75).status_code == status

@@ -12,7 +12,7 @@ import psutil
 import pytest
 import tifffile
 from PIL import Image
-from studios import LIVE, opened, painter, status, watch
+from studios import LIVE, opened, painter, status, submit, watch
 
 from styletransfer.cli import script
 from styletransfer.pictures import images
@@ -37,7 +37,7 @@ def client(folder):
 def finished(client):
     """The id of a run, and what was told while it was painted."""
     with client.websocket_connect(LIVE) as socket:
-        id = paint(client, **TINY, color="content_luminance")
+        id = submit(client, **TINY, color="content_luminance")
         return id, watch(socket, status("finished", id=id))
 
 
@@ -45,12 +45,6 @@ def finished(client):
 def socket(client):
     with client.websocket_connect(LIVE) as socket:
         yield socket
-
-
-def paint(client, **settings):
-    answer = client.post("/api/queue", json={"settings": settings})
-    assert answer.status_code == 202, answer.text
-    return answer.json()["id"]
 
 
 def act(client, id, action, **body):
@@ -131,7 +125,7 @@ def test_runs_of_other_folders_are_shown_and_left_alone(finished, folder, tmp_pa
 
 @pytest.mark.slow
 def test_steering_is_on_the_record_and_reproduces(client, socket, folder, tmp_path):
-    id = paint(client, **TINY)
+    id = submit(client, **TINY)
     act(client, id, "pause")  # before it can be over
     watch(socket, status("paused"))
     changed = {**TINY, "objective.content_weight": 0.9, "style": ["style-mosaic"]}
@@ -158,7 +152,7 @@ def test_steering_is_on_the_record_and_reproduces(client, socket, folder, tmp_pa
 
 @pytest.mark.slow
 def test_undo_and_a_stop_that_is_gone_on_from(client, socket, folder, capsys):
-    id = paint(client, **LONG)
+    id = submit(client, **LONG)
     watch(socket, is_at(2))
     act(client, id, "pause")
     act(client, id, "snapshot")
@@ -193,10 +187,10 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
     buffer = io.BytesIO()
     Image.new("RGB", (1, 1), "teal").save(buffer, "PNG")
     uploaded = client.post("/api/pictures?name=dot.png", content=buffer.getvalue()).json()
-    id = paint(client, **TINY, content=uploaded["id"])
+    id = submit(client, **TINY, content=uploaded["id"])
     run = watch(socket, status("failed", id=id))[-1]["current"]
     assert "pixels" in run["error"]
-    id = paint(client, **(TINY | {"size": -3}))
+    id = submit(client, **(TINY | {"size": -3}))
     told = watch(socket, status("failed", id=id))[-1]
     assert told["message"]["key"] == "size"
     assert told["message"]["error"].startswith("size=-3")
@@ -211,7 +205,7 @@ def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(tmp_path
         client.websocket_connect(LIVE) as socket,
     ):
         worker = client.app.state.studio.queue.painter
-        id, waiting = paint(client, **LONG), paint(client, **TINY)
+        id, waiting = submit(client, **LONG), submit(client, **TINY)
         watch(socket, is_at(3))
         os.kill(worker._process.pid, signal.SIGKILL)
         told = watch(socket, lambda m: m["type"] == "state" and m["message"])[-1]

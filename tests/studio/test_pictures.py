@@ -78,18 +78,9 @@ def test_the_servers_own_names(client, folder):
 
 def bomb(side):
     """A PNG of a few bytes that says it has side x side pixels."""
-
-    def chunk(name, data):
-        checked = name + data
-        return struct.pack(">I", len(data)) + checked + struct.pack(">I", zlib.crc32(checked))
-
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + header
-        + chunk(b"IDAT", zlib.compress(bytes(1000)))
-        + chunk(b"IEND", b"")
-    )
+    header = b"IHDR" + struct.pack(">II", side, side) + photo()[24:29]
+    checked = header + struct.pack(">I", zlib.crc32(header))
+    return photo()[:12] + checked + photo()[33:]
 
 
 def test_what_is_no_picture_is_refused_in_the_words_of_the_command_line(client, folder):
@@ -132,8 +123,9 @@ def test_the_number_and_the_bytes_of_all_uploads_are_bounded(tmp_path, monkeypat
         monkeypatch.setattr(pictures, "MOST", 1)
         assert upload(client, photo(101)).status_code == 507
         monkeypatch.setattr(pictures, "MOST", 10)
-        monkeypatch.setattr(pictures, "TOTAL", 10)
-        assert upload(client, photo(102)).status_code == 507
+        for total, status in ((10, 507), (160, 413), (190, 422)):  # 422: it is no picture
+            monkeypatch.setattr(pictures, "TOTAL", total)
+            assert upload(client, b"x" * 75).status_code == status
     assert len(left(tmp_path)) == 2
 
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from starlette.websockets import WebSocket, WebSocketDisconnect
-from studios import JPEG, LIVE, opened, status, watch
+from studios import JPEG, LIVE, opened, status, submit, watch
 
 from styletransfer.studio import queue, viewers
 from styletransfer.studio.worker import Orders
@@ -24,12 +24,6 @@ def client(tmp_path):
 def socket(client):
     with client.websocket_connect(LIVE) as socket:
         yield socket
-
-
-def submit(client, **settings):
-    answer = client.post("/api/queue", json={"settings": SETTINGS | settings})
-    assert answer.status_code == 202, answer.text
-    return answer.json()["id"]
 
 
 def act(client, id, action, **body):
@@ -55,7 +49,7 @@ def test_a_run_from_beginning_to_end(client, socket, tmp_path):
     assert act(client, id, "pause").status_code == 202
     run = watch(socket, status("paused"))[-1]["current"]
     assert (run["id"], run["step"], run["steps"]) == (id, 1, 2)
-    assert run["command"] == "styletransfer train size=64 color=content_palette"
+    assert run["command"] == "styletransfer train color=content_palette"
     act(client, id, "resume")
     assert watch(socket, status("finished"))[-1]["current"]["can_steer"]
     assert act(client, id, "pause").status_code == 409
@@ -88,17 +82,6 @@ def test_a_finished_run_makes_way_for_the_next(client, socket, tmp_path):
     second = submit(client)
     watch(socket, status("painting", id=second))
     assert act(client, first, "steer", settings=SETTINGS).status_code == 409
-
-
-@pytest.mark.slow
-def test_a_painter_that_dies_is_a_message_and_the_next_run_goes_on(client, socket):
-    first, second = submit(client), submit(client)
-    watch(socket, status("painting"))
-    act(client, first, "snapshot")
-    told = watch(socket, lambda m: m["type"] == "state" and m["message"] is not None)[-1]
-    assert "was killed, perhaps for want of memory" in told["message"]["error"]
-    watch(socket, status("painting", id=second))
-    assert client.get("/api/form").status_code == 200
 
 
 def test_a_refused_wish_is_told_beside_its_control(client, socket):

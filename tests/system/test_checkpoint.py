@@ -1,8 +1,12 @@
-"""Checkpoints: whole or not at all, verified, and the one before as a fallback."""
+"""Checkpoints, files and folders: whole or not at all, verified, and of one run at a time."""
 
 import io
+import json
+import math
+import os
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 import torch
@@ -10,6 +14,8 @@ import torch
 from styletransfer.errors import UserError
 from styletransfer.system import checkpoint as module
 from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.files import atomic, check_folder, keep_lines, remove_stale, to_json
+from styletransfer.system.lock import is_locked, locked
 
 STATE = {"step": 3, "picture": torch.arange(5000.0), "list": [1.5, None, float("inf")]}
 REFUSED = r"damaged|not a checkpoint|another version"
@@ -24,28 +30,20 @@ def file(tmp_path):
     return checkpoint
 
 
-def alone(file):
-    file.previous.unlink()
-    return file
-
-
 def test_what_was_saved_is_loaded_until_it_is_removed(file, tmp_path):
+    """A save that is killed between its two renames leaves the one before."""
     state = Checkpoint(file.path).load()
     assert torch.equal(state.pop("picture"), STATE["picture"])
     assert state == {"step": 3, "list": [1.5, None, float("inf")]}
     assert {path.name for path in tmp_path.iterdir()} == {"checkpoint.pt", "checkpoint.previous.pt"}
+    file.path.unlink()
+    assert file.exists()
+    assert file.load()["step"] == 2
     for _ in range(2):
         file.remove()
         assert (file.exists(), [*tmp_path.iterdir()]) == (False, [])
     with pytest.raises(UserError, match="there is no checkpoint at"):
         file.load()
-
-
-def test_a_killed_save_leaves_the_one_before(file):
-    """Between its two renames there is no newest file."""
-    file.path.unlink()
-    assert file.exists()
-    assert file.load()["step"] == 2
 
 
 def test_a_flipped_bit_or_a_lost_end_is_found(file, caplog):
@@ -59,7 +57,7 @@ def test_a_flipped_bit_or_a_lost_end_is_found(file, caplog):
         file.path.write_bytes(data)
         assert file.load()["step"] == 2
     assert caplog.text.count("going on from the one before") == len(damaged)
-    alone(file)
+    file.previous.unlink()
     for data in damaged:
         file.path.write_bytes(data)
         with pytest.raises(UserError, match=REFUSED):
@@ -67,38 +65,39 @@ def test_a_flipped_bit_or_a_lost_end_is_found(file, caplog):
 
 
 def test_what_is_no_checkpoint_of_this_version(file, monkeypatch, tmp_path):
-    torch.save(STATE, alone(file).path)
-    with pytest.raises(UserError, match="is not a checkpoint of this program"):
-        file.load()
     file.save([1, 2])
+    file.previous.unlink()
     with pytest.raises(UserError, match="something else"):
-        alone(file).load()
+        file.load()
     monkeypatch.setattr(module, "MAGIC", module.KIND + b"9\n")
     with pytest.raises(UserError, match=rf"of another version \({module.SCHEMA}, not"):
+        file.load()
+    torch.save(STATE, file.path)
+    with pytest.raises(UserError, match="is not a checkpoint of this program"):
         file.load()
     (tmp_path / "folder.pt").mkdir()
     with pytest.raises(UserError, match="cannot read the checkpoint"):
         Checkpoint(tmp_path / "folder.pt").load()
 
 
-class Bomb:
-    def __reduce__(self):
-        return sys.exit, ("executed",)
-
-
 def test_nothing_is_executed(file, monkeypatch):
     """Neither by a stranger's file, nor by one that even has its hash right."""
+
+    class Bomb:
+        def __reduce__(self):
+            return sys.exit, ("executed",)
+
     content = io.BytesIO()
     torch.save({"step": Bomb()}, content)
-    header = file.path.read_bytes()[: module.HEADER]
-    alone(file).path.write_bytes(header + content.getvalue())
+    file.previous.unlink()
+    file.path.write_bytes(file.path.read_bytes()[: module.HEADER] + content.getvalue())
     with pytest.raises(UserError, match="damaged"):
         file.load()
-    with monkeypatch.context() as patch:
-        patch.setattr(module.torch, "save", lambda state, to: to.write(content.getvalue()))
-        file.save({})
+    monkeypatch.setattr(module.torch, "save", lambda state, to: to.write(content.getvalue()))
+    file.save({})
+    file.previous.unlink()
     with pytest.raises(UserError, match="something else") as caught:
-        alone(file).load()
+        file.load()
     assert "weights_only" not in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -140,3 +139,78 @@ def test_when_a_save_is_due(tmp_path, monkeypatch):
         checkpoint.save({})
     assert due == [160, 221, 431]
     assert not Checkpoint(tmp_path / "checkpoint.pt", every=0).is_due()
+
+
+# Files that are whole or not there, and folders with one run in each.
+
+
+def test_a_folder_has_one_run(tmp_path):
+    with locked(tmp_path):
+        assert is_locked(tmp_path)
+        with pytest.raises(UserError, match=r"another run is at work in .*another fo"):
+            locked(tmp_path).__enter__()
+    with pytest.raises(ZeroDivisionError), locked(tmp_path):
+        raise ZeroDivisionError
+    assert not is_locked(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_on_a_file_that_is_gone_is_none(tmp_path, monkeypatch):
+    """Between opening the file and locking it the owner leaves, and another one comes."""
+    real, other = os.open, locked(tmp_path)
+
+    def slow(path, *flags):
+        file = real(path, *flags)
+        monkeypatch.undo()
+        path.unlink()
+        other.__enter__()
+        return file
+
+    monkeypatch.setattr(os, "open", slow)
+    with pytest.raises(UserError, match="another run is at work"):
+        locked(tmp_path).__enter__()
+    other.__exit__(None, None, None)
+
+
+def test_a_write_that_fails_leaves_what_was_there(tmp_path):
+    target, link = tmp_path / "picture.png", tmp_path / "link"
+    target.write_bytes(b"older")
+    link.symlink_to(target)
+    with suppress(ZeroDivisionError), atomic(target) as temporary:
+        temporary.write_bytes(b"half")
+        os.link(temporary, tmp_path / "half")
+        raise ZeroDivisionError
+    assert target.read_bytes() == b"older"
+    with atomic(link) as written:
+        written.write_bytes(b"new")
+    assert (target.read_bytes(), link.is_symlink()) == (b"new", True)
+    # What a killed writer has left is removed, and nothing else.
+    (tmp_path / "half").rename(temporary)
+    names = {"picture.png", "link", "mine.tmp", ".hidden.tmp"}
+    for name in names:
+        (tmp_path / name).touch()
+    remove_stale(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_what_cannot_be_written_is_one_line(tmp_path):
+    for name, message in (("a" * 300, "File name too long; choose"), (".", "it is a folder; add")):
+        with pytest.raises(UserError, match=message), atomic(tmp_path / name):
+            pytest.fail("not reached")
+        with pytest.raises(UserError, match=message):
+            check_folder(tmp_path / name)
+    with pytest.raises(UserError, match="it is a device or pipe; name a file"):
+        check_folder(os.devnull)
+    check_folder(tmp_path / "new" / "file")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lines_are_kept_and_json_has_no_word_for_what_is_not_finite(tmp_path):
+    path, kept, cut = tmp_path / "lines.jsonl", b'{"step": 1}\n{"step": 1, "x": 2}\n', b'{"step": 1'
+    path.write_bytes(b'{"step": 2}\nnonsense\n\xff\n[]\n{}\n7\n' + kept + cut)
+    keep_lines(path, lambda line: line["step"] == 1)
+    assert path.read_bytes() == kept
+    value = {"a": [1.5, math.nan, (math.inf,)], "b": {"c": -math.inf}, "d": "NaN", "e": None}
+    parsed = json.loads(to_json(value), parse_constant=pytest.fail)
+    assert parsed == {"a": [1.5, None, [None]], "b": {"c": None}, "d": "NaN", "e": None}
+    assert to_json({"a": 1}, indent=2) == '{\n  "a": 1\n}'

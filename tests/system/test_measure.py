@@ -1,8 +1,21 @@
-"""Time, memory and calls, measured."""
+"""Time, memory and calls, measured; the table that shows such numbers; and precisions."""
 
+import platform
+
+import pytest
 import torch
 
-from styletransfer.system.measure import counted, median_seconds, peak_memory, seconds_by_round
+from styletransfer.errors import UserError
+from styletransfer.system import devices
+from styletransfer.system.devices import choose_precision, set_float32_precision
+from styletransfer.system.measure import (
+    counted,
+    describe_machine,
+    median_seconds,
+    peak_memory,
+    seconds_by_round,
+)
+from styletransfer.system.table import table
 
 CPU = torch.device("cpu")
 
@@ -34,3 +47,74 @@ def test_counted_counts_once_and_restores():
     assert calls.count == 3
     assert torch.autograd.backward is original
     assert x.grad.tolist() == [4.0, 4.0]
+
+
+def test_columns_are_padded_and_numbers_set_right():
+    assert table(["mode", "time"], [["a", "1.25"], ["longer", "10"]]).splitlines() == [
+        "| mode   | time |",
+        "| ------ | ---: |",
+        "| a      | 1.25 |",
+        "| longer |   10 |",
+    ]
+    assert table(["size", "row"], [["8", "a"]], left=[1]).splitlines()[2] == "|    8 | a   |"
+    with pytest.raises(ValueError, match="shorter"):
+        table(["a", "b"], [["1"]])
+
+
+# Precisions: what is chosen by the units of a processor, and what is said of it.
+
+
+@pytest.fixture
+def processor(monkeypatch):
+    """Give the processor some units; return what sets them."""
+
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)  # as CI sets it
+
+    def has(**units):
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: units)
+        monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+        devices._tell_emulated.cache_clear()
+
+    yield has
+    devices._tell_emulated.cache_clear()
+
+
+def test_float32_is_stated():
+    convolutions, products = torch.backends.cudnn.conv, torch.backends.cuda.matmul
+    before = convolutions.fp32_precision, products.fp32_precision
+    try:
+        convolutions.fp32_precision, products.fp32_precision = "ieee", "tf32"
+        set_float32_precision()
+        assert (convolutions.fp32_precision, products.fp32_precision) == ("tf32", "ieee")
+    finally:
+        convolutions.fp32_precision, products.fp32_precision = before
+
+
+def test_units_for_bfloat16(processor, monkeypatch):
+    for units, told, auto in (
+        ({}, "AVX2", torch.float32),
+        ({"avx512_bf16": True, "amx_bf16": False}, "AVX2, AVX512-BF16", torch.bfloat16),
+        ({"avx512_bf16": True, "amx_bf16": True}, "AVX2, AVX512-BF16, AMX", torch.bfloat16),
+    ):
+        processor(**units)
+        assert describe_machine(CPU, torch.float32)["instructions"] == told
+        assert choose_precision("auto", CPU) == auto
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")  # which leaves them unused
+    assert choose_precision("auto", CPU) == torch.float32
+
+
+def test_an_emulated_precision_is_told_once_with_its_price(processor, caplog):
+    processor(avx512_bf16=True)
+    for name in ("auto", "float32", "float64", "bfloat16"):
+        choose_precision(name, CPU)
+    assert caplog.text == ""
+    for units, times in (({"avx2": True}, 10), ({"avx512_f": True}, 3)):
+        caplog.clear()
+        processor(**units)
+        for name in ("auto", "float32", "bfloat16", "bfloat16"):
+            choose_precision(name, CPU)
+        (record,) = caplog.records
+        assert f"is emulated on this processor, about {times} times slower" in record.getMessage()
+    with pytest.raises(UserError, match="unknown precision 'half'; choose auto, bfloat16"):
+        choose_precision("half", CPU)

@@ -1,4 +1,4 @@
-"""One process among those of a job: its place, its share, and what it is told."""
+"""One process among those of a job: its place, device and share, and what it is told."""
 
 import math
 import re
@@ -11,19 +11,20 @@ import torch
 from styletransfer.cli import main as console
 from styletransfer.errors import UserError
 from styletransfer.system import processes
+from styletransfer.system.devices import choose_device
 from styletransfer.system.launch import VARIABLES, Place, place
 from styletransfer.system.processes import Processes, joined
 from styletransfer.system.signals import Stopped, stop_on_signals
 
 
-def put(monkeypatch: pytest.MonkeyPatch, *values: object) -> None:
+def put(monkeypatch, *values):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     for name, value in zip(VARIABLES, values, strict=False):
         monkeypatch.setenv(name, str(value))
 
 
-def test_without_torchrun_a_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_torchrun_a_process_is_alone(monkeypatch):
     put(monkeypatch)
     monkeypatch.setenv("WORLD_SIZE", "8")  # as some schedulers have it
     assert place() == Place(0, 1, 0, 1)
@@ -40,7 +41,7 @@ def test_without_torchrun_a_process_is_alone(monkeypatch: pytest.MonkeyPatch) ->
             raise MemoryError("mine")
 
 
-def test_torchrun_tells_a_process_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torchrun_tells_a_process_its_place(monkeypatch):
     put(monkeypatch, 5, 8, 1, 4)
     assert place() == Place(rank=5, count=8, local_rank=1, local_count=4)
     for told in ((0, 2), ("one", 2, 0, 1), (2, 2, 0, 1), (0, 2, 2, 2), (0, 1, 0, 2)):
@@ -49,14 +50,35 @@ def test_torchrun_tells_a_process_its_place(monkeypatch: pytest.MonkeyPatch) -> 
             place()
 
 
-def test_shares_are_all_of_it_and_as_even_as_can_be() -> None:
+def test_each_process_of_a_machine_takes_its_own_device(monkeypatch):
+    found = torch.device("cuda")
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda check_available: found)
+    monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
+    put(monkeypatch)
+    assert choose_device("auto") == torch.device("cuda")
+    with pytest.raises(UserError, match="device=cuda:2 is not here: 2 CUDA devices were found"):
+        choose_device("cuda:2")
+    put(monkeypatch, 3, 4, 1, 2)
+    assert choose_device("auto") == choose_device("cuda") == torch.device("cuda:1")
+    assert choose_device("cpu") == torch.device("cpu")
+    with pytest.raises(UserError, match="one device for 2 processes; choose device=cuda"):
+        choose_device("cuda:1")
+    put(monkeypatch, 3, 4, 2, 3)
+    with pytest.raises(UserError, match="3 processes on this machine, and 2 CUDA devices"):
+        choose_device("auto")
+    for name in ("gpu", "meta", "cuda:x"):
+        with pytest.raises(UserError, match=r"unknown device .*; choose auto, cpu, cuda, cuda:N"):
+            choose_device(name)
+
+
+def test_shares_are_all_of_it_and_as_even_as_can_be():
     for total, count in ((4, 2), (7, 3), (2, 5), (0, 2)):
         shares = [[*range(total)][Processes(rank, count).share(total)] for rank in range(count)]
         assert [number for share in shares for number in share] == [*range(total)]
         assert {len(share) for share in shares} <= {total // count, math.ceil(total / count)}
 
 
-def test_processes_meet_only_with_equal_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_meet_only_with_equal_pictures(monkeypatch):
     sent: list[list[int]] = []
 
     def exchanged(self: Processes, numbers: list[int]) -> list[int]:
@@ -77,7 +99,7 @@ def test_processes_meet_only_with_equal_pictures(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.slow
-def test_a_first_process_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_process_that_cannot_be_reached(monkeypatch):
     with socket.socket() as unused:
         unused.bind(("localhost", 0))
         port = unused.getsockname()[1]
@@ -92,9 +114,7 @@ def test_a_first_process_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch)
     assert "\n" not in str(caught.value)
 
 
-def test_what_all_processes_say_is_heard_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_all_processes_say_is_heard_once(monkeypatch, capsys):
     for rank, words, message in (
         (0, ["compare"], "error: compare works in one process; start it without torchrun\n"),
         (0, ["train_network", "-m", "seed=1,2"], "error: torchrun starts the processes of one job"),

@@ -1,18 +1,17 @@
 """The judge of feature networks and of style networks: its figures, its files, its bad input."""
 
 import json
-import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from helpers import composed, picture, relative_error, style_network
+from helpers import check_refused, picture, relative_error, style_network
 from torch import Tensor
 
-from styletransfer.config import FeaturesConfig, ObjectiveConfig, TrainConfig
-from styletransfer.errors import UserError
+from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features
 from styletransfer.functions import gram_matrix
 from styletransfer.networks import Architecture, file
@@ -20,7 +19,6 @@ from styletransfer.pictures import images
 from tools.judge.command import judge, run
 from tools.judge.config import JudgeConfig, PairConfig
 from tools.judge.probes import PROBES, probe
-from tools.judge.rivals import pairs_of
 from tools.judge.verdict import Verdict, errors_under, gap_closed
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -32,7 +30,7 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeConfig:
+def config(tmp_path, monkeypatch):
     """The judgement of a feature network by one pair."""
     monkeypatch.chdir(tmp_path)
     for seed, name in enumerate(("photos/a.png", "photos/b.png")):
@@ -51,7 +49,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JudgeConfig:
 
 
 @pytest.fixture
-def of_networks(config: JudgeConfig) -> JudgeConfig:
+def of_networks(config):
     """The judgement of a network that knows two of three styles, on two contents."""
     network = style_network(Architecture((3, 4, 5), 1), 2)
     file.write(Path("net.safetensors"), network, ["wash", "oil"])
@@ -59,10 +57,7 @@ def of_networks(config: JudgeConfig) -> JudgeConfig:
     return replace(config, pairs=[], **sources)
 
 
-# Figures.
-
-
-def test_errors_are_relative_to_the_target() -> None:
+def test_errors_are_relative_to_the_target():
     vgg19 = build_features(RANDOM).double()
     image, content, style = (picture(seed, 32, 32) for seed in range(3))
 
@@ -79,7 +74,7 @@ def test_errors_are_relative_to_the_target() -> None:
     assert set(errors_under(vgg19, image, image, image).values()) == {0.0}
 
 
-def test_the_gap_runs_from_the_content_to_vgg19() -> None:
+def test_the_gap_runs_from_the_content_to_vgg19():
     row = {
         name: Verdict({"relu1_1": error, "relu5_1": 10.0}, "", factors={"relu5_1": 0.1})
         for name, error in zip(OF_FEATURES, (3.0, 2.5, 1.5, 1.0), strict=True)
@@ -88,12 +83,7 @@ def test_the_gap_runs_from_the_content_to_vgg19() -> None:
     assert [gap_closed(row, name) for name in OF_FEATURES] == [0.0, 0.25, 0.75, 1.0]
 
 
-# Runs.
-
-
-def test_every_pair_is_painted_judged_and_shown(
-    config: JudgeConfig, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_pair_is_painted_judged_and_shown(config, capsys):
     run(config, Path("run"))
     printed = capsys.readouterr().out
     written = json.loads(Path("run/judge.json").read_text())
@@ -110,9 +100,7 @@ def test_every_pair_is_painted_judged_and_shown(
     assert all(f"| {name}" in printed for name in PROBES)
 
 
-def test_each_content_is_judged_in_each_style_that_a_network_knows(
-    of_networks: JudgeConfig,
-) -> None:
+def test_each_content_is_judged_in_each_style_that_a_network_knows(of_networks):
     run(of_networks, Path("run"))
     written = json.loads(Path("run/judge.json").read_text())
     assert list(written["pairs"]) == ["a x oil", "a x wash", "b x oil", "b x wash"]
@@ -132,40 +120,30 @@ def test_each_content_is_judged_in_each_style_that_a_network_knows(
     assert images.read("run/contact_sheet.png").size == (4 * 20, 4 * 20)
 
 
-# Bad input.
+def judged(good: JudgeConfig, **changed: Any) -> None:
+    judge(replace(good, **changed), Path("run"), print)
 
 
-def test_bad_input_is_one_line_and_leaves_nothing(
-    config: JudgeConfig, of_networks: JudgeConfig
-) -> None:
+def test_bad_input_is_one_line_and_leaves_nothing(config, of_networks):
     images.write(Path("thin.png"), picture(0, 8, 40))
     twice, thin = (PairConfig(name, "photos/a.png") for name in ("photos/a.png", "thin.png"))
-    cases: list[tuple[JudgeConfig, dict[str, Any], str]] = [
-        (config, {"pairs": []}, "pairs is empty"),
-        (config, {"objective": ObjectiveConfig(content_weight=1e9)}, "no better"),
-        (config, {"pairs": [twice]}, "a x a: content and style are one"),
-        (config, {"pairs": [thin]}, "thin.png comes down to 40 x 8 pixels"),
-        (of_networks, {"networks": "photos/a.png"}, "photos/a.png is no style network"),
-        (of_networks, {"networks": ["net.safetensors"] * 2}, "the second that knows the style"),
-        (of_networks, {"styles": "styles/oil.png"}, "styles holds no picture called wash"),
+    cases = [
+        ({"pairs": []}, "pairs is empty"),
+        ({"objective": ObjectiveConfig(content_weight=1e9)}, "no better"),
+        ({"pairs": [twice]}, "a x a: content and style are one"),
+        ({"pairs": [thin]}, "thin.png comes down to 40 x 8 pixels"),
     ]
-    for good, settings, message in cases:
-        with pytest.raises(UserError, match=re.escape(message)) as caught:
-            judge(replace(good, **settings), Path("run"), print)
-        assert "\n" not in str(caught.value)
-        assert not Path("run").exists()
+    networks = [
+        ({"networks": "photos/a.png"}, "photos/a.png is no style network"),
+        ({"networks": ["net.safetensors"] * 2}, "the second that knows the style"),
+        ({"styles": "styles/oil.png"}, "styles holds no picture called wash"),
+    ]
+    for good, bad in ((config, cases), (of_networks, networks)):
+        check_refused(partial(judged, good), bad)
+    assert not Path("run").exists()
 
 
-def test_the_presets_judge_bundled_pictures_as_they_say() -> None:
-    features, networks = composed("judge"), composed("judge", "judged=networks")
-    assert len(features.pairs) == 8
-    files = [path for pair in features.pairs for path in (pair.content, pair.style)]
-    assert all(Path(path).is_file() for path in files)
-    assert (networks.pairs, networks.objective) == ([], TrainConfig().objective)
-    assert len(pairs_of(networks, dict.fromkeys(["oil", "mosaic"]))) == 8  # type: ignore[arg-type]
-
-
-def test_probes_by_hand() -> None:
+def test_probes_by_hand():
     """Each sees its own damage, and is blind to others'."""
     flat = torch.full((1, 3, 48, 64), 0.5, dtype=torch.float64)
     rows, columns = torch.arange(48)[:, None], torch.arange(64)

@@ -1,54 +1,56 @@
-"""Scripts of benchmarks/: the published reference, what is exchanged, and the model of it."""
+"""Scripts of benchmarks/, and the painters of the bundled style pictures."""
 
 import importlib.util
-import sys
 
+import numpy as np
 import pytest
 import torch
 from helpers import ROOT
+from PIL import Image
 
 from benchmarks import painting, processes
-from styletransfer.config import FeaturesConfig
-from styletransfer.features import build_features
-from styletransfer.networks import LAYOUTS
+from tools.painters.paint import PAINTERS, SEED, main, paint
 
 
-def test_every_script_finds_what_it_needs() -> None:
+def test_every_script_finds_what_it_needs():
     for path in (ROOT / "benchmarks").glob("[a-z]*.py"):
         if path.stem != "studio" or importlib.util.find_spec("websockets"):
             importlib.import_module(f"benchmarks.{path.stem}")
 
 
 @torch.no_grad()
-def test_the_reference_has_the_published_layers() -> None:
+def test_the_reference_has_the_published_layers():
     """1 679 235 weights: three convolutions, five residual blocks, three convolutions, norms."""
     network = painting.reference()
     assert sum(weight.numel() for weight in network.parameters()) == 1_679_235
     assert network(255 * torch.rand(1, 3, 16, 24)).shape == (1, 3, 16, 24)
 
 
-def test_the_model_of_processes_is_the_formula_it_names() -> None:
+def test_the_model_of_processes_is_the_formula_it_names():
     model = processes.Model(evaluation=10.0, optimizer=1.0, bandwidth=100.0)
     # A ring of 4 sends 1.5 times 200 bytes, in 3 seconds.
     assert model.efficiency(4, 0.3, 200.0) == pytest.approx(11 / (4 * (3 + 1 + 3)))
     assert model.efficiency(1, 1.0, 200.0) == 1.0
 
 
-def test_the_share_of_a_process_holds_its_halo() -> None:
-    network = build_features(FeaturesConfig(name="vgg19", weights="random"), seed=0)
-    shares = [processes.share_of(network, 2048, 512, count) for count in (1, 2, 4)]
-    assert shares[0] == 1
-    assert 0.5 < shares[1] < 0.55
-    assert 0.25 < shares[2] < 0.33
-
-
 @pytest.mark.slow
-def test_every_layout_has_a_row(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["painting", "--width", "32", "--height", "24", "--rounds", "1"]
-    monkeypatch.setattr(sys, "argv", words)
-    painting.main()
-    printed = capsys.readouterr().out
-    for name in (painting.REFERENCE, *(f"{name}, float32" for name in LAYOUTS)):
-        assert f"| {name} " in printed
+@pytest.mark.parametrize("name", PAINTERS)
+def test_a_picture_is_its_seeds_and_is_nowhere_flat(name):
+    picture, again, other = (
+        np.asarray(paint(name, 64, seed), dtype=float) for seed in (SEED, SEED, SEED + 1)
+    )
+    assert np.array_equal(picture, again)
+    assert not np.array_equal(picture, other)
+    for half in np.array_split(picture.mean(2), 2):
+        for quarter in np.array_split(half, 2, axis=1):
+            assert quarter.std() > 8
+
+
+def test_the_script_writes_the_pictures_asked_for(tmp_path, capsys):
+    main([str(tmp_path / "new"), "woodcut", "--size", "64"])
+    with Image.open(tmp_path / "new" / "woodcut.jpg") as picture:
+        assert max(picture.size) == 64
+    for words in (["new", "crayon"], ["new", "--size", "63"], ["new", "--seed", "-1"]):
+        with pytest.raises(SystemExit):
+            main(words)
+        assert words[-1] in capsys.readouterr().err
