@@ -58,11 +58,7 @@ class Result:
     alpha: Tensor | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a PNG, JPEG, WebP or TIFF file, as the extension says.
-
-        Raises:
-            UserError: another extension, or the file cannot be written.
-        """
+        """Write a PNG, JPEG, WebP or TIFF file, by its extension (UserError: it cannot be)."""
         images.write(expanded(path, written=True), self.image, self.alpha)
 
     def to_pil(self) -> Image.Image:
@@ -114,11 +110,7 @@ class Stylization:
 
     @_AUTOGRAD
     def result(self) -> Result:
-        """Return the best picture so far.
-
-        Raises:
-            UserError: the run gave up, for want of memory or of a finite loss.
-        """
+        """Return the best picture so far (UserError: no memory, or no finite loss)."""
         made = self._run.result()
         if made.problem is not None:
             raise UserError(made.problem)

@@ -16,11 +16,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def seed(text: str) -> int:
-    """Return a seed that torch's generators take: 0 to 2^63 - 1.
-
-    Raises:
-        ArgumentTypeError: it is none; the parser then says so.
-    """
+    """Return a seed that torch's generators take, 0 to 2^63 - 1 (ArgumentTypeError: it is none)."""
     if not text.isdecimal() or int(text) >= 2**63:
         raise argparse.ArgumentTypeError(f"{text!r} must be a whole number from 0 to 2^63 - 1")
     return int(text)

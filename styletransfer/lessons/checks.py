@@ -203,13 +203,9 @@ def tapped_moments(x: Tensor, weights: Tensor | None = None) -> tuple[Tensor, ..
 def cases(seed: int = 0) -> list[Case]:
     """Return every Function's cases, plus those of the moments by ordinary operations."""
     draw = Draw(seed)
-    return [*_lessons(draw), *_layers(draw), *_losses(draw)]
-
-
-def _lessons(draw: Draw) -> list[Case]:
     different = draw.all_different
     image = channels_last(different(2, 3, 2, 2))
-    return [
+    lessons = [
         Case("relu", relu, (draw.away_from_zero(3, 4),)),
         Case("relu", relu, (channels_last(draw.away_from_zero(2, 3, 2, 2)),), "channels_last"),
         Case("relu", relu, (draw(0, 3),), "empty"),
@@ -229,25 +225,18 @@ def _lessons(draw: Draw) -> list[Case]:
         Case("global_max_pool", global_max_pool, (image,), "channels_last"),
         Case("global_max_pool", global_max_pool, (draw(0, 3, 4),), "empty"),
     ]
-
-
-def _layers(draw: Draw) -> list[Case]:
     kernels, bias = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
-    different = draw.all_different
     image, odd = channels_last(draw(1, 2, 4, 4)), draw(1, 2, 5, 3)
-    return [
+    layers = [
         Case("max_pool", max_pool, (different(2, 3, 2, 4),)),
         Case("max_pool", max_pool, (different(1, 2, 5, 3),), "odd sides"),
         Case("max_pool", max_pool, (channels_last(different(1, 3, 2, 4)),), "channels_last"),
         Case("winograd_conv", winograd_conv, (odd, kernels, bias), "odd sides"),
         Case("winograd_conv", winograd_conv, (image, kernels), "no bias"),
     ]
-
-
-def _losses(draw: Draw) -> list[Case]:
     image, target = channels_last(draw(1, 3, 2, 4)), draw(1, 3, 2, 4)
     weights = torch.arange(8, dtype=torch.float64).view(2, 4) % 3  # some are 0
-    return [
+    losses = [
         Case("gram_matrix", gram_matrix, (draw(1, 3, 2, 4),)),
         Case("moments", moments, (draw(1, 3, 2, 4),)),
         Case("moments_tap", tapped_moments, (draw(1, 3, 2, 4),)),
@@ -258,3 +247,4 @@ def _losses(draw: Draw) -> list[Case]:
         Case("content_tap", content_tap, (draw(1, 3, 2, 4), target)),
         Case("content_tap", content_tap, (image, draw(1, 3, 2, 4)), "channels_last"),
     ]
+    return [*lessons, *layers, *losses]

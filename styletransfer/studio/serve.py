@@ -23,12 +23,7 @@ MOST, PATIENCE = 256, 2
 
 
 def serve(config: StudioConfig, folder: Path) -> None:
-    """Serve the page until a signal comes.
-
-    Raises:
-        UserError: the port is taken, or a folder of runs is none.
-        Stopped: the signal.
-    """
+    """Serve the page until a signal comes; see `command.main`."""
     others = [Path(path) for path in each(config.runs)]
     for path in others:
         if not path.is_dir():
