@@ -46,7 +46,7 @@ def main(config: TrainConfig, folder: Path) -> None:
 def _begin(
     config: TrainConfig, folder: Path, processes: Processes
 ) -> tuple[TrainConfig, Path] | None:
-    """Return the run's settings and folder; None, having said why, if none (UserError: bad input)."""
+    """Return the run's settings and folder, or None, having said why (UserError: bad input)."""
     if config.resume not in (None, "auto"):
         folder = Path(config.resume)
         config = own_settings(config, folder, _typed_keys())
