@@ -9,7 +9,7 @@ from statistics import fmean
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.films.motion import Motion, motion_between
+from styletransfer.films.motion import Motion, motion_between, warp
 from styletransfer.job.job import Job
 from styletransfer.objective.inputs import Anchor
 from styletransfer.objective.targets import StyleTargets
@@ -97,7 +97,8 @@ def _carried(before: tuple[Tensor, Tensor] | None, content: Tensor) -> tuple[Ten
     motion = motion_between(content, before[0])
     if motion.is_cut:
         return None
-    return motion.warped(before[1], "bicubic").clamp(0, 1), motion.reliability
+    moved = warp(before[1], motion.flow.to(before[1]), "bicubic")
+    return moved.clamp(0, 1), motion.reliability
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def warping_error(motion: Motion, image: Tensor, before: Tensor) -> float | None
     relied = motion.reliability.to(image)
     if motion.is_cut or not bool(relied.any()):
         return None
-    difference = (motion.warped(before) - image).square().mean(1, keepdim=True)
+    difference = (warp(before, motion.flow.to(before)) - image).square().mean(1, keepdim=True)
     return float((relied * difference).sum() / relied.sum())
 
 

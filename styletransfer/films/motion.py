@@ -36,10 +36,6 @@ class Motion:
         """Whether the two frames have too little in common to be of one scene."""
         return float(self.reliability.mean()) < LEAST_IN_COMMON
 
-    def warped(self, image: Tensor, mode: str = "bilinear") -> Tensor:
-        """Return the other frame's `image` (1, C, H, W) as this frame would show it; see `warp`."""
-        return warp(image, self.flow.to(image), mode)
-
 
 def motion_between(image: Tensor, other: Tensor) -> Motion:
     """Return where the points of a frame (1, 3, H, W) in [0, 1] are in another one, by OpenCV."""

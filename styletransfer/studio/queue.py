@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.settings.paths import new_folder
-from styletransfer.studio import painter
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import key_in
 from styletransfer.studio.form import RunRequest, changed_settings, command_of
@@ -78,7 +77,7 @@ class RunQueue:
         viewers: the pages that watch.
     """
 
-    def __init__(self, folder: Path, shelf: PictureShelf, paint: Any = painter.main) -> None:
+    def __init__(self, folder: Path, shelf: PictureShelf, paint: Any) -> None:
         self._folder, self._shelf = folder, shelf
         self.current: QueueEntry | None = None
         self.waiting: deque[QueueEntry] = deque()
