@@ -18,8 +18,7 @@ from torch.nn import functional
 from torch.utils.benchmark import Timer
 
 from styletransfer.functions import gram_matrix, moments_tap
-from styletransfer.lessons.linear import Linear, linear
-from styletransfer.lessons.relu import ReLU, relu
+from styletransfer.lessons.functions import Linear, ReLU, linear, relu
 from styletransfer.losses import GRAM
 from styletransfer.system.measure import Spread
 from styletransfer.system.table import table

@@ -58,11 +58,7 @@ class Result:
     alpha: Tensor | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a PNG, JPEG, WebP or TIFF file, as the extension says.
-
-        Raises:
-            UserError: another extension, or the file cannot be written.
-        """
+        """Write a PNG, JPEG, WebP or TIFF file, by its extension (UserError: it cannot be)."""
         images.write(expanded(path, written=True), self.image, self.alpha)
 
     def to_pil(self) -> Image.Image:
@@ -103,14 +99,10 @@ class Stylization:
             UserError: they cannot be; the run is as it was.
         """
         check_can_change(settings)
-        sources, values = _split(settings)
-        if "style" in values:
-            sources["style"] = _several(values.pop("style"))
-        _check_devices(sources)
-        given = {key: there for key, there in self._given.items() if key not in settings}
-        given |= {key: _given(key, source) for key, source in sources.items()}
+        pictures, values = _split(settings)
+        given = {key: there for key, there in self._given.items() if key not in settings} | pictures
         config = changed(self._job.config, values)
-        if "style" in sources:
+        if "style" in pictures:
             config = replace(config, style=[each.name for each in given["style"]])
         job = prepare(config, given, like=self._job)
         self._run.steer(job)
@@ -118,11 +110,7 @@ class Stylization:
 
     @_AUTOGRAD
     def result(self) -> Result:
-        """Return the best picture so far.
-
-        Raises:
-            UserError: the run gave up, for want of memory or of a finite loss.
-        """
+        """Return the best picture so far (UserError: no memory, or no finite loss)."""
         made = self._run.result()
         if made.problem is not None:
             raise UserError(made.problem)
@@ -178,11 +166,8 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
 
     Args and raises: see `stylize`.
     """
-    sources, settings = _split(settings)
-    sources |= {"content": content, "style": _several(style)}
-    _check_devices(sources)
+    given, settings = _split(settings | {"content": content, "style": style})
     config = _settings(settings)
-    given = {key: _given(key, source) for key, source in sources.items()}
     # For messages.
     config.content, config.style = given["content"].name, [each.name for each in given["style"]]
     if "style_detail" in given:
@@ -191,32 +176,28 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
 
 
 def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings that are pictures, and the others."""
+    """Return the settings that are pictures, read, and the others; regions and masks as they are.
+
+    Several styles are those of a list, or of a folder.
+    """
     sources = {}
-    for key in sorted({*PICTURE_KEYS} - {"content", "style"}):
-        value = settings.get(key)
-        if value is not None and not (key == "init" and isinstance(value, str) and value in STARTS):
+    for key in sorted({*PICTURE_KEYS} & {*settings}):
+        value = settings[key]
+        is_start = key == "init" and isinstance(value, str) and value in STARTS
+        if not is_start and (value is not None or key in ("content", "style")):
             sources[key] = value
-    return sources, {key: value for key, value in settings.items() if key not in sources}
-
-
-def _several(style: Source | Sequence[Source]) -> list[Source]:
-    """Return the styles of a list or a folder, or the only one."""
-    if isinstance(style, list | tuple):
-        return list(style)
-    if isinstance(style, str | os.PathLike) and os.path.isdir(folder := expanded(style)):
-        return [*in_folder(folder)]
-    return [style]  # type: ignore[list-item]
-
-
-def _given(key: str, source: Any) -> Any:
-    """Return what stands for the files of a key: pictures; regions and masks as they are."""
-    if key in ("content_regions", "style_regions", "protect"):
-        return source
-    if key != "style":
-        return as_picture(source, key)
-    names = ["style"] if len(source) == 1 else [f"style {n + 1}" for n in range(len(source))]
-    return [as_picture(one, name) for one, name in zip(source, names, strict=True)]
+    _check_devices(sources)
+    values = {key: value for key, value in settings.items() if key not in sources}
+    for key, source in sources.items():
+        if key == "style":
+            several = source if isinstance(source, list | tuple) else [source]
+            if isinstance(source, str | os.PathLike) and os.path.isdir(expanded(source)):
+                several = in_folder(expanded(source))
+            names = [f"style {n + 1}" for n in range(len(several))] if several[1:] else ["style"]
+            sources[key] = list(map(as_picture, several, names))
+        elif key not in ("content_regions", "style_regions", "protect"):
+            sources[key] = as_picture(source, key)
+    return sources, values
 
 
 def _check_devices(sources: Mapping[str, object]) -> None:

@@ -15,9 +15,8 @@ from torch import Tensor
 
 from styletransfer.config import FilmConfig
 from styletransfer.errors import UserError
-from styletransfer.films.flicker import measure, report, style_loss_of
+from styletransfer.films.flicker import FilmPainter, measure, report, style_loss_of
 from styletransfer.films.motion import check_flow
-from styletransfer.films.painter import FilmPainter
 from styletransfer.films.read import Film
 from styletransfer.films.write import FilmWriter, check_writable, files_of
 from styletransfer.job.prepare import prepare

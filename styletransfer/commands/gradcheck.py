@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Column, Table
 
-from styletransfer.lessons.arguments import Parser, seed
-from styletransfer.lessons.cases import cases
-from styletransfer.lessons.checks import STEP, Case, Verdict, check, check_in_float32
+from styletransfer.lessons import Parser, seed
+from styletransfer.lessons.checks import STEP, Case, Verdict, cases, check, check_in_float32
 
 SUMMARY = "Check every hand-written backward, first and second derivatives."
 

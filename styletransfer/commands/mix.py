@@ -25,7 +25,8 @@ def main(config: MixConfig, folder: Path) -> None:
     folder = Path(config.run)
     lightness, color = shares(config)
     run = read_run(folder)
-    target = Path(config.output) if config.output else folder / default_name(lightness, color)
+    name = f"lightness_{lightness:g}_color_{color:g}" if lightness != color else f"{color:g}"
+    target = Path(config.output) if config.output else folder / f"mix_{name}.png"
     images.check_writable(target)
     check_outputs([target], run.files)
     content, pastiche = kept_pictures(folder, run.status)
@@ -43,13 +44,6 @@ def shares(config: MixConfig) -> tuple[float, float]:
             raise UserError(f"{key}={value:g} must be from 0 (the content) to 1 (the pastiche)")
         chosen.append(config.strength if value is None else value)
     return chosen[1], chosen[2]
-
-
-def default_name(lightness: float, color: float) -> str:
-    """Return the name of a mixture in the folder of its run."""
-    if lightness == color:
-        return f"mix_{color:g}.png"
-    return f"mix_lightness_{lightness:g}_color_{color:g}.png"
 
 
 def kept_pictures(folder: Path, status: str) -> tuple[images.Picture, images.Picture]:

@@ -46,11 +46,7 @@ def main(config: TrainConfig, folder: Path) -> None:
 def _begin(
     config: TrainConfig, folder: Path, processes: Processes
 ) -> tuple[TrainConfig, Path] | None:
-    """Return the settings and the folder of the run; or say why there is none, and return None.
-
-    Raises:
-        UserError: see `own_settings`, `prepare` and `finished_picture`.
-    """
+    """Return the run's settings and folder, or None, having said why (UserError: bad input)."""
     if config.resume not in (None, "auto"):
         folder = Path(config.resume)
         config = own_settings(config, folder, _typed_keys())
@@ -64,11 +60,7 @@ def _begin(
 
 
 def _tell_plans(config: TrainConfig, processes: Processes) -> None:
-    """Print what a run would do, and what it would do after each of its changes.
-
-    Raises:
-        UserError: see `prepare` and `in_turn`.
-    """
+    """Print what a run would do, and after each of its changes (UserError: bad input)."""
     later = in_turn(config, config.changes)
     first = prepare(config, enlarge=False, processes=processes)
     jobs = [first, *(prepare(changed, enlarge=False, like=first) for changed in later)]

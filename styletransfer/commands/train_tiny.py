@@ -13,22 +13,16 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 
-from styletransfer.lessons.arguments import Parser, seed
-from styletransfer.lessons.linear import Linear
-from styletransfer.lessons.relu import ReLU
-from styletransfer.lessons.scale import Scale
+from styletransfer.lessons import Parser, seed
+from styletransfer.lessons.functions import Linear, ReLU, Scale
 
 SUMMARY = "Train a tiny model twice: with built-in operations and with hand-written Functions."
 INPUTS, HIDDEN, OUTPUTS, BATCH = 4, 8, 2, 32
 LEARNING_RATE = 0.1
 
 
-class BuiltInScale(nn.Module):
+class BuiltInScale(Scale):
     """x * weight with the gradient left to autograd."""
-
-    def __init__(self, *shape: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(shape))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x * weight, shaped like x."""

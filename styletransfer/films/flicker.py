@@ -1,23 +1,104 @@
-"""Painted films, measured: how much they flicker, and how well they have the style."""
+"""Films without flicker: painted from the pastiche before, moved along; and measured."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
 from itertools import zip_longest
+from statistics import fmean
 
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.films.motion import FindMotion, Motion, motion_between
+from styletransfer.films.motion import Motion, motion_between, warp
 from styletransfer.job.job import Job
+from styletransfer.objective.inputs import Anchor
+from styletransfer.objective.targets import StyleTargets
 from styletransfer.objective.whole import Objective, style_targets_of
+from styletransfer.optimize.results import Outcome
+from styletransfer.optimize.run import Run
 from styletransfer.system.table import table
 
 # Frames between the two that are compared, for the short and the long term.
 GAPS = (1, 5)
-
 # A frame (1, 3, H, W) -> its style loss.
 StyleLoss = Callable[[Tensor], float]
+
+
+class FilmPainter:
+    """Paints frames in their order by optimisation (Ruder et al. 2016, arXiv:1604.08610).
+
+    The first frame, and the first after a cut, is a picture like any other, as `job` says. Each of
+    the others starts as the pastiche before it, moved along, makes `frame_steps` at one scale, and
+    is held to where it started by the temporal loss where the motion can be relied on. (It starts
+    so everywhere: from the frame itself, what comes into view would stay paler than its
+    surroundings in so few steps.)
+    """
+
+    def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
+        self.job, self.temporal_weight = job, temporal_weight
+        self.following = replace(job.config, steps=frame_steps, scales=1)
+        # The last frame and its pastiche, (1, 3, H, W) each, to go on from; a caller sets it.
+        self.before: tuple[Tensor, Tensor] | None = None
+        self._styles: StyleTargets | None = None
+
+    def paint(self, content: Tensor) -> Outcome:
+        """Return the pastiche of the next frame (1, 3, H, W), of the job's size."""
+        return Run(self.job_of(content)).complete()
+
+    def job_of(self, content: Tensor) -> Job:
+        """Return what is to be done for the next frame."""
+        job = replace(self.job, pictures=replace(self.job.pictures, content=content))
+        carried = _carried(self.before, content)
+        if carried is None:
+            return job
+        moved, reliability = carried
+        anchor = Anchor(moved, reliability, self.temporal_weight)
+        pictures = replace(job.pictures, anchor=anchor)
+        if self._styles is None:  # they are those of all frames
+            scale = job.pictures_at(max(job.scales[-1].size))
+            self._styles = style_targets_of(job.extractor, job.criterion, scale)
+        return replace(
+            job, config=self.following, pictures=pictures, start=moved, styles=self._styles
+        )
+
+
+class Steady:
+    """Mixes what a painter made of each frame alone with the mixture before, moved along.
+
+    It does so where motion can be relied on, and begins anew after a cut. If a painter's noise is
+    independent from frame to frame, a `strength` s in [0, 1), the share of the frame before, leaves
+    (1 - s)^2 / (1 + s) of the flicker: 1/6 for a half.
+    """
+
+    def __init__(self, strength: float) -> None:
+        self.strength = strength
+        self.before: tuple[Tensor, Tensor] | None = None
+
+    def mixed(self, content: Tensor, painted: Tensor) -> Tensor:
+        """Return the next frame to show, of one of the input; all are (1, 3, H, W) in [0, 1]."""
+        if not self.strength:
+            return painted
+        mixed = painted
+        if (carried := _carried(self.before, content)) is not None:
+            moved, reliability = carried
+            mixed = painted + self.strength * reliability.to(painted) * (moved - painted)
+        self.before = content, mixed
+        return mixed
+
+
+def _carried(before: tuple[Tensor, Tensor] | None, content: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return the pastiche before as the next frame would show it, and where that can be relied on.
+
+    None at the beginning and after a cut. By bicubic weights: by bilinear ones, a picture that is
+    moved again and again becomes a blur.
+    """
+    if before is None:
+        return None
+    motion = motion_between(content, before[0])
+    if motion.is_cut:
+        return None
+    moved = warp(before[1], motion.flow.to(before[1]), "bicubic")
+    return moved.clamp(0, 1), motion.reliability
 
 
 @dataclass(frozen=True)
@@ -30,9 +111,7 @@ class Flicker:
 
 
 def measure(
-    films: Mapping[str, Iterable[Tensor]],
-    style_loss: StyleLoss | None = None,
-    motion: FindMotion = motion_between,
+    films: Mapping[str, Iterable[Tensor]], style_loss: StyleLoss | None = None
 ) -> dict[str, Flicker]:
     """Measure films frame by frame (UserError: they differ in length or size).
 
@@ -40,7 +119,6 @@ def measure(
         films: name -> frames (1, 3, H, W) in [0, 1]; the first is the input of the others. Only as
             many frames are in memory as the longest gap spans.
         style_loss: of a frame; that of the input is left out.
-        motion: finds it, in the input.
     """
     names = list(films)
     errors: dict[str, list[list[float]]] = {name: [[] for _ in GAPS] for name in names}
@@ -54,7 +132,7 @@ def measure(
         for number, gap in enumerate(GAPS):
             if gap > len(earlier):
                 continue
-            moved = motion(frames[0], earlier[-gap][0])
+            moved = motion_between(frames[0], earlier[-gap][0])
             for name, frame, before in zip(names, frames, earlier[-gap], strict=True):
                 if (error := warping_error(moved, frame, before)) is not None:
                     errors[name][number].append(error)
@@ -62,7 +140,11 @@ def measure(
             for name, frame in zip(names[1:], frames[1:], strict=True):
                 styles[name].append(style_loss(frame))
         earlier.append(frames)
-    return {name: Flicker(*map(_mean, (*errors[name], styles[name]))) for name in names}
+    measured = {name: (*errors[name], styles[name]) for name in names}
+    return {
+        name: Flicker(*(fmean(values) if values else None for values in found))
+        for name, found in measured.items()
+    }
 
 
 def warping_error(motion: Motion, image: Tensor, before: Tensor) -> float | None:
@@ -75,7 +157,7 @@ def warping_error(motion: Motion, image: Tensor, before: Tensor) -> float | None
     relied = motion.reliability.to(image)
     if motion.is_cut or not bool(relied.any()):
         return None
-    difference = (motion.warped(before) - image).square().mean(1, keepdim=True)
+    difference = (warp(before, motion.flow.to(before)) - image).square().mean(1, keepdim=True)
     return float((relied * difference).sum() / relied.sum())
 
 
@@ -104,7 +186,3 @@ def report(films: Mapping[str, Flicker]) -> str:
         for name, film in films.items()
     ]
     return table(headings, rows)
-
-
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None

@@ -4,7 +4,6 @@ A flow (1, 2, H, W) says for each pixel of a frame, in pixels to the right and d
 point is in another frame.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -37,30 +36,18 @@ class Motion:
         """Whether the two frames have too little in common to be of one scene."""
         return float(self.reliability.mean()) < LEAST_IN_COMMON
 
-    def warped(self, image: Tensor, mode: str = "bilinear") -> Tensor:
-        """Return the other frame's `image` (1, C, H, W) as this frame would show it; see `warp`."""
-        return warp(image, self.flow.to(image), mode)
-
-
-# (frame, earlier frame) -> where the points of the frame were in the earlier one.
-FindMotion = Callable[[Tensor, Tensor], Motion]
-
 
 def motion_between(image: Tensor, other: Tensor) -> Motion:
     """Return where the points of a frame (1, 3, H, W) in [0, 1] are in another one, by OpenCV."""
     here, there = _luma(image), _luma(other)
-    return make_motion(_flow(here, there).to(image.device), _flow(there, here).to(image.device))
+    flow, back = (_flow(*pair).to(image.device) for pair in ((here, there), (there, here)))
+    return Motion(flow, softened(reliability(flow, back)))
 
 
 def check_flow(size: tuple[int, int]) -> None:
     """Raise UserError if OpenCV is missing, or finds no motion in frames of (height, width)."""
     blank = torch.zeros(size, dtype=torch.uint8).numpy()
     _flow(blank, blank)
-
-
-def make_motion(flow: Tensor, back: Tensor) -> Motion:
-    """Return a flow with its softened reliability, judged by the flow of the way back."""
-    return Motion(flow, softened(reliability(flow, back)))
 
 
 def warp(image: Tensor, flow: Tensor, mode: str = "bilinear") -> Tensor:

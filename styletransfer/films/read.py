@@ -1,19 +1,22 @@
-"""Reading films: every container and codec that FFmpeg knows."""
+"""Reading films: every container and codec that FFmpeg knows, by PyAV; tensors <-> its frames."""
 
 import logging
 import os
+import struct
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple, Self
 
+import torch
 from torch import Tensor
+from torch.nn.functional import pad
 from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
-from styletransfer.films.ffmpeg import HDR, display_matrix, is_turned, pyav, reason, to_tensor
 from styletransfer.pictures.images import resize
 
 logger = logging.getLogger(__name__)
@@ -31,6 +34,55 @@ TOLERANCE = 1.0
 # Codecs whose frames' side data are left alone: PyAV frees the name of a colour profile twice, and
 # that ends the process. Frames of other codecs have no such name.
 PNGS = ("png", "apng")
+# Of a frame, in pixels: what is larger and does not say its matrix has that of BT.709, what is
+# smaller that of BT.601, as players take it.
+LARGEST_SD = (1279, 576)
+# FFmpeg's numbers (AVColorSpace, AVColorTransferCharacteristic): not said; the two curves of HDR.
+UNSPECIFIED = 2
+HDR = (16, 18)
+
+
+def pyav() -> ModuleType:
+    """Return the module, imported when it is needed (UserError: it is not installed)."""
+    try:
+        import av
+    except ImportError as error:
+        raise UserError("films need PyAV; run: pip install 'styletransfer[video]'") from error
+    return av
+
+
+def reason(error: Exception) -> str:
+    """Return what FFmpeg or the system says, in a few words."""
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _interpolation() -> Any:
+    """Return how chroma is resampled: well, and rounded exactly."""
+    kinds = pyav().video.reformatter.Interpolation
+    return kinds.BICUBIC | kinds.ACCURATE_RND | kinds.FULL_CHR_H_INT | kinds.FULL_CHR_H_INP
+
+
+def from_tensor(image: Tensor, *, even: bool) -> Any:
+    """Return an image, clamped to [0, 1], as a frame: 8 bits, 4:2:0, BT.709, limited range.
+
+    With `even`, the last row and column are repeated where their number is odd.
+    """
+    height, width = image.shape[2:]
+    pixels = image.detach().to("cpu", torch.float32).clamp(0.0, 1.0)
+    if even:
+        pixels = pad(pixels, (0, width % 2, 0, height % 2), mode="replicate")
+    samples = (pixels[0] * 255).round().byte().permute(1, 2, 0).contiguous().numpy()
+    return (
+        pyav()
+        .VideoFrame.from_ndarray(samples, "rgb24")
+        .reformat(
+            format="yuv420p",
+            dst_colorspace="ITU709",
+            dst_color_range="MPEG",
+            interpolation=_interpolation(),
+            threads=1,
+        )
+    )
 
 
 class Frame(NamedTuple):
@@ -60,7 +112,7 @@ class Film:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._files = ExitStack()
+        self._files, av = ExitStack(), pyav()
         with self.opened() as container:
             stream = self._video(container)
             self.rate = Fraction(stream.average_rate or stream.guessed_rate or USUAL_RATE)
@@ -71,13 +123,18 @@ class Film:
             first = next(self._decoded(container, stream), None)
             if first is None:
                 raise UserError(f"{path} is a film without frames; get an intact copy")
-            pngs = stream.codec_context.name in PNGS
-            self._matrix = None if pngs else display_matrix(first)
+            # How it is displayed, as in ISO 14496-12: (x, y) moves to (a x + c y, b x + d y).
+            a, b, c, d = 1, 0, 0, 1
+            kind = av.sidedata.sidedata.Type.DISPLAYMATRIX
+            if stream.codec_context.name not in PNGS and (data := first.side_data.get(kind)):
+                a, b, _, c, d = struct.unpack("9i", bytes(data))[:5]
+            self._is_turned = abs(b) > abs(a)  # rows become columns
+            down, across = (b, c) if self._is_turned else (d, a)
+            self._mirrored = [side for side, sign in ((2, down), (3, across)) if sign < 0]
             self._coded_size = (first.height, first.width)
-            turned = is_turned(self._matrix)
-            self.size = (first.width, first.height) if turned else self._coded_size
+            self.size = self._coded_size[::-1] if self._is_turned else self._coded_size
             aspect = Fraction(stream.sample_aspect_ratio or 1)
-            self.pixel_aspect = 1 / aspect if turned else aspect
+            self.pixel_aspect = 1 / aspect if self._is_turned else aspect
             if first.color_trc in HDR:
                 logger.warning("%s is an HDR film; its colours are taken for SDR's, and pale", path)
 
@@ -110,7 +167,7 @@ class Film:
         for frame in self.decoded():
             last = self._time(frame, last)
             try:
-                image = to_tensor(frame, self._coded_size, self._matrix)
+                image = self._upright(frame)
             except (pyav().FFmpegError, ValueError) as error:
                 damage = f"has a frame that is no picture ({reason(error)})"
                 raise UserError(f"{self.path} {damage}; get an intact copy") from error
@@ -130,6 +187,20 @@ class Film:
         """Return a progress bar over something that there is of each frame."""
         look: dict[str, Any] = {"unit": "frame", "dynamic_ncols": True, "leave": None}
         return tqdm(items, total=self.count or None, disable=sys.stderr is None, **look)
+
+    def _upright(self, frame: Any) -> Tensor:
+        """Return a decoded frame, resampled to the film's size and turned, float32 in [0, 1]."""
+        is_hd = frame.width > LARGEST_SD[0] or frame.height > LARGEST_SD[1]
+        unsaid = frame.colorspace == UNSPECIFIED and not frame.format.is_rgb
+        colors = frame.reformat(
+            *(*self._coded_size[::-1], "rgb24"),
+            src_colorspace="ITU709" if unsaid and is_hd else None,
+            interpolation=_interpolation(),
+            threads=1,
+        ).to_ndarray()
+        image = torch.from_numpy(colors).permute(2, 0, 1)[None].float() / 255
+        image = image.transpose(2, 3) if self._is_turned else image
+        return image.flip(self._mirrored).contiguous()
 
     def _video(self, container: Any) -> Any:
         """Return the first video stream that is no cover of a record."""

@@ -1,5 +1,6 @@
-"""Writing films: H.264 or VP9, with the sound of the film they are made of."""
+"""Writing films: H.264 or VP9, with the sound of the film they are made of, copied as it is."""
 
+import io
 import logging
 import math
 import os
@@ -12,9 +13,7 @@ from typing import Any, NamedTuple, Self
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.films.ffmpeg import BT709, LIMITED, from_tensor, pyav, reason
-from styletransfer.films.read import Film
-from styletransfer.films.sound import Sound
+from styletransfer.films.read import Film, from_tensor, pyav, reason
 from styletransfer.system.files import check_folder, check_outputs
 from styletransfer.system.lock import locked_file
 from styletransfer.system.signals import raise_waiting, signals_held
@@ -49,6 +48,10 @@ CODECS = {
 # MP4 and MOV in pieces until the end, when they become ordinary files: so what a full disk or a
 # killed process leaves can be played. The other containers are so anyway.
 IN_PIECES = {"movflags": "hybrid_fragmented+delay_moov"}
+# ITU-T H.273's number of BT.709: as matrix, primaries and transfer curve.
+BT709 = 1
+# H.273 has full and limited range; FFmpeg's number of the limited one, 16 to 235.
+LIMITED = 1
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -133,7 +136,12 @@ class FilmWriter:
                 return
             try:
                 with self._one_line():
-                    self._complete()
+                    self._sound.copy()
+                    self._container.mux(self._stream.encode(None))
+                    self._container.close()
+                    with self._partial.open("rb+") as file:
+                        os.fsync(file.fileno())  # some file systems report a full disk only here
+                    self._partial.replace(self._target)
             except UserError:
                 self._keep()
                 raise
@@ -156,23 +164,12 @@ class FilmWriter:
         if not self._sound.is_broadcast:  # which FFmpeg does not take in pieces
             self._container.container_options.update(IN_PIECES)
 
-    def _complete(self) -> None:
-        """Write what is left, and give the film its name."""
-        self._sound.copy()
-        self._container.mux(self._stream.encode(None))
-        self._container.close()
-        with self._partial.open("rb+") as file:
-            os.fsync(file.fileno())  # some file systems report a full disk only here
-        self._partial.replace(self._target)
-
     def _keep(self) -> None:
         """Make of what has been written a film that plays, and say where it is and how far."""
-        with suppress(OSError, pyav().FFmpegError):
-            if self._sound is not None:
-                self._container.mux(self._stream.encode(None))
-        with suppress(OSError, pyav().FFmpegError):
-            if self._container is not None:
-                self._container.close()
+        if self._container is not None:
+            with suppress(OSError, pyav().FFmpegError), self._container:
+                if self._sound is not None:
+                    self._container.mux(self._stream.encode(None))
         count = 0
         with suppress(UserError), Film(self._partial) as film:
             for _ in film.decoded():
@@ -190,3 +187,68 @@ class FilmWriter:
         except (OSError, pyav().FFmpegError) as error:
             advice = "choose a writable folder with space left"
             raise UserError(f"cannot write {self._path}: {reason(error)}; {advice}") from error
+
+
+class Sound:
+    """All sound of a film, on its way into PyAV's container `output`, whose header is not written.
+
+    Packets are moved, nothing is decoded. A kind of sound that the container cannot hold is left
+    out, with a warning that says `name`.
+    """
+
+    def __init__(self, film: Film, output: Any, name: str) -> None:
+        self._input = film.opened()
+        self._start = film.start
+        self._output = output
+        self._streams: dict[int, Any] = {}
+        for stream in self._input.streams.audio:
+            if _holds(output.format.name, film, stream.index):
+                self._streams[stream.index] = output.add_stream_from_template(stream)
+            else:
+                kind = stream.codec_context.codec.canonical_name if stream.codec_context else "such"
+                logger.warning("%s cannot hold %s sound, and goes without", name, kind)
+        # Whether there is AAC that is described in every packet, and not at the beginning.
+        contexts = [stream.codec_context for stream in self._streams.values()]
+        self.is_broadcast = any(one.name == "aac" and not one.extradata for one in contexts)
+        self._packets = self._moved()
+        self._next = next(self._packets, None)
+
+    def copy(self, until: Fraction | None = None) -> None:
+        """Write what is heard until a time in seconds; without one, all that is left."""
+        while self._next is not None:
+            time, packet = self._next
+            if until is not None and time > until:
+                return
+            self._output.mux(packet)
+            self._next = next(self._packets, None)
+
+    def _moved(self) -> Iterator[tuple[Fraction, Any]]:
+        """Yield packets that belong to the new film, and their times."""
+        if not self._streams:
+            return
+        last: dict[int, int] = {}
+        for packet in self._input.demux([self._input.streams[index] for index in self._streams]):
+            if packet.dts is None or packet.dts <= last.get(packet.stream_index, packet.dts - 1):
+                continue  # the end, or damage that no container takes
+            last[packet.stream_index] = packet.dts
+            start = round(self._start / packet.time_base)
+            packet.dts -= start
+            packet.pts = packet.dts if packet.pts is None else packet.pts - start
+            time = packet.dts * Fraction(packet.time_base)
+            packet.stream = self._streams[packet.stream_index]
+            yield time, packet
+
+
+def _holds(container: str, film: Film, index: int) -> bool:
+    """Tell whether a container takes a sound: some only say so after a packet and their end."""
+    av = pyav()
+    try:
+        with film.opened() as source, av.open(io.BytesIO(), "w", format=container) as trial:
+            stream = source.streams[index]
+            copy = trial.add_stream_from_template(stream)
+            packet = next(source.demux(stream))
+            packet.stream = copy
+            trial.mux(packet)
+    except (ValueError, OSError, av.FFmpegError):
+        return False
+    return True

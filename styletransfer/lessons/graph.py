@@ -90,7 +90,12 @@ def saved(node: Node) -> tuple[SavedTensor, ...]:
     names = [name for name in dir(node) if name.startswith("_saved_")]
     kept: list[SavedTensor] = []
     for name in ["saved_tensors"] if is_python_function(node) else names:
-        value = _read(node, name)
+        try:
+            value = getattr(node, name)
+        except RuntimeError as error:
+            if "already been freed" in str(error):
+                continue
+            raise
         for position, tensor in enumerate(value if isinstance(value, tuple | list) else [value]):
             if isinstance(tensor, Tensor):
                 label = name.removeprefix("_saved_") if tensor is value else f"[{position}]"
@@ -98,15 +103,6 @@ def saved(node: Node) -> tuple[SavedTensor, ...]:
                 shape = tuple(tensor.shape)
                 kept.append(SavedTensor(label, shape, memory.data_ptr(), memory.nbytes()))
     return tuple(kept)
-
-
-def _read(node: Node, name: str) -> object:
-    try:
-        return getattr(node, name)
-    except RuntimeError as error:
-        if "already been freed" in str(error):
-            return None
-        raise
 
 
 def storages(tensors: Iterable[Tensor]) -> set[int]:

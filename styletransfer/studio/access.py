@@ -88,7 +88,10 @@ class Access:
         if scope["type"] == "http" and scope["path"] == "/" and is_safe:
             tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
             if tokens and self._is_token(tokens[0]):
-                return self._welcome()
+                # It is kept in a cookie, and out of the address.
+                answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
+                answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
+                return answer
         if not self._is_token(HTTPConnection(scope).cookies.get(self._cookie, "")):
             return _answer(403, "open the address that the studio has printed, with its token")
         return None
@@ -96,12 +99,6 @@ class Access:
     def _is_token(self, text: str) -> bool:
         """Compare in a time that tells nothing."""
         return secrets.compare_digest(text.encode("utf-8", "replace"), self._token.encode())
-
-    def _welcome(self) -> Response:
-        """Keep the token in a cookie, and out of the address."""
-        answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
-        answer.set_cookie(self._cookie, self._token, path="/", httponly=True, samesite="strict")
-        return answer
 
 
 def _with_headers(send: Send) -> Send:

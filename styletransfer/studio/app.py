@@ -218,7 +218,7 @@ async def get_losses(request: Request) -> Response:
 async def go_on(request: Request) -> Response:
     """Let a run that was stopped go on from its checkpoint."""
     run = await _run(request)
-    if not (run.folder / CHECKPOINT).exists():
+    if not (run.record.folder / CHECKPOINT).exists():
         raise RefusedError("the run has no checkpoint to go on from", 409)
     _studio(request).queue.go_on(run)
     return JSONResponse({"id": run.id}, 202)
@@ -230,9 +230,9 @@ async def remove(request: Request) -> Response:
     if not run.is_own:
         raise RefusedError("that run lies in another folder; remove it there", 403)
     await queue.let_go(run.id)
-    if queue.has(run.id) or is_locked(run.folder):
+    if queue.has(run.id) or is_locked(run.record.folder):
         raise RefusedError("that run is being painted; stop it first", 409)
-    await asyncio.to_thread(shutil.rmtree, run.folder)
+    await asyncio.to_thread(shutil.rmtree, run.record.folder)
     queue.changed(runs=True)
     return JSONResponse({"id": run.id})
 

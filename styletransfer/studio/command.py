@@ -18,7 +18,7 @@ def main(config: StudioConfig, folder: Path) -> None:
     """Serve the page until Ctrl-C.
 
     Raises:
-        UserError: bad input, a port that is taken, or the extra is not installed.
+        UserError: a folder of runs is none, a port is taken, or the extra is not installed.
         Stopped: by a signal, which is the way to end it.
     """
     if missing := [name for name in LIBRARIES if find_spec(name) is None]:

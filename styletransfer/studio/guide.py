@@ -51,11 +51,23 @@ class Guide:
     def step(self, run: RecordedRun, iterate: Iterate) -> None:
         """Look at what was evaluated, and do what is asked for; KeyboardInterrupt stops the run."""
         if self._last is None:
-            self._begin(run)
+            # How the run was asked for is kept where Hydra keeps it.
+            folder = Path(self._order["folder"]) / ".hydra"
+            for name, text in self._order["record"].items():
+                folder.mkdir(exist_ok=True)
+                (folder / name).write_text(text, encoding="utf-8")
+            self._say(type="begun", **standing(run))
         self._clock.step(run.run, iterate)
         self._last = iterate
         self._history.append((iterate.step, iterate.losses))
-        self._report(run, iterate)
+        began = time.monotonic()
+        if began >= self._next_preview:
+            picture = encode(iterate.picture)
+            now = time.monotonic()
+            self._next_preview = now + min(max(OFTEN, (now - began) / SHARE), OLD)
+            self._tell(run, iterate, picture)
+        elif began - self._reported >= REPORT:
+            self._tell(run, iterate, None)
         while (wish := self._orders.next_wish(self._id)) is not None:
             if wish["type"] == "pause":
                 self._pause(run, iterate)
@@ -81,14 +93,6 @@ class Guide:
                 self._say(type="resumed")
                 return True
         return False
-
-    def _begin(self, run: RecordedRun) -> None:
-        """Keep how the run was asked for where Hydra keeps it, and say what is going to be made."""
-        folder = Path(self._order["folder"]) / ".hydra"
-        for name, text in self._order["record"].items():
-            folder.mkdir(exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
-        self._say(type="begun", **standing(run))
 
     def _pause(self, run: RecordedRun, iterate: Iterate) -> None:
         """Wait for a wish to go on, or to stop; do others meanwhile."""
@@ -126,17 +130,6 @@ class Guide:
             error = str(problem)
         self._say(type="standing", error=error, **standing(run))
         return goes
-
-    def _report(self, run: RecordedRun, iterate: Iterate) -> None:
-        """Send steps and losses, and the picture, if it is time for them."""
-        began = time.monotonic()
-        if began >= self._next_preview:
-            picture = encode(iterate.picture)
-            now = time.monotonic()
-            self._next_preview = now + min(max(OFTEN, (now - began) / SHARE), OLD)
-            self._tell(run, iterate, picture)
-        elif began - self._reported >= REPORT:
-            self._tell(run, iterate, None)
 
     def _tell(self, run: RecordedRun, iterate: Iterate, picture: bytes | None) -> None:
         """Send where the run is, its losses since the last report, and perhaps a picture."""

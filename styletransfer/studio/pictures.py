@@ -59,12 +59,9 @@ class PictureShelf:
                 with Image.open(path) as image:
                     size = image.size
                 self._add(ShelfPicture(f"{kind}-{path.stem}", path.stem, *size, kind, str(path)))
-        self._find_uploads()
-
-    def _find_uploads(self) -> None:
-        """Find what was uploaded before, in its order."""
         for stale in self._folder.glob(".*.upload"):
             stale.unlink(missing_ok=True)
+        # What was uploaded before, in its order.
         for note in sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
             with suppress(OSError, ValueError, KeyError, TypeError):
                 said = json.loads(note.read_text(encoding="utf-8"))

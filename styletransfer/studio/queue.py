@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.settings.paths import new_folder
-from styletransfer.studio import painter
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import key_in
 from styletransfer.studio.form import RunRequest, changed_settings, command_of
@@ -78,7 +77,7 @@ class RunQueue:
         viewers: the pages that watch.
     """
 
-    def __init__(self, folder: Path, shelf: PictureShelf, paint: Any = painter.main) -> None:
+    def __init__(self, folder: Path, shelf: PictureShelf, paint: Any) -> None:
         self._folder, self._shelf = folder, shelf
         self.current: QueueEntry | None = None
         self.waiting: deque[QueueEntry] = deque()
@@ -110,7 +109,7 @@ class RunQueue:
             raise RefusedError("that run is being painted already", 409)
         order: dict[str, Any] = {"config": None, "record": {}}
         settings, typed = run.shown["settings"], run.record.typed or ()
-        entry = QueueEntry(run.id, run.folder, settings, typed, order, losses=run.losses)
+        entry = QueueEntry(run.id, run.record.folder, settings, typed, order, losses=run.losses)
         self._enqueue(entry)
 
     def has(self, id: str) -> bool:
@@ -210,10 +209,10 @@ class RunQueue:
         match message["type"]:
             case "progress":
                 self._progress(entry, message)
-            case "begun" | "resumed":
-                self._stand(entry, "painting", runs=message["type"] == "begun")
-            case "paused":
-                self._stand(entry, "paused")
+            case "begun" | "resumed" | "paused" as type:
+                if entry.status != "stopping":
+                    entry.status = "paused" if type == "paused" else "painting"
+                self.changed(runs=type == "begun")
             case "standing":
                 self._complain(message["error"])
                 self.changed()
@@ -222,12 +221,6 @@ class RunQueue:
                 self._end(entry, "finished")
             case "ended":
                 self._leave(entry, message["status"], message["error"])
-
-    def _stand(self, entry: QueueEntry, status: str, *, runs: bool = False) -> None:
-        """Note what the painter does, unless it has been told to stop."""
-        if entry.status != "stopping":
-            entry.status = status
-        self.changed(runs=runs)
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
         """Hand a report on to everybody who watches."""

@@ -83,20 +83,18 @@ def main(pipe: Connection) -> None:
     import torch
 
     torch.set_num_threads(1)
-    functions = {"measure": measure, "small": small, "converted": converted}
+    functions: dict[str, Any] = {"measure": measure, "small": small, "converted": converted}
     with suppress(EOFError, OSError):
         while (question := pipe.recv()) is not None:
             number, name, arguments = question
-            pipe.send((number, *_answer(functions[name], arguments)))
-
-
-def _answer(function: Any, arguments: tuple[Any, ...]) -> tuple[Any, str | None]:
-    try:
-        return function(*arguments), None
-    except UserError as error:
-        return None, str(error)
-    except MemoryError:
-        return None, "the picture does not fit in memory; shrink it first"
+            value = problem = None
+            try:
+                value = functions[name](*arguments)
+            except UserError as error:
+                problem = str(error)
+            except MemoryError:
+                problem = "the picture does not fit in memory; shrink it first"
+            pipe.send((number, value, problem))
 
 
 def measure(path: str) -> tuple[int, int]:

@@ -31,16 +31,11 @@ class StoredRun:
     shown: dict[str, Any]  # what the page is told
 
     @property
-    def folder(self) -> Path:
-        """Where it lies."""
-        return self.record.folder
-
-    @property
     def losses(self) -> list[tuple[int, dict[str, Any]]]:
         """The steps, with losses and their sums where the total is finite."""
         return [
             (step.step, with_sums(dict(step.losses)) if "total" in step.losses else {})
-            for step in read_steps(self.folder)
+            for step in read_steps(self.record.folder)
         ]
 
 
@@ -67,8 +62,9 @@ class StoredRuns:
         if id in self._read:
             run = self._read[id][1]
             with suppress(OSError):
-                written = (run.folder / RECORD).stat().st_mtime_ns
-                if current := self._look(written, run.folder, run.is_own):
+                folder = run.record.folder
+                written = (folder / RECORD).stat().st_mtime_ns
+                if current := self._look(written, folder, run.is_own):
                     return current
         raise RefusedError("there is no such run", 404)
 

@@ -6,7 +6,7 @@ import secrets
 import socket
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
@@ -23,12 +23,7 @@ MOST, PATIENCE = 256, 2
 
 
 def serve(config: StudioConfig, folder: Path) -> None:
-    """Serve the page until a signal comes.
-
-    Raises:
-        UserError: the port is taken, or a folder of runs is none.
-        Stopped: the signal.
-    """
+    """Serve the page until a signal comes; see `command.main`."""
     others = [Path(path) for path in each(config.runs)]
     for path in others:
         if not path.is_dir():
@@ -65,8 +60,12 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and then open the browser, which may take its time."""
         await super().startup(sockets)
-        if self._address is not None and not await asyncio.to_thread(_open, self._address):
-            print("no browser could be opened; open the address yourself", flush=True)
+        if self._address is not None:
+            opened = False
+            with suppress(OSError, webbrowser.Error):
+                opened = await asyncio.to_thread(webbrowser.open, self._address)
+            if not opened:
+                print("no browser could be opened; open the address yourself", flush=True)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -76,14 +75,6 @@ class _Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Do what is due, and tell whether to end in good order, as after a signal."""
         return await super().on_tick(counter) or self._stop.asked is not None
-
-
-def _open(address: str) -> bool:
-    """Open the address in a browser; tell whether there is one."""
-    try:
-        return webbrowser.open(address)
-    except (OSError, webbrowser.Error):
-        return False
 
 
 def _listening(port: int) -> socket.socket:

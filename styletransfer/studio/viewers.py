@@ -40,10 +40,8 @@ class Viewer:
         await self._due.wait()
         self._due.clear()
         news, self._news = self._news, {}
-        said: list[str | bytes] = [
-            to_json(news[kind]) for kind in ("state", "progress") if kind in news
-        ]
-        return [*said, news["picture"]] if "picture" in news else said
+        kinds = [kind for kind in ("state", "progress", "picture") if kind in news]
+        return [news[kind] if kind == "picture" else to_json(news[kind]) for kind in kinds]
 
 
 async def live(socket: WebSocket) -> None:

@@ -46,11 +46,6 @@ class Worker:
         self._closing, self._pause, self._began = False, SOON, 0.0
         self._gone = asyncio.Event()
 
-    @property
-    def pid(self) -> int | None:
-        """The number of the process, while there is one."""
-        return None if self._process is None else self._process.pid
-
     def start(self) -> None:
         """Start the process; called in the event loop."""
         if self._closing:
@@ -183,7 +178,8 @@ class Orders:
         """
         with self._changed:
             while True:
-                while self._wishes:
+                later = [run["id"] for run in self._runs]  # whose wishes are not for us to take
+                while self._wishes and self._wishes[0]["id"] not in later:
                     wish = self._wishes.popleft()
                     types = [one["type"] for one in (wish, *list(self._wishes)[:1])]
                     if wish["id"] == id and types != ["steer", "steer"]:

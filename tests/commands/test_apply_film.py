@@ -15,9 +15,8 @@ from helpers import check_refused, picture, style_network
 from styletransfer.commands.apply.command import main
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
-from styletransfer.films.painter import Steady
-from styletransfer.films.sound import Sound
-from styletransfer.films.write import FilmWriter
+from styletransfer.films.flicker import Steady
+from styletransfer.films.write import FilmWriter, Sound
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
 from styletransfer.system.signals import Stopped

@@ -14,7 +14,7 @@ from helpers import ROOT, check_refused, composed
 from styletransfer import __version__
 from styletransfer.commands.film import main
 from styletransfer.errors import UserError
-from styletransfer.films.painter import FilmPainter
+from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of

@@ -13,8 +13,14 @@ from PIL import Image
 from styletransfer.cli import script
 from styletransfer.commands.gallery.cards import BOTTOM, TOP, lay_out_curve, make_cards, ranks
 from styletransfer.commands.gallery.command import make_gallery
-from styletransfer.commands.gallery.found import FoundRun, find_runs
-from styletransfer.commands.gallery.table import Section, differing, lay_out, main_axes
+from styletransfer.commands.gallery.found import (
+    FoundRun,
+    Section,
+    differing,
+    find_runs,
+    lay_out,
+    main_axes,
+)
 from styletransfer.config import GalleryConfig
 from styletransfer.runs.folder import Step
 

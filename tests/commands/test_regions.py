@@ -12,7 +12,7 @@ from PIL import Image
 
 from styletransfer import stylize
 from styletransfer.commands.compare.command import compare
-from styletransfer.commands.explain.command import explain
+from styletransfer.commands.explain.command import main as explain
 from styletransfer.pictures import images
 
 TRAIN = ("train", "experiment=tiny", "content=content.png", "style=a.png")

@@ -15,13 +15,13 @@ from helpers import MODES, check_refused, layers, metrics_of, picture, relative_
 
 from styletransfer.commands.train_network.command import main, report, train_network
 from styletransfer.commands.train_network.prepare import prepare
-from styletransfer.commands.train_network.stability import (
+from styletransfer.commands.train_network.trainer import (
     GRAIN,
+    NetworkTraining,
     instability,
     random_flow,
     second_views,
 )
-from styletransfer.commands.train_network.trainer import NetworkTraining
 from styletransfer.config import FeaturesConfig, LossModeConfig, TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.films.motion import inside, warp

@@ -8,9 +8,15 @@ from clips import pan, pan_flow
 from helpers import picture, run_settings, tiny_network
 
 from styletransfer.errors import UserError
-from styletransfer.films.flicker import Flicker, measure, style_loss_of, warping_error
-from styletransfer.films.motion import Motion, make_motion
-from styletransfer.films.painter import FilmPainter, Steady
+from styletransfer.films.flicker import (
+    FilmPainter,
+    Flicker,
+    Steady,
+    measure,
+    style_loss_of,
+    warping_error,
+)
+from styletransfer.films.motion import Motion, reliability, softened
 from styletransfer.job.job import Job
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
@@ -40,8 +46,13 @@ def moving(reliability, across=2):
     return motion
 
 
-def test_after_the_first_one_a_frame_starts_as_the_one_before_moved_along(job):
-    painter = FilmPainter(job, 3, 10.0, moving(SOME))
+def move(monkeypatch, motion):
+    monkeypatch.setattr("styletransfer.films.flicker.motion_between", motion)
+
+
+def test_after_the_first_one_a_frame_starts_as_the_one_before_moved_along(job, monkeypatch):
+    move(monkeypatch, moving(SOME))
+    painter = FilmPainter(job, 3, 10.0)
     first = painter.job_of(picture(7))
     assert (first.config, first.start, first.pictures.anchor) == (job.config, None, None)
     assert torch.equal(first.pictures.content, picture(7))
@@ -58,21 +69,23 @@ def test_after_the_first_one_a_frame_starts_as_the_one_before_moved_along(job):
     assert torch.equal(known.image, anew.image)
 
 
-def test_after_a_cut_all_begins_anew(job):
-    painter = FilmPainter(job, 3, 10.0, moving(0.1 * ALL))
+def test_after_a_cut_all_begins_anew(job, monkeypatch):
+    move(monkeypatch, moving(0.1 * ALL))
+    painter = FilmPainter(job, 3, 10.0)
     painter.before = picture(7), picture(8)
     assert painter.job_of(picture(9)).start is None
-    steady = Steady(0.9, moving(0.1 * ALL))
+    steady = Steady(0.9)
     steady.mixed(picture(1), picture(1))
     assert torch.equal(steady.mixed(picture(2), picture(3)), picture(3))
-    steady.motion = moving(ALL, 0)  # and goes on from there
+    move(monkeypatch, moving(ALL, 0))  # and goes on from there
     expected = 0.9 * picture(3) + 0.1 * picture(4)
     assert torch.allclose(steady.mixed(picture(2), picture(4)), expected, atol=1e-12)
 
 
-def test_a_share_of_the_frame_before_moved_along_is_kept():
+def test_a_share_of_the_frame_before_moved_along_is_kept(monkeypatch):
     """Of the mixture, where motion can be relied on; and no colour leaves [0, 1]."""
-    steady = Steady(0.6, moving(SOME))
+    move(monkeypatch, moving(SOME))
+    steady = Steady(0.6)
     assert torch.equal(steady.mixed(picture(1), picture(2)), picture(2))
     moved = picture(2)[..., [*range(2, 20), 19, 19]]
     second = picture(4) + 0.6 * SOME * (moved - picture(4))
@@ -80,17 +93,21 @@ def test_a_share_of_the_frame_before_moved_along_is_kept():
     moved = second[..., [*range(2, 20), 19, 19]]
     third = picture(6) + 0.6 * SOME * (moved - picture(6))
     assert torch.allclose(steady.mixed(picture(5), picture(6)), third, atol=1e-12)
-    edges = Steady(0.9, moving(ALL, 0.5))
+    move(monkeypatch, moving(ALL, 0.5))
+    edges = Steady(0.9)
     edges.mixed(picture(1), picture(2).round())
     mixed = edges.mixed(picture(1), picture(2).round())
     assert 0 <= mixed.min() < mixed.max() <= 1
-    untouched = Steady(0.0, moving(ALL))
+    move(monkeypatch, moving(ALL))
+    untouched = Steady(0.0)
     untouched.mixed(picture(1), picture(2))
     assert torch.equal(untouched.mixed(picture(3), picture(4)), picture(4))
 
 
-def test_a_pan_stays_sharp():
-    steady = Steady(0.8, lambda image, other: make_motion(pan_flow(), -pan_flow()))
+def test_a_pan_stays_sharp(monkeypatch):
+    motion = Motion(pan_flow(), softened(reliability(pan_flow(), -pan_flow())))
+    move(monkeypatch, lambda image, other: motion)
+    steady = Steady(0.8)
     for frame in map(pan, range(8)):
         mixed = steady.mixed(frame, frame)
     assert (mixed - pan(7))[..., 3:-3, 3:-3].abs().max() < 2e-3
@@ -105,19 +122,20 @@ def ramp(step, count=7):
     return [torch.full((1, 3, 8, 8), step * time).double() for time in range(count)]
 
 
-def test_flicker_and_style_of_each_film():
+def test_flicker_and_style_of_each_film(monkeypatch):
     """Over one frame and over five; of the input no style."""
+    move(monkeypatch, still)
     films = {"input": ramp(0.0), "painted": ramp(0.1)}
-    measured = measure(films, lambda frame: float(frame.mean()), still)
+    measured = measure(films, lambda frame: float(frame.mean()))
     assert measured["input"] == Flicker(0.0, 0.0, None)
     painted = measured["painted"]
     expected = pytest.approx((0.1**2, 0.5**2, 0.3))
     assert (painted.short, painted.long, painted.style) == expected
     films = {"input": ramp(0.0, 5), "painted": ramp(0.1, 5)}
-    assert measure(films, motion=still)["painted"] == Flicker(pytest.approx(0.01), None, None)
+    assert measure(films)["painted"] == Flicker(pytest.approx(0.01), None, None)
     for painted, differ in ((ramp(0.1, 4), "lengths"), ([picture(1)] * 5, "sizes")):
         with pytest.raises(UserError, match=differ):
-            measure(films | {"painted": painted}, motion=still)
+            measure(films | {"painted": painted})
 
 
 def test_only_what_is_relied_on_and_does_not_move_along_counts():

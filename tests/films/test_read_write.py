@@ -207,7 +207,7 @@ def test_a_film_without_its_end_is_told_or_read_as_far_as_it_goes(tmp_path, monk
     def unknown(*args):
         raise av.error.OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(read, "to_tensor", unknown)
+    monkeypatch.setattr(read.Film, "_upright", unknown)
     with pytest.raises(UserError, match=r"in\.mp4 has a frame that is no picture \(Operation"):
         frames(tmp_path / "in.mp4")
 

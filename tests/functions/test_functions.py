@@ -15,7 +15,7 @@ from styletransfer.functions import (
     winograd_conv,
 )
 from styletransfer.functions.moments import moments
-from styletransfer.lessons.linear import linear
+from styletransfer.lessons.functions import linear
 from styletransfer.losses import GRAM
 
 pytestmark = pytest.mark.usefixtures("seeded")

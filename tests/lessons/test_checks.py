@@ -15,12 +15,16 @@ from comparing import (
 )
 from torch import nn
 
-from styletransfer.lessons.cases import cases
-from styletransfer.lessons.checks import TOLERANCE, check, check_in_float32
-from styletransfer.lessons.global_max_pool import global_max_pool
-from styletransfer.lessons.linear import Linear, linear
-from styletransfer.lessons.relu import ReLU, relu
-from styletransfer.lessons.scale import Scale, scale
+from styletransfer.lessons.checks import TOLERANCE, cases, check, check_in_float32
+from styletransfer.lessons.functions import (
+    Linear,
+    ReLU,
+    Scale,
+    global_max_pool,
+    linear,
+    relu,
+    scale,
+)
 
 pytestmark = pytest.mark.usefixtures("seeded")
 

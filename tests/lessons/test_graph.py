@@ -11,7 +11,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from styletransfer.commands.explain.study import CODE, small_example
 from styletransfer.functions.content_tap import content_tap
 from styletransfer.lessons import graph
-from styletransfer.lessons.relu import relu
+from styletransfer.lessons.functions import relu
 
 
 def leaf(*shape):

@@ -207,10 +207,10 @@ def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(tmp_path
         worker = client.app.state.studio.queue.painter
         id, waiting = submit(client, **LONG), submit(client, **TINY)
         watch(socket, is_at(3))
-        os.kill(worker.pid, signal.SIGKILL)
+        os.kill(worker._process.pid, signal.SIGKILL)
         told = watch(socket, lambda m: m["type"] == "state" and m["message"])[-1]
         assert "was killed" in told["message"]["error"]
         assert read_run(tmp_path / id).status == "running"  # no time to say otherwise
         assert shown(client, id)["status"] == "stopped"
         watch(socket, status("finished", id=waiting))
-        assert psutil.pid_exists(worker.pid)
+        assert psutil.pid_exists(worker._process.pid)

@@ -1,6 +1,7 @@
 """Runs in the queue: one at a time, the others in their turn; a painter that dies; who watches."""
 
 import asyncio
+import multiprocessing
 import shutil
 
 import pytest
@@ -8,6 +9,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from studios import JPEG, LIVE, opened, status, submit, watch
 
 from styletransfer.studio import queue, viewers
+from styletransfer.studio.worker import Orders
 
 SETTINGS = {"size": 64}
 
@@ -171,3 +173,18 @@ def test_the_folder_may_vanish(client, socket, tmp_path):
     act(client, id, "stop")
     watch(socket, status("stopped", "failed"))
     assert client.get("/api/runs").json() == []
+
+
+def test_a_wish_waits_for_the_run_that_it_is_about():
+    """Also where the run before is only left because of it."""
+    near, far = multiprocessing.Pipe()
+    for id, type in (("a", "pause"), ("b", "paint"), ("b", "pause")):
+        near.send({"id": id, "type": type})
+    near.send(None)
+    orders = Orders(far)
+    with orders._changed:
+        assert orders._changed.wait_for(lambda: orders.over, 20)
+    assert orders.next_wish("a")["type"] == "pause"
+    assert orders.next_wish("a", wait=True) is None
+    assert orders._runs.popleft()["id"] == "b"
+    assert orders.next_wish("b")["type"] == "pause"

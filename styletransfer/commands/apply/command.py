@@ -4,9 +4,17 @@
 structure, and run again, it paints what is missing or would be another picture by now.
 """
 
+import hashlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from styletransfer.commands.apply.folder import as_written, paint_folder
+from tqdm.auto import tqdm
+
 from styletransfer.commands.apply.painter import Painter, is_film, paint
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
@@ -15,8 +23,17 @@ from styletransfer.films.write import CODECS, check_writable, files_of
 from styletransfer.networks.file import network_file
 from styletransfer.pictures import images
 from styletransfer.pictures.folders import EXTENSIONS
-from styletransfer.system.files import check_outputs
+from styletransfer.runs.recipe import settings
+from styletransfer.system.files import check_folder, check_outputs, keep_lines, remove_stale, sha256
+from styletransfer.system.lock import locked
 from styletransfer.system.signals import stop_on_signals
+
+logger = logging.getLogger(__name__)
+
+# In the painted folder: of each file a line before it is painted, and one after it.
+RECORD = ".styletransfer.jsonl"
+# Keys that change no picture; the network is known by its hash.
+FREE_KEYS = ("input", "output", "network", "device", "strip")
 
 
 def main(config: ApplyConfig, folder: Path) -> None:
@@ -61,3 +78,127 @@ def check_file(source: Path, target: Path, network: Path) -> None:
         images.check_writable(target)
     written = files_of(target) if is_film(target) else [target]
     check_outputs(written, [("input", source), ("network", network)])
+
+
+def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
+    """Paint all files whose pastiches are not there yet; of those that cannot be, say so last."""
+    check_folders(source, target)
+    files = pairs(source, target)
+    written = [name for _, path in files for name in (files_of(path) if is_film(path) else [path])]
+    check_outputs(written, [("network", network), *(("input", path) for path, _ in files)])
+    painter, values = Painter(config), settings(config, FREE_KEYS)
+    depends_on = {key: values[key] for key in values if key not in FREE_KEYS}
+    depends_on["network"] = sha256(network)
+    target.mkdir(parents=True, exist_ok=True)
+    with locked(target, "choose another output"):
+        record = _Record(target)
+        record.check(path for _, path in files)
+        for folder in {path.parent for _, path in files}:
+            remove_stale(folder)
+        left = [
+            (path, pastiche, made_of)
+            for path, pastiche in files
+            for made_of in [_made_of(path, depends_on)]
+            if not record.is_done(pastiche, made_of)
+        ]
+        if done := len(files) - len(left):
+            logger.info("%d of %d files are there already", done, len(files))
+        failed = 0
+        bar = tqdm(left, unit="file", dynamic_ncols=True, disable=sys.stderr is None)
+        for path, pastiche, made_of in bar:
+            bar.set_postfix_str(path.name)
+            try:
+                record.note(pastiche, None)
+                paint(painter, path, pastiche)
+                record.note(pastiche, made_of)
+            except UserError as error:
+                failed += 1
+                logger.warning("%s", error)
+    if failed:
+        raise UserError(
+            f"{failed} of {len(files)} files could not be painted, see above; the others are done"
+        )
+
+
+def as_written(name: str) -> str:
+    """Return a file's name as it is painted: what cannot be written becomes PNG, or MP4."""
+    extension = Path(name).suffix.lower()
+    if extension in EXTENSIONS and extension not in images.BIT_DEPTHS:
+        return name + ".png"
+    if extension in FILM_EXTENSIONS and extension not in CODECS:
+        return name + ".mp4"
+    return name
+
+
+def check_folders(source: Path, target: Path) -> None:
+    """Check that two folders lie apart, so that no pastiche is ever taken for a picture."""
+    inputs, outputs = Path(os.path.realpath(source)), Path(os.path.realpath(target))
+    if inputs.is_relative_to(outputs) or outputs.is_relative_to(inputs):
+        raise UserError(f"output={target} and input={source} lie in one another; choose another")
+    if os.path.exists(outputs) and not os.path.isdir(outputs):
+        raise UserError(f"output={target} is a file, and input={source} a folder; name a folder")
+    check_folder(outputs / RECORD)
+
+
+def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
+    """Return the pictures and films below a folder, but for hidden ones, and their pastiches."""
+    files = []
+    for path in sorted(source.rglob("*")):
+        inner = path.relative_to(source)
+        if any(part.startswith(".") for part in inner.parts) or path.is_dir():
+            continue
+        if path.suffix.lower() in (*EXTENSIONS, *FILM_EXTENSIONS):
+            files.append((path, target / inner.with_name(as_written(path.name))))
+    if not files:
+        advice = "name a folder of some, or a file"
+        raise UserError(f"input={source} holds no picture and no film; {advice}")
+    return files
+
+
+class _Record:
+    """Which files of a painted folder are ours, and what each was made of."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._path = folder, folder / RECORD
+        self._made: dict[str, str | None] = {}
+        if self._path.exists():
+            keep_lines(self._path, self._take)
+
+    def check(self, pastiches: Iterable[Path]) -> None:
+        """Raise UserError if there is a file in the place of a pastiche that is none of ours."""
+        for path in pastiches:
+            if os.path.lexists(path) and self._name(path) not in self._made:
+                raise UserError(
+                    f"{path} is there already, and was not painted by this command; move it away, "
+                    "or choose another output"
+                )
+
+    def is_done(self, pastiche: Path, made_of: str) -> bool:
+        """Tell whether a pastiche is there, and made of just that."""
+        return pastiche.exists() and self._made.get(self._name(pastiche)) == made_of
+
+    def note(self, pastiche: Path, made_of: str | None) -> None:
+        """Put down what a pastiche is made of; None before it is painted."""
+        line = json.dumps({"file": self._name(pastiche), "made_of": made_of})
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+        except OSError as error:
+            raise UserError(f"cannot write {self._path}: {error.strerror}") from error
+
+    def _take(self, line: dict[str, Any]) -> bool:
+        self._made[line["file"]] = line["made_of"]
+        return True
+
+    def _name(self, pastiche: Path) -> str:
+        return pastiche.relative_to(self._folder).as_posix()
+
+
+def _made_of(path: Path, values: dict[str, Any]) -> str:
+    """Return a hash of the settings, and of when a picture was changed and how long it is."""
+    try:
+        found = path.stat()
+        values = values | {"time": found.st_mtime_ns, "bytes": found.st_size}
+    except OSError:
+        pass  # reading it says why
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
+from styletransfer.films.flicker import Steady
 from styletransfer.films.motion import check_flow
-from styletransfer.films.painter import Steady
 from styletransfer.films.read import Film
 from styletransfer.films.write import CODECS, FilmWriter
 from styletransfer.job.schedule import COLORS

@@ -31,23 +31,17 @@ logger = logging.getLogger(__name__)
 
 
 def main(config: TrainConfig, folder: Path) -> None:
-    """Watch one evaluation per loss mode and say where the page is (UserError: bad input)."""
+    """Watch one evaluation per loss mode, and show the config's own (UserError: bad input).
+
+    The picture is the one that a run with this config starts from; no step is made. Into `folder`
+    go the page explain.html, a map_MODE.svg for each loss mode, and example.svg.
+    """
     if config.dry_run:
         raise UserError("explain has no dry run; leave dry_run=true out")
     if config.resume is not None:  # its folder is that of another run
         raise UserError(f"explain does not go on with a run; leave resume={config.resume} out")
     if config.output is not None:
         logger.warning("explain paints nothing: there will be no output=%s", config.output)
-    Console().print(explain(config, folder))
-    print(folder / "explain.html")
-
-
-def explain(config: TrainConfig, folder: Path) -> Tree:
-    """Watch one evaluation under every loss mode; return the config's own (UserError: bad input).
-
-    The picture is the one that a run with this config starts from; no step is made. Into `folder`
-    go the page explain.html, a map_MODE.svg for each loss mode, and example.svg.
-    """
     job = prepare(replace(config, output=None))
     pictures = job.pictures_at(config.size)
     start = starting_picture(config, pictures) if job.start is None else job.start
@@ -68,7 +62,8 @@ def explain(config: TrainConfig, folder: Path) -> Tree:
     for name, text in files.items():
         with atomic(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    return draw_tree(studies[0], setting)
+    Console().print(draw_tree(studies[0], setting))
+    print(folder / "explain.html")
 
 
 def draw_page(studies: Sequence[Study], setting: str) -> str:

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from styletransfer.commands.gallery.cards import Card, make_cards, ranks
-from styletransfer.commands.gallery.found import Unreadable, find_runs, shown
-from styletransfer.commands.gallery.sheet import draw_sheet
-from styletransfer.commands.gallery.table import Section, differing, lay_out, main_axes
+from styletransfer.commands.gallery import found
+from styletransfer.commands.gallery.cards import Card, draw_sheet, make_cards, ranks
 from styletransfer.config import GalleryConfig, each
 from styletransfer.errors import UserError
 from styletransfer.resources import templates
@@ -29,9 +27,9 @@ class Gallery:
 
     title: str  # names the folders
     cards: Sequence[Card]  # one for each run
-    sections: Sequence[Section]  # where each stands
+    sections: Sequence[found.Section]  # where each stands
     ranks: dict[str, list[int]]  # what can be sorted by -> the place of each card
-    unreadable: Sequence[Unreadable]  # folders of runs that cannot be shown
+    unreadable: Sequence[tuple[str, str]]  # runs that cannot be shown, and why
     comparable: bool  # all runs have the same objective and network, so that their losses compare
 
     @property
@@ -43,7 +41,7 @@ class Gallery:
         if shown < count:
             line += f", {count - shown} without a picture"
         if self.unreadable:
-            line += f"; not shown: {', '.join(run.name for run in self.unreadable)}"
+            line += f"; not shown: {', '.join(name for name, _ in self.unreadable)}"
         return line
 
 
@@ -64,15 +62,15 @@ def make_gallery(config: GalleryConfig) -> tuple[Gallery, Path]:
     if page.suffix.lower() != ".html":
         raise UserError(f"output={page} must end in .html; the contact sheet gets the same name")
     sheet = page.with_suffix(".png")
-    runs, unreadable = find_runs(folders)
+    runs, unreadable = found.find_runs(folders)
     check_outputs((page, sheet), [file for run in runs for file in run.files])
-    axes = differing(runs)
-    varied = main_axes(runs, axes)
+    axes = found.differing(runs)
+    varied = found.main_axes(runs, axes)
     cards = make_cards(runs, varied, axes)
     gallery = Gallery(
-        title=shown(", ".join(folder.resolve().name or str(folder) for folder in folders)),
+        title=found.shown(", ".join(folder.resolve().name or str(folder) for folder in folders)),
         cards=cards,
-        sections=lay_out(varied, len(runs)),
+        sections=found.lay_out(varied, len(runs)),
         ranks=ranks(cards, varied),
         unreadable=unreadable,
         comparable=not any(axis.key.startswith(MEASURE) for axis in axes),

@@ -51,7 +51,10 @@ def main(config: TrainNetworkConfig, folder: Path) -> None:
         if place().count > 1:
             raise UserError("dry_run=true measures one process; start it without torchrun")
         task = prepare(config)
-        print(report(task, seconds_a_step(task)))
+        # Each mode trains a network of its own.
+        tasks = {name: replace(task, mode=mode) for name, mode in LOSS_MODES.items()}
+        steps = {name: NetworkTraining(one).advance for name, one in tasks.items()}
+        print(report(task, median_seconds(steps, ROUNDS, task.preview.device)))
         return
     made = train_network(config, folder)
     if place().rank == 0:
@@ -96,7 +99,11 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(folder))
             remove_stale(folder)
-            return read_checkpoint(checkpoint)
+            state = checkpoint.load() if checkpoint.exists() else None
+            if state is not None and "average" not in state:
+                path = checkpoint.path
+                raise UserError(f"{path} is no checkpoint of a style network; move it away")
+            return state
 
         state = processes.first(begin)
         run = NetworkTraining(task, state, processes)
@@ -143,24 +150,6 @@ def paint_preview(run: NetworkTraining, folder: Path) -> dict[str, Any]:
         logger.warning("%s; going on without", error)
         return {"preview": None}
     return {"preview": name}
-
-
-def read_checkpoint(checkpoint: Checkpoint) -> dict[str, Any] | None:
-    """Return the state of an earlier training, or None if there was none."""
-    if not checkpoint.exists():
-        return None
-    state = checkpoint.load()
-    if "average" not in state:
-        raise UserError(f"{checkpoint.path} is no checkpoint of a style network; move it away")
-    return state
-
-
-def seconds_a_step(task: NetworkTask) -> dict[str, float]:
-    """Return loss mode -> median seconds of a step; each mode trains a network of its own."""
-    steps = {
-        name: NetworkTraining(replace(task, mode=mode)).advance for name, mode in LOSS_MODES.items()
-    }
-    return median_seconds(steps, ROUNDS, task.preview.device)
 
 
 def report(task: NetworkTask, seconds: Mapping[str, float]) -> str:

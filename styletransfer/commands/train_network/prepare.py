@@ -60,7 +60,12 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
     dtype = choose_precision(config.precision, device)
     exact = torch.float64 if dtype == torch.float64 else torch.float32
     files = files_of("style", config.style)
-    styles = {name: style_image(name, config.style_size).to(device, exact) for name in files}
+    styles = {}
+    for name in files:
+        picture = images.crop_transparent(images.read(name))
+        check_side(picture)
+        style = images.fill_transparent(images.resize_picture(picture, config.style_size))
+        styles[name] = style.to(device, exact)
     preview = images.read(config.preview)
     check_side(preview)
     preview = images.resize_picture(preview, min(PREVIEW_SIZE, max(preview.size)))
@@ -132,10 +137,3 @@ def check_sides(
                 f"{name} comes down to {width} x {height} pixels, and the deepest layer needs "
                 f"{least}; raise style_size={config.style_size}, or name shallower layers"
             )
-
-
-def style_image(name: str, size: int) -> Tensor:
-    """Return a style image (1, 3, h, w) in [0, 1] with this longer side."""
-    picture = images.crop_transparent(images.read(name))
-    check_side(picture)
-    return images.fill_transparent(images.resize_picture(picture, size))

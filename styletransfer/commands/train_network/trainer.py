@@ -12,20 +12,20 @@ for rounding. The network that judges is frozen and needs nothing of the others.
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
+from torch.nn.functional import interpolate, one_hot
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import AdamW
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from styletransfer.commands.train_network.prepare import NetworkTask
-from styletransfer.commands.train_network.stability import Views, instability, second_views
 from styletransfer.errors import UserError
 from styletransfer.features.vgg import randomize
 from styletransfer.features.weights import digest
+from styletransfer.films.motion import inside, warp
 from styletransfer.networks import LAYOUTS, StyleNetwork
 from styletransfer.networks.johnson import adopt
 from styletransfer.networks.training import generator_at, schedule
@@ -47,6 +47,51 @@ FREE_SETTINGS = (
 PARTS = ("network", "average", "optimizer", "schedule")
 # Norm to which a longer gradient is cut: the first steps would go anywhere.
 LONGEST_GRADIENT = 1.0
+# Standard deviations in pixels of a view's shift, and of its bending, which changes from cell to
+# cell: what neighbouring frames of a film differ by.
+SHIFT, BEND, CELL = 6.0, 1.5, 48
+# Of the grain, for colours in [0, 1]: that of a small camera.
+GRAIN = 0.015
+
+
+class Views(NamedTuple):
+    """Second views (N, 3, H, W) of pictures, and the flow (N, 2, H, W) in pixels to them."""
+
+    images: Tensor
+    flow: Tensor
+
+
+def second_views(images: Tensor, generator: torch.Generator) -> Views:
+    """Return the second view of each picture (N, 3, H, W), by a generator on the CPU."""
+    flow = random_flow(images, generator)
+    grain = GRAIN * torch.randn(images.shape, generator=generator).to(images)
+    return Views((warp(images, flow) + grain).clamp(0, 1), flow)
+
+
+def instability(network: StyleNetwork, views: Views, pastiches: Tensor, blend: Tensor) -> Tensor:
+    """Return mean((warp(S(x)) - S(second view of x))^2), 0-d, over what both views show.
+
+    That is the mean over the pictures of each one's mean; `pastiches` are S(x), (N, 3, H, W), with
+    their graph, and `blend` (N, S) the styles of each. So a network learns to paint films without
+    one, as in Wang et al. 2020 (arXiv:2009.11018): two views of a picture, the second one moved and
+    bent by random flow, with grain, are to be painted alike.
+    """
+    again = network(views.images.to(pastiches), blend)
+    flow = views.flow.to(pastiches)
+    shown = inside(flow).to(pastiches)
+    squared = shown * (warp(pastiches, flow) - again).square()
+    every = (1, 2, 3)
+    means: Tensor = squared.sum(every) / (3 * shown.sum(every)).clamp_min(1)
+    return means.mean()
+
+
+def random_flow(images: Tensor, generator: torch.Generator) -> Tensor:
+    """Return a smooth random flow (N, 2, H, W) in pixels for images (N, 3, H, W)."""
+    count, _, height, width = images.shape
+    shift = SHIFT * torch.randn((count, 2, 1, 1), generator=generator)
+    cells = (count, 2, height // CELL + 2, width // CELL + 2)
+    bend = BEND * torch.randn(cells, generator=generator)
+    return (shift + interpolate(bend, (height, width), mode="bicubic")).to(images)
 
 
 class NetworkTraining:
