@@ -6,7 +6,7 @@ from comparing import written_functions
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from styletransfer.lessons.relu import relu
+from styletransfer.lessons.functions import relu
 
 
 class Square(Function):
