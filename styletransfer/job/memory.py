@@ -22,6 +22,7 @@ from styletransfer.job.job import Job
 from styletransfer.job.schedule import Scale
 from styletransfer.objective.bands import Band, band, shares
 from styletransfer.objective.criterion import SEARCHED
+from styletransfer.objective.matching import BLOCK
 from styletransfer.objective.stages import Stage, stages
 from styletransfer.objective.targets import REFERENCE_SIDE
 from styletransfer.objective.tiles import pooling
@@ -138,13 +139,14 @@ class Prediction:
         )
 
     def _matching(self) -> float:
-        """Return the bytes of the styles' features, and of hypercolumns while they are searched."""
+        """Return the bytes of the styles' features, of hypercolumns, and of how near a block is to all."""
         matches = self.job.criterion.matches
         features = sum(cost.output for cost in self.contents if cost.name in matches)
         channels = sum(cost.channels for cost in self.costs if cost.name in SEARCHED)
         searched = min(math.prod(self.size), REFERENCE_SIDE**2) / 16 if matches else 0
         styles = math.prod(self.style_size) + self.other_styles
-        return features * styles + COLUMNS * 4 * channels * searched
+        exact = 8 if self.extractor.dtype == torch.float64 else 4
+        return features * styles + exact * (COLUMNS * channels + BLOCK) * searched
 
     def work(self, tile: int | None, bands: int = 1) -> float:
         """Return the work of a process in an evaluation in tiles over that of the whole picture.
