@@ -139,7 +139,7 @@ class Prediction:
         )
 
     def _matching(self) -> float:
-        """Return the bytes of the styles' features, of hypercolumns, and of how near a block is to all."""
+        """Return the bytes of the styles' features, of hypercolumns, and of a block's cosines."""
         matches = self.job.criterion.matches
         features = sum(cost.output for cost in self.contents if cost.name in matches)
         channels = sum(cost.channels for cost in self.costs if cost.name in SEARCHED)
