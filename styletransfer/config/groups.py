@@ -92,6 +92,14 @@ class ObjectiveConfig:
     """Linear weight of the content losses."""
     style_weight: float = 1.0
     """Linear weight of the style losses."""
+    match_weight: float = 0.0
+    """Linear weight of the content losses whose targets are the style's features that are nearest
+    to the content's, position by position (Kolkin et al. 2022); 0 turns them off."""
+    match_layers: list[str] = field(default_factory=lambda: ["relu3_1", "relu4_1"])
+    """Layers of these losses; none of content_layers."""
+    match_painted: float = 0.5
+    """Share of the pastiche so far in the picture whose neighbours are looked for, at every scale
+    but the first; from 0, the content alone, to 1."""
     tv_weight: float = 0.0
     """Linear weight of the squared total variation of the picture."""
     style_loss: str = choice("gram", "moments", "wasserstein")

@@ -21,7 +21,10 @@ from styletransfer.features.extractor import is_pool
 from styletransfer.job.job import Job
 from styletransfer.job.schedule import Scale
 from styletransfer.objective.bands import Band, band, shares
+from styletransfer.objective.criterion import SEARCHED
+from styletransfer.objective.matching import BLOCK
 from styletransfer.objective.stages import Stage, stages
+from styletransfer.objective.targets import REFERENCE_SIDE
 from styletransfer.objective.tiles import pooling
 from styletransfer.system.processes import Processes
 from styletransfer.system.storage import is_large
@@ -34,6 +37,8 @@ PICTURES = 15
 IN_MEMORY = 3
 # Of a layer: target, sum, product, difference and the like.
 GRAMS = 6
+# Of hypercolumns, the content's and a style's: features, enlarged ones, scaled and joined ones.
+COLUMNS = 6
 # Reordered weights and the like.
 FIXED = 64 * 2**20
 
@@ -129,9 +134,19 @@ class Prediction:
         return Memory(
             pictures=count * picture + extra,
             history=2 * history * picture if lbfgs else 0.0,
-            targets=features + regions * matrices,
+            targets=features + regions * matrices + self._matching(),
             evaluation=evaluation + FIXED,
         )
+
+    def _matching(self) -> float:
+        """Return the bytes of the styles' features, of hypercolumns, and of a block's cosines."""
+        matches = self.job.criterion.matches
+        features = sum(cost.output for cost in self.contents if cost.name in matches)
+        channels = sum(cost.channels for cost in self.costs if cost.name in SEARCHED)
+        searched = min(math.prod(self.size), REFERENCE_SIDE**2) / 16 if matches else 0
+        styles = math.prod(self.style_size) + self.other_styles
+        exact = 8 if self.extractor.dtype == torch.float64 else 4
+        return features * styles + exact * (COLUMNS * channels + BLOCK) * searched
 
     def work(self, tile: int | None, bands: int = 1) -> float:
         """Return the work of a process in an evaluation in tiles over that of the whole picture.

@@ -82,6 +82,7 @@ class Inputs:
     # (1, 1, H, W) in [0, 1], where the pastiche is to stay the content image; there the regions
     # have no weight, since no style loss can move it. None for nowhere.
     protected: Tensor | None = None
+    painted: Tensor | None = None  # (1, 3, H, W), the pastiche so far, None at its beginning
     anchor: Anchor | None = None  # what the pastiche is held to beside that, None for nothing
 
     @property

@@ -64,18 +64,21 @@ def content_targets(
     Args:
         criterion: weights, and whether losses are relative.
         extractor: the network.
-        values: layer -> features (1, C, h, w) of the content image, or a part of their rows.
-        reference: those of the content image reduced by `at_reference`. The larger a photograph
-            is, the less there is in each position of its features, while strokes that are painted
-            on it have as much as ever: relative to its own features at its full size, it would
-            have them taken away.
+        values: layer -> features (1, C, h, w) of the content image, or those that are matched with
+            them, or a part of their rows.
+        reference: those of the content image reduced by `at_reference`, and all that are matched.
+            The larger a photograph is, the less there is in each position of its features, while
+            strokes that are painted on it have as much as ever: relative to its own features at
+            its full size, it would have them taken away.
     """
     targets = {}
     for layer, weight in criterion.contents.items():
+        is_matched = layer in criterion.matches
         if criterion.is_relative:
-            gain = extractor.content_gains.get(layer, 1.0)
+            gain = 1.0 if is_matched else extractor.content_gains.get(layer, 1.0)
             weight *= gain / (_energy(reference[layer]) or 1.0)
-        targets[layer] = Target(f"content/{layer}", values[layer], weight)
+        name = f"match/{layer}" if is_matched else f"content/{layer}"
+        targets[layer] = Target(name, values[layer], weight)
     return targets
 
 

@@ -18,7 +18,7 @@ rows, nor the content's features, a process takes several bands in turn. The pri
 forward and one of the content: pass two begins by finding both again for its band.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import torch
@@ -32,6 +32,7 @@ from styletransfer.objective.bands import SavedForBackward
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.limits import check_pictures, check_tile
+from styletransfer.objective.matching import matching
 from styletransfer.objective.scan import Scan
 from styletransfer.objective.targets import (
     StyleTargets,
@@ -87,20 +88,41 @@ class TiledObjective:
         self.bands = self.scan.bands(pictures.content)
         if styles is None:
             styles = style_targets(criterion, self.extractor, pictures, self.scan.measured)
-        self.content = pictures.content if len(self.bands) > 1 else None
-        self.targets = Targets(self._contents(pictures.content), styles)
+        self.content = pictures.content
+        self.matching = matching(criterion, pictures, self._look) if criterion.matches else None
+        self.targets = Targets(self._contents(), styles)
 
-    def _contents(self, content: Tensor) -> dict[str, Target]:
+    def _contents(self) -> dict[str, Target]:
         """Return layer -> content target: of an only band, and without a value for several."""
-        layers = list(self.criterion.contents)
-        if not layers:
-            return {}
-        small, alone = at_reference(content), Scan(self.extractor, self.scan.tile, with_mean=False)
-        reference = alone.features(small, layers, alone.bands(small, layers)[0])
-        values = dict.fromkeys(layers, content.new_empty(0))
+        layers = self.criterion.contents.keys() - self.criterion.matches
+        reference = self._look(at_reference(self.content), layers)
+        reference |= {layer: self._matched(layer) for layer in self.criterion.matches}
+        values = dict.fromkeys(self.criterion.contents, self.content.new_empty(0))
         if len(self.bands) == 1:
-            values = self.scan.features(content, layers, self.scan.bands(content, layers)[0])
+            values = self._seen(0)
         return content_targets(self.criterion, self.extractor, values, reference)
+
+    def _look(self, image: Tensor, layers: Collection[str]) -> dict[str, Tensor]:
+        """Return layer -> features of a whole picture, by this process alone."""
+        alone = Scan(self.extractor, self.scan.tile, with_mean=False)
+        return alone.features(image, layers, alone.bands(image, layers)[0]) if layers else {}
+
+    def _seen(self, number: int) -> dict[str, Tensor]:
+        """Return layer -> what the content losses compare with in a band."""
+        layers = self.criterion.contents.keys() - self.criterion.matches
+        seen, owned = {}, self.bands[number].owned
+        if layers:
+            band = self.scan.bands(self.content, layers)[number]
+            seen = self.scan.features(self.content, layers, band)
+        for layer in self.criterion.matches:
+            stride = self.extractor.stride(layer)
+            seen[layer] = self._matched(layer, slice(owned.start // stride, owned.stop // stride))
+        return seen
+
+    def _matched(self, layer: str, rows: slice = slice(None)) -> Tensor:
+        assert self.matching is not None
+        stride, size = self.extractor.stride(layer), self.content.shape[2:]
+        return self.matching.values(layer, (size[0] // stride, size[1] // stride), rows)
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
@@ -164,13 +186,11 @@ class TiledObjective:
 
     def _with_content(self, number: int) -> Targets:
         """Return the targets with the content's features in a band, too many to be kept for all."""
-        layers = list(self.targets.contents)
-        if self.content is None or not layers:
+        if len(self.bands) == 1:
             return self.targets
-        band = self.scan.bands(self.content, layers)[number]
-        seen = self.scan.features(self.content, layers, band)
         contents = {
-            layer: replace(self.targets.contents[layer], value=seen[layer]) for layer in layers
+            layer: replace(self.targets.contents[layer], value=value)
+            for layer, value in self._seen(number).items()
         }
         return replace(self.targets, contents=contents)
 

@@ -16,6 +16,7 @@ from styletransfer.modes import LossMode, Term
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.limits import check_pictures
+from styletransfer.objective.matching import matching
 from styletransfer.objective.targets import (
     Place,
     StyleTargets,
@@ -112,9 +113,15 @@ def _targets(
         styles = style_targets_of(extractor, criterion, pictures)
     else:
         check_pictures(extractor.ended_at(criterion.layers), pictures)
-    content, layers = pictures.content, criterion.contents
+    content, layers = pictures.content, criterion.contents.keys() - criterion.matches
     seen, small = _features(extractor, content, layers), at_reference(content)
     reference = seen if small is content else _features(extractor, small, layers)
+    if criterion.matches:
+        found = matching(criterion, pictures, extractor)
+        for layer in criterion.matches:
+            stride = extractor.stride(layer)
+            size = (content.shape[2] // stride, content.shape[3] // stride)
+            reference[layer] = seen[layer] = found.values(layer, size)
     return Targets(content_targets(criterion, extractor, seen, reference), styles)
 
 

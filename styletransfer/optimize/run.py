@@ -261,6 +261,8 @@ class Run:
         self, scale: Scale, start: Tensor, tile: int | None, bands: int, history: int
     ) -> _Level:
         job, pictures = self.job, self.pictures.resized(scale.size, scale.style_sizes)
+        if self._index or job.start is not None:
+            pictures = replace(pictures, painted=start)
         compared = (job.extractor, job.mode, job.criterion, pictures, job.styles)
         objective = make_objective(*compared, tile, job.processes, bands)
         optimizer = replace(job.config.optimizer, history=history)

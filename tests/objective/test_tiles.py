@@ -215,6 +215,15 @@ def test_regions_of_several_styles_of_which_a_process_may_see_none():
         check(tiny_network(), layers(style_loss=style_loss), pictures, tile=8, count=3)
 
 
+@pytest.mark.parametrize(("count", "bands"), [(1, 1), (2, 1), (1, 2)])
+def test_matched_targets_are_cut_as_the_content_is(count, bands):
+    sky = (torch.arange(52)[None, None, None] < 30).expand(1, 1, 37, 52).double()
+    regions = (Region("sky", sky), Region("house", 1 - sky, (StylePart(0), StylePart(1))))
+    styles = (picture(2, 40, 33), picture(3, 35, 48))
+    pictures = Inputs(picture(1, 37, 52), styles, regions, painted=picture(4, 37, 52))
+    check(tiny_network(VGG19), replace(GATYS, match_weight=0.5), pictures, 16, count, bands)
+
+
 def test_memory_that_runs_out_in_one_process_runs_out_in_all():
     def work(process):
         try:

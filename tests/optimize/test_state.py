@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 import torch
-from helpers import Bowl, picture, run_settings, tiny_network, with_bowl
+from helpers import Bowl, layers, picture, run_settings, tiny_network, with_bowl
 
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
@@ -86,6 +86,19 @@ def test_every_optimizer_and_every_mode():
         assert (result.steps, result.problem) == (6, None)
     leave_everywhere(job_of("lbfgs", tile="8", steps=3, scales=1))
     leave_everywhere(replace(job_of("lbfgs", steps=4), extractor=tiny_network().float()))
+
+
+def test_what_was_matched_is_matched_again():
+    """From the pastiche that a scale begins with."""
+    network = tiny_network(((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5)))
+    objective = layers(match_weight=1.0, content_weight=0.0)
+    config = run_settings(OPTIMIZERS["lbfgs"], size=40, steps=6, scales=2, objective=objective)
+    pictures = pair(picture(1, 32, 40), picture(2, 36, 30))
+    job = Job(config, network, get_loss_mode("autograd_function"), pictures)
+    painted = leave_everywhere(job).image
+    config = replace(config, objective=replace(objective, match_painted=0.0))
+    alone = Run(replace(job, config=config)).complete().image
+    assert not torch.equal(painted, alone)
 
 
 def test_on_a_plateau_and_in_another_job():

@@ -1,0 +1,140 @@
+"""Nearest-neighbour feature matching: the style's features in the place of the content's.
+
+Statistics say how often a stroke occurs, not where. Here every position of the content is given the
+style's features at the place that is most like it, and the picture is drawn towards those (Kolkin
+et al. 2022, "Neural Neighbor Style Transfer", arXiv:2203.13215; Li and Wand 2016 had searched so at
+every step, Chen and Schmidt 2016 had swapped patches). To all that follows they are the content's.
+"""
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate, normalize
+
+from styletransfer.objective.criterion import SEARCHED, Criterion
+from styletransfer.objective.inputs import Inputs, Region
+from styletransfer.objective.targets import at_reference
+
+# Whose resolution hypercolumns have.
+GRID = "relu3_1"
+# Positions whose neighbours are looked for at a time.
+BLOCK = 1024
+
+# (image, layers) -> layer -> features (1, C, h, w).
+Look = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Where in the styles each position of the content has its nearest neighbour."""
+
+    styles: Tensor  # (h, w), numbers of style images
+    rows: Tensor  # (h, w), the row of the neighbour in the grid of its style
+    columns: Tensor  # likewise, its column
+    cells: list[tuple[int, int]]  # height and width of the grid of each style image
+    features: list[dict[str, Tensor]]  # of each style image: layer -> (1, C, h, w)
+
+    def values(self, layer: str, size: tuple[int, int], rows: slice = slice(None)) -> Tensor:
+        """Return the styles' features (1, C, h, w) for the content's positions at a layer.
+
+        Args:
+            layer: one that is matched.
+            size: height and width of the content's features there.
+            rows: of these, which to return.
+        """
+        # The middle of each position, in cells of the content's grid.
+        y, x = (
+            (torch.arange(length, device=self.styles.device).double() + 0.5) * cells / length
+            for length, cells in zip(size, self.styles.shape, strict=True)
+        )
+        y = y[rows]
+        at = y.long()[:, None], x.long()[None]
+        styles, *neighbours = (field[at] for field in (self.styles, self.rows, self.columns))
+        within = y.frac()[:, None], x.frac()[None]
+        maps = [features[layer] for features in self.features]
+        made = maps[0].new_empty(maps[0].shape[1], *styles.shape)
+        for number, (seen, cells) in enumerate(zip(maps, self.cells, strict=True)):
+            mine = styles == number
+            places = [
+                ((cell + part) * length / count).long()[mine]
+                for cell, part, count, length in zip(
+                    neighbours, within, cells, seen.shape[2:], strict=True
+                )
+            ]
+            made[:, mine] = seen[0][:, places[0], places[1]]
+        return made[None].contiguous(memory_format=torch.channels_last)
+
+
+@torch.no_grad()
+def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
+    """Look for the nearest neighbour of every position in what its region is made of.
+
+    Positions are as near as the cosine of their hypercolumns, each about the mean of its picture.
+    The search sees pictures at most as large as `at_reference` leaves them, and beyond that what
+    stands beside a position goes with it: time and memory grow no more, and strokes stay whole.
+
+    Args:
+        criterion: which layers are matched, and how much of the pastiche so far is searched.
+        pictures: at one scale.
+        look: at the network's features.
+    """
+    sought = pictures.content
+    if pictures.painted is not None:
+        sought = torch.lerp(sought, pictures.painted, criterion.painted_share)
+    wanted, *offered = (_columns(at_reference(image), look) for image in (sought, *pictures.styles))
+    grid, cells = wanted.shape[1:], [(keys.shape[1], keys.shape[2]) for keys in offered]
+    queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
+    score = queries.new_full((len(queries),), -math.inf)
+    styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
+    for number, region in enumerate(pictures.regions):
+        mine = (owners.flatten() == number).nonzero()[:, 0]
+        for part in region.sources:
+            within = _within(part.weights, cells[part.style]).to(queries.device)
+            keys = offered[part.style].flatten(1).mT[within]
+            for block in torch.split(mine, BLOCK):
+                nearest, place = (queries[block] @ keys.mT).max(1)
+                better = block[nearest > score[block]]
+                score[block] = torch.maximum(score[block], nearest)
+                styles[better] = part.style
+                places[better] = within[place[torch.isin(block, better)]]
+    wide = torch.tensor([width for _, width in cells], device=queries.device)[styles]
+    return Matching(
+        styles=styles.view(grid),
+        rows=(places // wide).view(grid),
+        columns=(places % wide).view(grid),
+        cells=cells,
+        features=[look(style, criterion.matches) for style in pictures.styles],
+    )
+
+
+def _columns(image: Tensor, look: Look) -> Tensor:
+    """Return hypercolumns (D, h, w) about their mean, each of length 1."""
+    seen, layers = look(image, SEARCHED), []
+    for name in SEARCHED:
+        exact = torch.promote_types(seen[name].dtype, torch.float32)
+        size = seen[GRID].shape[2:]
+        features = interpolate(seen[name].to(exact), size, mode="bilinear", align_corners=False)
+        layers.append(features / features.square().sum(1).mean().sqrt().clamp_min(1e-12))
+    columns = torch.cat(layers, 1)
+    return normalize(columns - columns.mean((2, 3), keepdim=True), dim=1)[0]
+
+
+def _owners(regions: Sequence[Region], size: torch.Size) -> Tensor:
+    """Return (h, w), the number of the region that has most of each position."""
+    shares = [_shrunk(region.weights, size) for region in regions if region.weights is not None]
+    return torch.cat(shares, 1)[0].argmax(0) if len(regions) > 1 else torch.zeros(size)
+
+
+def _within(weights: Tensor | None, size: tuple[int, int]) -> Tensor:
+    """Return the positions of a style image that are mostly inside, or as much as any."""
+    if weights is None:
+        return torch.arange(math.prod(size))
+    shares = _shrunk(weights, size).flatten()
+    return (shares >= min(0.5, float(shares.max()))).nonzero()[:, 0]
+
+
+def _shrunk(weights: Tensor, size: Sequence[int]) -> Tensor:
+    return interpolate(weights, tuple(size), mode="bilinear", antialias=True)

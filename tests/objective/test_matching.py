@@ -1,0 +1,136 @@
+"""Nearest-neighbour matching against a search by hand; tests/objective/test_tiles.py has tiles."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers import MODES, gradient, layers, picture, relative_error, tiny_network
+from torch.nn.functional import cosine_similarity, interpolate
+
+from styletransfer.config import ObjectiveConfig
+from styletransfer.errors import UserError
+from styletransfer.modes import get_loss_mode
+from styletransfer.objective.criterion import SEARCHED, Criterion
+from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
+from styletransfer.objective.matching import matching
+from styletransfer.objective.whole import Objective
+
+# The layout of VGG-19 with few channels.
+VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))
+MATCHED = ObjectiveConfig(match_weight=0.5, content_weight=0.25)
+SKY = (torch.arange(52)[None, None, None] < 29).expand(1, 1, 37, 52).double()
+DIVIDED = Inputs(
+    picture(1, 37, 52),
+    (picture(2, 40, 33), picture(3, 35, 48)),
+    (
+        Region("sky", SKY, (StylePart(0, weights=picture(4, 40, 33)[:, :1].round()),)),
+        Region("house", 1 - SKY, (StylePart(0), StylePart(1))),
+    ),
+    painted=picture(5, 37, 52),
+)
+
+
+def columns_of(network, image):
+    """Return the hypercolumns of an image (D, h, w), before they are compared."""
+    seen = network(image, SEARCHED)
+    size = seen["relu3_1"].shape[2:]
+    parts = [
+        interpolate(seen[name], size, mode="bilinear", align_corners=False) for name in SEARCHED
+    ]
+    joined = [part / part.pow(2).sum(1).mean().sqrt() for part in parts]
+    columns = torch.cat(joined, 1)[0]
+    return columns - columns.mean((1, 2), keepdim=True)
+
+
+def by_hand(network, pictures, layer, share):
+    """Return the features of the nearest neighbours at relu3_1 or relu4_1, one after another."""
+    sought = pictures.content
+    if pictures.painted is not None:
+        sought = (1 - share) * sought + share * pictures.painted
+    wanted, offered = columns_of(network, sought), [columns_of(network, s) for s in pictures.styles]
+    seen = [network(style, [layer])[layer][0] for style in pictures.styles]
+    height, width = network(pictures.content, [layer])[layer].shape[2:]
+    rows = []
+    for i in range(height):
+        for j in range(width):
+            y, x = (i + 0.5) * wanted.shape[1] / height, (j + 0.5) * wanted.shape[2] / width
+            at = int(y), int(x)
+            if len(pictures.regions) > 1:
+                cover = interpolate(SKY, wanted.shape[1:], mode="bilinear", antialias=True)
+                region = pictures.regions[0 if cover[0, 0, at[0], at[1]] > 0.5 else 1]
+            else:
+                region = pictures.regions[0]
+            near = []
+            for part in region.sources:
+                keys = offered[part.style]
+                alike = cosine_similarity(wanted[:, at[0], at[1], None, None], keys, dim=0)
+                if part.weights is not None:
+                    inside = interpolate(
+                        part.weights, keys.shape[1:], mode="bilinear", antialias=True
+                    )
+                    alike = alike.masked_fill(inside[0, 0] < 0.5, -2.0)
+                place = divmod(int(alike.argmax()), keys.shape[2])
+                near.append((float(alike.max()), part.style, place, keys.shape[1:]))
+            _, style, place, cells = max(near)
+            down, right = (
+                int((place[axis] + (y, x)[axis] % 1) * seen[style].shape[1 + axis] / cells[axis])
+                for axis in (0, 1)
+            )
+            rows.append(seen[style][:, down, right])
+    return torch.stack(rows, 1).view(-1, height, width)
+
+
+@pytest.mark.parametrize("pictures", [pair(picture(1, 37, 52), picture(2, 40, 33)), DIVIDED])
+def test_targets_are_those_of_a_search_by_hand(pictures):
+    network = tiny_network(VGG19)
+    criterion = Criterion.of(replace(MATCHED, match_painted=0.25))
+    found = matching(criterion, pictures, network)
+    for layer in ("relu3_1", "relu4_1"):
+        expected = by_hand(network, pictures, layer, 0.25)
+        values = found.values(layer, expected.shape[1:])
+        assert torch.equal(values[0], expected)
+        assert torch.equal(found.values(layer, expected.shape[1:], slice(1, 3)), values[:, :, 1:3])
+
+
+def test_a_picture_matched_with_itself_is_itself():
+    network, image = tiny_network(VGG19), picture(1, 37, 52)
+    objective = Objective(
+        network, get_loss_mode("autograd_function"), Criterion.of(MATCHED), pair(image, image)
+    )
+    losses = objective.evaluate(image.clone().requires_grad_()).as_floats()
+    names = ["content/relu4_2", "match/relu3_1", "match/relu4_1"]
+    assert [losses[name] for name in names] == [0, 0, 0]
+
+
+def test_all_modes_agree():
+    network = tiny_network(VGG19)
+    criterion = Criterion.of(MATCHED)
+    slopes = [
+        gradient(Objective(network, get_loss_mode(mode), criterion, DIVIDED), picture(6, 37, 52))
+        for mode in MODES
+    ]
+    assert all(relative_error(slope, slopes[0]) < 1e-10 for slope in slopes[1:])
+
+
+def test_large_pictures_are_searched_small_and_keep_what_stands_together():
+    """Two halves of 1040 pixels: each looks within the half that is like it."""
+    network = tiny_network(VGG19)
+    content, style = (picture(seed, 128, 1040) for seed in (1, 2))
+    content[..., 520:] *= 0.1
+    style[..., :520] *= 0.1
+    found = matching(Criterion.of(MATCHED), pair(content, style), network)
+    assert found.styles.shape == (16, 130)
+    values = found.values("relu3_1", (32, 260))
+    assert values.shape == network(content, ["relu3_1"])["relu3_1"].shape
+    assert (found.columns[:, :60] >= 65).double().mean() > 0.9
+    assert (found.columns[:, -60:] < 65).double().mean() > 0.9
+
+
+def test_what_cannot_be_matched_is_refused():
+    for settings, message in (
+        ({"match_weight": 1.0, "match_layers": ["relu2_1"]}, "relu2_1 is in objective.content_lay"),
+        ({"match_painted": 1.5}, "objective.match_painted=1.5 must be from 0 to 1"),
+        ({"match_weight": -1.0}, "objective.match_weight=-1.0 must be a finite number"),
+    ):
+        with pytest.raises(UserError, match=message):
+            Criterion.of(layers(**settings))
