@@ -22,7 +22,7 @@ from styletransfer.objective.inputs import pair
 from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import fill_transparent, read, resize_picture
-from styletransfer.system.table import table
+from styletransfer.system.measure import table
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 SIZE, MOVE = 192, 1e-7

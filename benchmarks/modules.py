@@ -21,8 +21,7 @@ from styletransfer.functions import gram_matrix, moments_tap
 from styletransfer.lessons.linear import Linear, linear
 from styletransfer.lessons.relu import ReLU, relu
 from styletransfer.losses import GRAM
-from styletransfer.system.measure import Spread
-from styletransfer.system.table import table
+from styletransfer.system.measure import Spread, table
 
 MODULE = "module / function"
 OURS = "ours / autograd's"

@@ -23,7 +23,7 @@ from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.system.devices import is_emulated
 from styletransfer.system.heap import keep_freed_memory
-from styletransfer.system.table import table
+from styletransfer.system.measure import table
 
 # Parts of operators' names, as the profiler has them, by what they are here for.
 KINDS = {

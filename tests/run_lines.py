@@ -31,12 +31,11 @@ from safetensors.torch import save_file
 
 from styletransfer.cli import main as styletransfer
 from styletransfer.cli import module
-from styletransfer.config.commands import COMMANDS
+from styletransfer.config.commands import COMMANDS, SCHEMAS
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.networks import LAYOUTS, StyleNetwork, file
 from styletransfer.pictures import images
-from styletransfer.settings import SCHEMAS
 from styletransfer.settings.schemas import keys
 
 LAYERS = ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1,relu2_1]"]

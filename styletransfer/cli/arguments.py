@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.folders import EXTENSIONS, in_folder
 from styletransfer.settings.command_line import (
     HYDRA_FOLDERS,
     SWEEP_FUNCTION,
@@ -16,7 +15,7 @@ from styletransfer.settings.command_line import (
     quoted,
     split,
 )
-from styletransfer.settings.paths import expanded
+from styletransfer.settings.paths import EXTENSIONS, expanded, in_folder
 from styletransfer.settings.schemas import (
     GROUPS,
     keys,

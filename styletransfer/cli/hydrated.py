@@ -20,13 +20,12 @@ from styletransfer.cli import module
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.cli.help import help_text
-from styletransfer.cli.jobs import Jobs, remove_unused
-from styletransfer.cli.sweep import run_sweep
+from styletransfer.cli.jobs import Jobs, remove_unused, run_sweep
 from styletransfer.config.commands import CONFIGS, TOOLS, Command, schema_of
 from styletransfer.errors import UserError
-from styletransfer.settings.check import explain
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
 from styletransfer.settings.paths import absent
+from styletransfer.settings.schemas import explain
 from styletransfer.system.launch import place
 from styletransfer.system.signals import interruptible
 

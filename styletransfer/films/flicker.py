@@ -11,7 +11,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.motion import FindMotion, Motion, motion_between
 from styletransfer.job.job import Job
 from styletransfer.objective.whole import Objective, style_targets_of
-from styletransfer.system.table import table
+from styletransfer.system.measure import table
 
 # Frames between the two that are compared, for the short and the long term.
 GAPS = (1, 5)

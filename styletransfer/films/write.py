@@ -15,8 +15,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.ffmpeg import BT709, LIMITED, from_tensor, pyav, reason
 from styletransfer.films.read import Film
 from styletransfer.films.sound import Sound
-from styletransfer.system.files import check_folder, check_outputs
-from styletransfer.system.lock import locked_file
+from styletransfer.system.files import check_folder, check_outputs, locked_file
 from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from styletransfer.job.job import Job
+from styletransfer.job.job import Job, Scale, make_scale, parse_tile
 from styletransfer.job.memory import Memory, Prediction
-from styletransfer.job.schedule import Scale, make_scale, parse_tile
-from styletransfer.objective.limits import check_tile, smallest_tile
+from styletransfer.objective.criterion import check_tile, smallest_tile
 from styletransfer.system.memory import readable
 
 # The share of the free memory that a plan may use: estimates err, and others need some too.

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
+from styletransfer.job.job import STARTS, style_scales
 from styletransfer.job.regions import Style, check_scales, make_regions
-from styletransfer.job.schedule import STARTS, style_scales
 from styletransfer.job.sources import (
     Given,
     read_all,
@@ -24,7 +24,7 @@ from styletransfer.pictures.images import Picture
 from styletransfer.pictures.labels import read_mask
 from styletransfer.pictures.regions import Regions, check_aspect
 from styletransfer.pictures.rotate import rotated, rotated_regions
-from styletransfer.system.storage import offloaded
+from styletransfer.system.memory import offloaded
 
 logger = logging.getLogger(__name__)
 

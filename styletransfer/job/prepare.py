@@ -6,14 +6,12 @@ from pathlib import Path
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.job import Job
+from styletransfer.job.job import Job, check_run, make_scales, parse_tile
 from styletransfer.job.layout import choose_layout
 from styletransfer.job.load import Loaded, load
-from styletransfer.job.schedule import check_run, make_scales, parse_tile
 from styletransfer.job.sources import Given, files_read
 from styletransfer.modes import LossMode, get_loss_mode
-from styletransfer.objective.criterion import Criterion
-from styletransfer.objective.limits import check_size
+from styletransfer.objective.criterion import Criterion, check_size
 from styletransfer.objective.positions import vanished
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision

@@ -8,10 +8,10 @@ from typing import Any
 from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
-from styletransfer.pictures.folders import files_at, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.labels import read_regions
 from styletransfer.pictures.regions import Regions
+from styletransfer.settings.paths import files_at, in_folder
 from styletransfer.settings.schemas import keys, named_files
 
 # Keys that name pictures; init may be a word as well.

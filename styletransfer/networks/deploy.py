@@ -20,8 +20,13 @@ from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad
 
 from styletransfer.functions.precision import accumulate_dtype
-from styletransfer.networks.johnson import StyleNetwork
-from styletransfer.networks.layers import ConditionalInstanceNorm, NormedConv, Segment, Statistics
+from styletransfer.networks.johnson import (
+    ConditionalInstanceNorm,
+    NormedConv,
+    Segment,
+    Statistics,
+    StyleNetwork,
+)
 
 # Numbers side by side that keep vector units busy: two registers of AVX-512, four of AVX2.
 SIDE_BY_SIDE = 32

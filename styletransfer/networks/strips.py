@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.networks.deploy import measured
-from styletransfer.networks.johnson import STRIDE, StyleNetwork, padded
-from styletransfer.networks.layers import Segment, Statistics
+from styletransfer.networks.johnson import STRIDE, Segment, Statistics, StyleNetwork, padded
 
 # Rows of its input that a strip reads beyond its own: a multiple of STRIDE, above what a position
 # sees (7 in the encoder, 2 in a residual block and in the decoder).

@@ -1,4 +1,4 @@
-"""What an objective compares: its settings, checked and resolved once."""
+"""What an objective compares: its settings, checked and resolved once, and what they can be for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,10 @@ from typing import Self
 
 from styletransfer.config import STYLE_LAYER_FACTORS, ObjectiveConfig
 from styletransfer.errors import UserError
+from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import StyleMeasure, get_style_loss
+from styletransfer.modes import LossMode
+from styletransfer.objective.inputs import Inputs
 
 
 @dataclass(frozen=True)
@@ -71,3 +74,46 @@ def _by_layer(
 def _check_weight(name: str, weight: float) -> None:
     if not 0 <= weight < float("inf"):
         raise UserError(f"objective.{name}={weight} must be a finite number, 0 or more")
+
+
+def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) -> None:
+    """Check that the deepest layer has a position left at (height, width), or name what works."""
+    deepest = list(extractor.layers)[-1]
+    stride = extractor.stride(deepest)
+    height, width = size
+    if min(height, width) < stride:
+        raise UserError(
+            f"{name} comes down to {width} x {height} pixels, too small for {deepest}: the shorter "
+            f"side needs at least {stride}; raise size, lower scales, or name shallower layers"
+        )
+
+
+def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
+    """Check the content and the style images of an objective; see `check_size`."""
+    names = ["the content image", "the style image"]
+    if len(pictures.styles) > 1:
+        names[1:] = [f"style image {number + 1}" for number in range(len(pictures.styles))]
+    for image, name in zip(pictures.tensors, names, strict=True):
+        check_size(extractor, (image.shape[2], image.shape[3]), name)
+
+
+def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
+    """Return the stride of the deepest layer in pixels: a tile holds at least one position."""
+    ended = extractor.ended_at(criterion.layers)
+    return ended.stride(list(ended.layers)[-1])
+
+
+def check_tile(
+    extractor: FeatureExtractor, mode: LossMode, criterion: Criterion, tile: int
+) -> None:
+    """Refuse tiles of `tile` pixels where there can be none, or none so small."""
+    if not mode.is_closed_form:
+        raise UserError(
+            "tiles need the gradient in closed form: choose loss_mode=autograd_function, or "
+            f"tile=off with {mode.name}"
+        )
+    if tile < (least := smallest_tile(extractor, criterion)):
+        raise UserError(
+            f"tile={tile} must be at least {least}, the pixels that one position of the deepest "
+            "layer stands for; choose tile=auto to have it chosen"
+        )

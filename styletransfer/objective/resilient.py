@@ -9,9 +9,8 @@ from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, smallest_tile
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.targets import StyleTargets
 from styletransfer.objective.terms import Losses
 from styletransfer.objective.tiled import TiledObjective

@@ -27,12 +27,10 @@ from torch import Tensor
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments
 from styletransfer.modes import LossMode
-from styletransfer.objective.band_losses import BandLosses, Slopes
 from styletransfer.objective.bands import SavedForBackward
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, check_pictures, check_tile
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.limits import check_pictures, check_tile
-from styletransfer.objective.scan import Scan
+from styletransfer.objective.scan import BandLosses, Scan, Slopes
 from styletransfer.objective.targets import (
     StyleTargets,
     Target,

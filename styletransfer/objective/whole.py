@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments, moments
 from styletransfer.modes import LossMode, Term
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, check_pictures
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.limits import check_pictures
 from styletransfer.objective.targets import (
     Place,
     StyleTargets,

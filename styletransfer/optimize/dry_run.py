@@ -8,7 +8,7 @@ import torch
 from styletransfer.job.job import Job
 from styletransfer.job.layout import choose_layout
 from styletransfer.job.memory import Prediction
-from styletransfer.objective.limits import smallest_tile
+from styletransfer.objective.criterion import smallest_tile
 from styletransfer.objective.resilient import make_objective
 from styletransfer.optimize.descent import Descent
 from styletransfer.system.memory import free_bytes, readable

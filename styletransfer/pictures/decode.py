@@ -19,7 +19,7 @@ from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.guard import check_scans, check_size, quiet_decoders
-from styletransfer.pictures.profiles import Floats, Samples, Stored, to_srgb
+from styletransfer.pictures.samples import Floats, Samples, Stored, to_srgb
 
 _SIGNATURES = {
     b"\xff\xd8\xff": "JPEG",

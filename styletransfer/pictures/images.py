@@ -12,7 +12,7 @@ from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import decode
-from styletransfer.pictures.encode import encode, write_tiff
+from styletransfer.pictures.samples import encode, write_tiff
 from styletransfer.system.files import atomic, check_folder
 
 # The largest picture read by default: 134 million pixels, 1.6 GB as float32 RGB; reading one takes

@@ -13,11 +13,12 @@ from omegaconf.errors import OmegaConfBaseException
 from styletransfer.config import ChangeConfig, StyleTransferConfig, TrainConfig
 from styletransfer.config.commands import CONFIGS
 from styletransfer.errors import UserError
-from styletransfer.settings.check import check, explain
 from styletransfer.settings.command_line import literal
 from styletransfer.settings.schemas import (
     GROUPS,
+    check,
     check_choice,
+    explain,
     flat,
     keys,
     mapping_keys,

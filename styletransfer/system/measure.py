@@ -1,11 +1,11 @@
-"""Time, memory and calls of a piece of work, measured so that several ways to do it compare."""
+"""Time, memory and calls of a piece of work, so that several ways compare; tables of such."""
 
 import functools
 import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -162,3 +162,27 @@ def describe_machine(device: torch.device, dtype: torch.dtype) -> dict[str, str 
         "torch": torch.__version__,
         "precision": str(dtype).removeprefix("torch."),
     }
+
+
+def table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,)
+) -> str:
+    """Return a Markdown table, its columns padded to one width and, but for `left`, set right.
+
+    Those are the numbers, from 0, of the columns of words.
+    """
+    columns = list(zip(headings, *rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    rule = [
+        "-" * width if column in left else "-" * (width - 1) + ":"
+        for column, width in enumerate(widths)
+    ]
+    return "\n".join(
+        "| "
+        + " | ".join(
+            cell.ljust(width) if column in left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        + " |"
+        for row in (headings, rule, *rows)
+    )

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from helpers import ROOT, picture
 
-from styletransfer.cli.sweep import cores
+from styletransfer.cli.jobs import cores
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 

@@ -10,7 +10,7 @@ from torch.nn.functional import conv2d
 from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference, vgg
-from styletransfer.features.inference import WinogradConv2d
+from styletransfer.features.extractor import WinogradConv2d
 
 CPU = torch.device("cpu")
 WIDE = ((8, 128), (192, 64))

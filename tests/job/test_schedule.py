@@ -9,7 +9,7 @@ from helpers import picture, run_settings
 
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
-from styletransfer.job.schedule import check_run, enlarge, parse_tile, pyramid, steps_at_scale
+from styletransfer.job.job import check_run, enlarge, parse_tile, pyramid, steps_at_scale
 from styletransfer.pictures.images import resize
 
 

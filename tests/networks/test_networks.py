@@ -10,7 +10,7 @@ from torch import nn
 from styletransfer.features.vgg import randomize
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, in_strips
 from styletransfer.networks.deploy import measured
-from styletransfer.networks.layers import ConditionalInstanceNorm, NormedConv, Segment
+from styletransfer.networks.johnson import ConditionalInstanceNorm, NormedConv, Segment
 from styletransfer.networks.training import schedule
 
 SLIM = Architecture((3, 4, 5), 2)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from styletransfer.optimize.lbfgs import LBFGS
+from styletransfer.optimize.optimizers import LBFGS
 
 
 def curved(point: torch.Tensor) -> torch.Tensor:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from helpers import picture
 
-from styletransfer.optimize.preconditioner import Preconditioner
+from styletransfer.optimize.optimizers import Preconditioner
 
 GREY, COLOUR = [1.0, 1.0, 1.0], [1.0, -0.5, -0.5]
 

@@ -20,8 +20,7 @@ from helpers import (
 
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
-from styletransfer.job.job import Job
-from styletransfer.job.schedule import enlarge, pyramid
+from styletransfer.job.job import Job, enlarge, pyramid
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize import run as run_module

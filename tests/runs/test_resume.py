@@ -23,7 +23,7 @@ from styletransfer.pictures import images
 from styletransfer.runs import recipe
 from styletransfer.runs.watchers import Metrics
 from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.lock import locked
+from styletransfer.system.files import locked
 
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
 

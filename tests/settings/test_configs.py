@@ -10,16 +10,17 @@ from helpers import ROOT, composed
 from omegaconf import OmegaConf
 
 from styletransfer.config import TrainConfig
+from styletransfer.config.commands import SCHEMAS
 from styletransfer.features import build_features
 from styletransfer.functions import gram_matrix
+from styletransfer.job.job import check_run
 from styletransfer.job.load import Loaded
 from styletransfer.job.prepare import check_layers
-from styletransfer.job.schedule import check_run
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
-from styletransfer.settings import SCHEMAS, compose
+from styletransfer.settings.compose import compose
 from styletransfer.settings.schemas import keys, path_keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))

@@ -13,16 +13,17 @@ from styletransfer.errors import UserError
 from styletransfer.system.files import (
     atomic,
     check_folder,
+    is_locked,
     keep_lines,
+    locked,
     remove_stale,
     to_json,
 )
-from styletransfer.system.lock import is_locked, locked
 
 OWNER = """
 import sys, time
 from pathlib import Path
-from styletransfer.system.lock import locked
+from styletransfer.system.files import locked
 with locked(Path(sys.argv[1])):
     print("mine", flush=True)
     time.sleep(100)

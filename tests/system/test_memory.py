@@ -10,7 +10,7 @@ import psutil
 import pytest
 import torch
 
-from styletransfer.system import heap, memory, storage
+from styletransfer.system import heap, memory
 from styletransfer.system.memory import free_bytes, is_out_of_memory, memory_here
 
 CPU = torch.device("cpu")
@@ -88,7 +88,7 @@ def test_control_groups_version_1_in_a_container(machine, tmp_path, monkeypatch)
     assert memory_here(root) == (5000, 3500)
     # What is worth a file follows the container's limit, not the host's memory.
     monkeypatch.setattr(memory, "memory_here", lambda: memory_here(root))
-    assert (storage.is_large(313), storage.is_large(312)) == (True, False)
+    assert (memory.is_large(313), memory.is_large(312)) == (True, False)
 
 
 LIMITS = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from styletransfer.system.table import table
+from styletransfer.system.measure import table
 
 
 def test_columns_are_padded_and_numbers_set_right():

@@ -34,7 +34,7 @@ from styletransfer.cli.hydrated import hydrated
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.load import load
-from styletransfer.objective.limits import check_size
+from styletransfer.objective.criterion import check_size
 from styletransfer.system import measure
 from styletransfer.system.devices import PRECISIONS, choose_device, choose_precision, is_emulated
 from styletransfer.system.files import atomic, check_folder

@@ -14,7 +14,7 @@ from styletransfer.films.read import FILM_EXTENSIONS
 from styletransfer.films.write import CODECS, check_writable, files_of
 from styletransfer.networks.file import network_file
 from styletransfer.pictures import images
-from styletransfer.pictures.folders import EXTENSIONS
+from styletransfer.settings.paths import EXTENSIONS
 from styletransfer.system.files import check_outputs
 from styletransfer.system.signals import stop_on_signals
 

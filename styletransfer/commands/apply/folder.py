@@ -17,10 +17,16 @@ from styletransfer.errors import UserError
 from styletransfer.films.read import FILM_EXTENSIONS
 from styletransfer.films.write import CODECS, files_of
 from styletransfer.pictures import images
-from styletransfer.pictures.folders import EXTENSIONS
 from styletransfer.runs.recipe import settings
-from styletransfer.system.files import check_folder, check_outputs, keep_lines, remove_stale, sha256
-from styletransfer.system.lock import locked
+from styletransfer.settings.paths import EXTENSIONS
+from styletransfer.system.files import (
+    check_folder,
+    check_outputs,
+    keep_lines,
+    locked,
+    remove_stale,
+    sha256,
+)
 
 logger = logging.getLogger(__name__)
 

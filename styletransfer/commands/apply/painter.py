@@ -13,7 +13,7 @@ from styletransfer.films.motion import check_flow
 from styletransfer.films.painter import Steady
 from styletransfer.films.read import Film
 from styletransfer.films.write import CODECS, FilmWriter
-from styletransfer.job.schedule import COLORS
+from styletransfer.job.job import COLORS
 from styletransfer.networks import deployed, in_strips
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE

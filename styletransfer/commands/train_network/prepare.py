@@ -16,8 +16,7 @@ from styletransfer.networks import LAYOUTS, file
 from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.networks.training import check_training
-from styletransfer.objective.criterion import Criterion
-from styletransfer.objective.limits import smallest_tile
+from styletransfer.objective.criterion import Criterion, smallest_tile
 from styletransfer.pictures import images
 from styletransfer.pictures.crops import Photos
 from styletransfer.system.devices import choose_device, choose_precision
