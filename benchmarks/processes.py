@@ -27,9 +27,8 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.job.job import Job, Scale
 from styletransfer.job.memory import Prediction
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, Losses, gradient_at
 from styletransfer.objective.inputs import Inputs, pair
-from styletransfer.objective.terms import Losses, gradient_at
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize.descent import Descent
 from styletransfer.system.heap import keep_freed_memory

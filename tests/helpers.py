@@ -19,10 +19,9 @@ from styletransfer.features.vgg import randomize
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.networks import Architecture, StyleNetwork
 from styletransfer.networks.johnson import ConditionalInstanceNorm
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.resilient import ElasticObjective
-from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import run
 from styletransfer.settings.compose import compose, settings_of

@@ -20,8 +20,7 @@ from torch import nn
 from styletransfer.features.extractor import is_pool
 from styletransfer.job.job import Job, Scale
 from styletransfer.objective.bands import Band, band, shares
-from styletransfer.objective.stages import Stage, stages
-from styletransfer.objective.tiles import pooling
+from styletransfer.objective.tiles import Stage, pooling, stages
 from styletransfer.system.memory import is_large
 from styletransfer.system.processes import Processes
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from styletransfer.objective.stages import Stage, Visit
-from styletransfer.objective.tiles import Span, Tile, Window, pooling
+from styletransfer.objective.tiles import Span, Stage, Tile, Visit, Window, pooling
 from styletransfer.system.processes import Processes
 
 

@@ -1,15 +1,19 @@
-"""What an objective compares: its settings, checked and resolved once, and what they can be for."""
+"""What an objective compares, its settings resolved, and what it comes to: losses by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from functools import reduce
+from typing import Protocol, Self
+
+import torch
+from torch import Tensor
 
 from styletransfer.config import STYLE_LAYER_FACTORS, ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.losses import StyleMeasure, get_style_loss
+from styletransfer.losses import StyleMeasure, get_style_loss, temporal_loss, total_variation
 from styletransfer.modes import LossMode
-from styletransfer.objective.inputs import Inputs
+from styletransfer.objective.inputs import Anchor, Inputs
 
 
 @dataclass(frozen=True)
@@ -117,3 +121,59 @@ def check_tile(
             f"tile={tile} must be at least {least}, the pixels that one position of the deepest "
             "layer stands for; choose tile=auto to have it chosen"
         )
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The weighted losses of one evaluation, detached and 0-d, still on their device."""
+
+    # Name -> weighted loss; "content/relu4_2", "style/relu1_1", "total_variation", "temporal".
+    terms: dict[str, Tensor]
+
+    @property
+    def total(self) -> Tensor:
+        """The objective's value."""
+        return torch.stack(list(self.terms.values())).sum()
+
+    def as_floats(self) -> dict[str, float]:
+        """Return name -> value, with "total"; waits for the device."""
+        values = torch.stack(list(self.terms.values())).tolist()
+        return {"total": sum(values), **dict(zip(self.terms, values, strict=True))}
+
+
+class Evaluates(Protocol):
+    """Whatever has losses at a picture: an `Objective`, whole or in tiles."""
+
+    def evaluate(self, image: Tensor) -> Losses:
+        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`."""
+        ...
+
+
+def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
+    """Return d(total)/d(image) at `image` (1, 3, H, W), sRGB in [0, 1], which stays as it is."""
+    leaf = image.detach().requires_grad_()
+    objective.evaluate(leaf)
+    assert leaf.grad is not None
+    return leaf.grad
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The losses on the picture itself: its smoothness, and its past."""
+
+    tv_weight: float  # linear weight of the total variation
+    anchor: Anchor | None  # what a film's frame is held to, None for nothing
+
+    def losses(self, image: Tensor) -> dict[str, Tensor]:
+        """Return the weighted losses at `image` (1, 3, H, W) by name, 0-d, with their graph."""
+        losses = {}
+        if self.tv_weight > 0:
+            losses["total_variation"] = self.tv_weight * total_variation(image)
+        if (anchor := self.anchor) is not None and anchor.weight > 0:
+            losses["temporal"] = anchor.weight * temporal_loss(image, anchor.target, anchor.weights)
+        return losses
+
+
+def total(losses: dict[str, Tensor]) -> Tensor | None:
+    """Return the sum of losses, None of no loss."""
+    return reduce(torch.add, losses.values()) if losses else None

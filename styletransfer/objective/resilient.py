@@ -9,10 +9,9 @@ from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
-from styletransfer.objective.criterion import Criterion, smallest_tile
+from styletransfer.objective.criterion import Criterion, Losses, smallest_tile
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets
-from styletransfer.objective.terms import Losses
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.system.memory import is_out_of_memory

@@ -15,9 +15,8 @@ from styletransfer.functions.moments_tap import add_moments_gradient
 from styletransfer.functions.precision import accumulate_dtype, gradient_dtype
 from styletransfer.losses import mean_square
 from styletransfer.objective.bands import Band, band, shares
-from styletransfer.objective.stages import stages
 from styletransfer.objective.targets import Place, Targets
-from styletransfer.objective.tiles import Tile
+from styletransfer.objective.tiles import Tile, stages
 from styletransfer.system.processes import Processes
 
 # Name of a loss -> dL/dmean and dL/dsecond, None where the loss does not depend on one.

@@ -28,7 +28,14 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments
 from styletransfer.modes import LossMode
 from styletransfer.objective.bands import SavedForBackward
-from styletransfer.objective.criterion import Criterion, check_pictures, check_tile
+from styletransfer.objective.criterion import (
+    Criterion,
+    Losses,
+    Prior,
+    check_pictures,
+    check_tile,
+    total,
+)
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.scan import BandLosses, Scan, Slopes
 from styletransfer.objective.targets import (
@@ -39,7 +46,6 @@ from styletransfer.objective.targets import (
     content_targets,
     style_targets,
 )
-from styletransfer.objective.terms import Losses, Prior, total
 from styletransfer.system.processes import Processes
 
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from styletransfer.config import OptimizerConfig
+from styletransfer.objective.criterion import Evaluates, Losses
 from styletransfer.objective.inputs import Protection
-from styletransfer.objective.terms import Evaluates, Losses
 from styletransfer.optimize.optimizers import LBFGS, Adam, Preconditioner
 from styletransfer.optimize.results import BestPicture
 from styletransfer.system.memory import is_out_of_memory, offloaded

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.objective.terms import Losses
+from styletransfer.objective.criterion import Losses
 from styletransfer.system.memory import offloaded
 
 # A picture (1, 3, H, W) to the same as it is to be shown.

@@ -10,7 +10,7 @@ from typing import Any, Never, Self, TextIO
 from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
-from styletransfer.objective.terms import Losses
+from styletransfer.objective.criterion import Losses
 from styletransfer.optimize.results import Iterate
 from styletransfer.pictures import images
 from styletransfer.system.files import keep_lines, to_json

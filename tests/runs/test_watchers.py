@@ -9,7 +9,7 @@ import pytest
 import torch
 from helpers import picture
 
-from styletransfer.objective.terms import Losses
+from styletransfer.objective.criterion import Losses
 from styletransfer.optimize.results import Iterate
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import METRICS_BATCH, Metrics, ProgressBar, StepPictures

@@ -14,9 +14,8 @@ from styletransfer.job.layout import USABLE
 from styletransfer.job.load import load
 from styletransfer.job.memory import Prediction
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.criterion import Criterion, smallest_tile
+from styletransfer.objective.criterion import Criterion, gradient_at, smallest_tile
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
-from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize

@@ -23,7 +23,7 @@ from styletransfer.job.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.job.sources import files_read
 from styletransfer.modes import LOSS_MODES, LossMode
-from styletransfer.objective.terms import Losses, gradient_at
+from styletransfer.objective.criterion import Losses, gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.results import Iterate, Outcome
 from styletransfer.optimize.run import complete_run
