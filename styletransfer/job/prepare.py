@@ -12,7 +12,7 @@ from styletransfer.job.load import Loaded, load
 from styletransfer.job.sources import Given, files_read
 from styletransfer.modes import LossMode, get_loss_mode
 from styletransfer.objective.criterion import Criterion, check_size
-from styletransfer.objective.positions import vanished
+from styletransfer.objective.inputs import vanished
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import check_outputs

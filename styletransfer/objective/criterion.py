@@ -25,7 +25,7 @@ class Criterion:
     measure: StyleMeasure  # how styles are compared
     tv_weight: float  # linear weight of the picture's total variation
     is_relative: bool  # each loss is divided by its value for features that are all zero
-    propagation: str  # how a region reaches a layer's positions; see `positions.at_layers`
+    propagation: str  # how a region reaches a layer's positions; see `inputs.at_layers`
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
