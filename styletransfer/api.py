@@ -21,8 +21,8 @@ from torch import Tensor
 from styletransfer.config import StyleTransferConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import STARTS, Job
+from styletransfer.job.load import PICTURE_KEYS
 from styletransfer.job.prepare import prepare
-from styletransfer.job.sources import PICTURE_KEYS
 from styletransfer.optimize.results import Iterate
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images

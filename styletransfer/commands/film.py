@@ -20,8 +20,8 @@ from styletransfer.films.motion import check_flow
 from styletransfer.films.painter import FilmPainter
 from styletransfer.films.read import Film
 from styletransfer.films.write import FilmWriter, check_writable, files_of
+from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
-from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.runs.recipe import check_recipe, recipe

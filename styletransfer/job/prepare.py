@@ -8,8 +8,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.job import Job, check_run, make_scales, parse_tile
 from styletransfer.job.layout import choose_layout
-from styletransfer.job.load import Loaded, load
-from styletransfer.job.sources import Given, files_read
+from styletransfer.job.load import Given, Loaded, files_read, load
 from styletransfer.modes import LossMode, get_loss_mode
 from styletransfer.objective.criterion import Criterion, check_size
 from styletransfer.objective.inputs import vanished

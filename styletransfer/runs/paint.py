@@ -11,8 +11,8 @@ from pathlib import Path
 from styletransfer.config import TrainConfig
 from styletransfer.errors import LostProcessError, UserError
 from styletransfer.job.job import Job
+from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
-from styletransfer.job.sources import files_read
 from styletransfer.optimize.results import Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.runs.folder import CONTENT, FREE_KEYS, PASTICHE, RECORD

@@ -20,8 +20,8 @@ from styletransfer.commands.compare.report import Comparison, Findings
 from styletransfer.config import CompareConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
+from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
-from styletransfer.job.sources import files_read
 from styletransfer.modes import LOSS_MODES, LossMode
 from styletransfer.objective.criterion import Losses, gradient_at
 from styletransfer.objective.whole import Objective

@@ -19,7 +19,7 @@ from styletransfer.commands.train_network.prepare import NetworkTask, prepare
 from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
 from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
-from styletransfer.job.sources import files_read
+from styletransfer.job.load import files_read
 from styletransfer.modes import LOSS_MODES
 from styletransfer.networks import file, training
 from styletransfer.pictures import images

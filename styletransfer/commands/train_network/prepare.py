@@ -9,8 +9,7 @@ from torch import Tensor
 from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.load import check_side
-from styletransfer.job.sources import files_of
+from styletransfer.job.load import check_side, files_of
 from styletransfer.modes import LossMode, get_loss_mode
 from styletransfer.networks import LAYOUTS, file
 from styletransfer.networks.file import BASE, NetworkFile, network_file
