@@ -16,14 +16,14 @@ from torch import Tensor
 
 from styletransfer.config import STYLE_LAYERS, FeaturesConfig
 from styletransfer.errors import UserError
-from styletransfer.features import FeatureExtractor, build_features, vgg
+from styletransfer.features import FeatureExtractor, build_features
 from styletransfer.networks.training import generator_at
 from styletransfer.pictures.crops import Crops
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import Stopped
 from tools.distill import trainer
 from tools.distill.command import distill
-from tools.distill.config import DistillConfig
+from tools.distill.config import DistillConfig, conv_widths
 from tools.distill.errors import errors, gram
 from tools.distill.inherit import choose_channels, inherit
 from tools.distill.replay_buffer import ReplayBuffer
@@ -146,7 +146,7 @@ def test_convolutions_are_frozen_trained_and_taken_over_as_asked() -> None:
     run = run_of(config, start)
     before = {name: run.student.layers[name].weight.detach().clone() for name in run.channels}
     run.advance()
-    for name in vgg.conv_widths(config.widths):
+    for name in conv_widths(config.widths):
         kernel, old = run.student.layers[name].weight, start.layers[name].weight
         if name in ("conv1_2", "conv2_1", "conv2_2", "conv3_1"):
             assert not torch.equal(kernel, before[name])

@@ -16,13 +16,13 @@ from torch.optim import Adam
 
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.features.vgg import build, conv_widths, state_keys
+from styletransfer.features.vgg import build, state_keys
 from styletransfer.features.weights import packed
 from styletransfer.networks.training import generator_at, schedule
 from styletransfer.pictures.crops import Crops, Photos
 from styletransfer.system.devices import has_native_bfloat16
 from styletransfer.system.signals import signals_held
-from tools.distill.config import DistillConfig
+from tools.distill.config import DistillConfig, conv_widths
 from tools.distill.errors import errors
 from tools.distill.inherit import balance, inherit
 from tools.distill.replay_buffer import ReplayBuffer
