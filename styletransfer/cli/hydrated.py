@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
@@ -88,7 +87,7 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
         raise UserError("the folder this was started in is gone; go to another") from error
     claimed = [folder for named in arguments.folders for folder in absent(Path(named))]
     words = [*search_path(name, arguments.config_dir), *arguments.overrides]
-    jobs = Jobs(partial(_start, name, function), claimed, sweep=arguments.multirun)
+    jobs = Jobs(partial(_call, name, function), claimed, sweep=arguments.multirun)
     try:
         with initialized(name, None if arguments.cfg else claimed) as hydra:
             if arguments.cfg:
@@ -112,7 +111,7 @@ def _assist(name: str, function: Function | None, arguments: Arguments) -> None:
     logging.disable()
     try:
         config = compose(name, arguments.overrides, config_dir=arguments.config_dir)
-        _call(name, function, settings_of(config, name), NOWHERE)
+        _call(name, function, config, NOWHERE)
     finally:
         logging.disable(logging.NOTSET)
 
@@ -133,16 +132,11 @@ def _reason(error: Exception, name: str) -> str:
     return explain(error, name)
 
 
-def _start(name: str, function: Function | None, config: DictConfig) -> None:
-    """Call the function with typed settings and the run folder that Hydra chose."""
-    folder = Path(HydraConfig.get().runtime.output_dir)
-    _call(name, function, settings_of(config, name), folder)
-
-
-def _call(name: str, function: Function | None, settings: Any, folder: Path) -> None:
-    """Call the function; it may return an exit status."""
+def _call(name: str, function: Function | None, config: DictConfig, folder: Path) -> None:
+    """Call the function with typed settings; it may return an exit status."""
     from styletransfer.system.heap import keep_freed_memory
 
+    settings = settings_of(config, name)
     keep_freed_memory()
     if function is None:
         function = importlib.import_module(module(name)).main

@@ -47,13 +47,13 @@ class Jobs:
     """Runs each job that Hydra composes, here or, unpickled, where a launcher has started it.
 
     Args:
-        start: runs one.
+        start: runs one, given its config and the run folder that Hydra chose.
         claimed: the folders that this process makes, by their full paths.
         sweep: whether a job that fails leaves the others to be run.
     """
 
     def __init__(
-        self, start: Callable[[DictConfig], None], claimed: list[Path], *, sweep: bool
+        self, start: Callable[[DictConfig, Path], None], claimed: list[Path], *, sweep: bool
     ) -> None:
         self.count = 0  # of the jobs that have begun here
         # What a job elsewhere on this machine follows (`system.lifeline`); empty for none.
@@ -81,12 +81,12 @@ class Jobs:
             (folder / ERROR).unlink(missing_ok=True)
         try:
             if not (self._is_away and self.lifeline):
-                self._run(config)
+                self._run(config, folder)
             elif is_gone(self.lifeline):
                 raise SystemExit(STOPPED[0])
             else:
                 with following(self.lifeline):
-                    self._run(config)
+                    self._run(config, folder)
             return 0
         except SystemExit as end:
             return self._ended(end, folder)
@@ -101,9 +101,9 @@ class Jobs:
         if {*self._claimed} & {*folder.parents}:
             remove_unused([folder])
 
-    def _run(self, config: DictConfig) -> None:
+    def _run(self, config: DictConfig, folder: Path) -> None:
         with one_line_errors(), unblocked():
-            self._start(config)
+            self._start(config, folder)
 
     def _ended(self, end: SystemExit, folder: Path) -> int:
         """Let the others be run, and say in the folder why this one failed; or leave."""

@@ -117,26 +117,19 @@ def peak_memory(work: Work, device: torch.device) -> int:
     return peak
 
 
-@dataclass
-class Calls:
-    """How often something was called."""
-
-    count: int = 0
-
-
 @contextmanager
-def counted(*places: tuple[Any, str]) -> Iterator[Calls]:
-    """Count the calls of functions while the body runs; the calls go through unchanged.
+def counted(*places: tuple[Any, str]) -> Iterator[list[str]]:
+    """List the names of functions that are called while the body runs; calls go through unchanged.
 
     Each is given as (module or class, name of its function), such as (torch.autograd, "backward").
     """
-    calls = Calls()
+    calls: list[str] = []
     originals = [(owner, name, getattr(owner, name)) for owner, name in places]
 
     def counting(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            calls.count += 1
+            calls.append(function.__name__)
             return function(*args, **kwargs)
 
         return call
