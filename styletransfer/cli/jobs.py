@@ -28,7 +28,7 @@ from styletransfer.errors import UserError
 from styletransfer.runs.folder import ERROR
 from styletransfer.settings.command_line import quoted
 from styletransfer.settings.compose import register_resolvers, settings_of
-from styletransfer.system.lifeline import Lifeline, following, is_gone, lifeline, unblocked
+from styletransfer.system.lifeline import Lifeline, following, is_gone, unblocked
 from styletransfer.system.signals import STOPPING, interruptible
 
 # Others mean that a signal, or a reader who left, ends all jobs.
@@ -215,7 +215,7 @@ def _launch(launcher: Launcher, kind: str, jobs: Jobs, batches: Batches) -> list
             if kind not in CHILDREN:
                 with interruptible():
                     return _results(launcher, batches)
-            with lifeline() as line:
+            with Lifeline() as line:
                 jobs.lifeline = line.path
                 return _results(launcher, batches, line)
         except Exception as error:

@@ -119,11 +119,6 @@ def has_native_bfloat16(device: torch.device) -> bool:
     return device.type == "cpu" and bool(cpu_bfloat16_units())
 
 
-def is_emulated(precision: torch.dtype, device: torch.device) -> bool:
-    """Tell whether `device` has no units for a precision, and computes in another one."""
-    return precision == torch.bfloat16 and not has_native_bfloat16(device)
-
-
 def cpu_bfloat16_units() -> list[str]:
     """Return the processor's units for bfloat16: AVX512-BF16, AMX, both or none."""
     if os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() in WITHOUT_BFLOAT16:

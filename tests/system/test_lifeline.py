@@ -26,9 +26,9 @@ with stop_on_signals():
 """
 PARENT = f"""
 import os, signal, subprocess, sys
-from styletransfer.system.lifeline import is_gone, lifeline
+from styletransfer.system.lifeline import Lifeline, is_gone
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-with lifeline() as line:
+with Lifeline() as line:
     child = subprocess.Popen([sys.executable, "-c", {CHILD!r}, line.path])
     child.wait()
 print("end", line.asked and line.asked.status, os.path.exists(line.path), is_gone(line.path))
