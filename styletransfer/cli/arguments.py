@@ -8,13 +8,6 @@ from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 from styletransfer.errors import UserError
-from styletransfer.settings.command_line import (
-    HYDRA_FOLDERS,
-    SWEEP_FUNCTION,
-    quote_path,
-    quoted,
-    split,
-)
 from styletransfer.settings.paths import EXTENSIONS, expanded, in_folder
 from styletransfer.settings.schemas import (
     GROUPS,
@@ -23,6 +16,13 @@ from styletransfer.settings.schemas import (
     mapping_keys,
     path_keys,
     unknown_key,
+)
+from styletransfer.settings.values import (
+    HYDRA_FOLDERS,
+    SWEEP_FUNCTION,
+    quote_path,
+    quoted,
+    split,
 )
 
 

@@ -26,8 +26,8 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from styletransfer.cli.errors import Ended, one_line_errors
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import ERROR
-from styletransfer.settings.command_line import quoted
 from styletransfer.settings.compose import register_resolvers, settings_of
+from styletransfer.settings.values import quoted
 from styletransfer.system.lifeline import Lifeline, following, is_gone, unblocked
 from styletransfer.system.signals import STOPPING, interruptible
 

@@ -19,7 +19,7 @@ from styletransfer.optimize.dry_run import plan
 from styletransfer.runs.folder import CHECKPOINT
 from styletransfer.runs.paint import FinishedRun, assist, check_given, paint
 from styletransfer.runs.recipe import finished_picture, own_settings
-from styletransfer.settings.changes import in_turn
+from styletransfer.settings.values import in_turn
 from styletransfer.system.devices import choose_device
 from styletransfer.system.processes import Processes, joined
 

@@ -49,7 +49,12 @@ def prepare(
         images.check_writable(config.output)
         check_outputs([config.output], files_read(config))
     loaded = load(config, given, enlarge=enlarge)
-    if like is not None and _has_network_of(like, config, layers):
+    same = ("features", "seed", "device", "precision")
+    if (
+        like is not None
+        and all(getattr(like.config, key) == getattr(config, key) for key in same)
+        and like.criterion.layers == layers
+    ):
         extractor = like.extractor
         check_layers(extractor, layers, config, loaded)
     else:
@@ -94,13 +99,6 @@ def _check_shareable(config: StyleTransferConfig, mode: LossMode, processes: Pro
         )
     if parse_tile(config.tile) is None:
         raise UserError("tile=off leaves nothing to share; leave it out, or start without torchrun")
-
-
-def _has_network_of(job: Job, config: StyleTransferConfig, layers: list[str]) -> bool:
-    """Tell whether the network of a job is the one that `config` names."""
-    names = ("features", "seed", "device", "precision")
-    same = all(getattr(job.config, name) == getattr(config, name) for name in names)
-    return same and job.criterion.layers == layers
 
 
 def _tell_vanished(job: Job) -> None:

@@ -16,7 +16,7 @@ from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.system.memory import is_out_of_memory
 from styletransfer.system.processes import Processes
-from styletransfer.system.signals import Stop
+from styletransfer.system.signals import HERE
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class ElasticObjective:
             MemoryError, RuntimeError: memory ran out and the tile cannot be halved any more.
             UserError, Stopped: see `Processes.meet`.
         """
-        self.processes.meet(image, Stop())
+        self.processes.meet(image, HERE)
         while True:
             try:
                 if self.objective is None:

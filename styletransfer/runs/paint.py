@@ -18,7 +18,7 @@ from styletransfer.optimize.run import Run
 from styletransfer.runs.folder import CONTENT, FREE_KEYS, PASTICHE, RECORD
 from styletransfer.runs.recipe import settings
 from styletransfer.runs.recorded_run import Guide, RecordedRun, describe
-from styletransfer.settings.changes import in_turn
+from styletransfer.settings.values import in_turn
 from styletransfer.system.files import check_outputs, locked, remove_stale
 from styletransfer.system.processes import Processes
 from styletransfer.system.signals import Stopped, deaf, signals_held, stop_on_signals

@@ -20,9 +20,9 @@ from styletransfer import __version__
 from styletransfer.config import TrainConfig, each
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import FREE_KEYS, RECORD, read_run
-from styletransfer.settings.changes import plain
 from styletransfer.settings.paths import files_at
 from styletransfer.settings.schemas import keys, named_files, path_keys
+from styletransfer.settings.values import plain
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import pytest
 
 from styletransfer.config import ChangeConfig, ObjectiveConfig, TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.settings.changes import changed, in_turn, with_change, with_values
+from styletransfer.settings.values import changed, in_turn, with_change, with_values
 
 
 def test_values_in_every_spelling():

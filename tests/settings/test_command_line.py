@@ -6,7 +6,7 @@ from helpers import composed
 
 from styletransfer.cli.arguments import parse
 from styletransfer.config import TrainConfig
-from styletransfer.settings.command_line import command, override
+from styletransfer.settings.values import command, override
 
 
 def test_the_command_to_copy():
