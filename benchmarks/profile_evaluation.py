@@ -22,8 +22,8 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.system.devices import cpu_bfloat16_units
-from styletransfer.system.heap import keep_freed_memory
 from styletransfer.system.measure import table
+from styletransfer.system.process import keep_freed_memory
 
 # Parts of operators' names, as the profiler has them, by what they are here for.
 KINDS = {

@@ -16,16 +16,15 @@ from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer import __version__
 from styletransfer.cli import module
-from styletransfer.cli.arguments import Arguments, parse
+from styletransfer.cli.arguments import Arguments, help_text, parse
 from styletransfer.cli.errors import one_line_errors
-from styletransfer.cli.help import help_text
 from styletransfer.cli.jobs import Jobs, remove_unused, run_sweep
 from styletransfer.config.commands import CONFIGS, TOOLS, Command, schema_of
 from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
 from styletransfer.settings.paths import absent
 from styletransfer.settings.schemas import explain
-from styletransfer.system.launch import place
+from styletransfer.system.process import place
 from styletransfer.system.signals import interruptible
 
 Function = Callable[[Any, Path], int | None]
@@ -134,7 +133,7 @@ def _reason(error: Exception, name: str) -> str:
 
 def _call(name: str, function: Function | None, config: DictConfig, folder: Path) -> None:
     """Call the function with typed settings; it may return an exit status."""
-    from styletransfer.system.heap import keep_freed_memory
+    from styletransfer.system.process import keep_freed_memory
 
     settings = settings_of(config, name)
     keep_freed_memory()

@@ -59,16 +59,13 @@ class ElasticObjective:
                 if not is_out_of_memory(error) or self.smallest == 0 or smaller < self.smallest:
                     raise
             # Only here: the error's traceback held on to the tensors of the failed evaluation.
-            self._shrink(smaller)
-
-    def _shrink(self, tile: int) -> None:
-        if not self.halved:
-            logger.warning(
-                "memory ran out; going on in tiles of %d pixels, or less if need be", tile
-            )
-        self.tile, self.halved, self.objective = tile, True, None
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+            if not self.halved:
+                logger.warning(
+                    "memory ran out; going on in tiles of %d pixels, or less if need be", smaller
+                )
+            self.tile, self.halved, self.objective = smaller, True, None
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
 
 
 def make_objective(

@@ -167,7 +167,11 @@ class BandLosses:
             assert joined is not None
             share = joined
         if content := self.targets.contents.get(layer):
-            difference, count = self._difference(layer, tile, features)
+            stride = self.scan.extractor.stride(layer)
+            _, where = self.band.counted_within(layer, tile, stride)
+            difference = features[own] - content.value[where]
+            # C H W of the whole picture
+            count = features.shape[1] * math.prod(side // stride for side in self.image.shape[2:])
             part = content.weight * difference.numel() / count
             self.terms[content.name] += mean_square(difference) * part
             # dL/dF = 2 w (F - P) / (C H W)
@@ -180,11 +184,3 @@ class BandLosses:
         whole = gradient.clone()
         whole[own] = share
         return whole
-
-    def _difference(self, layer: str, tile: Tile, features: Tensor) -> tuple[Tensor, int]:
-        """Return F - P where band and tile own it, and C H W of the whole picture."""
-        stride = self.scan.extractor.stride(layer)
-        own, place = self.band.counted_within(layer, tile, stride)
-        count = (self.image.shape[2] // stride) * (self.image.shape[3] // stride)
-        wanted = self.targets.contents[layer].value[place]
-        return features[own] - wanted, features.shape[1] * count

@@ -35,7 +35,7 @@ def _warm_up() -> None:
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize.run import Run
     from styletransfer.system.devices import set_float32_precision
-    from styletransfer.system.heap import keep_freed_memory
+    from styletransfer.system.process import keep_freed_memory
 
     keep_freed_memory()
     set_float32_precision()

@@ -8,8 +8,8 @@ from functools import cache
 import torch
 
 from styletransfer.errors import UserError
-from styletransfer.system.launch import place
 from styletransfer.system.memory import is_out_of_memory
+from styletransfer.system.process import place
 
 logger = logging.getLogger(__name__)
 

@@ -20,8 +20,7 @@ import psutil
 import torch
 from torch import Tensor
 
-from styletransfer.system.heap import return_freed_memory
-from styletransfer.system.launch import place
+from styletransfer.system.process import place, return_freed_memory
 
 logger = logging.getLogger(__name__)
 

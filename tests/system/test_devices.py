@@ -8,8 +8,8 @@ import torch
 from styletransfer.errors import UserError
 from styletransfer.system import devices
 from styletransfer.system.devices import choose_device, choose_precision, set_float32_precision
-from styletransfer.system.launch import VARIABLES
 from styletransfer.system.measure import describe_machine
+from styletransfer.system.process import VARIABLES
 
 CPU = torch.device("cpu")
 

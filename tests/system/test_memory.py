@@ -10,7 +10,7 @@ import psutil
 import pytest
 import torch
 
-from styletransfer.system import heap, memory
+from styletransfer.system import memory, process
 from styletransfer.system.memory import free_bytes, is_out_of_memory, memory_here
 
 CPU = torch.device("cpu")
@@ -31,8 +31,8 @@ def files(root, contents):
 def test_other_systems_keep_their_own_heap(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(ctypes, "CDLL", lambda name: pytest.fail("the C library was asked for"))
-    heap.keep_freed_memory()
-    heap.return_freed_memory()
+    process.keep_freed_memory()
+    process.return_freed_memory()
 
 
 @pytest.fixture
@@ -93,14 +93,14 @@ def test_control_groups_version_1_in_a_container(machine, tmp_path, monkeypatch)
 
 LIMITS = """
 import psutil, resource, torch
-from styletransfer.system import heap
+from styletransfer.system import process
 from styletransfer.system.memory import free_bytes
 
-heap.keep_freed_memory()
+process.keep_freed_memory()
 empty = psutil.Process().memory_info().rss
 torch.ones(2**25)  # 128 MiB
 print(psutil.Process().memory_info().rss - empty)
-heap.return_freed_memory()
+process.return_freed_memory()
 print(psutil.Process().memory_info().rss - empty)
 limit = psutil.Process().memory_info().vms + 2**27
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

@@ -29,8 +29,8 @@ from styletransfer.settings.schemas import flat
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_outputs, locked, remove_stale
-from styletransfer.system.launch import place
 from styletransfer.system.measure import median_seconds, table
+from styletransfer.system.process import place
 from styletransfer.system.processes import Processes, joined
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
