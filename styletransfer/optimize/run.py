@@ -10,7 +10,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job, Scale, enlarge, starting_picture
-from styletransfer.job.layout import choose_layout
+from styletransfer.job.prepare import choose_layout
 from styletransfer.objective.resilient import ElasticObjective, make_objective
 from styletransfer.optimize.descent import ADVICE, Descent
 from styletransfer.optimize.results import Callback, Iterate, Outcome

@@ -17,9 +17,8 @@ from styletransfer.config import (
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.job.job import Job, Scale
-from styletransfer.job.layout import SMALL_TILE, USABLE, choose_layout
 from styletransfer.job.memory import FIXED, Prediction, costs_of
-from styletransfer.job.prepare import prepare
+from styletransfer.job.prepare import SMALL_TILE, USABLE, choose_layout, prepare
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.objective import resilient
 from styletransfer.objective.criterion import Criterion

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.job import Job, Scale
-from styletransfer.job.layout import USABLE
 from styletransfer.job.load import load
 from styletransfer.job.memory import Prediction
+from styletransfer.job.prepare import USABLE
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion, gradient_at, smallest_tile
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair

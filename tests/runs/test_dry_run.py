@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from styletransfer.config import FeaturesConfig, TrainConfig
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize import dry_run
 from styletransfer.optimize.run import Run
+from styletransfer.runs import paint
 
 
 def job(photos, **settings):
@@ -25,9 +25,9 @@ def job(photos, **settings):
 
 
 def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
-    monkeypatch.setattr(dry_run, "free_bytes", lambda device: 2.0**33)
+    monkeypatch.setattr(paint, "free_bytes", lambda device: 2.0**33)
     todo = job(photos, tile="32")
-    said, iterates = dry_run.plan(todo).splitlines(), []
+    said, iterates = paint.plan(todo).splitlines(), []
     Run(todo).complete([iterates.append])
     assert [max(iterate.image.shape[2:]) for iterate in iterates] == [32] * 3 + [64] * 4
     assert said[0] == "cpu, float32, autograd_function, lbfgs"
@@ -39,8 +39,8 @@ def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
 
 def test_time_grows_with_the_steps_and_the_pixels(tiny_vgg, photos, monkeypatch):
     """Of a second for each pixel, and one evaluation more where each scale ends."""
-    monkeypatch.setattr(dry_run, "_seconds_per_pixel", lambda job: 1.0)
-    said = dry_run.plan(job(photos)).splitlines()
+    monkeypatch.setattr(paint, "_seconds_per_pixel", lambda job: 1.0)
+    said = paint.plan(job(photos)).splitlines()
     times = [float(line.split()[-2]) for line in said[1:3]]
     assert times == [32 * 24 * 4, 64 * 48 * 5]
     assert f"in all about {sum(times):.1f} s" in said[3]
