@@ -100,7 +100,10 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
         wanted = os.environ.get("HYDRA_FULL_ERROR") == "1"
         if wanted or not _is_about_the_input(error, began=jobs.count > 0):
             raise
-        raise UserError(_reason(error, name)) from error
+        reason = explain(error, name)
+        if isinstance(error, OSError) and error.errno is not None:
+            reason = f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
+        raise UserError(reason) from error
 
 
 def _assist(name: str, function: Function | None, arguments: Arguments) -> None:
@@ -123,12 +126,6 @@ def _is_about_the_input(error: BaseException, *, began: bool) -> TypeGuard[Excep
         return False
     # An error of the system without a file: our output takes no more.
     return not isinstance(error, OSError) or error.errno is None or error.filename is not None
-
-
-def _reason(error: Exception, name: str) -> str:
-    if isinstance(error, OSError) and error.errno is not None:
-        return f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
-    return explain(error, name)
 
 
 def _call(name: str, function: Function | None, config: DictConfig, folder: Path) -> None:
