@@ -115,10 +115,7 @@ class FeatureExtractor(nn.Module):
 
     def stride(self, layer: str) -> int:
         """Return how many image pixels, per axis, one position of `layer` stands for."""
-        stride = 1
-        for module in self._needed({layer}).values():
-            stride *= 2 if is_pool(module) else 1
-        return stride
+        return int(2 ** sum(map(is_pool, self._needed({layer}).values())))
 
 
 def is_pool(layer: nn.Module) -> bool:

@@ -61,11 +61,8 @@ def files_read(config: Any) -> list[tuple[str, str]]:
 
 def read_one(key: str, path: str | None, given: Given) -> Picture:
     """Return the picture of a key that has one; a UserError says why it cannot be read."""
-    if key in given:
-        picture: Picture = given[key]
-        return picture
-    assert path is not None
-    return images.read(path)
+    picture: Picture = given[key] if key in given else images.read(path or "")
+    return picture
 
 
 def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture]:

@@ -134,11 +134,9 @@ def _tell_vanished(job: Job) -> None:
                 ", ".join(layer for layer in layers if layer in gone),
                 "averaged" if propagation == "inside" else "left out",
             )
-        is_any_seen = (
-            is_any_seen
-            or region.weights is None
-            or len(vanished(job.extractor, region.weights, layers, "average")) < len(layers)
-        )
+        own = region.weights
+        unseen = [] if own is None else vanished(job.extractor, own, layers, "average")
+        is_any_seen |= len(unseen) < len(layers)
     if not job.criterion.contents and not is_any_seen:
         raise UserError(
             "what is left to paint is too small for every style layer at the coarsest scale; "

@@ -146,7 +146,6 @@ class Evaluates(Protocol):
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`."""
-        ...
 
 
 def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:

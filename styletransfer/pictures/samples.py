@@ -47,8 +47,8 @@ def srgb_profile() -> bytes:
     return bytes(profile)
 
 
-def to_srgb(stored: Stored, name: str) -> tuple[Floats, Floats | None]:
-    """Return sRGB (3, H, W) and alpha (1, H, W) in [0, 1], upright; messages call it `name`."""
+def to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
+    """Return sRGB (1, 3, H, W) and alpha (1, 1, H, W) in [0, 1], upright; errors say `name`."""
     colour = _upright(stored.colour, stored.orientation)
     alpha = None if stored.alpha is None else _upright(stored.alpha, stored.orientation)
     profile = _usable_profile(colour, stored.profile, name)
@@ -66,7 +66,8 @@ def to_srgb(stored: Stored, name: str) -> tuple[Floats, Floats | None]:
                 part = _straight(part, alpha[strip])
         converted = _plain(part) if profile is None else _with_profile(part, profile)
         rgb[:, strip] = converted.clip(0.0, 1.0).transpose(2, 0, 1)
-    return rgb, opacity
+    seen = None if opacity is None else torch.from_numpy(opacity)[None]
+    return torch.from_numpy(rgb)[None], seen
 
 
 def _unit(samples: Samples) -> Floats:

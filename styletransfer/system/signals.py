@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -61,7 +62,7 @@ def stop_on_signals() -> Iterator[Stop]:
             for number in STOPPING:
                 if signal.getsignal(number) not in (signal.SIG_IGN, None):
                     before[number] = signal.signal(number, _receive)
-            sys.unraisablehook = _sent_again(hook)
+            sys.unraisablehook = partial(_send_again, hook)
         yield HERE
     finally:
         for number, handler in before.items():
@@ -115,17 +116,13 @@ def _receive(number: int, frame: FrameType | None) -> None:
     raise_waiting()
 
 
-def _sent_again(hook: Callable[[Any], object]) -> Callable[[Any], object]:
-    """Return a `sys.unraisablehook` that sends a signal again whose exception Python has dropped.
+def _send_again(hook: Callable[[Any], object], unraisable: Any) -> None:
+    """Send a signal again whose exception Python has dropped, as a `sys.unraisablehook`.
 
-    It drops what is raised in a destructor and the like.
+    It drops what is raised in a destructor and the like; the rest goes to the `hook` before.
     """
-
-    def again(unraisable: Any) -> None:
-        if isinstance(unraisable.exc_value, Stopped):
-            number = unraisable.exc_value.status - 128
-            threading.Timer(AGAIN, signal.raise_signal, [number]).start()
-        else:
-            hook(unraisable)
-
-    return again
+    if isinstance(unraisable.exc_value, Stopped):
+        number = unraisable.exc_value.status - 128
+        threading.Timer(AGAIN, signal.raise_signal, [number]).start()
+    else:
+        hook(unraisable)
