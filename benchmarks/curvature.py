@@ -1,4 +1,4 @@
-"""How curved the objective is along waves of each frequency: what `preconditioner.py` rests on.
+"""How curved the objective is along waves of each frequency: what `Preconditioner` rests on.
 
     python benchmarks/curvature.py features=vgg19 features.weights=FILE precision=float32
 
@@ -17,11 +17,11 @@ from torch import Tensor, fft
 from styletransfer.cli.hydrated import hydrated
 from styletransfer.config import TrainConfig
 from styletransfer.job.prepare import prepare
-from styletransfer.objective.terms import gradient_at
+from styletransfer.objective.criterion import gradient_at
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize.preconditioner import frequencies
+from styletransfer.optimize.optimizers import frequencies
 from styletransfer.optimize.run import complete_run
-from styletransfer.system.table import table
+from styletransfer.system.measure import table
 
 # Of the bands, in cycles per pixel; 0.71 is the finest diagonal wave.
 EDGES = (0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.5, 0.71)

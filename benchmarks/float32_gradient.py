@@ -17,12 +17,11 @@ from torch import Tensor
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, gradient_at
 from styletransfer.objective.inputs import pair
-from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import fill_transparent, read, resize_picture
-from styletransfer.system.table import table
+from styletransfer.system.measure import table
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 SIZE, MOVE = 192, 1e-7

@@ -20,8 +20,7 @@ from torch.utils.benchmark import Timer
 from styletransfer.functions import gram_matrix, moments_tap
 from styletransfer.lessons.functions import Linear, ReLU, linear, relu
 from styletransfer.losses import GRAM
-from styletransfer.system.measure import Spread
-from styletransfer.system.table import table
+from styletransfer.system.measure import Spread, table
 
 MODULE = "module / function"
 OURS = "ours / autograd's"

@@ -24,19 +24,16 @@ from torch import Tensor
 
 from styletransfer.config import FeaturesConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.job import Job
+from styletransfer.job.job import Job, Scale
 from styletransfer.job.memory import Prediction
-from styletransfer.job.schedule import Scale
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, Losses, gradient_at
 from styletransfer.objective.inputs import Inputs, pair
-from styletransfer.objective.terms import Losses, gradient_at
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize.descent import Descent
-from styletransfer.system.heap import keep_freed_memory
-from styletransfer.system.measure import Spread, describe_machine
+from styletransfer.system.measure import Spread, describe_machine, table
+from styletransfer.system.process import keep_freed_memory
 from styletransfer.system.processes import Processes, joined
-from styletransfer.system.table import table
 
 CPU = torch.device("cpu")
 PROJECTED_PROCESSES, PROJECTED_SIZE = 8, 8192

@@ -21,9 +21,9 @@ from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
-from styletransfer.system.devices import is_emulated
-from styletransfer.system.heap import keep_freed_memory
-from styletransfer.system.table import table
+from styletransfer.system.devices import cpu_bfloat16_units
+from styletransfer.system.measure import table
+from styletransfer.system.process import keep_freed_memory
 
 # Parts of operators' names, as the profiler has them, by what they are here for.
 KINDS = {
@@ -80,7 +80,7 @@ def main() -> None:
     torch.manual_seed(0)
     headings, columns = ["operators"], []
     for precision in (torch.float32, torch.bfloat16):
-        if is_emulated(precision, torch.device("cpu")):
+        if precision == torch.bfloat16 and not cpu_bfloat16_units():
             print("left out: bfloat16, which this processor only emulates")
             continue
         times = milliseconds(precision, arguments.size, arguments.rounds)

@@ -20,19 +20,17 @@ from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig, TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.job.job import Job
+from styletransfer.job.job import STARTS, Job
+from styletransfer.job.load import PICTURE_KEYS
 from styletransfer.job.prepare import prepare
-from styletransfer.job.schedule import STARTS
-from styletransfer.job.sources import PICTURE_KEYS
 from styletransfer.optimize.results import Iterate
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
-from styletransfer.pictures.folders import in_folder
-from styletransfer.settings import compose, settings_of
-from styletransfer.settings.changes import changed, check_can_change, with_values
-from styletransfer.settings.paths import expanded
+from styletransfer.settings.compose import compose, settings_of
+from styletransfer.settings.paths import expanded, in_folder
 from styletransfer.settings.schemas import GROUPS, check_choice, keys, unknown_key
+from styletransfer.settings.values import changed, check_can_change, with_values
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 

@@ -22,15 +22,14 @@ from styletransfer.features import vgg
 from styletransfer.features.vgg import randomize
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.networks import StyleNetwork
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.resilient import ElasticObjective
-from styletransfer.objective.terms import Losses
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
-from styletransfer.settings import compose, settings_of
+from styletransfer.settings.compose import compose, settings_of
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)

@@ -21,7 +21,7 @@ from torch.distributed import destroy_process_group
 from styletransfer.cli import script
 from styletransfer.commands.train_network.trainer import NetworkTraining
 from styletransfer.objective.resilient import ElasticObjective
-from styletransfer.system.signals import Stop
+from styletransfer.system.signals import HERE
 
 FOURTH = 4
 
@@ -52,7 +52,7 @@ def befall(what, kind, method):
             os.kill(os.getpid(), signal.SIGKILL)
         elif count == FOURTH:
             os.kill(os.getpid() if what == "told" else os.getppid(), signal.SIGTERM)
-            while Stop().asked is None:  # torchrun hands it on
+            while HERE.asked is None:  # torchrun hands it on
                 time.sleep(0.01)
         return work(*given)
 

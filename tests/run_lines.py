@@ -27,11 +27,11 @@ from helpers import ROOT, picture
 from PIL import Image
 from safetensors.torch import save_file
 
+from styletransfer.config.commands import SCHEMAS
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.networks import LAYOUTS, StyleNetwork, file
 from styletransfer.pictures import images
-from styletransfer.settings import SCHEMAS
 from styletransfer.settings.schemas import keys
 
 LAYERS = ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1,relu2_1]"]

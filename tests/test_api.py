@@ -15,7 +15,8 @@ from hydra.version import VersionBase
 from PIL import Image
 
 import styletransfer
-from styletransfer import Result, UserError, iterate, stylize
+from styletransfer import UserError
+from styletransfer.api import Result, iterate, stylize
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import as_picture
 

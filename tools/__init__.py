@@ -9,7 +9,7 @@ from pathlib import Path
 
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
-from styletransfer.system.launch import place
+from styletransfer.system.process import place
 
 CONFIGS = Path(__file__).parent / "configs"
 

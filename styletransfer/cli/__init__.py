@@ -10,7 +10,7 @@ from styletransfer import __version__
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.config.commands import COMMANDS
 from styletransfer.errors import UserError
-from styletransfer.system.launch import place
+from styletransfer.system.process import place
 from styletransfer.system.signals import interruptible
 
 OVERVIEW = """\

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn, TextIO
 
 from styletransfer.errors import LostProcessError, UserError
-from styletransfer.system.launch import speaks
+from styletransfer.system.process import speaks
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 # What a shell reports of a process that SIGPIPE ended, as it does for other tools.

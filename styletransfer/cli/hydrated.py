@@ -10,24 +10,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer import __version__
 from styletransfer.cli import module
-from styletransfer.cli.arguments import Arguments, parse
+from styletransfer.cli.arguments import Arguments, help_text, parse
 from styletransfer.cli.errors import one_line_errors
-from styletransfer.cli.help import help_text
-from styletransfer.cli.jobs import Jobs, remove_unused
-from styletransfer.cli.sweep import run_sweep
+from styletransfer.cli.jobs import Jobs, remove_unused, run_sweep
 from styletransfer.config.commands import CONFIGS, TOOLS, Command, schema_of
 from styletransfer.errors import UserError
-from styletransfer.settings.check import explain
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
 from styletransfer.settings.paths import absent
-from styletransfer.system.launch import place
+from styletransfer.settings.schemas import explain
+from styletransfer.system.process import place
 from styletransfer.system.signals import interruptible
 
 Function = Callable[[Any, Path], int | None]
@@ -89,7 +86,7 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
         raise UserError("the folder this was started in is gone; go to another") from error
     claimed = [folder for named in arguments.folders for folder in absent(Path(named))]
     words = [*search_path(name, arguments.config_dir), *arguments.overrides]
-    jobs = Jobs(partial(_start, name, function), claimed, sweep=arguments.multirun)
+    jobs = Jobs(partial(_call, name, function), claimed, sweep=arguments.multirun)
     try:
         with initialized(name, None if arguments.cfg else claimed) as hydra:
             if arguments.cfg:
@@ -103,7 +100,10 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
         wanted = os.environ.get("HYDRA_FULL_ERROR") == "1"
         if wanted or not _is_about_the_input(error, began=jobs.count > 0):
             raise
-        raise UserError(_reason(error, name)) from error
+        reason = explain(error, name)
+        if isinstance(error, OSError) and error.errno is not None:
+            reason = f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
+        raise UserError(reason) from error
 
 
 def _assist(name: str, function: Function | None, arguments: Arguments) -> None:
@@ -113,7 +113,7 @@ def _assist(name: str, function: Function | None, arguments: Arguments) -> None:
     logging.disable()
     try:
         config = compose(name, arguments.overrides, config_dir=arguments.config_dir)
-        _call(name, function, settings_of(config, name), NOWHERE)
+        _call(name, function, config, NOWHERE)
     finally:
         logging.disable(logging.NOTSET)
 
@@ -128,22 +128,11 @@ def _is_about_the_input(error: BaseException, *, began: bool) -> TypeGuard[Excep
     return not isinstance(error, OSError) or error.errno is None or error.filename is not None
 
 
-def _reason(error: Exception, name: str) -> str:
-    if isinstance(error, OSError) and error.errno is not None:
-        return f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
-    return explain(error, name)
+def _call(name: str, function: Function | None, config: DictConfig, folder: Path) -> None:
+    """Call the function with typed settings; it may return an exit status."""
+    from styletransfer.system.process import keep_freed_memory
 
-
-def _start(name: str, function: Function | None, config: DictConfig) -> None:
-    """Call the function with typed settings and the run folder that Hydra chose."""
-    folder = Path(HydraConfig.get().runtime.output_dir)
-    _call(name, function, settings_of(config, name), folder)
-
-
-def _call(name: str, function: Function | None, settings: Any, folder: Path) -> None:
-    """Call the function; it may return an exit status."""
-    from styletransfer.system.heap import keep_freed_memory
-
+    settings = settings_of(config, name)
     keep_freed_memory()
     if function is None:
         function = importlib.import_module(module(name)).main

@@ -19,13 +19,12 @@ from styletransfer.films.flicker import FilmPainter, measure, report, style_loss
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film
 from styletransfer.films.write import FilmWriter, check_writable, files_of
+from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
-from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.runs.recipe import check_recipe, recipe
-from styletransfer.system.files import atomic, check_outputs, remove_stale
-from styletransfer.system.lock import locked
+from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)

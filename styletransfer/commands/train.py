@@ -15,11 +15,10 @@ from hydra.core.hydra_config import HydraConfig
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize.dry_run import plan
 from styletransfer.runs.folder import CHECKPOINT
-from styletransfer.runs.paint import FinishedRun, assist, check_given, paint
-from styletransfer.runs.resume import finished_picture, own_settings
-from styletransfer.settings.changes import in_turn
+from styletransfer.runs.paint import FinishedRun, assist, check_given, paint, plan
+from styletransfer.runs.recipe import finished_picture, own_settings
+from styletransfer.settings.values import in_turn
 from styletransfer.system.devices import choose_device
 from styletransfer.system.processes import Processes, joined
 

@@ -4,11 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from styletransfer.config.networks import (
-    ApplyConfig,
-    ExportConfig,
-    TrainNetworkConfig,
-)
+from styletransfer.config.networks import ApplyConfig, ExportConfig, TrainNetworkConfig
 from styletransfer.config.pictures import (
     CompareConfig,
     FilmConfig,

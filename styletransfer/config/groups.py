@@ -136,7 +136,7 @@ class OptimizerConfig:
     """L-BFGS: pairs of vectors kept; each costs twice the picture's memory."""
     preconditioner: float = 1.0
     """L-BFGS: exponent of the gains that even its coordinates out, see
-    `styletransfer/optimize/preconditioner.py`; 0 for the bare pixels of the papers."""
+    `styletransfer/optimize/optimizers.py`; 0 for the bare pixels of the papers."""
     plateau: float = 0.001
     """L-BFGS: a scale ends early once ten steps lower the loss by less than this share; 0 for
     never."""

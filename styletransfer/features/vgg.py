@@ -25,15 +25,6 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 CONTENT_GAIN = "content_gain."
 
 
-def conv_widths(widths: Widths) -> dict[str, int]:
-    """Return convolution -> its output channels, in the order of evaluation."""
-    return {
-        f"conv{block}_{index}": width
-        for block, channels in enumerate(widths, start=1)
-        for index, width in enumerate(channels, start=1)
-    }
-
-
 def state_keys(widths: Widths) -> dict[str, str]:
     """Return convolution name -> torchvision's key prefix, such as conv2_1 -> features.5."""
     keys: dict[str, str] = {}
@@ -88,12 +79,6 @@ def build(
     if preprocessing == "imagenet":
         normalize = Normalize(IMAGENET_MEAN, IMAGENET_STD)
     return FeatureExtractor(normalize, layers).requires_grad_(False)
-
-
-def channels_of(network: FeatureExtractor) -> dict[str, int]:
-    """Return convolution -> its output channels, `conv_widths` of a network that is there."""
-    layers = network.layers.items()
-    return {name: layer.out_channels for name, layer in layers if isinstance(layer, nn.Conv2d)}
 
 
 def load(

@@ -5,7 +5,7 @@ import os
 import pickle
 import warnings
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -58,24 +58,11 @@ def write(path: Path, tensors: Mapping[str, Tensor]) -> None:
     path.write_bytes(save(dict(tensors), metadata={"sha256": digest(tensors)}))
 
 
-def packed(tensors: Mapping[str, Tensor], kernels: Iterable[str]) -> dict[str, Tensor]:
-    """Return tensors with some kernels in int8, and beside each its "KEY_scale".
-
-    A kernel (O, I, h, w) becomes round(kernel / scale) with a scale (O,) in float32 that brings the
-    largest weight of each output channel to 127. `read` multiplies them again.
-    """
-    result = dict(tensors)
-    for key in kernels:
-        kernel = tensors[key].float()
-        # A channel that is all zero stays so under any scale.
-        scale = kernel.flatten(1).abs().amax(1).clamp_min(torch.finfo(torch.float32).tiny) / 127
-        result[key] = (kernel / scale[:, None, None, None]).round().to(torch.int8)
-        result[key + SCALE] = scale
-    return result
-
-
 def _unpacked(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """Undo `packed`; scales that fit no int8 kernel stay, for whoever loads them to name."""
+    """Multiply kernels (O, I, h, w) in int8, as `tools.distill` packs them, by "KEY_scale" (O,).
+
+    Scales that fit no int8 kernel stay, for whoever loads them to name.
+    """
     result = dict(tensors)
     for key, kernel in tensors.items():
         scale = tensors.get(key + SCALE)

@@ -16,7 +16,7 @@ from styletransfer.objective.targets import StyleTargets
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.optimize.results import Outcome
 from styletransfer.optimize.run import Run
-from styletransfer.system.table import table
+from styletransfer.system.measure import table
 
 # Frames between the two that are compared, for the short and the long term.
 GAPS = (1, 5)

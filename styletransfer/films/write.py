@@ -14,8 +14,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.films.read import Film, from_tensor, pyav, reason
-from styletransfer.system.files import check_folder, check_outputs
-from styletransfer.system.lock import locked_file
+from styletransfer.system.files import check_folder, check_outputs, locked_file
 from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)

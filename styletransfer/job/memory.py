@@ -18,16 +18,14 @@ import torch
 from torch import nn
 
 from styletransfer.features.extractor import is_pool
-from styletransfer.job.job import Job
-from styletransfer.job.schedule import Scale
+from styletransfer.job.job import Job, Scale
 from styletransfer.objective.bands import Band, band, shares
 from styletransfer.objective.criterion import SEARCHED
 from styletransfer.objective.matching import BLOCK
-from styletransfer.objective.stages import Stage, stages
 from styletransfer.objective.targets import REFERENCE_SIDE
-from styletransfer.objective.tiles import pooling
+from styletransfer.objective.tiles import Stage, pooling, stages
+from styletransfer.system.memory import is_large
 from styletransfer.system.processes import Processes
-from styletransfer.system.storage import is_large
 
 # Tensors of the picture's size beside the history: content, style, the scale before, and about ten
 # for the optimiser, by measurement; a running mean, and total variation's in passing.

@@ -1,27 +1,36 @@
-"""From a config to a job: everything that a style transfer needs, loaded and checked."""
+"""From a config to a job: everything that a style transfer needs, loaded and checked.
+
+And how a run is laid out in memory: whole, in tiles or bands, with how much L-BFGS history.
+"""
 
 import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.job import Job
-from styletransfer.job.layout import choose_layout
-from styletransfer.job.load import Loaded, load
-from styletransfer.job.schedule import check_run, make_scales, parse_tile
-from styletransfer.job.sources import Given, files_read
+from styletransfer.job.job import Job, Scale, check_run, make_scale, make_scales, parse_tile
+from styletransfer.job.load import Given, Loaded, files_read, load
+from styletransfer.job.memory import Memory, Prediction
 from styletransfer.modes import LossMode, get_loss_mode
-from styletransfer.objective.criterion import Criterion
-from styletransfer.objective.limits import check_size
-from styletransfer.objective.positions import vanished
+from styletransfer.objective.criterion import Criterion, check_size, check_tile, smallest_tile
+from styletransfer.objective.inputs import vanished
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import check_outputs
-from styletransfer.system.memory import free_bytes
+from styletransfer.system.memory import free_bytes, readable
 from styletransfer.system.processes import Processes
 
 logger = logging.getLogger(__name__)
+
+# The share of the free memory that a plan may use: estimates err, and others need some too.
+USABLE = 0.8
+# Smaller tiles are halo more than anything else; before them, L-BFGS's history shrinks.
+SMALL_TILE = 256
+# Pairs of L-BFGS's history, before the picture is cut into bands, which take longer.
+SHORT = 5
 
 
 def prepare(
@@ -52,7 +61,12 @@ def prepare(
         images.check_writable(config.output)
         check_outputs([config.output], files_read(config))
     loaded = load(config, given, enlarge=enlarge)
-    if like is not None and _has_network_of(like, config, layers):
+    same = ("features", "seed", "device", "precision")
+    if (
+        like is not None
+        and all(getattr(like.config, key) == getattr(config, key) for key in same)
+        and like.criterion.layers == layers
+    ):
         extractor = like.extractor
         check_layers(extractor, layers, config, loaded)
     else:
@@ -99,13 +113,6 @@ def _check_shareable(config: StyleTransferConfig, mode: LossMode, processes: Pro
         raise UserError("tile=off leaves nothing to share; leave it out, or start without torchrun")
 
 
-def _has_network_of(job: Job, config: StyleTransferConfig, layers: list[str]) -> bool:
-    """Tell whether the network of a job is the one that `config` names."""
-    names = ("features", "seed", "device", "precision")
-    same = all(getattr(job.config, name) == getattr(config, name) for name in names)
-    return same and job.criterion.layers == layers
-
-
 def _tell_vanished(job: Job) -> None:
     """Say which regions are too small for which layers, at the coarsest scale.
 
@@ -127,13 +134,107 @@ def _tell_vanished(job: Job) -> None:
                 ", ".join(layer for layer in layers if layer in gone),
                 "averaged" if propagation == "inside" else "left out",
             )
-        is_any_seen = (
-            is_any_seen
-            or region.weights is None
-            or len(vanished(job.extractor, region.weights, layers, "average")) < len(layers)
-        )
+        own = region.weights
+        unseen = [] if own is None else vanished(job.extractor, own, layers, "average")
+        is_any_seen |= len(unseen) < len(layers)
     if not job.criterion.contents and not is_any_seen:
         raise UserError(
             "what is left to paint is too small for every style layer at the coarsest scale; "
             "raise size, lower scales, or protect less"
         )
+
+
+@dataclass(frozen=True)
+class MemoryLayout:
+    """What was chosen for one scale."""
+
+    tile: int | None  # side in pixels, or None for the whole picture at once
+    history: int  # pairs that L-BFGS keeps
+    memory: Memory  # estimated
+    bands: int = 1  # that each process takes in turn
+    # None, or one line saying that not even this may fit, and what would.
+    problem: str | None = None
+
+
+def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None) -> MemoryLayout:
+    """Choose the tile and the history for one scale.
+
+    tile=auto takes the whole picture if it fits, otherwise the largest tile that does, and only
+    with small tiles a shorter history. What still does not fit is cut into bands.
+
+    Args:
+        free: bytes of memory that may be used up.
+        limit: the largest tile to consider, in pixels, after a larger one ran out of memory.
+
+    Raises:
+        UserError: a tile that cannot be.
+    """
+    asked = parse_tile(job.config.tile)
+    if asked:
+        check_tile(job.extractor, job.mode, job.criterion, asked)
+    prediction, usable, wanted = Prediction(job, scale), USABLE * free, job.config.optimizer.history
+    for tile in _candidates(job, scale.size, asked, limit):
+        if (memory := prediction.memory(tile, wanted)).total <= usable:
+            return MemoryLayout(tile, wanted, memory)
+    for bands in _band_counts(job, scale.size, tile):
+        least = prediction.memory(tile, 1, bands)
+        pairs = (usable - least.total) / least.history if least.history else wanted
+        history = min(wanted, 1 + int(pairs)) if usable >= least.total else 0
+        if history >= min(wanted, SHORT):
+            break
+    problem = None
+    if not history:
+        # Who named a tile may know better than an estimate.
+        history = wanted if asked != 0 else 1
+        height, width = scale.size
+        problem = (
+            f"a picture of {width} x {height} pixels with tile={job.config.tile} needs about "
+            f"{readable(least.total)}, and {readable(usable)} of memory can be used; "
+            + _advice(job, scale, usable)
+        )
+    return MemoryLayout(tile, history, prediction.memory(tile, history, bands), bands, problem)
+
+
+def _band_counts(job: Job, size: tuple[int, int], tile: int | None) -> Iterator[int]:
+    """Yield how many bands each process may take in turn: none is lower than small tiles are."""
+    bands = 1
+    yield bands
+    is_whole = tile is None and job.processes.count == 1
+    while not is_whole and size[0] >= 2 * bands * job.processes.count * SMALL_TILE:
+        bands *= 2
+        yield bands
+
+
+def _candidates(
+    job: Job, size: tuple[int, int], asked: int | None, limit: int | None = None
+) -> Iterator[int | None]:
+    """Yield the tiles to consider, the largest first; None is the whole picture."""
+    if limit is not None:
+        yield min(limit, asked or limit)
+        return
+    if asked:
+        yield None if asked >= max(size) else asked
+        return
+    yield None
+    if asked is None or not job.mode.is_closed_form:
+        return
+    stride = smallest_tile(job.extractor, job.criterion)
+    for count in range(2, max(size) + 1):
+        tile = -(-max(size) // (count * stride)) * stride
+        if tile < max(SMALL_TILE, stride):
+            return
+        yield tile
+
+
+def _advice(job: Job, scale: Scale, usable: float) -> str:
+    """Name a size that would fit, to the nearest 5 % below."""
+    side = max(scale.size)
+    while side > SMALL_TILE // 4:
+        side = int(side * 0.95)
+        smaller = make_scale(job.config, job.pictures, side, steps=0)
+        *_, tile = _candidates(job, smaller.size, asked=0)
+        *_, bands = _band_counts(job, smaller.size, tile)
+        if Prediction(job, smaller).memory(tile, 1, bands).total <= usable:
+            other = " or loss_mode=autograd_function, which can work in tiles"
+            return f"size={side} would fit" + ("" if job.mode.is_closed_form else other)
+    return "no size would fit; close other programs or raise the limit"

@@ -11,8 +11,7 @@ from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.objective.inputs import Region, StylePart
 from styletransfer.pictures.images import Picture
-from styletransfer.pictures.pairing import assign, pair_regions
-from styletransfer.pictures.regions import Regions
+from styletransfer.pictures.regions import Regions, assign, pair_regions
 
 logger = logging.getLogger(__name__)
 

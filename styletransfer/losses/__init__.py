@@ -4,16 +4,8 @@ A new style loss is a file with a statistic of two moments, and a line here.
 """
 
 from styletransfer.errors import UserError
-from styletransfer.losses.gram import GRAM
-from styletransfer.losses.moments import MOMENTS
-from styletransfer.losses.squares import (
-    content_loss,
-    mean_square,
-    temporal_loss,
-    total_variation,
-)
-from styletransfer.losses.style import StyleMeasure
-from styletransfer.losses.wasserstein import WASSERSTEIN
+from styletransfer.losses.squares import content_loss, mean_square, temporal_loss, total_variation
+from styletransfer.losses.style import GRAM, MOMENTS, WASSERSTEIN, StyleMeasure
 
 __all__ = [
     "GRAM",

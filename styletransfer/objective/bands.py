@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from styletransfer.objective.stages import Stage, Visit
-from styletransfer.objective.tiles import Span, Tile, Window, pooling
+from styletransfer.objective.tiles import Span, Stage, Tile, Visit, Window, pooling
 from styletransfer.system.processes import Processes
 
 
@@ -120,7 +119,7 @@ class Band:
             inputs.append(features)
             if visit is None and part.stage.is_last:
                 return SavedForBackward(inputs, None, None)
-            features = part.forward(features, visit or _pass_by)
+            features = part.forward(features, visit or (lambda layer, tile, seen: seen))
         if not self.whole:
             return SavedForBackward(inputs, None, None)
         assert features is not None
@@ -204,7 +203,3 @@ def _below(rows: slice, window: Window) -> Window:
     """Return a window in the whole as it is in some of its rows."""
     _, down, right = window
     return ..., slice(down.start - rows.start, down.stop - rows.start), right
-
-
-def _pass_by(layer: str, tile: Tile, features: Tensor) -> Tensor:
-    return features

@@ -1,12 +1,19 @@
-"""What an objective compares: its settings, checked and resolved once."""
+"""What an objective compares, its settings resolved, and what it comes to: losses by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from functools import reduce
+from typing import Protocol, Self
+
+import torch
+from torch import Tensor
 
 from styletransfer.config import STYLE_LAYER_FACTORS, ObjectiveConfig
 from styletransfer.errors import UserError
-from styletransfer.losses import StyleMeasure, get_style_loss
+from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.losses import StyleMeasure, get_style_loss, temporal_loss, total_variation
+from styletransfer.modes import LossMode
+from styletransfer.objective.inputs import Anchor, Inputs
 
 # Layers of the features by which positions are matched; see `matching`.
 SEARCHED = ("relu2_1", "relu3_1", "relu4_1")
@@ -24,7 +31,7 @@ class Criterion:
     is_relative: bool  # each loss is divided by its value for features that are all zero
     matches: frozenset[str]  # the layers whose content targets are matched, see `matching`
     painted_share: float  # of the pastiche so far in what is matched, in [0, 1]
-    propagation: str  # how a region reaches a layer's positions; see `positions.at_layers`
+    propagation: str  # how a region reaches a layer's positions; see `inputs.at_layers`
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
@@ -95,3 +102,101 @@ def _by_layer(
 def _check_weight(name: str, weight: float) -> None:
     if not 0 <= weight < float("inf"):
         raise UserError(f"objective.{name}={weight} must be a finite number, 0 or more")
+
+
+def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) -> None:
+    """Check that the deepest layer has a position left at (height, width), or name what works."""
+    deepest = list(extractor.layers)[-1]
+    stride = extractor.stride(deepest)
+    height, width = size
+    if min(height, width) < stride:
+        raise UserError(
+            f"{name} comes down to {width} x {height} pixels, too small for {deepest}: the shorter "
+            f"side needs at least {stride}; raise size, lower scales, or name shallower layers"
+        )
+
+
+def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
+    """Check the content and the style images of an objective; see `check_size`."""
+    names = ["the content image", "the style image"]
+    if len(pictures.styles) > 1:
+        names[1:] = [f"style image {number + 1}" for number in range(len(pictures.styles))]
+    for image, name in zip(pictures.tensors, names, strict=True):
+        check_size(extractor, (image.shape[2], image.shape[3]), name)
+
+
+def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
+    """Return the stride of the deepest layer in pixels: a tile holds at least one position."""
+    ended = extractor.ended_at(criterion.layers)
+    return ended.stride(list(ended.layers)[-1])
+
+
+def check_tile(
+    extractor: FeatureExtractor, mode: LossMode, criterion: Criterion, tile: int
+) -> None:
+    """Refuse tiles of `tile` pixels where there can be none, or none so small."""
+    if not mode.is_closed_form:
+        raise UserError(
+            "tiles need the gradient in closed form: choose loss_mode=autograd_function, or "
+            f"tile=off with {mode.name}"
+        )
+    if tile < (least := smallest_tile(extractor, criterion)):
+        raise UserError(
+            f"tile={tile} must be at least {least}, the pixels that one position of the deepest "
+            "layer stands for; choose tile=auto to have it chosen"
+        )
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The weighted losses of one evaluation, detached and 0-d, still on their device."""
+
+    # Name -> weighted loss; "content/relu4_2", "style/relu1_1", "total_variation", "temporal".
+    terms: dict[str, Tensor]
+
+    @property
+    def total(self) -> Tensor:
+        """The objective's value."""
+        return torch.stack(list(self.terms.values())).sum()
+
+    def as_floats(self) -> dict[str, float]:
+        """Return name -> value, with "total"; waits for the device."""
+        values = torch.stack(list(self.terms.values())).tolist()
+        return {"total": sum(values), **dict(zip(self.terms, values, strict=True))}
+
+
+class Evaluates(Protocol):
+    """Whatever has losses at a picture: an `Objective`, whole or in tiles."""
+
+    def evaluate(self, image: Tensor) -> Losses:
+        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`."""
+
+
+def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
+    """Return d(total)/d(image) at `image` (1, 3, H, W), sRGB in [0, 1], which stays as it is."""
+    leaf = image.detach().requires_grad_()
+    objective.evaluate(leaf)
+    assert leaf.grad is not None
+    return leaf.grad
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The losses on the picture itself: its smoothness, and its past."""
+
+    tv_weight: float  # linear weight of the total variation
+    anchor: Anchor | None  # what a film's frame is held to, None for nothing
+
+    def losses(self, image: Tensor) -> dict[str, Tensor]:
+        """Return the weighted losses at `image` (1, 3, H, W) by name, 0-d, with their graph."""
+        losses = {}
+        if self.tv_weight > 0:
+            losses["total_variation"] = self.tv_weight * total_variation(image)
+        if (anchor := self.anchor) is not None and anchor.weight > 0:
+            losses["temporal"] = anchor.weight * temporal_loss(image, anchor.target, anchor.weights)
+        return losses
+
+
+def total(losses: dict[str, Tensor]) -> Tensor | None:
+    """Return the sum of losses, None of no loss."""
+    return reduce(torch.add, losses.values()) if losses else None

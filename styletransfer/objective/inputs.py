@@ -1,17 +1,25 @@
-"""What an objective is made of: a content image, style images, and which of them paints where."""
+"""What an objective is made of: a content image, style images, and which of them paints where.
+
+Where is told by pixels, and followed to the positions of a layer: how much of a region each sees.
+"""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 import torch
-from torch import Tensor
-from torch.nn.functional import interpolate
+from torch import Tensor, nn
+from torch.nn.functional import avg_pool2d, interpolate, max_pool2d
 
+from styletransfer.features.extractor import FeatureExtractor, is_pool
 from styletransfer.pictures.images import resize
 
 # (height, width) in pixels.
 Size = tuple[int, int]
+# (a tensor, the style image that it is or lies on, None for the content image) -> another.
+Change = Callable[[Tensor, int | None], Tensor]
+# Below so many positions in all, a region has vanished from a layer: nothing is divided by about 0.
+FEWEST = 1.0
 
 
 @dataclass(frozen=True)
@@ -47,16 +55,6 @@ class Anchor:
     target: Tensor  # (1, 3, H, W), sRGB in [0, 1], the expected frame
     weights: Tensor  # (1, 1, H, W) in [0, 1], how far each of its pixels is to be believed
     weight: float  # linear weight of the temporal loss in the objective
-
-    def resized(self, size: Size) -> Self:
-        """Return the same at (height, width) `size`."""
-        weights = _resized(self.weights, size)
-        assert weights is not None
-        return replace(self, target=resize(self.target, size), weights=weights)
-
-    def to(self, like: Tensor) -> Self:
-        """Return the same on the device and in the dtype of `like`."""
-        return replace(self, target=self.target.to(like), weights=self.weights.to(like))
 
 
 @dataclass(frozen=True)
@@ -102,46 +100,43 @@ class Inputs:
             size: (height, width) of the content image and all that lies on it.
             style_sizes: of each style image and what lies on it.
         """
-        return replace(
-            self,
-            content=resize(self.content, size),
-            styles=tuple(map(resize, self.styles, style_sizes)),
-            regions=self._regions_with(
-                lambda weights, style: _resized(
-                    weights, size if style is None else style_sizes[style]
-                )
-            ),
-            protected=_resized(self.protected, size),
-            anchor=self.anchor and self.anchor.resized(size),
+
+        def at(style: int | None) -> Size:
+            return size if style is None else style_sizes[style]
+
+        return self._changed(
+            lambda image, style: resize(image, at(style)),
+            lambda weights, style: _resized(weights, at(style)),
         )
 
     def to(self, like: Tensor) -> Self:
         """Return the pictures on the device and in the dtype of `like`."""
+        return self._changed(lambda image, _: image.to(like), lambda weights, _: weights.to(like))
+
+    def _changed(self, image: Change, weights: Change) -> Self:
+        """Return the same with other images and other weights."""
+
+        def known(old: Tensor | None, style: int | None = None) -> Tensor | None:
+            return None if old is None else weights(old, style)
+
+        def part(old: StylePart) -> StylePart:
+            return replace(old, weights=known(old.weights, old.style))
+
+        anchor = self.anchor and replace(
+            self.anchor,
+            target=image(self.anchor.target, None),
+            weights=weights(self.anchor.weights, None),
+        )
         return replace(
             self,
-            content=self.content.to(like),
-            styles=tuple(style.to(like) for style in self.styles),
-            regions=self._regions_with(
-                lambda weights, style: None if weights is None else weights.to(like)
+            content=image(self.content, None),
+            styles=tuple(image(style, number) for number, style in enumerate(self.styles)),
+            regions=tuple(
+                replace(old, weights=known(old.weights), sources=tuple(map(part, old.sources)))
+                for old in self.regions
             ),
-            protected=None if self.protected is None else self.protected.to(like),
-            anchor=self.anchor and self.anchor.to(like),
-        )
-
-    def _regions_with(
-        self, change: Callable[[Tensor | None, int | None], Tensor | None]
-    ) -> tuple[Region, ...]:
-        """Return the regions with other weights: those on the content, and on style images."""
-        return tuple(
-            replace(
-                region,
-                weights=change(region.weights, None),
-                sources=tuple(
-                    replace(part, weights=change(part.weights, part.style))
-                    for part in region.sources
-                ),
-            )
-            for region in self.regions
+            protected=known(self.protected),
+            anchor=anchor,
         )
 
 
@@ -150,8 +145,67 @@ def pair(content: Tensor, style: Tensor) -> Inputs:
     return Inputs(content, (style,))
 
 
-def _resized(weights: Tensor | None, size: Size) -> Tensor | None:
+def _resized(weights: Tensor, size: Size) -> Tensor:
     """Resample by averages over areas, so that regions that add up to 1 still do."""
-    if weights is None or weights.shape[2:] == size:
+    if weights.shape[2:] == size:
         return weights
     return interpolate(weights, size, mode="bilinear", antialias=True).clamp(0.0, 1.0)
+
+
+def at_layers(
+    extractor: FeatureExtractor, weights: Tensor, layers: Collection[str], propagation: str
+) -> dict[str, Tensor | None]:
+    """Return layer -> weights (h, w) in [0, 1] of its positions, None where the region vanishes.
+
+    Args:
+        weights: (1, 1, H, W) in [0, 1], of the pixels.
+        layers: which are wanted; each has at least one position.
+        propagation: average, the mean over the pixels that a position stands for; or inside, 1
+            only where a position sees nothing outside of the region (Gatys et al. 2017,
+            arXiv:1611.07865, section 4). A region that vanishes inside is averaged instead.
+    """
+    averaged = _averaged(extractor, weights, layers)
+    seen = _inside(extractor, weights, layers) if propagation == "inside" else averaged
+    positions: dict[str, Tensor | None] = {}
+    for layer in layers:
+        weights = averaged[layer] if seen[layer].sum() < FEWEST else seen[layer]
+        positions[layer] = None if weights.sum() < FEWEST else weights[0, 0]
+    return positions
+
+
+def vanished(
+    extractor: FeatureExtractor, weights: Tensor, layers: Collection[str], propagation: str
+) -> list[str]:
+    """Return the layers at which a region vanishes, inside or altogether; see `at_layers`."""
+    look = _inside if propagation == "inside" else _averaged
+    return [name for name, seen in look(extractor, weights, layers).items() if seen.sum() < FEWEST]
+
+
+def _averaged(
+    extractor: FeatureExtractor, weights: Tensor, layers: Collection[str]
+) -> dict[str, Tensor]:
+    """Return layer -> (1, 1, h, w), the mean over the pixels that a position stands for."""
+    strides = {layer: extractor.stride(layer) for layer in layers}
+    return {
+        layer: avg_pool2d(weights, stride) if stride > 1 else weights
+        for layer, stride in strides.items()
+    }
+
+
+def _inside(
+    extractor: FeatureExtractor, weights: Tensor, layers: Collection[str]
+) -> dict[str, Tensor]:
+    """Return layer -> (1, 1, h, w), 1 less the most that a position sees of the outside.
+
+    The outside grows as the receptive fields do: convolutions and pools take its maximum.
+    """
+    outside, inside = 1 - weights, {}
+    for name, layer in extractor.ended_at(layers).layers.items():
+        if isinstance(layer, nn.Conv2d):
+            reach = int(layer.padding[0])
+            outside = max_pool2d(outside, 2 * reach + 1, stride=1, padding=reach)
+        elif is_pool(layer):
+            outside = max_pool2d(outside, 2)
+        if name in layers:
+            inside[name] = 1 - outside
+    return inside

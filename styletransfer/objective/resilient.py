@@ -9,16 +9,14 @@ from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, Losses, smallest_tile
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.limits import smallest_tile
 from styletransfer.objective.targets import StyleTargets
-from styletransfer.objective.terms import Losses
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.system.memory import is_out_of_memory
 from styletransfer.system.processes import Processes
-from styletransfer.system.signals import Stop
+from styletransfer.system.signals import HERE
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +47,7 @@ class ElasticObjective:
             MemoryError, RuntimeError: memory ran out and the tile cannot be halved any more.
             UserError, Stopped: see `Processes.meet`.
         """
-        self.processes.meet(image, Stop())
+        self.processes.meet(image, HERE)
         while True:
             try:
                 if self.objective is None:
@@ -61,16 +59,13 @@ class ElasticObjective:
                 if not is_out_of_memory(error) or self.smallest == 0 or smaller < self.smallest:
                     raise
             # Only here: the error's traceback held on to the tensors of the failed evaluation.
-            self._shrink(smaller)
-
-    def _shrink(self, tile: int) -> None:
-        if not self.halved:
-            logger.warning(
-                "memory ran out; going on in tiles of %d pixels, or less if need be", tile
-            )
-        self.tile, self.halved, self.objective = tile, True, None
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+            if not self.halved:
+                logger.warning(
+                    "memory ran out; going on in tiles of %d pixels, or less if need be", smaller
+                )
+            self.tile, self.halved, self.objective = smaller, True, None
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
 
 
 def make_objective(

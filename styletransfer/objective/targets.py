@@ -11,8 +11,7 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments
 from styletransfer.losses import StyleMeasure, mean_square
 from styletransfer.objective.criterion import Criterion
-from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.positions import at_layers
+from styletransfer.objective.inputs import Inputs, at_layers
 from styletransfer.pictures.images import resize, scaled_size
 
 # Longer side in pixels beyond which content losses are relative to the content image at that size.

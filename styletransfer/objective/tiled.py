@@ -27,13 +27,18 @@ from torch import Tensor
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments
 from styletransfer.modes import LossMode
-from styletransfer.objective.band_losses import BandLosses, Slopes
 from styletransfer.objective.bands import SavedForBackward
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import (
+    Criterion,
+    Losses,
+    Prior,
+    check_pictures,
+    check_tile,
+    total,
+)
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.limits import check_pictures, check_tile
 from styletransfer.objective.matching import matching
-from styletransfer.objective.scan import Scan
+from styletransfer.objective.scan import BandLosses, Scan, Slopes
 from styletransfer.objective.targets import (
     StyleTargets,
     Target,
@@ -42,7 +47,6 @@ from styletransfer.objective.targets import (
     content_targets,
     style_targets,
 )
-from styletransfer.objective.terms import Losses, Prior, total
 from styletransfer.system.processes import Processes
 
 

@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.functions.moments import Moments, moments
 from styletransfer.modes import LossMode, Term
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, Losses, Prior, check_pictures, total
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.limits import check_pictures
 from styletransfer.objective.matching import matching
 from styletransfer.objective.targets import (
     Place,
@@ -25,7 +24,6 @@ from styletransfer.objective.targets import (
     content_targets,
     style_targets,
 )
-from styletransfer.objective.terms import Losses, Prior, total
 
 
 class Objective:

@@ -10,15 +10,12 @@ import torch
 from torch import Tensor
 
 from styletransfer.config import OptimizerConfig
+from styletransfer.objective.criterion import Evaluates, Losses
 from styletransfer.objective.inputs import Protection
-from styletransfer.objective.terms import Evaluates, Losses
-from styletransfer.optimize.adam import Adam
-from styletransfer.optimize.best_picture import BestPicture
-from styletransfer.optimize.lbfgs import LBFGS
-from styletransfer.optimize.preconditioner import Preconditioner
-from styletransfer.system.memory import is_out_of_memory
+from styletransfer.optimize.optimizers import LBFGS, Adam, Preconditioner
+from styletransfer.optimize.results import BestPicture
+from styletransfer.system.memory import is_out_of_memory, offloaded
 from styletransfer.system.signals import interruptible
-from styletransfer.system.storage import offloaded
 
 logger = logging.getLogger(__name__)
 

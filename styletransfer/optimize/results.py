@@ -1,13 +1,15 @@
-"""What a run yields at every step, and what it returns in the end."""
+"""What a run yields at every step, the best of a scale, and what it returns in the end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
+import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.objective.terms import Losses
+from styletransfer.objective.criterion import Losses
+from styletransfer.system.memory import offloaded
 
 # A picture (1, 3, H, W) to the same as it is to be shown.
 Finish = Callable[[Tensor], Tensor]
@@ -58,3 +60,55 @@ class Outcome:
         if self.problem is not None:
             raise UserError(f"{run}: {self.problem}")
         return self
+
+
+class BestPicture:
+    """Keeps the best picture so far without waiting for the device.
+
+    Args:
+        start: (1, 3, H, W), in [0, 1]; the best one until another has been seen.
+        averaging: decay per step of the running mean of pictures; 0 keeps none.
+    """
+
+    def __init__(self, start: Tensor, averaging: float) -> None:
+        self.image, self.averaging = offloaded(start), averaging
+        self.losses: Losses | None = None  # at the image; None until one has been seen
+        self.mean: Tensor | None = None  # the running mean (1, 3, H, W)
+
+    def remember(self, losses: Losses, picture: Tensor, step: int) -> None:
+        """Take in the picture that step number `step`, from 0, began with."""
+        if self.losses is None:
+            self.losses = losses
+        better = losses.total < self.losses.total
+        # After a start that was not finite, anything finite is better.
+        better |= losses.total.isfinite() & ~self.losses.total.isfinite()
+        self.image = offloaded(torch.where(better, picture, self.image))
+        self.losses = Losses(
+            {k: torch.where(better, v, self.losses.terms[k]) for k, v in losses.terms.items()}
+        )
+        if self.averaging > 0:
+            # The first steps weigh as in a plain mean, so that the start fades soon.
+            decay = min(self.averaging, step / (step + 1))
+            mean = picture if self.mean is None else torch.lerp(picture, self.mean, decay)
+            self.mean = offloaded(mean)
+
+    def picture(self) -> Tensor:
+        """Return what the scale would hand over now (1, 3, H, W), in [0, 1]."""
+        # An iterate that is not finite spoils the mean until the next check finds out.
+        if self.mean is None or not self.mean.isfinite().all():
+            return self.image
+        return self.mean
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that goes on from here: live tensors and None."""
+        terms = None if self.losses is None else self.losses.terms
+        return {"image": self.image, "losses": terms, "mean": self.mean}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a `state_dict`, on the device of this picture."""
+        device, terms, mean = self.image.device, state["losses"], state["mean"]
+        self.image = offloaded(state["image"].to(device))
+        self.mean = None if mean is None else offloaded(mean.to(device))
+        self.losses = None
+        if terms is not None:
+            self.losses = Losses({name: value.to(device) for name, value in terms.items()})

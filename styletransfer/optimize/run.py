@@ -9,9 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import Job
-from styletransfer.job.layout import choose_layout
-from styletransfer.job.schedule import Scale, enlarge, starting_picture
+from styletransfer.job.job import Job, Scale, enlarge, starting_picture
+from styletransfer.job.prepare import choose_layout
 from styletransfer.objective.resilient import ElasticObjective, make_objective
 from styletransfer.optimize.descent import ADVICE, Descent
 from styletransfer.optimize.results import Callback, Iterate, Outcome

@@ -27,9 +27,7 @@ def as_picture(source: Source, name: str) -> Picture:
     if isinstance(source, str | os.PathLike):
         return read(expanded(source))
     if isinstance(source, Image.Image):
-        rgb, alpha = decode_image(source, f"the {name} image")
-        opacity = None if alpha is None else torch.from_numpy(alpha)[None]
-        return Picture(torch.from_numpy(rgb)[None], opacity, name)
+        return Picture(*decode_image(source, f"the {name} image"), name)
     if isinstance(source, np.ndarray):
         return _from_array(source, name)
     if isinstance(source, Tensor):

@@ -16,10 +16,11 @@ import numpy as np
 import tifffile
 from PIL import Image, UnidentifiedImageError
 from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
+from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.guard import check_scans, check_size, quiet_decoders
-from styletransfer.pictures.profiles import Floats, Samples, Stored, to_srgb
+from styletransfer.pictures.samples import Samples, Stored, to_srgb
 
 _SIGNATURES = {
     b"\xff\xd8\xff": "JPEG",
@@ -49,8 +50,8 @@ _FOR_BOTH = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE",
 _ORIENTATION, _INK_SET, _NOT_CMYK = 274, 332, 2
 
 
-def decode(path: Path, max_pixels: int) -> tuple[Floats, Floats | None]:
-    """Return RGB (3, H, W) and alpha (1, H, W), if there is any, in [0, 1], upright and in sRGB.
+def decode(path: Path, max_pixels: int) -> tuple[Tensor, Tensor | None]:
+    """Return RGB (1, 3, H, W) and alpha (1, 1, H, W), if any, in [0, 1], upright and in sRGB.
 
     Of several frames or pages it is the first (UserError: the file cannot be read, is no JPEG, PNG,
     WebP, TIFF, BMP or GIF picture, is damaged or has more than `max_pixels` pixels).
@@ -62,7 +63,7 @@ def decode(path: Path, max_pixels: int) -> tuple[Floats, Floats | None]:
         return to_srgb(stored, str(path))
 
 
-def decode_image(image: Image.Image, name: str) -> tuple[Floats, Floats | None]:
+def decode_image(image: Image.Image, name: str) -> tuple[Tensor, Tensor | None]:
     """Return what `decode` does, of a Pillow image; messages call it `name`."""
     with _one_line(name, "image"):
         with quiet_decoders():

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import decode
-from styletransfer.pictures.encode import encode, write_tiff
+from styletransfer.pictures.samples import encode, write_tiff
 from styletransfer.system.files import atomic, check_folder
 
 # The largest picture read by default: 134 million pixels, 1.6 GB as float32 RGB; reading one takes
@@ -49,9 +48,7 @@ def read(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> Pictu
     warning); files without one are taken to be sRGB. (UserError: the file cannot be read, is no
     picture, is damaged, has more than `max_pixels` pixels, or is a JPEG of more than 100 scans.)
     """
-    rgb, alpha = decode(Path(path), max_pixels)
-    opacity = None if alpha is None else torch.from_numpy(alpha)[None]
-    return Picture(torch.from_numpy(rgb)[None], opacity, str(path))
+    return Picture(*decode(Path(path), max_pixels), str(path))
 
 
 def write(

@@ -13,9 +13,8 @@ from torch.nn.functional import max_pool2d
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.convert import Source, as_picture
-from styletransfer.pictures.folders import in_folder
 from styletransfer.pictures.regions import SAME, Color, Regions, color_names, distance
-from styletransfer.settings.paths import expanded
+from styletransfer.settings.paths import expanded, in_folder
 
 MOST = 12  # regions of a label picture
 # The least share of a picture that has a painted colour, where not all of its colours are painted.

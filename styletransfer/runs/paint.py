@@ -1,4 +1,7 @@
-"""One run: a config and a folder in, a pastiche with its metrics out; by one process or several."""
+"""One run: a config and a folder in, a pastiche with its metrics out; by one process or several.
+
+Or its plan: what it would do, how much memory and how long it would take, without doing it.
+"""
 
 import math
 import os
@@ -8,21 +11,31 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
+
 from styletransfer.config import TrainConfig
 from styletransfer.errors import LostProcessError, UserError
 from styletransfer.job.job import Job
-from styletransfer.job.prepare import prepare
-from styletransfer.job.sources import files_read
+from styletransfer.job.load import files_read
+from styletransfer.job.memory import Prediction
+from styletransfer.job.prepare import choose_layout, prepare
+from styletransfer.objective.criterion import smallest_tile
+from styletransfer.objective.resilient import make_objective
+from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.results import Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.runs.folder import CONTENT, FREE_KEYS, PASTICHE, RECORD
 from styletransfer.runs.recipe import settings
 from styletransfer.runs.recorded_run import Guide, RecordedRun, describe
-from styletransfer.settings.changes import in_turn
-from styletransfer.system.files import check_outputs, remove_stale
-from styletransfer.system.lock import locked
+from styletransfer.settings.values import in_turn
+from styletransfer.system.files import check_outputs, locked, remove_stale
+from styletransfer.system.memory import free_bytes, readable
 from styletransfer.system.processes import Processes
 from styletransfer.system.signals import Stopped, deaf, signals_held, stop_on_signals
+
+# Longer side in pixels of the picture on which a few steps are timed.
+CALIBRATION_SIZE = 256
+CALIBRATION_STEPS = 2
 
 
 @dataclass(frozen=True)
@@ -155,3 +168,48 @@ def _checked(
     read = [file for settings in (config, *later) for file in files_read(settings)]
     check_outputs([picture, *kept], [file for file in read if file[0] != "resume"])
     return job
+
+
+def plan(job: Job) -> str:
+    """Return in a few lines what a run would choose now, its memory and its time.
+
+    The times take every scale's steps to cost as much per pixel as those of a small picture, which
+    are made; snapshots and the like are left out.
+    """
+    free, per_pixel = free_bytes(job.device), _seconds_per_pixel(job)
+    optimizer, peak, total = job.config.optimizer.name, 0.0, 0.0
+    lines = [f"{job.device}, {job.precision}, {job.mode.name}, {optimizer}"]
+    for scale in job.scales:
+        layout, (height, width) = choose_layout(job, scale, free), scale.size
+        work = Prediction(job, scale).work(layout.tile, layout.bands)
+        seconds = per_pixel * height * width * work * (scale.steps + 1)  # the last look included
+        peak, total = max(peak, layout.memory.total), total + seconds
+        tile = "whole" if layout.tile is None else f"tiles of {layout.tile} px"
+        tile += f" in {layout.bands} bands" if layout.bands > 1 else ""
+        history = f", history {layout.history}" if optimizer == "lbfgs" else ""
+        lines.append(
+            f"{width} x {height}: {scale.steps} steps, {tile}{history}, "
+            f"about {readable(layout.memory.total)}, {seconds:.1f} s"
+        )
+    left = "" if free == float("inf") else f" of {readable(free)} free"
+    return "\n".join([*lines, f"in all about {total:.1f} s and {readable(peak)}{left}"])
+
+
+def _seconds_per_pixel(job: Job) -> float:
+    """Return the seconds of one step over the pixels of its picture, measured on noise."""
+    side = max(smallest_tile(job.extractor, job.criterion), min(job.config.size, CALIBRATION_SIZE))
+    generator = torch.Generator().manual_seed(0)
+    noise = job.on_device(torch.rand(1, 3, side, side, generator=generator))
+    styles, square = len(job.pictures.styles), (side, side)
+    pictures = replace(job.pictures.to(noise), content=noise, styles=(noise.flip(3),) * styles)
+    pictures = pictures.resized(square, [square] * styles)
+    objective = make_objective(
+        job.extractor, job.mode, job.criterion, pictures, styles=None, tile=None
+    )
+    descent = Descent(objective, noise.flip(2), job.config.optimizer)
+    began = 0.0
+    for step, (losses, _) in enumerate(descent.run(1 + CALIBRATION_STEPS)):
+        losses.total.item()  # waits for the device
+        if step == 0:
+            began = time.perf_counter()
+    return (time.perf_counter() - began) / CALIBRATION_STEPS / side**2

@@ -1,23 +1,28 @@
 """What a result depends on: the settings, the files by their hashes, the versions.
 
 It lies beside the result (`run.json`, a film's record) and in every checkpoint. Who goes on from
-these compares it with what is asked for now.
+these, as `resume=FOLDER` and `resume=auto` do, compares it with what is asked for now.
 """
 
 import logging
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import torch
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer import __version__
-from styletransfer.config import each
+from styletransfer.config import TrainConfig, each
 from styletransfer.errors import UserError
-from styletransfer.pictures.folders import files_at
+from styletransfer.runs.folder import FREE_KEYS, RECORD, read_run
+from styletransfer.settings.paths import files_at
 from styletransfer.settings.schemas import keys, named_files, path_keys
+from styletransfer.settings.values import plain
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
@@ -163,3 +168,55 @@ def _parts(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
     yield "", config
     for n, change in enumerate(config.get("changes", ())):
         yield f"changes[{n}].", change["set"]
+
+
+def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:
+    """Return the settings that the run in `folder` was begun with, with `resume=auto`.
+
+    Args:
+        config: of the command line; only `typed` keys that change no pixel are taken over.
+        typed: the keys on the command line, groups included.
+
+    Raises:
+        UserError: `folder` is not that of a run, or a typed key has another value there.
+    """
+    recorded = read_run(folder).settings
+    try:
+        nested = OmegaConf.create()
+        for key, value in recorded.items():
+            OmegaConf.update(nested, key, plain(key, value))
+        own = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(TrainConfig), nested))
+        assert isinstance(own, TrainConfig)
+    except (OmegaConfBaseException, ValueError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{folder / RECORD} was written by another version; start afresh"
+        ) from error
+    ours = settings(config, FREE_KEYS)
+    is_typed = {
+        key: any(key == name or key.startswith(f"{name}.") for name in typed) for key in ours
+    }
+    check_settings(
+        recorded, recorded | {key: ours[key] for key in ours if is_typed[key]}, FREE_KEYS
+    )
+    # Groups whose files set keys outside of them.
+    presets = {name.partition(".")[0] for name in typed} - {
+        *TrainConfig.__dataclass_fields__,
+        "hydra",
+    }
+    differs = any(recorded.get(key) != ours[key] for key in ours if key not in FREE_KEYS)
+    if presets and differs:
+        raise UserError(
+            f"{min(presets)}= would change the settings that the run in {folder} was begun with; "
+            f"leave it out, or start afresh without resume="
+        )
+    free = {key: getattr(config, key) for key in FREE_KEYS if is_typed[key]}
+    return replace(own, **free | {"resume": "auto"})
+
+
+def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
+    """Return the picture of a run finished in `folder`, if any (UserError: of other settings)."""
+    if config.resume != "auto" or not (folder / RECORD).exists():
+        return None
+    run = read_run(folder)
+    check_settings(run.settings, settings(config, FREE_KEYS), FREE_KEYS)
+    return run.output if run.status == "finished" and run.output.exists() else None

@@ -28,7 +28,7 @@ from styletransfer.runs.folder import (
 )
 from styletransfer.runs.recipe import Recipe, check_recipe, recipe, until
 from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
-from styletransfer.settings.changes import changed, in_turn, with_change
+from styletransfer.settings.values import changed, in_turn, with_change
 from styletransfer.system.checkpoint import Checkpoint
 
 logger = logging.getLogger(__name__)

@@ -3,14 +3,15 @@
 import logging
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Never, Self, TextIO
+from typing import Any, Never
 
 from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
-from styletransfer.objective.terms import Losses
+from styletransfer.objective.criterion import Losses
 from styletransfer.optimize.results import Iterate
 from styletransfer.pictures import images
 from styletransfer.system.files import keep_lines, to_json
@@ -21,7 +22,7 @@ logger = logging.getLogger(__name__)
 METRICS_BATCH = 20
 
 
-class ProgressBar:
+class ProgressBar(AbstractContextManager["ProgressBar"]):
     """A tqdm bar on standard error with loss, scale and time left. Use as a context manager.
 
     It begins at the steps that were made before. Where nothing can be drawn, as on a closed
@@ -37,9 +38,6 @@ class ProgressBar:
             file=_Forgiving(sys.stderr),
             disable=sys.stderr is None or "TQDM_DISABLE" in os.environ,
         )
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *raised: object) -> None:
         self.bar.close()
@@ -89,7 +87,7 @@ class StepPictures:
             logger.warning("%s; going on without", error)
 
 
-class Metrics:
+class Metrics(AbstractContextManager["Metrics"]):
     """Write one JSON line per step: step, scale, width, height and every loss, null if not finite.
 
     Use as a context manager: leaving it writes what is still held back. If nothing more can be
@@ -104,17 +102,11 @@ class Metrics:
         self.path = path
         # Not the iterates: their pictures are large.
         self.waiting: list[tuple[dict[str, int], Losses]] = []
-        self.file: TextIO | None = None
-        self.written = 0  # bytes of whole lines
-        self._open(done)
-
-    def __enter__(self) -> Self:
-        return self
+        self._failed = False
+        self._keep(done)
 
     def __exit__(self, *raised: object) -> None:
         self.flush()
-        if self.file is not None:
-            self.file.close()
 
     def __call__(self, iterate: Iterate) -> None:
         """Hold the losses back and write them a batch at a time."""
@@ -127,40 +119,38 @@ class Metrics:
     def flush(self) -> None:
         """Write what is held back; a checkpoint may count on the lines of its steps."""
         lines, self.waiting = self.waiting, []
-        if self.file is None:
+        if self._failed:
             return
-        try:
-            for line, losses in lines:
-                self.file.write(to_json({**line, **losses.as_floats()}) + "\n")
-            self.file.flush()
-            self.written = self.path.stat().st_size
-        except OSError as error:
-            self._give_up(error)
+        with self._giving_up():
+            whole = self.path.stat().st_size
+            try:
+                with self.path.open("a", encoding="utf-8") as file:
+                    for line, losses in lines:
+                        file.write(to_json({**line, **losses.as_floats()}) + "\n")
+            except OSError:
+                with suppress(OSError):
+                    os.truncate(self.path, whole)  # no half line
+                raise
 
     def rewind(self, done: int) -> None:
         """Forget the lines of all steps beyond the first `done`."""
         self.flush()
-        if self.file is None:
-            return
-        self.file.close()
-        self._open(done)
+        if not self._failed:
+            self._keep(done)
 
-    def _open(self, done: int) -> None:
-        try:
-            if done > 0 and self.path.is_file():
+    def _keep(self, done: int) -> None:
+        with self._giving_up():
+            self.path.open("a" if done > 0 else "w", encoding="utf-8").close()
+            if done > 0:
                 keep_lines(self.path, lambda line: line["step"] <= done)
-            self.file = self.path.open("a" if done > 0 else "w", encoding="utf-8")
-            self.written = self.path.stat().st_size
-        except (OSError, UserError) as error:
-            self._give_up(error)
 
-    def _give_up(self, error: OSError | UserError) -> None:
-        if isinstance(error, OSError):
-            error = UserError(f"cannot write {self.path}: {error.strerror}")
-        logger.warning("%s; going on without", error)
-        file, self.file = self.file, None
-        if file is not None:
-            with suppress(OSError):  # closing tries to write once more
-                file.close()
-            with suppress(OSError):
-                os.truncate(self.path, self.written)  # no half line
+    @contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        """Do without what cannot be written, and say so."""
+        try:
+            yield
+        except (OSError, UserError) as error:
+            if isinstance(error, OSError):
+                error = UserError(f"cannot write {self.path}: {error.strerror}")
+            logger.warning("%s; going on without", error)
+            self._failed = True

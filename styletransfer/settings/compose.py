@@ -19,9 +19,9 @@ from omegaconf.errors import OmegaConfBaseException
 from styletransfer.config import ASSETS
 from styletransfer.config.commands import CONFIGS, SCHEMAS, command, schema_of
 from styletransfer.errors import UserError
-from styletransfer.settings.check import check, explain
-from styletransfer.settings.command_line import quoted
 from styletransfer.settings.paths import absent, names, new_folder, resumed
+from styletransfer.settings.schemas import check, explain
+from styletransfer.settings.values import quoted
 
 # Hydra's state is the process's, not a thread's.
 _ONE_AT_A_TIME = threading.Lock()

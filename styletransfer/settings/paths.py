@@ -7,6 +7,9 @@ from typing import Any
 from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
 
+# What counts as a picture in a folder.
+EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
+
 
 def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
     """Return a file name with `~` expanded, or where the package has a picture of that name.
@@ -72,3 +75,14 @@ def new_folder(path: str) -> str:
         except FileExistsError:
             number += 1
             claimed = f"{path}-{number}"
+
+
+def in_folder(name: str | os.PathLike[str]) -> list[str]:
+    """Return the paths of the pictures in a folder, in the order of their names."""
+    files = sorted(path for path in Path(name).iterdir() if path.suffix.lower() in EXTENSIONS)
+    return list(map(str, files))
+
+
+def files_at(name: str) -> list[str]:
+    """Return the pictures of a folder, and of any other name that name itself."""
+    return in_folder(name) if os.path.isdir(name) else [name]

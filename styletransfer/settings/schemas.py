@@ -1,4 +1,4 @@
-"""The keys that a schema holds, and what is said of them."""
+"""The keys that a schema holds, and what settings are refused for, in one line."""
 
 import ast
 import difflib
@@ -6,14 +6,38 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any, get_args, get_origin
+
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf.errors import (
+    ConfigAttributeError,
+    ConfigKeyError,
+    MissingMandatoryValue,
+    OmegaConfBaseException,
+)
 
 from styletransfer.config import each
-from styletransfer.config.commands import CONFIGS
+from styletransfer.config.commands import CONFIGS, schema_of
 from styletransfer.errors import UserError
+from styletransfer.settings.paths import expanded
 
 # Of which one file each is chosen, by its name.
 GROUPS = ("experiment", "features", "loss_mode", "optimizer")
+LARGEST = 2**63 - 1
+"""Integers beyond it fit no tensor."""
+# What a list of each type is called.
+LISTS: dict[Any, str] = {
+    list[str]: "a list of names",
+    list[float]: "a list of numbers",
+    list[int]: "a list of whole numbers",
+}
+# Launchers of sweeps, and the extra of ours that brings each.
+LAUNCHERS = {
+    "joblib": "sweep",
+    "submitit_local": "sweep",
+    "submitit_slurm": "sweep",
+    "ray": "ray",
+}
 
 
 def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
@@ -86,3 +110,99 @@ def meanings(schema: type[Any]) -> dict[str, str]:
                 ):
                     texts[name] = " ".join(said.split())
     return texts
+
+
+def check(settings: Any, prefix: str = "") -> None:
+    """Expand file names in place, and refuse numbers and lists that no code could take."""
+    for field in fields(settings):
+        value, key = getattr(settings, field.name), prefix + field.name
+        _check_integers(key, value)
+        if is_dataclass(value):
+            check(value, f"{key}.")
+        elif "each" in field.metadata and value is not None:
+            setattr(settings, field.name, _one_or_more(key, value, field.metadata["each"]))
+        elif get_args(field.type)[1:] == (int,):
+            for name, number in value.items():
+                _check_integers(f"{key}.{name}", number)
+                if not _fits(number, int):  # OmegaConf lets lists pass
+                    raise UserError(f"{key}.{name}={number} must be a whole number")
+            # Of a name such as 1, Hydra makes a number.
+            setattr(settings, field.name, {str(name): value[name] for name in value})
+        elif get_origin(field.type) is list:
+            if not _fits(value, field.type):  # OmegaConf lets lists within lists pass
+                raise UserError(f"{key}={value} must be {LISTS.get(field.type, 'a list')}")
+            for entry in filter(is_dataclass, value):
+                check(entry, f"{key}.")
+        elif isinstance(value, str) and "path" in field.metadata:
+            setattr(settings, field.name, expanded(value, written=field.metadata["written"]))
+
+
+def _one_or_more(key: str, value: Any, kind: type) -> Any:
+    """Return one value or a list of them, file names expanded."""
+    entries = value if isinstance(value, list) else [value]
+    if not all(_fits(entry, kind) for entry in entries):
+        known = "a number" if kind is float else "a file name"
+        raise UserError(f"{key}={value} must be {known}, or a list of them in brackets")
+    entries = [expanded(entry) if isinstance(entry, str) else entry for entry in entries]
+    return entries if isinstance(value, list) else entries[0]
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Tell whether a value is of a type as the schemas have them, such as list[list[int]]."""
+    if get_origin(kind) is list:
+        (inner,) = get_args(kind)
+        return isinstance(value, list) and all(_fits(entry, inner) for entry in value)
+    if isinstance(value, bool):
+        return kind is bool
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _check_integers(key: str, value: Any) -> None:
+    """Refuse a number, or one in a list, that fits no tensor."""
+    if isinstance(value, list):
+        for entry in value:
+            _check_integers(key, entry)
+    elif isinstance(value, int) and abs(value) > LARGEST:
+        raise UserError(f"{key}={value} is too large; it must be below 2^63")
+
+
+def explain(error: Exception, config_name: str) -> str:
+    """Say in one line what Hydra or OmegaConf found wrong with a command line or a config."""
+    if isinstance(error, MissingConfigException) and error.options is not None:
+        group, _, name = str(error.missing_cfg_file).rpartition("/")
+        if group == "hydra/launcher" and name in LAUNCHERS:
+            extra = f"pip install 'styletransfer[{LAUNCHERS[name]}]'"
+            return f"hydra/launcher={name} is not installed; run: {extra}"
+        return f"unknown {group} {name!r}; there are {', '.join(error.options) or 'none'}"
+    if isinstance(error, OverrideParseException):
+        return (
+            f"cannot understand {error.override!r}; write KEY=VALUE, with quotes around a value "
+            "that holds special characters: 'KEY=\"a=b (1)\"'"
+        )
+    if isinstance(error, HydraException | OmegaConfBaseException):
+        return _of_a_key(error, config_name)
+    # All of it: the last lines of PyYAML's say in which file and line.
+    reason = " ".join(str(error).split()) or type(error).__name__
+    if reason.startswith("Config group override"):
+        return f"{reason[0].lower()}{reason[1:]}; see --help for the names of each group"
+    cause = f": {' '.join(str(error.__cause__).split())}" if error.__cause__ else ""
+    return f"{reason}{cause}"
+
+
+def _of_a_key(error: Exception, config_name: str) -> str:
+    cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
+    key = getattr(cause, "full_key", None)
+    if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
+        return unknown_key(key, (name for name, _ in keys(schema_of(config_name))))
+    if key and isinstance(cause, MissingMandatoryValue):
+        return f"{key} is missing; give {key}=VALUE"
+    reason = _reason(cause)
+    if reason.startswith("Ambiguous value"):
+        reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
+    return f"{key}: {reason}" if key else reason
+
+
+def _reason(error: Exception) -> str:
+    """Return the first line of a message, and the next where that only announces it."""
+    first, *rest = [line.strip() for line in str(error).splitlines()] or [type(error).__name__]
+    return f"{first} {rest[0]}" if first.endswith(":") and rest else first

@@ -24,7 +24,7 @@ from styletransfer.studio.queue import RunQueue
 from styletransfer.studio.reader import Reader
 from styletransfer.studio.runs import StoredRun, StoredRuns
 from styletransfer.studio.viewers import live
-from styletransfer.system.lock import is_locked
+from styletransfer.system.files import is_locked
 
 PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}

@@ -12,10 +12,9 @@ from omegaconf import OmegaConf
 
 from styletransfer.config import TrainConfig, each
 from styletransfer.config.commands import CONFIGS
-from styletransfer.settings import compose, settings_of
-from styletransfer.settings.changes import FIXED
-from styletransfer.settings.command_line import command, override
+from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.schemas import choices, meanings, unknown_key
+from styletransfer.settings.values import FIXED, command, override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CHOOSING, CONTROLS, FIELDS, GROUPS, Control
 from styletransfer.studio.pictures import PictureShelf

@@ -35,7 +35,7 @@ def _warm_up() -> None:
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize.run import Run
     from styletransfer.system.devices import set_float32_precision
-    from styletransfer.system.heap import keep_freed_memory
+    from styletransfer.system.process import keep_freed_memory
 
     keep_freed_memory()
     set_float32_precision()
@@ -46,7 +46,7 @@ def _warm_up() -> None:
 def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, Any]:
     """Paint one run and return how it ended: its status, and what went wrong."""
     from styletransfer.runs.paint import paint
-    from styletransfer.runs.resume import own_settings
+    from styletransfer.runs.recipe import own_settings
     from styletransfer.studio.guide import Guide
     from styletransfer.system.memory import is_out_of_memory
 

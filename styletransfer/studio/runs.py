@@ -15,7 +15,7 @@ from styletransfer.runs.folder import CHECKPOINT, RECORD, RunFolder, read_run, r
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import changed_settings, command_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.system.lock import is_locked
+from styletransfer.system.files import is_locked
 
 # Shown at most, the newest.
 MOST = 300

@@ -11,7 +11,7 @@ import logging
 import os
 import time
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import torch
 
@@ -94,20 +94,6 @@ class Checkpoint:
         self.previous.unlink(missing_ok=True)
 
 
-class _Hashed:
-    """A file that hashes what is written to it."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file, self.hash = file, hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        self.hash.update(data)
-        return self.file.write(data)
-
-    def flush(self) -> None:
-        self.file.flush()
-
-
 class _Payload(io.FileIO):
     """A checkpoint file as torch is to see it: without the header."""
 
@@ -119,16 +105,17 @@ class _Payload(io.FileIO):
 
 
 def _write(path: Path, state: dict[str, Any]) -> None:
-    with path.open("wb") as file:
+    with path.open("w+b") as file:
         file.write(bytes(HEADER))
-        payload = _Hashed(file)
         try:
-            torch.save(state, cast(IO[bytes], payload))
+            torch.save(state, file)
         except RuntimeError as error:  # torch's own, in the place of a full disk's
             inner = error.__context__
             raise (inner if isinstance(inner, OSError) else error) from error
+        file.seek(HEADER)
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0)
-        file.write(MAGIC + payload.hash.hexdigest().encode() + b"\n")
+        file.write(MAGIC + digest.encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
 

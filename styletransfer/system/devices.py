@@ -8,8 +8,8 @@ from functools import cache
 import torch
 
 from styletransfer.errors import UserError
-from styletransfer.system.launch import place
 from styletransfer.system.memory import is_out_of_memory
+from styletransfer.system.process import place
 
 logger = logging.getLogger(__name__)
 
@@ -117,11 +117,6 @@ def has_native_bfloat16(device: torch.device) -> bool:
     if device.type == "xpu":
         return bool(torch.xpu.is_bf16_supported(including_emulation=False))
     return device.type == "cpu" and bool(cpu_bfloat16_units())
-
-
-def is_emulated(precision: torch.dtype, device: torch.device) -> bool:
-    """Tell whether `device` has no units for a precision, and computes in another one."""
-    return precision == torch.bfloat16 and not has_native_bfloat16(device)
 
 
 def cpu_bfloat16_units() -> list[str]:

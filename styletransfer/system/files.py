@@ -1,10 +1,11 @@
-"""Writing files so that nothing half-written is ever left behind."""
+"""Writing files so that nothing half-written is ever left behind, and by one writer at a time."""
 
 import hashlib
 import json
 import math
 import os
 import secrets
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +14,11 @@ from typing import Any
 
 from styletransfer.errors import UserError
 from styletransfer.system.signals import raise_waiting, signals_held
+
+if sys.platform != "win32":
+    import fcntl
+
+NAME = ".lock"
 
 
 @contextmanager
@@ -170,3 +176,73 @@ def _sync_folder(folder: Path) -> None:
 def _unwritable(path: str | os.PathLike[str], error: OSError) -> UserError:
     reason = error.strerror or str(error)
     return UserError(f"cannot write {path}: {reason}; choose a writable folder with space left")
+
+
+@contextmanager
+def locked(
+    folder: Path, advice: str = "choose another folder with hydra.run.dir=FOLDER"
+) -> Iterator[None]:
+    """Keep every other run out of `folder`, which exists; Windows does without.
+
+    Raises:
+        UserError: another run has the folder; `advice` says what else can be done.
+    """
+    path = folder / NAME
+    with locked_file(path, f"another run is at work in {folder}; wait for it, or {advice}"):
+        try:
+            yield
+        finally:
+            if sys.platform != "win32":
+                with suppress(OSError):
+                    path.unlink()
+
+
+@contextmanager
+def locked_file(path: Path, refusal: str) -> Iterator[None]:
+    """Keep a file, made if it is not there, from everybody else who locks it, until the end.
+
+    It may be renamed or removed meanwhile. Windows does without.
+
+    Raises:
+        UserError: it is locked, which `refusal` says; OSError: it cannot be made, or is a link.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        if not _lock(file):
+            os.close(file)
+            raise UserError(refusal)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file), os.stat(path)):
+                break
+        os.close(file)  # its last owner has removed or renamed it meanwhile
+    try:
+        yield
+    finally:
+        os.close(file)
+
+
+def is_locked(folder: Path) -> bool:
+    """Tell whether a run is at work in `folder`."""
+    try:
+        file = os.open(folder / NAME, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return not _lock(file)
+    finally:
+        os.close(file)
+
+
+def _lock(file: int) -> bool:
+    """Lock a file until it is closed, where there are locks; False if somebody else has."""
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+    return True

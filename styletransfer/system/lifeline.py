@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.resource_tracker import ensure_running
 
 from styletransfer.system.signals import STOPPING, Stopped
@@ -27,8 +27,8 @@ WANTED, ALIVE = 0, 1
 _at_work = threading.Lock()
 
 
-class Lifeline:
-    """The parent's end."""
+class Lifeline(AbstractContextManager["Lifeline"]):
+    """What the children follow: held until the first signal, or the end."""
 
     def __init__(self) -> None:
         # Closed with the process; the path is for `following`.
@@ -36,38 +36,27 @@ class Lifeline:
         self.asked: Stopped | None = None  # the first signal that came
         self._over = False
         fcntl.lockf(self._file, fcntl.LOCK_EX, 2)
+        ensure_running()  # or else the first one to need it would unblock signals (Python < 3.13)
+        self._before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        self._thread = threading.Thread(target=self._wait, daemon=True)
+        self._thread.start()
 
-    def wait(self) -> None:
-        """Let go of the children at a signal that is not ignored, until it is `over`."""
+    def __exit__(self, *raised: object) -> None:
+        self._over = True
+        signal.pthread_kill(self._thread.ident or 0, signal.SIGTERM)
+        self._thread.join()
+        os.unlink(self.path)
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, WANTED)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
+
+    def _wait(self) -> None:
+        """Let go of the children at a signal that is not ignored, until it is over."""
         wanted = {number for number in STOPPING if signal.getsignal(number) != signal.SIG_IGN}
         while not self._over:
             number = signal.sigwait({*wanted, signal.SIGTERM})
             if number in wanted and not self._over:
                 self.asked = self.asked or Stopped(number)
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, WANTED)
-
-    def end(self, thread: threading.Thread) -> None:
-        """Let the thread that waits end, and let go."""
-        self._over = True
-        signal.pthread_kill(thread.ident or 0, signal.SIGTERM)
-        thread.join()
-        os.unlink(self.path)
-        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, WANTED)
-
-
-@contextmanager
-def lifeline() -> Iterator[Lifeline]:
-    """Hold what the children follow; let go of it at the first signal, and at the end."""
-    line = Lifeline()
-    ensure_running()  # or else the first one to need it would unblock signals (Python < 3.13)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
-    thread = threading.Thread(target=line.wait, daemon=True)
-    thread.start()
-    try:
-        yield line
-    finally:
-        line.end(thread)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def is_gone(path: str) -> bool:

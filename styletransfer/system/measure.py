@@ -1,11 +1,11 @@
-"""Time, memory and calls of a piece of work, measured so that several ways to do it compare."""
+"""Time, memory and calls of a piece of work, so that several ways compare; tables of such."""
 
 import functools
 import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -117,26 +117,19 @@ def peak_memory(work: Work, device: torch.device) -> int:
     return peak
 
 
-@dataclass
-class Calls:
-    """How often something was called."""
-
-    count: int = 0
-
-
 @contextmanager
-def counted(*places: tuple[Any, str]) -> Iterator[Calls]:
-    """Count the calls of functions while the body runs; the calls go through unchanged.
+def counted(*places: tuple[Any, str]) -> Iterator[list[str]]:
+    """List the names of functions that are called while the body runs; calls go through unchanged.
 
     Each is given as (module or class, name of its function), such as (torch.autograd, "backward").
     """
-    calls = Calls()
+    calls: list[str] = []
     originals = [(owner, name, getattr(owner, name)) for owner, name in places]
 
     def counting(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            calls.count += 1
+            calls.append(function.__name__)
             return function(*args, **kwargs)
 
         return call
@@ -162,3 +155,27 @@ def describe_machine(device: torch.device, dtype: torch.dtype) -> dict[str, str 
         "torch": torch.__version__,
         "precision": str(dtype).removeprefix("torch."),
     }
+
+
+def table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,)
+) -> str:
+    """Return a Markdown table, its columns padded to one width and, but for `left`, set right.
+
+    Those are the numbers, from 0, of the columns of words.
+    """
+    columns = list(zip(headings, *rows, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    rule = [
+        "-" * width if column in left else "-" * (width - 1) + ":"
+        for column, width in enumerate(widths)
+    ]
+    return "\n".join(
+        "| "
+        + " | ".join(
+            cell.ljust(width) if column in left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        + " |"
+        for row in (headings, rule, *rows)
+    )

@@ -18,8 +18,8 @@ from torch import Tensor, distributed
 from torch.distributed.rendezvous import rendezvous
 
 from styletransfer.errors import LostProcessError, UserError
-from styletransfer.system.launch import place
 from styletransfer.system.memory import is_out_of_memory
+from styletransfer.system.process import place
 from styletransfer.system.signals import Stop, Stopped, obey, signals_held
 
 # Time for all to find the first one, and for an answer in the middle of the work: the others wait

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -31,25 +32,16 @@ class Stopped(KeyboardInterrupt):
         self.status = 128 + number  # the exit status that says so
 
 
-class _Here(threading.local):
-    """How this thread stands: whether signals are ours, whether they wait, the first that came."""
+class Stop(threading.local):
+    """How this thread stands, since `stop_on_signals` began: what was asked, and what waits."""
 
+    asked: Stopped | None = None  # the first signal that came, whether or not it has been raised
     is_watched = False
     is_held = False
     is_deaf = False
-    first: Stopped | None = None
 
 
-_here = _Here()
-
-
-class Stop:
-    """What has been asked for since `stop_on_signals` began."""
-
-    @property
-    def asked(self) -> Stopped | None:
-        """The first signal that came, whether or not it has been raised."""
-        return _here.first
+HERE = Stop()
 
 
 @contextmanager
@@ -59,25 +51,25 @@ def stop_on_signals() -> Iterator[Stop]:
     A signal that is ignored, as `nohup` and a shell's background jobs have it, stays ignored.
     Within another `stop_on_signals` this one changes nothing.
     """
-    if _here.is_watched:
-        yield Stop()
+    if HERE.is_watched:
+        yield HERE
         return
     before, hook = {}, sys.unraisablehook
     is_main = threading.current_thread() is threading.main_thread()
     try:
-        _here.is_watched = True
+        HERE.is_watched = True
         if is_main:
             for number in STOPPING:
                 if signal.getsignal(number) not in (signal.SIG_IGN, None):
                     before[number] = signal.signal(number, _receive)
-            sys.unraisablehook = _sent_again(hook)
-        yield Stop()
+            sys.unraisablehook = partial(_send_again, hook)
+        yield HERE
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
         if is_main:
             sys.unraisablehook = hook
-        _here.first, _here.is_watched = None, False
+        HERE.asked, HERE.is_watched = None, False
 
 
 def signals_held() -> AbstractContextManager[None]:
@@ -87,7 +79,7 @@ def signals_held() -> AbstractContextManager[None]:
 
 def interruptible() -> AbstractContextManager[None]:
     """Mark a part of what is held that may be left at any point, and raise what has waited."""
-    return _standing(is_held=_here.is_deaf)
+    return _standing(is_held=HERE.is_deaf)
 
 
 def deaf() -> AbstractContextManager[None]:
@@ -98,43 +90,39 @@ def deaf() -> AbstractContextManager[None]:
 @contextmanager
 def _standing(**changes: bool) -> Iterator[None]:
     """Let this thread stand differently for a while."""
-    before = {name: getattr(_here, name) for name in changes}
+    before = {name: getattr(HERE, name) for name in changes}
     try:
-        vars(_here).update(changes)
+        vars(HERE).update(changes)
         raise_waiting()
         yield
     finally:
-        vars(_here).update(before)
+        vars(HERE).update(before)
 
 
 def obey(stopped: Stopped) -> None:
     """Stop as if a signal had come here, which another process of the job has received."""
-    _here.first = _here.first or stopped
-    raise _here.first
+    HERE.asked = HERE.asked or stopped
+    raise HERE.asked
 
 
 def raise_waiting() -> None:
     """Raise what has waited, unless it still has to."""
-    if _here.first is not None and not _here.is_held:
-        raise _here.first
+    if HERE.asked is not None and not HERE.is_held:
+        raise HERE.asked
 
 
 def _receive(number: int, frame: FrameType | None) -> None:
-    _here.first = _here.first or Stopped(number)
+    HERE.asked = HERE.asked or Stopped(number)
     raise_waiting()
 
 
-def _sent_again(hook: Callable[[Any], object]) -> Callable[[Any], object]:
-    """Return a `sys.unraisablehook` that sends a signal again whose exception Python has dropped.
+def _send_again(hook: Callable[[Any], object], unraisable: Any) -> None:
+    """Send a signal again whose exception Python has dropped, as a `sys.unraisablehook`.
 
-    It drops what is raised in a destructor and the like.
+    It drops what is raised in a destructor and the like; the rest goes to the `hook` before.
     """
-
-    def again(unraisable: Any) -> None:
-        if isinstance(unraisable.exc_value, Stopped):
-            number = unraisable.exc_value.status - 128
-            threading.Timer(AGAIN, signal.raise_signal, [number]).start()
-        else:
-            hook(unraisable)
-
-    return again
+    if isinstance(unraisable.exc_value, Stopped):
+        number = unraisable.exc_value.status - 128
+        threading.Timer(AGAIN, signal.raise_signal, [number]).start()
+    else:
+        hook(unraisable)

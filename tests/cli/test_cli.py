@@ -17,10 +17,10 @@ from styletransfer.config import ASSETS, TrainConfig
 from styletransfer.config.commands import COMMANDS, SCHEMAS
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
-from styletransfer.settings import compose, settings_of
-from styletransfer.settings.command_line import quote_path
+from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.paths import expanded, new_folder
 from styletransfer.settings.schemas import keys_marked
+from styletransfer.settings.values import quote_path
 
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
 PAIR = ["content=content.png", "style=style.png"]

@@ -12,7 +12,7 @@ from styletransfer.cli.arguments import parse
 from styletransfer.commands.gallery.found import find_runs
 from styletransfer.config import TrainConfig
 from styletransfer.pictures import images
-from styletransfer.settings.check import explain
+from styletransfer.settings.schemas import explain
 
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
 

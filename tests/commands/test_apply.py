@@ -18,7 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
-from styletransfer.system.lock import locked
+from styletransfer.system.files import locked
 from styletransfer.system.measure import peak_memory
 
 SLIM = Architecture((3, 4, 5), 1)

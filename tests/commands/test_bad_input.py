@@ -13,7 +13,8 @@ import torch
 from helpers import call, write_pictures
 from PIL import Image
 
-from styletransfer import UserError, stylize
+from styletransfer import UserError
+from styletransfer.api import stylize
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.runs import paint as paint_module
 

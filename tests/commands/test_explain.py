@@ -15,7 +15,7 @@ from styletransfer.commands.explain.command import draw_page, draw_tree, main
 from styletransfer.commands.explain.drawing import Map
 from styletransfer.commands.explain.facts import answers, figures
 from styletransfer.errors import UserError
-from styletransfer.settings import compose
+from styletransfer.settings.compose import compose
 
 SVG = "{http://www.w3.org/2000/svg}"
 SMALL = [

@@ -10,7 +10,7 @@ import torch
 from helpers import MODES, call, composed, refusal, stop_after, write_pictures
 from PIL import Image
 
-from styletransfer import stylize
+from styletransfer.api import stylize
 from styletransfer.commands.compare.command import compare
 from styletransfer.commands.explain.command import main as explain
 from styletransfer.pictures import images

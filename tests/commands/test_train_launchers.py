@@ -12,7 +12,7 @@ import psutil
 import pytest
 from helpers import ROOT
 
-from styletransfer.cli.sweep import cores
+from styletransfer.cli.jobs import cores
 from styletransfer.system.checkpoint import Checkpoint
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("desk")]

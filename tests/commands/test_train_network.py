@@ -30,8 +30,8 @@ from styletransfer.networks import file
 from styletransfer.networks.training import generator_at
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.launch import VARIABLES
-from styletransfer.system.lock import locked
+from styletransfer.system.files import locked
+from styletransfer.system.process import VARIABLES
 from styletransfer.system.signals import Stopped
 
 DEEP = layers(style_layers=["relu5_1"])

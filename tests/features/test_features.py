@@ -13,7 +13,7 @@ from torch.nn.functional import conv2d
 from styletransfer.config import FeaturesConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference, vgg, weights
-from styletransfer.features.inference import WinogradConv2d
+from styletransfer.features.extractor import WinogradConv2d
 from styletransfer.pictures import images
 from styletransfer.runs.paint import paint
 

@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference, vgg, weights
+from tools.distill.trainer import packed
 
 TINY = ((4, 4), (6, 6))
 
@@ -141,15 +142,15 @@ def test_broken_weights_files(tmp_path, network):
 def test_int8_kernels_come_back_within_half_a_step(tmp_path):
     state, key = state_of(tiny_network()), "features.2.weight"
     state[key][1] = 0  # a channel that no scale can enlarge
-    packed, path = weights.packed(state, [key]), tmp_path / "network.safetensors"
-    assert packed[key].dtype == torch.int8
-    weights.write(path, packed)
+    small, path = packed(state, [key]), tmp_path / "network.safetensors"
+    assert small[key].dtype == torch.int8
+    weights.write(path, small)
     read = weights.read(path)
     assert read.keys() == state.keys()
     step = state[key].flatten(1).abs().amax(1) / 127
     assert ((read[key] - state[key]).flatten(1).abs().amax(1) <= 0.5001 * step).all()
     assert all(torch.equal(read[name], state[name]) for name in state if name != key)
-    weights.write(path, packed | {f"{key}_scale": torch.ones(3)})
+    weights.write(path, small | {f"{key}_scale": torch.ones(3)})
     with pytest.raises(UserError, match=r"unexpected features\.2\.weight_scale"):
         built(weights=str(path))
 

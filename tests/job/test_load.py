@@ -14,9 +14,9 @@ from PIL import Image, ImageOps
 
 from styletransfer.config import FeaturesConfig, OptimizerConfig
 from styletransfer.errors import UserError
+from styletransfer.job.job import check_run, enlarge, parse_tile, pyramid, steps_at_scale
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
-from styletransfer.job.schedule import check_run, enlarge, parse_tile, pyramid, steps_at_scale
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
 

@@ -17,11 +17,9 @@ from styletransfer.config import (
 )
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
-from styletransfer.job.job import Job
-from styletransfer.job.layout import SMALL_TILE, USABLE, choose_layout
+from styletransfer.job.job import Job, Scale
 from styletransfer.job.memory import FIXED, Prediction, costs_of
-from styletransfer.job.prepare import prepare
-from styletransfer.job.schedule import Scale
+from styletransfer.job.prepare import SMALL_TILE, USABLE, choose_layout, prepare
 from styletransfer.modes import LOSS_MODES, get_loss_mode
 from styletransfer.objective import resilient
 from styletransfer.objective.criterion import Criterion
@@ -29,7 +27,7 @@ from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.images import scaled_size
-from styletransfer.system import storage
+from styletransfer.system import memory
 from styletransfer.system.measure import peak_memory
 from styletransfer.system.processes import Processes
 
@@ -134,7 +132,7 @@ def test_a_large_picture_of_adams_is_kept_in_files(monkeypatch):
     job = Job(run_settings("adam", size=40, steps=4), tiny_network(), CLOSED, pair(content, style))
     expected = Run(job).complete().image
     before = Prediction(job, job.scales[0]).memory(None, 1).pictures
-    monkeypatch.setattr(storage, "SHARE", 0.0)
+    monkeypatch.setattr(memory, "SHARE", 0.0)
     assert torch.equal(Run(job).complete().image, expected)
     assert Prediction(job, job.scales[0]).memory(None, 1).pictures == before * 3 / 15
 

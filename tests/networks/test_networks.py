@@ -17,7 +17,7 @@ from styletransfer.features.vgg import randomize
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file, in_strips
 from styletransfer.networks.deploy import measured
 from styletransfer.networks.file import BASE, FOLDER, network_file, shipped
-from styletransfer.networks.layers import ConditionalInstanceNorm, NormedConv, Segment
+from styletransfer.networks.johnson import ConditionalInstanceNorm, NormedConv, Segment
 from styletransfer.networks.training import schedule
 
 SLIM = Architecture((3, 4, 5), 2)

@@ -10,10 +10,8 @@ from styletransfer.errors import UserError
 from styletransfer.functions import gram_matrix
 from styletransfer.losses import temporal_loss
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, check_size, gradient_at
 from styletransfer.objective.inputs import Anchor, pair
-from styletransfer.objective.limits import check_size
-from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.pictures.images import resize
 

@@ -9,8 +9,7 @@ from styletransfer.features import FeatureExtractor
 from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
-from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
-from styletransfer.objective.positions import at_layers
+from styletransfer.objective.inputs import Inputs, Region, StylePart, at_layers, pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 

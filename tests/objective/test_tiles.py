@@ -14,12 +14,10 @@ from styletransfer.errors import UserError
 from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.bands import band, shares
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, gradient_at
 from styletransfer.objective.inputs import Anchor, Inputs, Region, StylePart, pair
-from styletransfer.objective.stages import stages
-from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.tiled import TiledObjective
-from styletransfer.objective.tiles import grid
+from styletransfer.objective.tiles import grid, stages
 from styletransfer.objective.whole import Objective
 from styletransfer.system.processes import Processes
 

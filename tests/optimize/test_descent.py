@@ -7,8 +7,8 @@ import torch
 from helpers import Bowl, make_objective, picture
 
 from styletransfer.config import OptimizerConfig
+from styletransfer.objective.criterion import Losses
 from styletransfer.objective.inputs import Protection
-from styletransfer.objective.terms import Losses
 from styletransfer.optimize.descent import Descent
 
 OPTIMIZERS = ["lbfgs", "adam"]

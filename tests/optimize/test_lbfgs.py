@@ -4,8 +4,7 @@ import pytest
 import torch
 from helpers import picture
 
-from styletransfer.optimize.lbfgs import LBFGS
-from styletransfer.optimize.preconditioner import Preconditioner
+from styletransfer.optimize.optimizers import LBFGS, Preconditioner
 
 
 def curved(point):

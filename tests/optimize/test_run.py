@@ -22,18 +22,17 @@ from helpers import (
 
 from styletransfer.config import FeaturesConfig, OptimizerConfig, TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.job.job import Job
+from styletransfer.job.job import Job, enlarge, pyramid
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
-from styletransfer.job.schedule import enlarge, pyramid
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.inputs import pair
-from styletransfer.optimize import dry_run
 from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run, complete_run
 from styletransfer.pictures import images
 from styletransfer.pictures.color import recolored, with_chroma_of
 from styletransfer.pictures.images import Picture, resize, scaled_size
+from styletransfer.runs import paint
 from styletransfer.runs.watchers import StepPictures
 
 CURVES = Path(__file__).with_name("loss_curves.json")
@@ -254,9 +253,9 @@ def job(photos, **settings):
 
 
 def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
-    monkeypatch.setattr(dry_run, "free_bytes", lambda device: 2.0**33)
+    monkeypatch.setattr(paint, "free_bytes", lambda device: 2.0**33)
     todo = job(photos, tile="32")
-    said, iterates = dry_run.plan(todo).splitlines(), []
+    said, iterates = paint.plan(todo).splitlines(), []
     Run(todo).complete([iterates.append])
     assert [max(iterate.image.shape[2:]) for iterate in iterates] == [32] * 3 + [64] * 4
     assert said[0] == "cpu, float32, autograd_function, lbfgs"
@@ -268,8 +267,8 @@ def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
 
 def test_time_grows_with_the_steps_and_the_pixels_and_no_picture(tiny_vgg, photos, monkeypatch):
     """Of a second for each pixel, and one evaluation more where each scale ends."""
-    monkeypatch.setattr(dry_run, "_seconds_per_pixel", lambda job: 1.0)
-    said = dry_run.plan(job(photos)).splitlines()
+    monkeypatch.setattr(paint, "_seconds_per_pixel", lambda job: 1.0)
+    said = paint.plan(job(photos)).splitlines()
     times = [float(line.split()[-2]) for line in said[1:3]]
     assert times == [32 * 24 * 4, 64 * 48 * 5]
     assert f"in all about {sum(times):.1f} s" in said[3]

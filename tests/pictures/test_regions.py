@@ -11,8 +11,13 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from styletransfer.errors import UserError
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.labels import read_regions
-from styletransfer.pictures.pairing import assign, pair_regions
-from styletransfer.pictures.regions import check_aspect, color_names, parse_color
+from styletransfer.pictures.regions import (
+    assign,
+    check_aspect,
+    color_names,
+    pair_regions,
+    parse_color,
+)
 from styletransfer.pictures.rotate import inner_size, rotated, rotated_regions
 
 RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 128, 0)

@@ -6,7 +6,7 @@ from helpers import picture, write_pictures
 from styletransfer.config import ChangeConfig, FeaturesConfig, TrainConfig
 from styletransfer.config.networks import TrainNetworkConfig
 from styletransfer.errors import UserError
-from styletransfer.job.sources import files_read
+from styletransfer.job.load import files_read
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import check_recipe, recipe, settings, until
 from styletransfer.system.files import sha256

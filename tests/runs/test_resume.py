@@ -15,7 +15,7 @@ from styletransfer.features import vgg
 from styletransfer.pictures import images
 from styletransfer.runs import recipe
 from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.lock import locked
+from styletransfer.system.files import locked
 
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
 

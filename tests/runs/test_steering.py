@@ -13,8 +13,8 @@ from styletransfer.config import ChangeConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.runs.paint import paint
-from styletransfer.runs.resume import own_settings
-from styletransfer.settings.changes import with_values
+from styletransfer.runs.recipe import own_settings
+from styletransfer.settings.values import with_values
 
 ADAM = {"optimizer": "adam", "optimizer.plateau": 0.0}
 

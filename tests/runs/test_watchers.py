@@ -9,7 +9,7 @@ import pytest
 import torch
 from helpers import largest_file, metrics_of, picture
 
-from styletransfer.objective.terms import Losses
+from styletransfer.objective.criterion import Losses
 from styletransfer.optimize.results import Iterate
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import METRICS_BATCH, Metrics, ProgressBar, StepPictures

@@ -10,8 +10,14 @@ from helpers import composed
 from styletransfer.cli.arguments import parse
 from styletransfer.config import ChangeConfig, ObjectiveConfig, TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.settings.changes import changed, in_turn, with_change, with_values
-from styletransfer.settings.command_line import command, override
+from styletransfer.settings.values import (
+    changed,
+    command,
+    in_turn,
+    override,
+    with_change,
+    with_values,
+)
 
 
 def test_values_in_every_spelling():

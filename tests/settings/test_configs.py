@@ -9,12 +9,13 @@ from helpers import ROOT, composed
 from omegaconf import OmegaConf
 
 from styletransfer.config import TrainConfig
+from styletransfer.config.commands import SCHEMAS
 from styletransfer.functions import gram_matrix
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.objective.criterion import Criterion
-from styletransfer.settings import SCHEMAS, compose
-from styletransfer.settings.changes import in_turn
+from styletransfer.settings.compose import compose
 from styletransfer.settings.schemas import keys, path_keys
+from styletransfer.settings.values import in_turn
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 

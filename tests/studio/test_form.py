@@ -9,7 +9,7 @@ from studios import opened
 from styletransfer import features
 from styletransfer.cli.arguments import parse
 from styletransfer.config import TrainConfig
-from styletransfer.job.schedule import COLORS, STARTS
+from styletransfer.job.job import COLORS, STARTS
 from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import LOSS_MODES
 from styletransfer.settings.schemas import meanings

@@ -15,8 +15,15 @@ from helpers import largest_file
 from styletransfer.errors import UserError
 from styletransfer.system import checkpoint as module
 from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.files import atomic, check_folder, keep_lines, remove_stale, to_json
-from styletransfer.system.lock import is_locked, locked
+from styletransfer.system.files import (
+    atomic,
+    check_folder,
+    is_locked,
+    keep_lines,
+    locked,
+    remove_stale,
+    to_json,
+)
 
 STATE = {"step": 3, "picture": torch.arange(5000.0), "list": [1.5, None, float("inf")]}
 REFUSED = r"damaged|not a checkpoint|another version"

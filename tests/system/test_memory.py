@@ -12,7 +12,7 @@ import psutil
 import pytest
 import torch
 
-from styletransfer.system import heap, memory, storage
+from styletransfer.system import memory, process
 from styletransfer.system.memory import free_bytes, is_out_of_memory, memory_here
 
 CPU = torch.device("cpu")
@@ -29,8 +29,8 @@ def files(root, contents):
 def test_other_systems_keep_their_own_heap(monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(ctypes, "CDLL", lambda name: pytest.fail("the C library was asked for"))
-    heap.keep_freed_memory()
-    heap.return_freed_memory()
+    process.keep_freed_memory()
+    process.return_freed_memory()
 
 
 @pytest.fixture
@@ -86,19 +86,19 @@ def test_control_groups_version_1_in_a_container(machine, tmp_path, monkeypatch)
     assert memory_here(root) == (5000, 3500)
     # What is worth a file follows the container's limit, not the host's memory.
     monkeypatch.setattr(memory, "memory_here", lambda: memory_here(root))
-    assert (storage.is_large(313), storage.is_large(312)) == (True, False)
+    assert (memory.is_large(313), memory.is_large(312)) == (True, False)
 
 
 LIMITS = """
 import psutil, resource, torch
-from styletransfer.system import heap
+from styletransfer.system import process
 from styletransfer.system.memory import free_bytes
 
-heap.keep_freed_memory()
+process.keep_freed_memory()
 empty = psutil.Process().memory_info().rss
 torch.ones(2**25)  # 128 MiB
 print(psutil.Process().memory_info().rss - empty)
-heap.return_freed_memory()
+process.return_freed_memory()
 print(psutil.Process().memory_info().rss - empty)
 limit = psutil.Process().memory_info().vms + 2**27
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
@@ -126,16 +126,16 @@ def test_what_a_shortage_is():
 
 def test_large_tensors_are_kept_in_a_file_if_the_disk_has_room(monkeypatch, caplog):
     small = torch.rand(3)
-    assert storage.offloaded(small) is small
-    monkeypatch.setattr(storage, "SHARE", 0.0)
+    assert memory.offloaded(small) is small
+    monkeypatch.setattr(memory, "SHARE", 0.0)
     for dtype in (torch.float32, torch.bfloat16):
         tensor = torch.rand(1, 3, 50, 70).to(dtype)
-        mapped = storage.offloaded(tensor)
+        mapped = memory.offloaded(tensor)
         assert torch.equal(mapped, tensor)
         assert mapped.data_ptr() != tensor.data_ptr()
         mapped.mul_(2)
         assert torch.equal(mapped, tensor * 2)
     full = Mock(side_effect=OSError(28, "No space left on device"))
     monkeypatch.setattr(os, "posix_fallocate", full)
-    assert storage.offloaded(small) is small
+    assert memory.offloaded(small) is small
     assert "(No space left on device): kept in memory" in caplog.text

@@ -12,7 +12,7 @@ from styletransfer.cli import main as console
 from styletransfer.errors import UserError
 from styletransfer.system import processes
 from styletransfer.system.devices import choose_device
-from styletransfer.system.launch import VARIABLES, Place, place
+from styletransfer.system.process import VARIABLES, Place, place
 from styletransfer.system.processes import Processes, joined
 from styletransfer.system.signals import Stopped, stop_on_signals
 

@@ -11,13 +11,13 @@ from helpers import check_refused, metrics_of, picture, relative_error, tiny_net
 
 from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
-from styletransfer.features import build_features, vgg
+from styletransfer.features import build_features
 from styletransfer.pictures.crops import Crops
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import Stopped
 from tools.distill import trainer
 from tools.distill.command import distill
-from tools.distill.config import DistillConfig
+from tools.distill.config import DistillConfig, conv_widths
 from tools.distill.errors import errors, gram
 from tools.distill.inherit import inherit
 from tools.distill.replay_buffer import ReplayBuffer
@@ -87,7 +87,7 @@ def test_convolutions_are_frozen_trained_and_taken_over_as_asked():
     run = run_of(config, start)
     before = {name: run.student.layers[name].weight.detach().clone() for name in run.channels}
     run.advance()
-    for name in vgg.conv_widths(config.widths):
+    for name in conv_widths(config.widths):
         kernel, old = run.student.layers[name].weight, start.layers[name].weight
         if name in ("conv1_2", "conv2_1", "conv2_2", "conv3_1"):
             assert not torch.equal(kernel, before[name])

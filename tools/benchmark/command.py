@@ -34,9 +34,14 @@ from styletransfer.cli.hydrated import hydrated
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.load import load
-from styletransfer.objective.limits import check_size
+from styletransfer.objective.criterion import check_size
 from styletransfer.system import measure
-from styletransfer.system.devices import PRECISIONS, choose_device, choose_precision, is_emulated
+from styletransfer.system.devices import (
+    PRECISIONS,
+    choose_device,
+    choose_precision,
+    has_native_bfloat16,
+)
 from styletransfer.system.files import atomic, check_folder
 from styletransfer.system.measure import Spread, Work
 from styletransfer.system.memory import free_bytes
@@ -255,3 +260,8 @@ def measure_default_job(config: BenchmarkConfig, command: Sequence[str] = TRAIN)
         if done.returncode != 0:
             raise UserError(f"the default job failed: {(done.stderr.splitlines() or [''])[-1]}")
     return Spread.of(seconds[1:])
+
+
+def is_emulated(precision: torch.dtype, device: torch.device) -> bool:
+    """Tell whether `device` has no units for a precision, and computes in another one."""
+    return precision == torch.bfloat16 and not has_native_bfloat16(device)

@@ -11,7 +11,7 @@ from styletransfer.config import (
     path,
 )
 from styletransfer.errors import UserError
-from styletransfer.job.schedule import check_run
+from styletransfer.job.job import check_run
 from styletransfer.modes import LOSS_MODES
 from styletransfer.pictures.images import LONGEST_SIDE
 from styletransfer.system.devices import PRECISIONS

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from styletransfer.system.table import table
+from styletransfer.system.measure import table
 from tools.benchmark.results import Benchmark, Quality, cost_of_regions, tiles_per_pixel
 
 

@@ -9,16 +9,13 @@ import torch
 from torch import Tensor
 
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.job import Job
-from styletransfer.job.layout import USABLE
+from styletransfer.job.job import Job, Scale
 from styletransfer.job.load import load
 from styletransfer.job.memory import Prediction
-from styletransfer.job.schedule import Scale
+from styletransfer.job.prepare import USABLE
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import Criterion, gradient_at, smallest_tile
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
-from styletransfer.objective.limits import smallest_tile
-from styletransfer.objective.terms import gradient_at
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize

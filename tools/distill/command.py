@@ -19,8 +19,7 @@ from styletransfer.pictures.crops import Photos
 from styletransfer.runs.folder import CHECKPOINT, METRICS
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
-from styletransfer.system.files import atomic, remove_stale
-from styletransfer.system.lock import locked
+from styletransfer.system.files import atomic, locked, remove_stale
 from styletransfer.system.signals import interruptible, signals_held, stop_on_signals
 from tools import CONFIGS
 from tools.distill.config import DistillConfig, check, check_networks

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, field
 
+from torch import nn
+
 from styletransfer.config import STYLE_LAYERS, FeaturesConfig, path
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.features.vgg import WIDTHS, Widths, channels_of, conv_widths
+from styletransfer.features.vgg import WIDTHS, Widths
 from styletransfer.networks.training import check_training
 from styletransfer.pictures.images import LONGEST_SIDE
 
@@ -174,3 +176,18 @@ def _check_trained(config: DistillConfig) -> None:
             f"trained={config.trained} must reach, after the {config.frozen} frozen ones, the "
             "convolution of a style layer and one of another"
         )
+
+
+def conv_widths(widths: Widths) -> dict[str, int]:
+    """Return convolution -> its output channels, in the order of evaluation."""
+    return {
+        f"conv{block}_{index}": width
+        for block, channels in enumerate(widths, start=1)
+        for index, width in enumerate(channels, start=1)
+    }
+
+
+def channels_of(network: FeatureExtractor) -> dict[str, int]:
+    """Return convolution -> its output channels, `conv_widths` of a network that is there."""
+    layers = network.layers.items()
+    return {name: layer.out_channels for name, layer in layers if isinstance(layer, nn.Conv2d)}

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.features.vgg import Widths, build, channels_of, conv_widths
+from styletransfer.features.vgg import Widths, build
+from tools.distill.config import channels_of, conv_widths
 
 # Positions sampled per picture batch and layer for the least-squares fit.
 POSITIONS = 6000

@@ -6,7 +6,7 @@ teacher's activations and Gram matrices. Everything random in step k follows fro
 so a run that is resumed continues bit for bit.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,13 +16,13 @@ from torch.optim import Adam
 
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.features.vgg import build, conv_widths, state_keys
-from styletransfer.features.weights import packed
+from styletransfer.features.vgg import build, state_keys
+from styletransfer.features.weights import SCALE
 from styletransfer.networks.training import generator_at, schedule
 from styletransfer.pictures.crops import Crops, Photos
 from styletransfer.system.devices import has_native_bfloat16
 from styletransfer.system.signals import signals_held
-from tools.distill.config import DistillConfig
+from tools.distill.config import DistillConfig, conv_widths
 from tools.distill.errors import errors
 from tools.distill.inherit import balance, inherit
 from tools.distill.replay_buffer import ReplayBuffer
@@ -206,3 +206,20 @@ class Distillation:
             f"the training left the finite numbers at step {self.step}; the last checkpoint "
             f"stands; lower learning_rate={self.config.learning_rate} or the loss weights"
         )
+
+
+def packed(tensors: Mapping[str, Tensor], kernels: Iterable[str]) -> dict[str, Tensor]:
+    """Return tensors with some kernels in int8, and beside each its "KEY_scale".
+
+    A kernel (O, I, h, w) becomes round(kernel / scale) with a scale (O,) in float32 that brings the
+    largest weight of each output channel to 127. `styletransfer.features.weights.read`
+    multiplies them again.
+    """
+    result = dict(tensors)
+    for key in kernels:
+        kernel = tensors[key].float()
+        # A channel that is all zero stays so under any scale.
+        scale = kernel.flatten(1).abs().amax(1).clamp_min(torch.finfo(torch.float32).tiny) / 127
+        result[key] = (kernel / scale[:, None, None, None]).round().to(torch.int8)
+        result[key + SCALE] = scale
+    return result

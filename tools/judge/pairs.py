@@ -10,11 +10,10 @@ from torch import Tensor
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
+from styletransfer.job.job import check_run
 from styletransfer.job.load import Loaded, load
 from styletransfer.job.prepare import check_layers
-from styletransfer.job.schedule import check_run
-from styletransfer.objective.criterion import Criterion
-from styletransfer.objective.limits import check_size
+from styletransfer.objective.criterion import Criterion, check_size
 from tools.judge.config import JudgeConfig, PairConfig
 
 

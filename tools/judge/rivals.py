@@ -12,7 +12,7 @@ from styletransfer.config import FeaturesConfig, each
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.job.job import Job
-from styletransfer.job.sources import files_of
+from styletransfer.job.load import files_of
 from styletransfer.modes import get_loss_mode
 from styletransfer.networks import StyleNetwork, deployed
 from styletransfer.networks.file import network_file, read

@@ -22,10 +22,16 @@ from styletransfer.films.read import FILM_EXTENSIONS
 from styletransfer.films.write import CODECS, check_writable, files_of
 from styletransfer.networks.file import network_file
 from styletransfer.pictures import images
-from styletransfer.pictures.folders import EXTENSIONS
 from styletransfer.runs.recipe import settings
-from styletransfer.system.files import check_folder, check_outputs, keep_lines, remove_stale, sha256
-from styletransfer.system.lock import locked
+from styletransfer.settings.paths import EXTENSIONS
+from styletransfer.system.files import (
+    check_folder,
+    check_outputs,
+    keep_lines,
+    locked,
+    remove_stale,
+    sha256,
+)
 from styletransfer.system.signals import stop_on_signals
 
 logger = logging.getLogger(__name__)

@@ -13,11 +13,11 @@ from styletransfer.films.flicker import Steady
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film
 from styletransfer.films.write import CODECS, FilmWriter
-from styletransfer.job.schedule import COLORS
+from styletransfer.job.job import COLORS
 from styletransfer.networks import deployed, in_strips
+from styletransfer.networks.deploy import HALO
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
-from styletransfer.networks.strips import HALO
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.system.devices import choose_device, choose_precision

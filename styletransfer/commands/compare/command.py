@@ -20,10 +20,10 @@ from styletransfer.commands.compare.report import Comparison, Findings
 from styletransfer.config import CompareConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
+from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
-from styletransfer.job.sources import files_read
 from styletransfer.modes import LOSS_MODES, LossMode
-from styletransfer.objective.terms import Losses, gradient_at
+from styletransfer.objective.criterion import Losses, gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.results import Iterate, Outcome
 from styletransfer.optimize.run import complete_run
@@ -184,7 +184,7 @@ def backward_calls(objective: Objective, image: Tensor) -> int:
     # Tensor.backward calls torch.autograd.backward, so both are counted, each once.
     with counted((torch.autograd, "backward")) as calls:
         gradient_at(objective, image)
-    return calls.count
+    return len(calls)
 
 
 def fake_backward_entries(objective: Objective, image: Tensor) -> dict[str, int]:
@@ -197,4 +197,4 @@ def fake_backward_entries(objective: Objective, image: Tensor) -> dict[str, int]
         torch.stack(losses).sum().backward()  # type: ignore[arg-type, no-untyped-call]
     with counted(*places) as by_driver:
         gradient_at(objective, image)
-    return {"by_autograd": by_autograd.count, "by_driver": by_driver.count}
+    return {"by_autograd": len(by_autograd), "by_driver": len(by_driver)}

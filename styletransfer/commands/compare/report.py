@@ -12,7 +12,7 @@ from matplotlib.ticker import LogFormatter
 from torch import Tensor
 
 from styletransfer.pictures.convert import as_picture
-from styletransfer.system.table import table
+from styletransfer.system.measure import table
 
 # float64 rounds at 1e-16; gradients that agree this well differ by rounding alone.
 SAME_GRADIENT = 1e-10

@@ -19,8 +19,8 @@ from styletransfer.commands.explain.facts import Group, Study, answers, count, f
 from styletransfer.commands.explain.study import CODE, SMALL, small_example, study
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
+from styletransfer.job.job import starting_picture
 from styletransfer.job.prepare import prepare
-from styletransfer.job.schedule import starting_picture
 from styletransfer.modes import LOSS_MODES
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize

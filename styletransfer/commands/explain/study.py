@@ -211,8 +211,8 @@ def study(mode: str, objective: Objective, image: Tensor) -> Study:
         groups=watch.groups(),
         passes=tuple(watch.passes),
         methods=tuple(sorted(f"{module.__name__}.backward" for module, _ in methods)),
-        entered_by_driver=by_driver.count,
-        entered_by_autograd=by_autograd.count,
+        entered_by_driver=len(by_driver),
+        entered_by_autograd=len(by_autograd),
         retention=retention,
         refusal=refusal,
     )

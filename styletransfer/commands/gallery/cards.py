@@ -18,7 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import small_picture
 from styletransfer.runs.folder import Step
-from styletransfer.settings.command_line import command
+from styletransfer.settings.values import command
 
 # Longer sides in pixels: of a page's previews, the fewer the larger, and of the sheet's pictures.
 LARGEST, SMALLEST, THUMBNAIL = 960, 320, 256

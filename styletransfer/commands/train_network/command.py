@@ -19,7 +19,7 @@ from styletransfer.commands.train_network.prepare import NetworkTask, prepare
 from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
 from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
-from styletransfer.job.sources import files_read
+from styletransfer.job.load import files_read
 from styletransfer.modes import LOSS_MODES
 from styletransfer.networks import file, training
 from styletransfer.pictures import images
@@ -28,13 +28,11 @@ from styletransfer.runs.folder import CHECKPOINT, METRICS
 from styletransfer.settings.schemas import flat
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
-from styletransfer.system.files import check_outputs, remove_stale
-from styletransfer.system.launch import place
-from styletransfer.system.lock import locked
-from styletransfer.system.measure import median_seconds
+from styletransfer.system.files import check_outputs, locked, remove_stale
+from styletransfer.system.measure import median_seconds, table
+from styletransfer.system.process import place
 from styletransfer.system.processes import Processes, joined
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
-from styletransfer.system.table import table
 
 logger = logging.getLogger(__name__)
 

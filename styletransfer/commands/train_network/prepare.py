@@ -9,15 +9,13 @@ from torch import Tensor
 from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.load import check_side
-from styletransfer.job.sources import files_of
+from styletransfer.job.load import check_side, files_of
 from styletransfer.modes import LossMode, get_loss_mode
 from styletransfer.networks import LAYOUTS, file
 from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.networks.training import check_training
-from styletransfer.objective.criterion import Criterion
-from styletransfer.objective.limits import smallest_tile
+from styletransfer.objective.criterion import Criterion, smallest_tile
 from styletransfer.pictures import images
 from styletransfer.pictures.crops import Photos
 from styletransfer.system.devices import choose_device, choose_precision

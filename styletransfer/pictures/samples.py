@@ -1,15 +1,22 @@
-"""Samples of any depth and colour model to sRGB in [0, 1], upright."""
+"""Stored samples to colours, sRGB in [0, 1] and upright, and colours to the bytes of a file."""
 
+import io
 import struct
 import warnings
+import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import imagecodecs
 import numpy as np
+import tifffile
+import torch
 from numpy.typing import NDArray
-from PIL import ImageCms
+from PIL import Image, ImageCms
+from torch import Tensor
 
 Samples = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.float32]
@@ -17,6 +24,7 @@ Floats = NDArray[np.float32]
 # The colour space named in an ICC profile's header -> its name in imagecodecs, its channels.
 _PROFILE_SPACES = {b"GRAY": ("gray", 1), b"RGB ": ("rgb", 3), b"CMYK": ("cmyk", 4)}
 _STRIP = 2**18  # pixels that are converted at once, so that what lies between costs little memory
+_ROWS = 64  # that are turned into samples at a time, and of a strip of a TIFF file
 
 
 @dataclass(frozen=True)
@@ -39,8 +47,8 @@ def srgb_profile() -> bytes:
     return bytes(profile)
 
 
-def to_srgb(stored: Stored, name: str) -> tuple[Floats, Floats | None]:
-    """Return sRGB (3, H, W) and alpha (1, H, W) in [0, 1], upright; messages call it `name`."""
+def to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
+    """Return sRGB (1, 3, H, W) and alpha (1, 1, H, W) in [0, 1], upright; errors say `name`."""
     colour = _upright(stored.colour, stored.orientation)
     alpha = None if stored.alpha is None else _upright(stored.alpha, stored.orientation)
     profile = _usable_profile(colour, stored.profile, name)
@@ -58,7 +66,8 @@ def to_srgb(stored: Stored, name: str) -> tuple[Floats, Floats | None]:
                 part = _straight(part, alpha[strip])
         converted = _plain(part) if profile is None else _with_profile(part, profile)
         rgb[:, strip] = converted.clip(0.0, 1.0).transpose(2, 0, 1)
-    return rgb, opacity
+    seen = None if opacity is None else torch.from_numpy(opacity)[None]
+    return torch.from_numpy(rgb)[None], seen
 
 
 def _unit(samples: Samples) -> Floats:
@@ -120,3 +129,62 @@ def _upright(picture: Samples, orientation: int) -> Samples:
     if orientation in (2, 3, 6, 7):
         picture = picture[:, ::-1]
     return picture
+
+
+def encode(layers: list[Tensor], depth: int, extension: str) -> bytes | memoryview:
+    """Return a .png, .webp, .jpg or .jpeg file of colours (1, 3, H, W), and alpha if there is any.
+
+    JPEG lies on white (OSError, ValueError: the format cannot hold so many pixels).
+    """
+    on_white = extension in (".jpg", ".jpeg")
+    samples = np.concatenate(list(_strips(layers, depth, on_white=on_white)))
+    profile = srgb_profile()
+    if depth == 16:  # of which Pillow writes no RGB
+        png = memoryview(imagecodecs.png_encode(samples))
+        tag = b"iCCP" + b"sRGB\0\0" + zlib.compress(profile)
+        chunk = struct.pack(">I", len(tag) - 4) + tag + struct.pack(">I", zlib.crc32(tag))
+        return b"".join((png[:33], chunk, png[33:]))  # behind the signature and IHDR
+    buffer = io.BytesIO()
+    options: dict[str, dict[str, Any]] = {
+        ".png": {"format": "PNG"},
+        ".webp": {"format": "WEBP", "lossless": True, "exact": True},
+    }
+    jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0}
+    Image.fromarray(samples).save(buffer, icc_profile=profile, **options.get(extension, jpeg))
+    return buffer.getbuffer()
+
+
+def write_tiff(path: Path, layers: list[Tensor], depth: int) -> None:
+    """Write a TIFF file strip by strip, so that a large picture is in memory only once."""
+    height, width = layers[0].shape[2:]
+    channels = sum(layer.shape[1] for layer in layers)
+    # Differences between neighbours, which the tag "predictor" announces, deflate better.
+    compressed = (
+        bytes(imagecodecs.zlib_encode(imagecodecs.delta_encode(strip, axis=1).tobytes()))
+        for strip in _strips(layers, depth)
+    )
+    tifffile.imwrite(
+        path,
+        compressed,
+        shape=(height, width, channels),
+        dtype=np.uint8 if depth == 8 else np.uint16,
+        rowsperstrip=min(_ROWS, height),
+        photometric="rgb",
+        extrasamples=["unassalpha"] if channels == 4 else None,
+        compression="zlib",
+        predictor=True,
+        iccprofile=srgb_profile(),
+        software=False,
+        metadata=None,
+    )
+
+
+def _strips(layers: list[Tensor], depth: int, *, on_white: bool = False) -> Iterator[NDArray[Any]]:
+    """Yield a picture from top to bottom as (rows, W, 3 or 4) integers."""
+    for top in range(0, layers[0].shape[2], _ROWS):
+        rows = [layer[0, :, top : top + _ROWS].detach() for layer in layers]
+        strip = torch.cat([x.to("cpu", torch.float32) for x in rows]).clamp(0.0, 1.0)
+        if on_white and len(layers) == 2:
+            strip = 1.0 + strip[3:] * (strip[:3] - 1.0)
+        samples = (strip * (2**depth - 1)).round().permute(1, 2, 0).numpy()
+        yield np.ascontiguousarray(samples, np.uint8 if depth == 8 else np.uint16)

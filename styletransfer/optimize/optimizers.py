@@ -1,0 +1,192 @@
+"""What moves a picture: Adam, and L-BFGS in coordinates in which curvatures are evened out.
+
+torch.optim has an L-BFGS too, but the first of its optimisers that is made imports torch's
+compiler, which takes half as long as torch itself. It also compares with absolute tolerances, which
+the gradients of small weights meet.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, fft
+
+from styletransfer.system.memory import is_large, offloaded
+
+# In cycles per pixel. Tones broader than waves of CORNER count alike, and so does detail finer
+# than waves of the limits.
+CORNER = 0.02
+LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
+# Decay rates: the usual first, a faster second, for a gradient that changes with the scale.
+BETAS = (0.9, 0.99)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What a step (n,) has taught: the gradient's change (n,) along it, and their inner product."""
+
+    move: Tensor
+    change: Tensor
+    curvature: float
+
+
+class LBFGS:
+    """The limited-memory BFGS method (Nocedal and Wright 2006, algorithms 7.4 and 7.5).
+
+    Args:
+        point: a contiguous leaf, which is moved.
+        history: pairs that are kept.
+        rate: share of the quasi-Newton step that is made.
+        first: mean change of a value in a step that follows the bare gradient, as the first does:
+            of the curvature nothing is known then.
+    """
+
+    def __init__(self, point: Tensor, *, history: int, rate: float, first: float) -> None:
+        self.point, self.rate, self.first = point, rate, first
+        self.pairs: deque[Pair] = deque(maxlen=history)  # the oldest first
+        self._move: Tensor | None = None
+        self._gradient: Tensor | None = None
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], object]) -> None:
+        """Make one step; nothing has changed before `closure` returns.
+
+        Args:
+            closure: sets the gradient at the point. It is taken over: the next step changes it.
+        """
+        with torch.enable_grad():
+            closure()
+        assert self.point.grad is not None
+        gradient = self.point.grad.flatten()
+        self._learn(gradient)
+        self._gradient, self._move = gradient, self._step_along(gradient)
+        self.point.add_(self._move.view_as(self.point))
+
+    def _learn(self, gradient: Tensor) -> None:
+        """Keep what the last step has taught, unless rounding hides it or it curves down."""
+        if self._move is None or self._gradient is None:
+            return
+        move, change = self._move, self._gradient.neg_().add_(gradient)
+        curvature = change.dot(move).item()
+        if curvature > torch.finfo(move.dtype).eps * move.norm().item() * change.norm().item():
+            self.pairs.append(Pair(move, change, curvature))
+
+    def _step_along(self, gradient: Tensor) -> Tensor:
+        """Return minus the approximate inverse Hessian times `gradient`, shortened by `rate`."""
+        step = gradient.neg()
+        if not self.pairs:
+            length = step.norm(1).item()
+            return step.mul_(self.first * step.numel() / length if length else 0.0)
+        shares = []
+        for pair in reversed(self.pairs):
+            shares.append(step.dot(pair.move).item() / pair.curvature)
+            step.add_(pair.change, alpha=-shares[-1])
+        newest = self.pairs[-1]
+        step.mul_(newest.curvature / newest.change.dot(newest.change).item())
+        for pair, share in zip(self.pairs, reversed(shares), strict=True):
+            step.add_(pair.move, alpha=share - step.dot(pair.change).item() / pair.curvature)
+        return step.mul_(self.rate)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all but the point and the settings: plain values, and live tensors."""
+        return {
+            "pairs": [vars(pair) for pair in self.pairs],
+            "move": self._move,
+            "gradient": self._gradient,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from the `state_dict` of another with a point of the same size; it is used up."""
+
+        def here(value: Any) -> Any:
+            return value.to(self.point.device) if isinstance(value, Tensor) else value
+
+        pairs = [{key: here(value) for key, value in pair.items()} for pair in state["pairs"]]
+        self.pairs = deque((Pair(**pair) for pair in pairs), self.pairs.maxlen)
+        self._move, self._gradient = here(state["move"]), here(state["gradient"])
+
+
+def frequencies(picture: Tensor) -> Tensor:
+    """Return cycles per pixel, 0 to 0.71, of rfft2 of a picture (1, 3, H, W): (H, W // 2 + 1)."""
+    options = {"dtype": picture.dtype, "device": picture.device}
+    down = fft.fftfreq(picture.shape[2], **options).unsqueeze(1)
+    right = fft.rfftfreq(picture.shape[3], **options)
+    return torch.hypot(down, right)
+
+
+class Preconditioner:
+    """The coordinates in which L-BFGS moves a picture: maps a shift in them to one of the picture.
+
+    L-BFGS begins at every scale as if the objective were equally curved in all directions. It is
+    not (`python benchmarks/curvature.py`): under VGG-19 the curvature along waves of lightness
+    grows with their frequency to the power of 1 to 2, up to 0.2 cycles per pixel, along waves of
+    colour up to less than 0.1, and falls beyond. Coordinates divided by the root of the curvature
+    would make all directions alike. These come close: their gain falls as 1 / frequency, which also
+    is how the amplitudes of natural images fall (Field 1987, "Relations between the statistics of
+    natural images and the response properties of cortical cells"), and then stays. The objective
+    and its minimum are what they were; only the way there changes.
+
+    Lightness (the mean of red, green and blue) is multiplied by a gain that depends on its
+    frequency alone, and so are the colours (what is left), by one of their own. Therefore the map
+    is its own transpose: what it does to a shift it also does to a gradient. The mean square of
+    lightness's gain over frequencies is 1, so that steps keep about their length.
+
+    Args:
+        picture: (1, 3, H, W), of which size, dtype and device are taken.
+        exponent: of the gains; 0 leaves pictures as they are, 1 evens the curvatures out.
+    """
+
+    def __init__(self, picture: Tensor, exponent: float) -> None:
+        self.size = (picture.shape[2], picture.shape[3])
+        frequency = frequencies(picture)
+        lightness = (frequency.clamp(max=LIGHTNESS_LIMIT) + CORNER) ** -exponent
+        colour = (frequency.clamp(max=COLOUR_LIMIT) + CORNER) ** -exponent
+        mean = lightness.square().mean().sqrt()
+        self.lightness_gain, self.colour_gain = lightness / mean, colour / mean
+
+    def apply(self, shift: Tensor) -> Tensor:
+        """Return the picture's shift for one of the coordinates; for gradients, vice versa."""
+        waves = fft.rfft2(shift)
+        lightness = waves.mean(1, keepdim=True)
+        waves.sub_(lightness).mul_(self.colour_gain).add_(lightness.mul_(self.lightness_gain))
+        result: Tensor = fft.irfft2(waves, s=self.size)
+        return result
+
+
+class Adam(torch.optim.Adam):
+    """torch's Adam for a point, a leaf (1, 3, H, W), with large moments in files."""
+
+    def __init__(self, point: Tensor, rate: float) -> None:
+        super().__init__([point], lr=rate, betas=BETAS, fused=True)
+        self.point = point
+        # As torch would begin them at the first step.
+        step, zeros = torch.zeros((), device=point.device), torch.zeros_like(point)
+        self.moments = {"step": step, "exp_avg": zeros, "exp_avg_sq": zeros}
+
+    @property
+    def moments(self) -> dict[str, Tensor]:
+        """Its state: live tensors, of which a copy is taken when set."""
+        return dict(self.state[self.point])
+
+    @moments.setter
+    def moments(self, moments: dict[str, Tensor]) -> None:
+        self.state[self.point] = {
+            name: offloaded(value.detach()) if is_large(value.nbytes) else value.detach().clone()
+            for name, value in moments.items()
+        }
+
+    def go_on_with(self, moments: dict[str, Tensor]) -> None:
+        """Take up the moments of another scale; they stay as they are."""
+        size = (self.point.shape[2], self.point.shape[3])
+        resized = {
+            key: torch.nn.functional.interpolate(moments[key], size, mode="bilinear")
+            for key in ("exp_avg", "exp_avg_sq")
+        }
+        self.moments = {"step": moments["step"], **resized}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from the `state_dict` of another with a point of the same size."""
+        super().load_state_dict(state)
+        self.moments = self.moments
