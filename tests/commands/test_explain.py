@@ -97,6 +97,8 @@ def test_tree_says_what_the_page_says(mode):
     assert "tiny [network]" in text
     for group in seen.groups:
         assert f"{group.name}: {len(group.nodes)} node" in text
+        is_tap = group.kind == "loss" and group.on_trunk
+        assert (f" ({', '.join(node.name for node in group.nodes)}), " in text) == is_tap
     for scope, answer in answers(seen).items():
         assert f"{scope}: {answer}" in text
     assert f"one backward per loss without it: {seen.refusal}" in text
