@@ -1,7 +1,8 @@
 """Clips of a moment with known motion: a plain scene that is panned or zoomed."""
 
 import torch
-from helpers import benchmark_script
+
+from benchmarks import clip
 
 PAN = (1.5, -0.5)
 """In pixels a frame, to the right and down."""
@@ -47,6 +48,6 @@ def zoom_flow():
 
 def tiny_film(folder, count=3):
     """Write a film of a few frames of 32 x 24 pixels, and return its file; needs PyAV."""
-    maker, path = benchmark_script("clip"), folder / "clip.mp4"
-    maker.write(path, maker.clip(count, (24, 32)))
+    path = folder / "clip.mp4"
+    clip.write(path, clip.clip(count, (24, 32)))
     return path

@@ -1,6 +1,5 @@
 """What several test files share."""
 
-import importlib.util
 import json
 import os
 import re
@@ -30,6 +29,7 @@ from styletransfer.optimize import run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
 from styletransfer.settings.compose import compose, settings_of
+from styletransfer.system.signals import Stopped
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
@@ -113,6 +113,25 @@ def stop_after(step, monkeypatch, number=signal.SIGTERM):
             os.kill(os.getpid(), number)
 
     monkeypatch.setattr(Metrics, "__call__", pressed)
+
+
+def ended_early(monkeypatch, training, train):
+    """Train twice, and yield after each: stopped by a signal in step 1, then killed in step 3."""
+    advance = training.advance
+
+    def ended(self):
+        if self.step == 1:
+            os.kill(os.getpid(), signal.SIGTERM)
+        if self.step == 3:
+            raise SystemExit(9)  # killed: nothing is written any more
+        return advance(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "advance", ended)
+        for end in (Stopped, SystemExit):
+            with pytest.raises(end):
+                train()
+            yield
 
 
 def metrics_of(folder):
@@ -203,17 +222,6 @@ def style_network(layout, styles):
         if "norm" in name or "bias" in name:
             parameter.add_(torch.rand(parameter.shape, generator=generator) - 0.5)
     return network
-
-
-def benchmark_script(name):
-    """Return a script of benchmarks/ as a module."""
-    path = ROOT / "benchmarks" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def check_refused(make, cases):

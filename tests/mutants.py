@@ -36,6 +36,13 @@ EXTREMES = (0, 1, 2, 3, 7, 8, 15, 16, 127, 255, 256, 1000, *(2**n - 1 for n in (
 TAGS = (32997, 32998, 277, 338, 34675, 332, 322, 320, 339, 266, 317, 274)
 
 
+def tiff(samples, **options):
+    """Return a TIFF, of colours unless the options say otherwise."""
+    buffer = io.BytesIO()
+    tifffile.imwrite(buffer, samples, **({"photometric": "rgb", "metadata": None} | options))
+    return buffer.getvalue()
+
+
 def originals():
     """Return tiny intact files by name; they are mutated in this order."""
     rng = np.random.default_rng(0)
@@ -46,11 +53,6 @@ def originals():
     def pillow(mode, **options):
         buffer = io.BytesIO()
         Image.fromarray(noise(4 if mode == "RGBA" else 3)).convert(mode).save(buffer, **options)
-        return buffer.getvalue()
-
-    def tiff(samples, **options):
-        buffer = io.BytesIO()
-        tifffile.imwrite(buffer, samples, **({"photometric": "rgb", "metadata": None} | options))
         return buffer.getvalue()
 
     profile = imagecodecs.cms_profile("rgb", gamma=1.8)

@@ -35,7 +35,6 @@ def test_runs_that_are_stopped_starved_or_killed_at_random(tmp_path, request):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="forks a process for each line")
 def test_any_command_line_succeeds_or_fails_in_one_line_and_leaves_nothing(tmp_path, request):
     """`--lines=700` runs more of them."""
     count = request.config.getoption("--lines")

@@ -27,7 +27,6 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("desk")
     write_pictures(folder / "content.png", folder / "style.png")
     (folder / "folder.png").mkdir()
-    (folder / "text.jpg").write_text("This is not a picture.\n" * 50)
     Image.new("RGB", (7, 400), "teal").save(folder / "7x400.png")
     Image.new("RGBA", (32, 32), (0, 0, 0, 0)).save(folder / "invisible.png")
     return folder
@@ -58,10 +57,8 @@ REFUSED = [
     # Pictures.
     ({"content": "nowhere.png"}, r"nowhere\.png does not exist; check the path"),
     ({"content": "folder.png"}, r"folder\.png is a folder; name a picture file in it"),
-    ({"content": "text.jpg"}, r"text\.jpg is no JPEG, PNG, .* picture, whatever its name"),
     ({"content": "invisible.png"}, r"invisible\.png is fully transparent"),
     ({"style": "7x400.png"}, r"7x400\.png shows 7 x 400 pixels; .* at least 8"),
-    ({"init": "mirror"}, r"unknown init 'mirror'|mirror does not exist"),
     (
         {"size": 12, "scales": 1, "objective": {"content_layers": ["relu5_1"]}},
         r"comes down to 12 x 9 pixels, too small for relu5_1: .* at least 16; raise",
@@ -93,7 +90,6 @@ LINES = [
     (["stepps=3"], r"unknown key stepps; did you mean steps\?"),
     (["objective.style_wieght=3"], r"did you mean objective\.style_weight\?"),
     (["+features@more=vgg16"], r"unknown key features@more"),
-    (["size=big"], r"size: Value 'big' of type 'str' could not be converted"),
     (["size=???"], r"size is missing; give size=VALUE"),
     (["content"], r"cannot understand 'content'; write KEY=VALUE"),
     (["device=a,b"], r"Ambiguous value for argument 'device=a,b'"),
@@ -102,11 +98,6 @@ LINES = [
     (["--config-dir", "nowhere"], r"nowhere.*not found"),
     (["hydra.job.name=x/y"], r"hydra\.job\.name=x/y: a job's name becomes a"),
     (["output=out.gif"], r"cannot write out\.gif: unknown extension '\.gif'; use \.png"),
-    (["output=content.png"], r"content\.png would overwrite"),
-    (
-        ["init=style.png", "style=7x400.png", "output=style.png"],
-        r"style\.png would overwrite init=",
-    ),
 ]
 
 

@@ -12,7 +12,6 @@ from helpers import picture as noise
 
 from styletransfer.commands.compare.command import compare, descend, gradient_errors, main
 from styletransfer.commands.compare.report import modes_table, sentences
-from styletransfer.config import LossModeConfig
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
 from styletransfer.modes import LOSS_MODES, fake_backward
@@ -140,7 +139,6 @@ def test_bad_input_is_one_line_and_leaves_nothing(tiny, tmp_path):
     cases = [
         ({"rounds": 0}, "rounds=0 must be 1 or more"),
         ({"points": 1}, "points=1 must be 2 (the start and the end) to 1000"),
-        ({"loss_mode": LossModeConfig("none")}, "unknown loss mode 'none'"),
         ({"output": "picture.txt"}, "unknown extension '.txt'"),
     ]
     check_refused(lambda **changed: compare(replace(good, **changed), tmp_path / "run"), cases)

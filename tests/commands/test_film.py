@@ -160,7 +160,6 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path, monkeypatch)
         ({"temporal_weight": -1.0}, "temporal_weight=-1.0 must be from 0"),
         ({"temporal_weight": float("nan")}, "temporal_weight=nan must be from 0"),
         ({"output": "film.xyz"}, "film.xyz"),
-        ({"content": "nothing.mp4"}, "nothing.mp4"),
         ({"size": 8}, "8 x 6 pixels are too small"),
     ]
     check_refused(lambda **changed: main(replace(config, **changed), tmp_path / "run"), cases)

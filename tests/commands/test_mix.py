@@ -109,8 +109,6 @@ REFUSED = [
     (["run", "strength=1.5"], "strength=1.5 must be from 0 (the content) to 1"),
     (["run", "lightness_strength=nan"], "lightness_strength=nan must be from 0"),
     (["run", "strenght=1"], "unknown key strenght; did you mean strength?"),
-    (["run", "output=run/pastiche.png"], "run/pastiche.png would overwrite pastiche="),
-    (["run", "output=photo.png"], "photo.png would overwrite content="),
     (["run", "output=y.xyz"], "cannot write y.xyz: unknown extension '.xyz'"),
 ]
 

@@ -23,7 +23,11 @@ from styletransfer.system.files import sha256
 TINY = ["experiment=tiny", "content=photo.png", "style=painting.png", "size=16", "steps=1"]
 # Command -> its words without output=, what it reads, and how the name of its output ends.
 CASES = {
-    "train": ([*TINY, "init=start.png"], ["photo.png", "painting.png", "start.png"], ".png"),
+    "train": (
+        [*TINY, "init=start.png", "protect=mask.png", "content_regions=[left.png]"],
+        ["photo.png", "painting.png", "start.png", "mask.png", "left.png"],
+        ".png",
+    ),
     "compare": ([*TINY, "rounds=1"], ["photo.png", "painting.png"], ".png"),
     "film": (
         ["experiment=tiny", "content=film.mp4", "style=painting.png", "size=32"],
@@ -43,8 +47,9 @@ def desk(tmp_path, monkeypatch):
     """A folder with everything that a command reads."""
     monkeypatch.chdir(tmp_path)
     file.write(Path("net.onnx"), style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
+    given = ("photo.png", "painting.png", "start.png", "mask.png", "left.png")
     kept = ("run/pastiche.png", "run/content_resized.png")
-    write_pictures("photo.png", "painting.png", "start.png", *kept, height=12, width=16)
+    write_pictures(*given, *kept, height=12, width=16)
     config = {"content": str(tmp_path / "photo.png"), "style": "painting.png"}
     write_record(Path("run"), {"config": config}, "finished", Path("run/pastiche.png"), 1.0)
     return tmp_path

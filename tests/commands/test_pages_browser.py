@@ -1,21 +1,16 @@
 """The pages of `explain` and of `gallery` in a real browser; skipped where there is no Chromium."""
 
-import shutil
-
 import pytest
 from explained import studied
 from galleries import make_sweep
 from helpers import MODES
+from studio_pages import CHROMIUM, needs_chromium, playwright
 
 from styletransfer.commands.explain.command import draw_page
 from styletransfer.commands.gallery.command import make_gallery
 from styletransfer.config import GalleryConfig
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium to open the page with"),
-]
+pytestmark = [pytest.mark.slow, needs_chromium]
 WIDER = "document.documentElement.scrollWidth - innerWidth"
 LOOK = """() => {
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -33,7 +28,6 @@ LOOK = """() => {
 
 @pytest.fixture
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser

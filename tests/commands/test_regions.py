@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import MODES, call, composed, refusal, stop_after, write_pictures
+from helpers import MODES, call, composed, stop_after, write_pictures
 from PIL import Image
 
 from styletransfer.api import stylize
@@ -84,19 +84,6 @@ def test_a_protected_run_goes_on_to_equal_bytes_and_not_with_another_mask(train,
     Path("right.png").write_bytes(mask)
     assert train(*settings, "hydra.run.dir=run", "resume=auto")[0] == 0
     assert Path("run/pastiche.png").read_bytes() == Path("whole/pastiche.png").read_bytes()
-
-
-def test_what_does_not_fit_ends_in_one_line_and_overwrites_no_mask(capsys):
-    before = Path("left.png").read_bytes()
-    for words, message in (
-        ((*TWO[:2], "region_styles={blue:[1],red:2}"), "region_styles.blue=[1] must be a whole"),
-        ((*TWO[:2], "region_styles={blue:1}"), "leaves out red (50 %) of labels.png; say all"),
-        ((*MASKS, "output=left.png"), "left.png would overwrite content_regions=left.png"),
-        (("protect=left.png", "output=left.png"), "left.png would overwrite protect=left.png"),
-    ):
-        assert message in refusal(capsys, *TRAIN, *words)
-    assert Path("left.png").read_bytes() == before
-    assert not list(Path().rglob("pastiche.png"))
 
 
 def test_compare_and_explain_take_regions(tmp_path):

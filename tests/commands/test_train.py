@@ -6,7 +6,6 @@ import pytest
 import torch
 from helpers import ROOT, composed, metrics_of, picture
 from omegaconf import OmegaConf
-from safetensors.torch import save_file
 
 from styletransfer import cli
 from styletransfer.pictures import images
@@ -84,21 +83,10 @@ def test_presets_run_shrunk(photos, tmp_path):
         assert run.picture.exists()
 
 
-def test_script_on_weights_given_by_path(tmp_path, photos, seeded, monkeypatch, capsys):
-    """As the acceptance command does, here with random weights in torchvision's layout."""
-    state = {}
-    for number, inputs, outputs in ((0, 3, 64), (2, 64, 64), (5, 64, 128)):  # to relu2_1
-        state[f"features.{number}.weight"] = torch.randn(outputs, inputs, 3, 3) / 3 / inputs**0.5
-        state[f"features.{number}.bias"] = torch.zeros(outputs)
-    save_file(state, tmp_path / "weights.safetensors")
-    words = [
-        *(f"content={photos[0]}", f"style={photos[1]}", "output=out.jpg", "size=32", "steps=2"),
-        *("features=bundled", "features.weights=weights.safetensors", "loss_mode=fake_backward"),
-        *("objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1]", "device=cpu"),
-        *("precision=float32", "seed=0"),
-    ]
+def test_the_script_says_losses_time_and_place(tmp_path, photos, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    cli.script("train")(words)
+    words = [f"content={photos[0]}", f"style={photos[1]}", "loss_mode=fake_backward", "scales=1"]
+    cli.script("train")(["experiment=tiny", *words, "steps=2", "output=out.jpg"])
     losses, how, where = capsys.readouterr().out.splitlines()
     assert re.match(r"total \S+  style/relu1_1 \S+  content/relu2_1 \S+", losses)
     assert re.fullmatch(r"done in \d+\.\d s, 2 steps, cpu, float32", how)
@@ -107,4 +95,4 @@ def test_script_on_weights_given_by_path(tmp_path, photos, seeded, monkeypatch, 
     (run,) = (tmp_path / "outputs").glob("*/*")
     assert len(metrics_of(run)) == 2
     config = OmegaConf.load(run / ".hydra" / "config.yaml")
-    assert (config.size, config.features.name, config.output) == (32, "bundled", "out.jpg")
+    assert (config.steps, config.features.name, config.output) == (2, "vgg19", "out.jpg")

@@ -2,16 +2,15 @@
 
 import copy
 import math
-import os
 import re
-import signal
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from helpers import MODES, check_refused, layers, metrics_of, picture, relative_error
+from helpers import MODES, check_refused, ended_early, layers, metrics_of, picture, relative_error
 
 from styletransfer.commands.train_network.command import main, report, train_network
 from styletransfer.commands.train_network.prepare import prepare
@@ -32,7 +31,6 @@ from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
 from styletransfer.system.process import VARIABLES
-from styletransfer.system.signals import Stopped
 
 DEEP = layers(style_layers=["relu5_1"])
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -130,22 +128,10 @@ def test_a_stopped_training_ends_with_equal_bits_in_a_network_with_the_styles_na
 ):
     main(config, tmp_path / "whole")
     whole = Path(capsys.readouterr().out.strip())
-    advance = NetworkTraining.advance
-
-    def interrupted(self):
-        if self.step == 1:
-            os.kill(os.getpid(), signal.SIGTERM)
-        if self.step == 3:
-            raise SystemExit(9)  # as if killed
-        return advance(self)
-
-    monkeypatch.setattr(NetworkTraining, "advance", interrupted)
-    for end in (Stopped, SystemExit):
-        with pytest.raises(end):
-            train_network(config, tmp_path / "parts")
+    again = partial(train_network, config, tmp_path / "parts")
+    for _ in ended_early(monkeypatch, NetworkTraining, again):
         assert (tmp_path / "parts" / "network.safetensors").read_bytes() != whole.read_bytes()
-    monkeypatch.setattr(NetworkTraining, "advance", advance)
-    assert train_network(config, tmp_path / "parts").read_bytes() == whole.read_bytes()
+    assert again().read_bytes() == whole.read_bytes()
     assert metrics_of(tmp_path / "parts") == metrics_of(tmp_path / "whole")
     for step in (0, 2, 4):
         name = f"previews/step_{step:05d}.png"

@@ -4,15 +4,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import ROOT, composed, metrics_of, relative_error, write_pictures
+from helpers import ROOT, metrics_of, relative_error, write_pictures
 from process_runs import torchrun
 
 from styletransfer.cli import main as console
-from styletransfer.errors import UserError
-from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.processes import Processes
 
 SCRIPT = str(ROOT / "scripts" / "train.py")
 # 32 rows are 16 positions of the deepest layer, 5 or 6 for each of three.
@@ -87,15 +84,6 @@ def test_processes_that_were_given_different_settings(desk):
     told = "all processes must be given the same: seed is 0 in process 0 and 1 in process 1\n"
     assert f"error: {told}" in done.stderr
     assert names_in(desk) == {"content.png", "style.png"}
-
-
-def test_runs_that_cannot_be_shared(desk):
-    for word, message in (
-        ("loss_mode=fake_backward", "has none; choose loss_mode=autograd_function"),
-        ("tile=off", "tile=off leaves nothing to share; leave it out"),
-    ):
-        with pytest.raises(UserError, match=message):
-            prepare(composed("train", *WORDS, word), processes=Processes(0, 2))
 
 
 # A training of a style network.

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 import torchvision
-from helpers import ROOT, picture, tiny_network
+from helpers import ROOT, metrics_of, picture, tiny_network
 from torch import nn
 from torch.nn.functional import conv2d
 
@@ -155,9 +155,7 @@ def test_a_flipped_bit_is_noticed(tmp_path, monkeypatch):
 def test_the_default_job_lowers_its_loss(tmp_path):
     """To a fraction: the random start of rounding is far from that."""
     outcome = paint(TrainConfig(size=64, steps=12, device="cpu"), tmp_path)
-    first = (tmp_path / "metrics.jsonl").read_text().splitlines()[0]
-    start = float(first.split('"total": ')[1].split(",")[0].rstrip("}"))
-    assert outcome.result.losses["total"] < start / 2
+    assert outcome.result.losses["total"] < metrics_of(tmp_path)[0]["total"] / 2
     assert images.read(outcome.picture).size == (43, 64)
 
 

@@ -192,10 +192,10 @@ def test_prepare_refuses_what_cannot_fit_or_be_shared(tiny_vgg, photos, monkeypa
     features = FeaturesConfig(name="vgg19", weights="random")
     config = StyleTransferConfig(*photos, size=64, device="cpu", features=features)
     untiled = replace(config, tile="off")
-    with pytest.raises(UserError, match="tile=off leaves nothing to share"):
+    with pytest.raises(UserError, match="tile=off leaves nothing to share; leave it out"):
         prepare(untiled, processes=Processes(0, 2))
     fake = replace(config, loss_mode=LossModeConfig("fake_backward"))
-    with pytest.raises(UserError, match="processes share the tiles of a picture, and fake_backw"):
+    with pytest.raises(UserError, match="fake_backward has none; choose loss_mode=autograd_fun"):
         prepare(fake, processes=Processes(0, 2))
     monkeypatch.setattr("styletransfer.job.prepare.free_bytes", lambda device: 2**20)
     with pytest.raises(UserError, match="a picture of 64 x 48 pixels"):

@@ -3,6 +3,7 @@ import gc
 import numpy as np
 import pytest
 import torch
+from comparing import leaf
 from torch import Tensor, nn
 from torch.autograd import Function, gradcheck
 from torch.autograd.graph import saved_tensors_hooks
@@ -12,10 +13,6 @@ from styletransfer.commands.explain.study import CODE, small_example
 from styletransfer.functions.content_tap import content_tap
 from styletransfer.lessons import graph
 from styletransfer.lessons.functions import relu
-
-
-def leaf(*shape):
-    return torch.rand(shape, dtype=torch.float64, requires_grad=True)
 
 
 def network():

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import struct
-import subprocess
 import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +15,8 @@ import numpy as np
 import pytest
 import tifffile
 import torch
-from helpers import ROOT
+from helpers import ROOT, process
+from mutants import tiff
 from PIL import Image
 
 from styletransfer.errors import UserError
@@ -46,12 +46,6 @@ def save(path, samples, mode=None, **options):
     image = Image.fromarray(samples.squeeze())
     (image.convert(mode) if mode else image).save(path, **options)
     return path
-
-
-def tiff(samples, **options):
-    buffer = io.BytesIO()
-    tifffile.imwrite(buffer, samples, **({"photometric": "rgb", "metadata": None} | options))
-    return buffer.getvalue()
 
 
 def with_chunk(png, name, data):
@@ -309,23 +303,19 @@ def jpeg(scans):
 
 def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path):
     deep, shallow, grey = noise(3, 16), noise(3), {"photometric": "minisblack"}
-    two = tiff(deep[..., :2], planarconfig="contig", **grey)
     tiled = tiff(deep, tile=(16, 16), compression="zlib")
     inside = {"shape": shallow.shape, "dtype": np.uint8, "compression": "jpeg"}
     offenders = [
         (retagged(tiff(shallow), PhotometricInterpretation=5), "3 samples per pixel for SEPARATED"),
-        (retagged(two, PhotometricInterpretation=2), "2 samples per pixel for RGB"),
         (with_tag(338, 2), "3 samples per pixel for RGB and alpha"),
         (tiff(np.zeros((4, 5, 200), np.uint16), planarconfig="contig", **grey), "200 samples per"),
         (tiff(noise(4), photometric="separated", extratags=[(332, 3, 1, 2, True)]), "inks other"),
         (with_tag(32997, 2**31), "has 2147483648 slices"),
         (retagged(tiff(deep), ImageWidth=0), "0 x 9 pixels"),
-        (tiff(deep[..., 0].astype(np.int16), **grey), "16-bit int16 MINISBLACK samples"),
         (tiff(deep.astype(np.float32)), "32-bit float32 RGB samples"),
         (tiff(deep, photometric="cielab"), "16-bit uint16 CIELAB samples"),
         (tiff(shallow, photometric="cielab"), "has LAB colours"),
         (tiff(deep, compression="zstd"), "has ZSTD compression, which is not read; save it as RGB"),
-        (tiff(shallow, compression="webp"), "WEBP compression"),
         (retagged(tiled, TileWidth=2**15, TileLength=2**15), "more than the limit of 8,388,608"),
         (retagged(tiff(deep, rowsperstrip=4), count=2, StripOffsets=8), "damaged or truncated"),
         (retagged(tiff(deep, compression="zlib"), StripByteCounts=2**32 - 1), "damaged or trunc"),
@@ -365,8 +355,7 @@ def test_what_libraries_remark_on_damage_is_not_shown(tmp_path, capfd, caplog):
 @pytest.mark.slow
 def test_mutants_are_read_or_refused_in_one_line(request):
     count = request.config.getoption("--mutants")
-    command = [sys.executable, ROOT / "tests" / "mutants.py", str(count), "0"]
-    ended = subprocess.run(command, capture_output=True, text=True)
+    ended = process(sys.executable, str(ROOT / "tests" / "mutants.py"), str(count), "0")
     assert (ended.returncode, ended.stderr[-4000:]) == (0, "")
     outcomes = json.loads(ended.stdout)
     assert sum(outcomes.values()) == count

@@ -58,10 +58,6 @@ def call(*words):
     return status_of("train", *words)
 
 
-def refused(capsys, *words):
-    return refusal(capsys, "train", *words)
-
-
 def steps_of(folder):
     return [line["step"] for line in metrics_of(folder)]
 
@@ -127,15 +123,15 @@ def test_what_is_no_runs_checkpoint_or_anothers(begun, capsys):
     whole = checkpoint.load()
     for wrong in ({"recipe": {}}, whole | {"run": whole["run"] | {"image": "x"}}):
         checkpoint.save(wrong)
-        assert "is no run's checkpoint; start afresh" in refused(capsys, "resume=run")
+        assert "is no run's checkpoint; start afresh" in refusal(capsys, "train", "resume=run")
         assert recorded("run") == "stopped"
     before = Path("run", "metrics.jsonl").read_bytes()
     for path in Path("run").glob("checkpoint*"):
         path.write_bytes(path.read_bytes()[:-1])
-    assert "checkpoint.pt is damaged or was tampered with" in refused(capsys, "resume=run")
+    assert "checkpoint.pt is damaged or was tampered with" in refusal(capsys, "train", "resume=run")
     assert Path("run", "metrics.jsonl").read_bytes() == before
     with locked(Path("run")):
-        assert "another run is at work in run" in refused(capsys, "resume=run")
+        assert "another run is at work in run" in refusal(capsys, "train", "resume=run")
 
 
 def test_what_differs_is_named(begun, capsys):
@@ -146,7 +142,7 @@ def test_what_differs_is_named(begun, capsys):
         (["resume=run", "experiment=tiny"], "experiment= would change the settings that the run"),
         (["resume=auto", *arguments("hydra.run.dir=run", steps=13)], "steps=13 differs from the"),
     ):
-        assert message in refused(capsys, *words)
+        assert message in refusal(capsys, "train", *words)
     assert sorted(begun.rglob("*")) == before
 
 

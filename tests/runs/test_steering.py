@@ -198,7 +198,6 @@ def test_back_means_as_if_nothing_had_been_done_since():
 REFUSED = [
     ({"objective.contnt_weight": 1}, "did you mean objective.content_weight"),
     ({"content": "other.png"}, "content cannot change during a run"),
-    ({"resume": "auto"}, "resume cannot change during a run"),
     ({"style": "absent.png"}, "absent.png"),
     ({"objective.style_loss": "pigeon"}, "pigeon"),
 ]

@@ -20,12 +20,6 @@ from styletransfer.settings.values import in_turn
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 
 
-def trained(*overrides):
-    config = composed("train", *overrides)
-    assert isinstance(config, TrainConfig)
-    return config
-
-
 def test_every_file_composes_by_the_command_it_gives():
     for path in FILES:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -46,17 +40,17 @@ def test_every_file_composes_by_the_command_it_gives():
 
 def test_defaults_are_those_of_the_schema():
     """The dataclasses hold the defaults; configs/train.yaml only chooses from the groups."""
-    assert trained() == TrainConfig()
+    assert composed("train") == TrainConfig()
 
 
 def test_the_relay_ends_with_vgg():
-    relay = trained("experiment=relay")
+    relay = composed("train", "experiment=relay")
     assert in_turn(relay, relay.changes)[-1].features.name == "vgg19"
 
 
 def test_the_tutorials_minimise_one_objective():
     """They differ in how the gradient is made, and in the input of the network."""
-    old, new = trained("experiment=tutorial_0_3"), trained("experiment=tutorial_0_4")
+    old, new = (composed("train", f"experiment=tutorial_{number}") for number in ("0_3", "0_4"))
     assert old.objective == new.objective
     criterion = Criterion.of(old.objective)
     layers = ["conv1_1", "conv1_2", "conv2_1", "conv2_2", "conv3_1"]
@@ -70,7 +64,7 @@ def test_the_tutorials_minimise_one_objective():
 
 def test_gatys_weights_are_the_papers_equations():
     """Equations 1 and 4 in sums, against our means, for features as large as the preset's."""
-    config = trained("experiment=gatys_2016")
+    config = composed("train", "experiment=gatys_2016")
     criterion = Criterion.of(config.objective)
     generator = torch.Generator().manual_seed(0)
     for (layer, weight), n in zip(criterion.styles.items(), (64, 128, 256, 512, 512), strict=True):

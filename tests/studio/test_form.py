@@ -55,11 +55,8 @@ def test_the_form_is_the_configs_own(client):
     assert controls["objective.content_weight"]["steerable"]
     kinds = {key: control["kind"] for key, control in controls.items()}
     assert {kinds[key] for key in ("content", "style_detail")} == {"picture"}
-    assert (kinds["style"], kinds["content_regions"], kinds["protect"]) == (
-        "pictures",
-        "regions",
-        "mask",
-    )
+    assert (kinds["style"], kinds["content_regions"]) == ("pictures", "regions")
+    assert kinds["protect"] == "mask"
     assert {kinds[key] for key in ("style_scale", "style_weights")} == {"numbers"}
     assert (kinds["size"], kinds["objective.tv_weight"]) == ("integer", "number")
     assert (kinds["region_styles"], kinds["device"], kinds["init"]) == ("mapping", "text", "choice")
@@ -128,8 +125,6 @@ VALUES = [
     ("size", "512", "must be a number"),
     ("size", True, "must be a number"),
     ("size", None, "must be a number"),
-    ("steps", [1], "must be a number"),
-    ("color", ["style"], "must be one of style"),
     ("optimizer.name", "../adam", "must be one of lbfgs"),
     ("style_weights", ["a"], "must be a number"),
     ("style_weights", [1] * 65, "at most"),

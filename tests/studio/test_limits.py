@@ -1,14 +1,12 @@
-"""What is counted: time left, wishes, work at once; and lessons, one at a time."""
+"""What is counted: time left, work at once; and lessons, one at a time."""
 
 import time
-from multiprocessing import Pipe
 from types import SimpleNamespace
 
 import pytest
 from studios import opened
 
 from styletransfer.studio import app, guide, lessons, reader
-from styletransfer.studio.worker import Orders
 
 
 def test_the_time_left_is_that_of_the_pixels_left(monkeypatch):
@@ -26,18 +24,6 @@ def test_the_time_left_is_that_of_the_pixels_left(monkeypatch):
         clock.go_on()
     assert left == [None, (2 * 4 + 4 * 16) / 4]
     assert clock.seconds == 10.0
-
-
-def test_of_several_steerings_only_the_last_is_done():
-    near, far = Pipe()
-    orders = Orders(far)
-    for type, id in (("steer", "a"), ("steer", "b"), ("steer", "a"), ("pause", "a")):
-        near.send({"type": type, "id": id})
-    near.send(None)
-    assert orders.next_run() is None  # by now all have come
-    assert orders.over
-    wishes = iter(lambda: orders.next_wish("a"), None)
-    assert [wish["type"] for wish in wishes] == ["steer", "pause"]
 
 
 def test_no_more_is_worked_on_at_once(tmp_path, monkeypatch):

@@ -175,16 +175,16 @@ def test_the_folder_may_vanish(client, socket, tmp_path):
     assert client.get("/api/runs").json() == []
 
 
-def test_a_wish_waits_for_the_run_that_it_is_about():
+def test_a_wish_waits_for_its_run_and_of_several_steerings_only_the_last_is_done():
     """Also where the run before is only left because of it."""
     near, far = multiprocessing.Pipe()
-    for id, type in (("a", "pause"), ("b", "paint"), ("b", "pause")):
-        near.send({"id": id, "type": type})
+    for word in ("a steer", "c steer", "a steer", "a pause", "b paint", "b pause"):
+        near.send(dict(zip(("id", "type"), word.split(), strict=True)))
     near.send(None)
     orders = Orders(far)
     with orders._changed:
         assert orders._changed.wait_for(lambda: orders.over, 20)
-    assert orders.next_wish("a")["type"] == "pause"
+    assert [orders.next_wish("a")["type"] for _ in range(2)] == ["steer", "pause"]
     assert orders.next_wish("a", wait=True) is None
     assert orders._runs.popleft()["id"] == "b"
     assert orders.next_wish("b")["type"] == "pause"

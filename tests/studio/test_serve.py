@@ -3,7 +3,6 @@
 import json
 import signal
 import socket
-import sys
 
 import psutil
 import pytest
@@ -13,8 +12,6 @@ from studios import Process
 from styletransfer.studio import command
 
 STUDIO = ("studio", "open=false")
-
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
 
 
 @pytest.fixture

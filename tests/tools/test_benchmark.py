@@ -179,7 +179,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"tile": 1}, "tile=1 must be at least 2"),
     ({"features": FeaturesConfig("vgg19", "random", pooling="average")}, "not what the plain"),
     ({"objective": ObjectiveConfig(tv_weight=0.1)}, "not what the plain loop does"),
-    ({"content": "nowhere.jpg"}, "nowhere.jpg"),
 ]
 
 

@@ -1,20 +1,18 @@
 """Distillation: it starts well, learns, resumes exactly, and its result is a feature network."""
 
 import math
-import os
-import signal
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
-from helpers import check_refused, metrics_of, picture, relative_error, tiny_network
+from helpers import check_refused, ended_early, metrics_of, picture, relative_error, tiny_network
 
 from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features
 from styletransfer.pictures.crops import Crops
 from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.signals import Stopped
 from tools.distill import trainer
 from tools.distill.command import distill
 from tools.distill.config import DistillConfig, conv_widths
@@ -106,21 +104,9 @@ def test_the_result_is_a_feature_network_also_of_a_run_stopped_and_killed(tmp_pa
     assert [tuple(x.shape[1:]) for x in features.values()] == [(4, 48, 48), (2, 6, 6), (4, 3, 3)]
     metrics = metrics_of(tmp_path / "whole")
     assert [line["step"] for line in metrics if "held_out" in line] == [0, 2, 4]
-    advance = Distillation.advance
-
-    def ended(self):
-        if self.step == 1:
-            os.kill(os.getpid(), signal.SIGTERM)
-        if self.step == 3:
-            raise SystemExit(9)  # killed: nothing is written any more
-        return advance(self)
-
-    monkeypatch.setattr(Distillation, "advance", ended)
-    for end in (Stopped, SystemExit):
-        with pytest.raises(end):
-            distill(TINY, tmp_path / "halves")
-    monkeypatch.setattr(Distillation, "advance", advance)
-    assert distill(TINY, tmp_path / "halves").read_bytes() == student.read_bytes()
+    again = partial(distill, TINY, tmp_path / "halves")
+    assert len([*ended_early(monkeypatch, Distillation, again)]) == 2
+    assert again().read_bytes() == student.read_bytes()
     assert metrics_of(tmp_path / "halves") == metrics
 
 
