@@ -332,7 +332,7 @@ def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path):
     # A preview, metadata and a film behind the picture may hold any number of scans.
     data, marker = jpeg(100), b"\xff\xda" * 200
     comment = b"\xff\xfe" + struct.pack(">H", 2 + len(marker)) + marker
-    behind = b"\xff\xda\x00\x02" * 200
+    behind = b"\x00\x02" + b"\xff\xda\x00\x02" * 200
     (tmp_path / "a.jpg").write_bytes(data[:2] + comment + data[2:] + behind)
     assert read(tmp_path / "a.jpg").size == (9, 13)
 
