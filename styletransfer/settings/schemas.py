@@ -5,6 +5,7 @@ import difflib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -96,6 +97,7 @@ def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> s
     return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)
 
 
+@cache
 def meanings(schema: type[Any]) -> dict[str, str]:
     """Return key -> the text under it in a dataclass and its bases, on one line."""
     texts: dict[str, str] = {}
