@@ -29,9 +29,7 @@ class FilmPainter:
 
     The first frame, and the first after a cut, is a picture like any other, as `job` says. Each of
     the others starts as the pastiche before it, moved along, makes `frame_steps` at one scale, and
-    is held to where it started by the temporal loss where the motion can be relied on. (It starts
-    so everywhere: from the frame itself, what comes into view would stay paler than its
-    surroundings in so few steps.)
+    is held to where it started by the temporal loss where the motion can be relied on.
     """
 
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:

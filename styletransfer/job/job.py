@@ -28,9 +28,8 @@ SMALLEST_SCALE = 128
 HIGHEST_LEARNING_RATE = 1e6
 
 # Of the steps, where an even share would be less than the finest scale takes: of 100 steps at 1536
-# pixels 25 left 1.2 and 2.6 times the style error at relu2_1 that the same two pairs have at 512
-# pixels, and 42 left 0.7 and 1.3 times it; at 3000 pixels 20 left 1.4 times that of the second
-# pair, and 42 left 0.7 times.
+# pixels 25 left 1.2 and 2.6 times the style error that two pairs have at 512, and 42 left 0.7 and
+# 1.3 times it.
 FINEST_SHARE = 0.42
 
 # Of the detail that a finer scale brings back. Without it losses ended 3 to 14 % higher on three

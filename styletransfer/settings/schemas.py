@@ -140,7 +140,6 @@ def check(settings: Any, prefix: str = "") -> None:
 
 
 def _one_or_more(key: str, value: Any, kind: type) -> Any:
-    """Return one value or a list of them, file names expanded."""
     entries = value if isinstance(value, list) else [value]
     if not all(_fits(entry, kind) for entry in entries):
         known = "a number" if kind is float else "a file name"

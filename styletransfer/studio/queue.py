@@ -191,7 +191,6 @@ class RunQueue:
         self.changed()
 
     def _next(self) -> None:
-        """Begin the run that has waited longest."""
         if self.waiting:
             entry = self.current = self.waiting.popleft()
             entry.status = "starting"
@@ -223,7 +222,6 @@ class RunQueue:
                 self._leave(entry, message["status"], message["error"])
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
-        """Hand a report on to everybody who watches."""
         history = [(step, with_sums(losses)) for step, losses in message.pop("history")]
         picture = message.pop("picture")
         if history:
@@ -246,7 +244,6 @@ class RunQueue:
         self._message = None if error is None else {"error": error, "key": key_in(error)}
 
     def _end(self, entry: QueueEntry, status: str, error: str | None = None) -> None:
-        """Note how a run has ended, and begin the next one."""
         entry.status, entry.error = status, error
         self._complain(error)
         _forget(entry)
@@ -262,7 +259,6 @@ class RunQueue:
             self.changed()
 
     def _painter_ended(self, reason: str) -> None:
-        """Note that the painter has died, and with it the run at work."""
         if self.current is not None:
             self._leave(self.current, "failed", f"the painting process {reason}")
 
