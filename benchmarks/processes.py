@@ -32,9 +32,9 @@ from styletransfer.objective.inputs import Inputs, pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize.descent import Descent
 from styletransfer.system.measure import describe_machine, table
-from tools.benchmark.results import Spread
 from styletransfer.system.process import keep_freed_memory
 from styletransfer.system.processes import Processes, joined
+from tools.benchmark.results import Spread
 
 CPU = torch.device("cpu")
 PROJECTED_PROCESSES, PROJECTED_SIZE = 8, 8192

@@ -105,7 +105,7 @@ def check_run(config: StyleTransferConfig) -> None:
         raise UserError(f"unknown color {config.color!r}; choose {', '.join(COLORS)}")
     strength, rate = config.color_strength, optimizer.learning_rate
     plateau, averaging = optimizer.plateau, optimizer.averaging
-    exponent = optimizer.preconditioner
+    exponent, rates = optimizer.preconditioner, f"above 0 and at most {HIGHEST_LEARNING_RATE:g}"
     # Comparisons with NaN are false.
     for key, value, is_in_range, must in (
         ("color_strength", strength, 0 <= strength <= 1, "from 0 to 1"),
@@ -118,12 +118,7 @@ def check_run(config: StyleTransferConfig) -> None:
         ("seed", config.seed, config.seed < 2**63, "below 2^63"),
         ("optimizer.plateau", plateau, 0 <= plateau < 1, "0 or more, below 1"),
         ("optimizer.preconditioner", exponent, 0 <= exponent < math.inf, "finite, 0 or more"),
-        (
-            "optimizer.learning_rate",
-            rate,
-            0 < rate <= HIGHEST_LEARNING_RATE,
-            f"above 0 and at most {HIGHEST_LEARNING_RATE:g}",
-        ),
+        ("optimizer.learning_rate", rate, 0 < rate <= HIGHEST_LEARNING_RATE, rates),
         ("optimizer.averaging", averaging, 0 <= averaging < 1, "0 or more, below 1"),
     ):
         if not is_in_range:

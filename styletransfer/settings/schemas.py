@@ -33,12 +33,7 @@ LISTS: dict[Any, str] = {
     list[int]: "a list of whole numbers",
 }
 # Launchers of sweeps, and the extra of ours that brings each.
-LAUNCHERS = {
-    "joblib": "sweep",
-    "submitit_local": "sweep",
-    "submitit_slurm": "sweep",
-    "ray": "ray",
-}
+LAUNCHERS = dict.fromkeys(("joblib", "submitit_local", "submitit_slurm"), "sweep") | {"ray": "ray"}
 
 
 def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
