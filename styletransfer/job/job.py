@@ -17,7 +17,6 @@ from styletransfer.objective.targets import StyleTargets
 from styletransfer.pictures.images import LONGEST_SIDE, resize, scaled_size
 from styletransfer.system.processes import Processes
 
-# Whose colours a pastiche may have.
 COLORS = ("style", "content_palette", "content_luminance")
 # What `init` may be beside the path of a picture.
 STARTS = ("content", "style", "noise")
