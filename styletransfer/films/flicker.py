@@ -76,12 +76,11 @@ class Steady:
         """Return the next frame to show, of one of the input; all are (1, 3, H, W) in [0, 1]."""
         if not self.strength:
             return painted
-        mixed = painted
         if (carried := _carried(self.before, content)) is not None:
             moved, reliability = carried
-            mixed = painted + self.strength * reliability.to(painted) * (moved - painted)
-        self.before = content, mixed
-        return mixed
+            painted = painted + self.strength * reliability.to(painted) * (moved - painted)
+        self.before = content, painted
+        return painted
 
 
 def _carried(before: tuple[Tensor, Tensor] | None, content: Tensor) -> tuple[Tensor, Tensor] | None:

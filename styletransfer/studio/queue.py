@@ -98,9 +98,8 @@ class RunQueue:
         # A TIFF lets the run keep 16 bits a sample, in its PNG as well.
         config = replace(request.config, output=str(folder / "pastiche.tiff"))
         order = {"config": config, "record": request.record}
-        entry = QueueEntry(folder.name, folder, request.settings, request.overrides, order)
-        self._enqueue(entry)
-        return entry.id
+        self._enqueue(QueueEntry(folder.name, folder, request.settings, request.overrides, order))
+        return folder.name
 
     def go_on(self, run: StoredRun) -> None:
         """Let a run that was stopped wait to go on; RefusedError if it does already."""
