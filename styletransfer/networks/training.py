@@ -90,8 +90,10 @@ def check_training(*, learning_rate: float, seed: int, checkpoint_every: float) 
         raise UserError(f"checkpoint_every={checkpoint_every} must be 0 seconds or more")
     if not 0 <= seed < 2**63:
         raise UserError(f"seed={seed} must be 0 or more and below 2^63")
-    if not 0 < learning_rate <= (most := HIGHEST_LEARNING_RATE):
-        raise UserError(f"learning_rate={learning_rate} must be above 0 and at most {most:g}")
+    if not 0 < learning_rate <= HIGHEST_LEARNING_RATE:
+        raise UserError(
+            f"learning_rate={learning_rate} must be above 0 and at most {HIGHEST_LEARNING_RATE:g}"
+        )
 
 
 def generator_at(seed: int, step: int) -> torch.Generator:
