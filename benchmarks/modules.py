@@ -20,7 +20,8 @@ from torch.utils.benchmark import Timer
 from styletransfer.functions import gram_matrix, moments_tap
 from styletransfer.lessons.functions import Linear, ReLU, linear, relu
 from styletransfer.losses import GRAM
-from styletransfer.system.measure import Spread, table
+from styletransfer.system.measure import table
+from tools.benchmark.results import Spread
 
 MODULE = "module / function"
 OURS = "ours / autograd's"

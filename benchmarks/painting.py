@@ -23,9 +23,10 @@ from styletransfer.features.vgg import randomize
 from styletransfer.networks import LAYOUTS, StyleNetwork, deployed, file
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, has_native_bfloat16
-from styletransfer.system.measure import Spread, Work, describe_machine, seconds_by_round, table
+from styletransfer.system.measure import Work, describe_machine, seconds_by_round, table
 from styletransfer.system.memory import readable
 from styletransfer.system.process import keep_freed_memory
+from tools.benchmark.results import Spread
 
 REFERENCE = "pytorch/examples fast_neural_style"
 # Rows of a strip where a large picture is painted; what apply chooses depends on the machine.

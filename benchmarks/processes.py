@@ -31,9 +31,10 @@ from styletransfer.objective.criterion import Criterion, Losses, gradient_at
 from styletransfer.objective.inputs import Inputs, pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize.descent import Descent
-from styletransfer.system.measure import Spread, describe_machine, table
+from styletransfer.system.measure import describe_machine, table
 from styletransfer.system.process import keep_freed_memory
 from styletransfer.system.processes import Processes, joined
+from tools.benchmark.results import Spread
 
 CPU = torch.device("cpu")
 PROJECTED_PROCESSES, PROJECTED_SIZE = 8, 8192

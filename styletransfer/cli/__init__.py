@@ -75,7 +75,6 @@ def module(name: str) -> str:
 
 
 def _unknown(name: str) -> str:
-    """Say in one line that there is no such command, and which is the nearest."""
     if "=" in name:
         return f"{name!r} is no command; name one first: styletransfer train {name}"
     near = difflib.get_close_matches(name, COMMANDS, n=1)

@@ -1,7 +1,4 @@
-"""The arguments of a command: Hydra's flags that we stand by, KEY=VALUE with any file name, --help.
-
-`--help` says on one page what each key means, from the docstrings of the schema.
-"""
+"""The arguments of a command: Hydra's flags that we stand by, KEY=VALUE with any file, --help."""
 
 import argparse
 import glob

@@ -39,7 +39,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _float64_table(verdicts: Sequence[tuple[Case, Verdict]]) -> Table:
-    """Lay out one row per case."""
     table = Table(
         Column("function", no_wrap=True),
         "shapes",
@@ -56,7 +55,6 @@ def _float64_table(verdicts: Sequence[tuple[Case, Verdict]]) -> Table:
 
 
 def _float32_table(chosen: Sequence[Case]) -> Table:
-    """Lay out the same check in float32, for the first case of each function."""
     named = "backward against difference quotient", "float32 backward against float64's"
     columns = (Column(name, justify="right") for name in named)
     table = Table("function", "gradcheck", *columns, title="The same check in float32")

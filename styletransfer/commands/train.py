@@ -73,7 +73,6 @@ def _tell_plans(config: TrainConfig, processes: Processes) -> None:
 
 
 def _tell(run: FinishedRun, folder: Path) -> None:
-    """Print the losses, how the run ended, and where the picture is."""
     result = run.result
     losses = "  ".join(f"{name} {value:.4g}" for name, value in result.losses.items())
     if losses:
@@ -87,7 +86,6 @@ def _tell(run: FinishedRun, folder: Path) -> None:
 
 
 def _typed_keys() -> list[str]:
-    """Return the keys that were given on the command line, groups included."""
     if not HydraConfig.initialized():
         return []
     overrides = HydraConfig.get().overrides.task

@@ -29,9 +29,7 @@ class FilmPainter:
 
     The first frame, and the first after a cut, is a picture like any other, as `job` says. Each of
     the others starts as the pastiche before it, moved along, makes `frame_steps` at one scale, and
-    is held to where it started by the temporal loss where the motion can be relied on. (It starts
-    so everywhere: from the frame itself, what comes into view would stay paler than its
-    surroundings in so few steps.)
+    is held to where it started by the temporal loss where the motion can be relied on.
     """
 
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
@@ -78,12 +76,11 @@ class Steady:
         """Return the next frame to show, of one of the input; all are (1, 3, H, W) in [0, 1]."""
         if not self.strength:
             return painted
-        mixed = painted
         if (carried := _carried(self.before, content)) is not None:
             moved, reliability = carried
-            mixed = painted + self.strength * reliability.to(painted) * (moved - painted)
-        self.before = content, mixed
-        return mixed
+            painted = painted + self.strength * reliability.to(painted) * (moved - painted)
+        self.before = content, painted
+        return painted
 
 
 def _carried(before: tuple[Tensor, Tensor] | None, content: Tensor) -> tuple[Tensor, Tensor] | None:

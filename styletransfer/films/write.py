@@ -147,7 +147,6 @@ class FilmWriter:
         raise_waiting()
 
     def _open(self, frame: Any) -> None:
-        """Begin the file, for frames like this one."""
         self._container = pyav().open(f"file:{self._partial}", "w", format=self._format)
         stream = self._container.add_stream(
             self._codec.encoder, rate=self._like.rate, options=self._codec.options

@@ -17,7 +17,6 @@ from styletransfer.objective.targets import StyleTargets
 from styletransfer.pictures.images import LONGEST_SIDE, resize, scaled_size
 from styletransfer.system.processes import Processes
 
-# Whose colours a pastiche may have.
 COLORS = ("style", "content_palette", "content_luminance")
 # What `init` may be beside the path of a picture.
 STARTS = ("content", "style", "noise")
@@ -28,9 +27,8 @@ SMALLEST_SCALE = 128
 HIGHEST_LEARNING_RATE = 1e6
 
 # Of the steps, where an even share would be less than the finest scale takes: of 100 steps at 1536
-# pixels 25 left 1.2 and 2.6 times the style error at relu2_1 that the same two pairs have at 512
-# pixels, and 42 left 0.7 and 1.3 times it; at 3000 pixels 20 left 1.4 times that of the second
-# pair, and 42 left 0.7 times.
+# pixels 25 left 1.2 and 2.6 times the style error that two pairs have at 512, and 42 left 0.7 and
+# 1.3 times it.
 FINEST_SHARE = 0.42
 
 # Of the detail that a finer scale brings back. Without it losses ended 3 to 14 % higher on three
@@ -106,7 +104,7 @@ def check_run(config: StyleTransferConfig) -> None:
         raise UserError(f"unknown color {config.color!r}; choose {', '.join(COLORS)}")
     strength, rate = config.color_strength, optimizer.learning_rate
     plateau, averaging = optimizer.plateau, optimizer.averaging
-    exponent = optimizer.preconditioner
+    exponent, rates = optimizer.preconditioner, f"above 0 and at most {HIGHEST_LEARNING_RATE:g}"
     # Comparisons with NaN are false.
     for key, value, is_in_range, must in (
         ("color_strength", strength, 0 <= strength <= 1, "from 0 to 1"),
@@ -119,12 +117,7 @@ def check_run(config: StyleTransferConfig) -> None:
         ("seed", config.seed, config.seed < 2**63, "below 2^63"),
         ("optimizer.plateau", plateau, 0 <= plateau < 1, "0 or more, below 1"),
         ("optimizer.preconditioner", exponent, 0 <= exponent < math.inf, "finite, 0 or more"),
-        (
-            "optimizer.learning_rate",
-            rate,
-            0 < rate <= HIGHEST_LEARNING_RATE,
-            f"above 0 and at most {HIGHEST_LEARNING_RATE:g}",
-        ),
+        ("optimizer.learning_rate", rate, 0 < rate <= HIGHEST_LEARNING_RATE, rates),
         ("optimizer.averaging", averaging, 0 <= averaging < 1, "0 or more, below 1"),
     ):
         if not is_in_range:

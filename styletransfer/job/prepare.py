@@ -62,16 +62,14 @@ def prepare(
         check_outputs([config.output], files_read(config))
     loaded = load(config, given, enlarge=enlarge)
     same = ("features", "seed", "device", "precision")
-    if (
-        like is not None
-        and all(getattr(like.config, key) == getattr(config, key) for key in same)
-        and like.criterion.layers == layers
+    if like is not None and (
+        like.criterion.layers != layers
+        or any(getattr(like.config, key) != getattr(config, key) for key in same)
     ):
-        extractor = like.extractor
-        check_layers(extractor, layers, config, loaded)
-    else:
-        extractor = build_features(config.features, config.seed)
-        check_layers(extractor, layers, config, loaded)
+        like = None
+    extractor = build_features(config.features, config.seed) if like is None else like.extractor
+    check_layers(extractor, layers, config, loaded)
+    if like is None:
         extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
     job = Job(
         config=config,

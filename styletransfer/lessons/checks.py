@@ -2,8 +2,6 @@
 
 Nothing is assumed: the analytic Jacobian is read from autograd row by row, the numerical one from
 central differences, and torch's own gradcheck and gradgradcheck give their verdicts beside them.
-
-The points are varied: shapes, memory layouts and missing inputs of each Function.
 """
 
 import warnings

@@ -13,10 +13,8 @@ What a trained network spends its time on, and what stands there instead:
 
 A picture that does not fit memory is painted in strips. A norm needs the mean and the variance of a
 whole picture before any of its output is known. So a segment of the network is run in strips once
-for each of its norms, as far as that norm, to add up what the norm sees, and once more for its
-output. Kept are the features between two segments, at a quarter of the picture's height and width;
-within a segment each convolution is run again for every norm behind it, which makes two and a half
-times the multiplications.
+for each of its norms, as far as that norm, to add up what it sees, and once more for its output:
+two and a half times the multiplications. Kept are the features between two segments.
 """
 
 import copy

@@ -26,7 +26,6 @@ FORMAT = "style network"
 VERSION = 1
 # More than anybody trains; a file may not make us build what fits no memory.
 WIDEST, DEEPEST, MOST_STYLES = 1024, 64, 1000
-# Of the networks that ship.
 FOLDER = resource("assets") / "networks"
 # A training starts from it, unless told otherwise: it has seen the most styles.
 BASE = "painters"

@@ -133,9 +133,8 @@ def reflected_conv(
     in_channels: int, out_channels: int, kernel: int, stride: int = 1, bias: bool = True
 ) -> nn.Conv2d:
     """Return a convolution that pads with the reflected picture, so that no frame is seen."""
-    around = kernel // 2
     channels = in_channels, out_channels
-    return nn.Conv2d(*channels, kernel, stride, around, bias=bias, padding_mode="reflect")
+    return nn.Conv2d(*channels, kernel, stride, kernel // 2, bias=bias, padding_mode="reflect")
 
 
 @dataclass(frozen=True)

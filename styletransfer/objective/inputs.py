@@ -9,7 +9,7 @@ from typing import Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import avg_pool2d, interpolate, max_pool2d
+from torch.nn.functional import avg_pool2d, max_pool2d
 
 from styletransfer.features.extractor import FeatureExtractor, is_pool
 from styletransfer.pictures.images import resize
@@ -106,7 +106,7 @@ class Inputs:
 
         return self._changed(
             lambda image, style: resize(image, at(style)),
-            lambda weights, style: _resized(weights, at(style)),
+            lambda weights, style: resize(weights, at(style), "bilinear"),
         )
 
     def to(self, like: Tensor) -> Self:
@@ -143,13 +143,6 @@ class Inputs:
 def pair(content: Tensor, style: Tensor) -> Inputs:
     """Return one content and one style image, without regions."""
     return Inputs(content, (style,))
-
-
-def _resized(weights: Tensor, size: Size) -> Tensor:
-    """Resample by averages over areas, so that regions that add up to 1 still do."""
-    if weights.shape[2:] == size:
-        return weights
-    return interpolate(weights, size, mode="bilinear", antialias=True).clamp(0.0, 1.0)
 
 
 def at_layers(

@@ -125,8 +125,7 @@ class Preconditioner:
     colour up to less than 0.1, and falls beyond. Coordinates divided by the root of the curvature
     would make all directions alike. These come close: their gain falls as 1 / frequency, which also
     is how the amplitudes of natural images fall (Field 1987, "Relations between the statistics of
-    natural images and the response properties of cortical cells"), and then stays. The objective
-    and its minimum are what they were; only the way there changes.
+    natural images and the response properties of cortical cells"), and then stays.
 
     Lightness (the mean of red, green and blue) is multiplied by a gain that depends on its
     frequency alone, and so are the colours (what is left), by one of their own. Therefore the map

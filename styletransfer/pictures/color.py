@@ -98,9 +98,8 @@ def recolored(style: Picture, content: Picture, strength: float) -> Picture:
         x' = A (x - m_style) + m_content
         A = C_s^(-1/2) (C_s^(1/2) C_c C_s^(1/2))^(1/2) C_s^(-1/2)
 
-    (Gatys et al. 2016, arXiv:1606.05897; Olkin and Pukelsheim 1982). In linear light the same map
-    floods shadows with colour: seen on twelve pairs, where it was better in none. The style's alpha
-    stays; `strength` is 0 (the style) to 1. (UserError: one of them is fully transparent.)
+    (Gatys et al. 2016, arXiv:1606.05897; Olkin and Pukelsheim 1982). The style's alpha stays;
+    `strength` is 0 (the style) to 1. (UserError: one of them is fully transparent.)
     """
     if strength == 0.0:
         return style

@@ -105,11 +105,14 @@ def scaled_size(size: tuple[int, int], longer_side: int) -> tuple[int, int]:
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
-def resize(image: Tensor, size: tuple[int, int]) -> Tensor:
-    """Resample (N, C, H, W) to height and width `size`: bicubic, antialiased, clamped to [0, 1]."""
+def resize(image: Tensor, size: tuple[int, int], mode: str = "bicubic") -> Tensor:
+    """Resample (N, C, H, W) to height and width `size`: antialiased, clamped to [0, 1].
+
+    The mode bilinear averages over areas, so that weights that add up to 1 still do.
+    """
     if image.shape[2:] == size:
         return image
-    return interpolate(image, size, mode="bicubic", antialias=True).clamp(0.0, 1.0)
+    return interpolate(image, size, mode=mode, antialias=True).clamp(0.0, 1.0)
 
 
 def resize_picture(picture: Picture, longer_side: int) -> Picture:

@@ -194,7 +194,6 @@ FIELDS: tuple[Callable[[int, Generator], Tensor], ...] = (_cloud, _waves, _motif
 
 
 def _base_canvas(size: int, g: Generator, palette: Tensor) -> Tensor:
-    """Return a canvas of one family."""
     kind = uniform(g, 0.0, 1.0)
     if kind < 0.26:
         return painted(FIELDS[pick(g, len(FIELDS))](size, g), g, palette)

@@ -9,9 +9,9 @@ from typing import Self
 import torch
 from PIL import ImageColor
 from torch import Tensor
-from torch.nn.functional import interpolate
 
 from styletransfer.errors import UserError
+from styletransfer.pictures.images import resize
 
 Color = tuple[int, int, int]  # sRGB, 0 to 255 each
 
@@ -58,10 +58,7 @@ class Regions:
 
         So those of all regions still sum to at most 1, and to 1 where no pixel is left out.
         """
-        layer = self.layers[region][None].float()
-        if size == self.size:
-            return layer
-        return interpolate(layer, size, mode="bilinear", antialias=True).clamp(0.0, 1.0)
+        return resize(self.layers[region][None].float(), size, "bilinear")
 
     def cut(self, box: tuple[slice, slice], size: tuple[int, int]) -> Self:
         """Return what lies in a box (rows, columns) of a picture of this height and width."""

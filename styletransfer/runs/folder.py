@@ -114,11 +114,7 @@ def read_run(folder: Path) -> RunFolder:
 
 
 def write_record(
-    folder: Path,
-    recipe: dict[str, Any],
-    status: str,
-    picture: Path,
-    seconds: float | None = None,
+    folder: Path, recipe: dict[str, Any], status: str, picture: Path, seconds: float | None = None
 ) -> None:
     """Write `run.json`, see `RunFolder`; where that cannot be, say so and do without."""
     record = {"status": status, "picture": os.path.abspath(picture), "seconds": seconds} | recipe

@@ -172,13 +172,11 @@ class RecordedRun:
         self.made = len(changes)
 
     def _change_if_due(self) -> None:
-        """Make the planned changes whose step has come."""
         changes = self.config.changes
         while self.made < len(changes) and changes[self.made].after <= self.run.steps:
             self._change()
 
     def _change(self) -> None:
-        """Make the next planned change."""
         config = changed(self.now, self.config.changes[self.made].set)
         self._go_on(self.run.snapshot(), prepare(config, like=self.job), config)
         self.made += 1
@@ -188,7 +186,6 @@ class RecordedRun:
         self._turn, self.job, self.now = snapshot, job, config
 
     def _callbacks(self, watchers: ExitStack, guide: Guide | None) -> list[Callback]:
-        """Return what watches the run."""
         self._record("running")
         done, every = self.run.steps, self.config.snapshot_every
         self.began = time.perf_counter()
@@ -202,7 +199,6 @@ class RecordedRun:
         return [*callbacks, lambda iterate: self._change_if_due()]
 
     def _ask(self, guide: Guide, iterate: Iterate) -> None:
-        """Let the guide look at a step."""
         if iterate.scale != self._scale:
             self._scale = iterate.scale
             self.remember(f"scale {iterate.scale}")
@@ -227,7 +223,6 @@ class RecordedRun:
             self.before -= time.perf_counter() - began
 
     def _load(self) -> None:
-        """Begin with what the checkpoint holds."""
         saved = self.checkpoint.load()
         try:
             self.made = saved["changes"]

@@ -5,6 +5,7 @@ import difflib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -32,12 +33,7 @@ LISTS: dict[Any, str] = {
     list[int]: "a list of whole numbers",
 }
 # Launchers of sweeps, and the extra of ours that brings each.
-LAUNCHERS = {
-    "joblib": "sweep",
-    "submitit_local": "sweep",
-    "submitit_slurm": "sweep",
-    "ray": "ray",
-}
+LAUNCHERS = dict.fromkeys(("joblib", "submitit_local", "submitit_slurm"), "sweep") | {"ray": "ray"}
 
 
 def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
@@ -96,6 +92,7 @@ def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> s
     return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)
 
 
+@cache
 def meanings(schema: type[Any]) -> dict[str, str]:
     """Return key -> the text under it in a dataclass and its bases, on one line."""
     texts: dict[str, str] = {}
@@ -138,7 +135,6 @@ def check(settings: Any, prefix: str = "") -> None:
 
 
 def _one_or_more(key: str, value: Any, kind: type) -> Any:
-    """Return one value or a list of them, file names expanded."""
     entries = value if isinstance(value, list) else [value]
     if not all(_fits(entry, kind) for entry in entries):
         known = "a number" if kind is float else "a file name"

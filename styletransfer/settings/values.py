@@ -1,7 +1,4 @@
-"""Keys with their values: in Hydra's grammar, as Python has them, and as they change in a run.
-
-From what a person types, or a caller gives, to settings, and from settings to what can be typed.
-"""
+"""Keys with their values: in Hydra's grammar, as Python has them, and as they change in a run."""
 
 import json
 import os

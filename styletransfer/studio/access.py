@@ -77,7 +77,6 @@ class Access:
             await send({"type": "websocket.close", "code": 1008})  # before it was accepted: 403
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """Return the answer to a request that is not handed on."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0] not in self._hosts:

@@ -243,7 +243,6 @@ def _studio(request: Request) -> Studio:
 
 
 async def _run(request: Request) -> StoredRun:
-    """Return the run that a request is about."""
     return await asyncio.to_thread(_studio(request).runs.find, request.path_params["id"])
 
 

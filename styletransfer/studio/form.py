@@ -42,7 +42,7 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
         "label": control.label,
         "kind": "text" if control.kind == "names" else control.kind,
         "default": shown[control.key],
-        "help": cached_meanings(schema)[name],
+        "help": meanings(schema)[name],
         "choices": control.choices,
         "min": control.low,
         "max": control.high,
@@ -50,9 +50,6 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
         "log": control.log,
         "steerable": control.key not in FIXED,
     }
-
-
-cached_meanings = cache(meanings)
 
 
 @cache

@@ -49,7 +49,6 @@ class Lessons:
 
 
 async def _explain(overrides: Sequence[str]) -> str:
-    """Return the page of `explain`; UserError if it fails."""
     with tempfile.TemporaryDirectory(prefix="styletransfer-", ignore_cleanup_errors=True) as folder:
         command = ["-m", "styletransfer", "explain", *overrides, f"hydra.run.dir={folder}"]
         process = await asyncio.create_subprocess_exec(

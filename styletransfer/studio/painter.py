@@ -44,7 +44,6 @@ def _warm_up() -> None:
 
 
 def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, Any]:
-    """Paint one run and return how it ended: its status, and what went wrong."""
     from styletransfer.runs.paint import paint
     from styletransfer.runs.recipe import own_settings
     from styletransfer.studio.guide import Guide

@@ -131,7 +131,6 @@ class PictureShelf:
         return digest.hexdigest()[:32]
 
     async def _put(self, id: str, temporary: Path, name: str) -> ShelfPicture:
-        """Look into an upload and give it its place."""
         name = os.path.basename(name.replace("\\", "/"))[-LONGEST_NAME:] or "picture"
         try:
             width, height = await self._reader.ask("measure", str(temporary))

@@ -98,9 +98,8 @@ class RunQueue:
         # A TIFF lets the run keep 16 bits a sample, in its PNG as well.
         config = replace(request.config, output=str(folder / "pastiche.tiff"))
         order = {"config": config, "record": request.record}
-        entry = QueueEntry(folder.name, folder, request.settings, request.overrides, order)
-        self._enqueue(entry)
-        return entry.id
+        self._enqueue(QueueEntry(folder.name, folder, request.settings, request.overrides, order))
+        return folder.name
 
     def go_on(self, run: StoredRun) -> None:
         """Let a run that was stopped wait to go on; RefusedError if it does already."""
@@ -191,7 +190,6 @@ class RunQueue:
         self.changed()
 
     def _next(self) -> None:
-        """Begin the run that has waited longest."""
         if self.waiting:
             entry = self.current = self.waiting.popleft()
             entry.status = "starting"
@@ -223,7 +221,6 @@ class RunQueue:
                 self._leave(entry, message["status"], message["error"])
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
-        """Hand a report on to everybody who watches."""
         history = [(step, with_sums(losses)) for step, losses in message.pop("history")]
         picture = message.pop("picture")
         if history:
@@ -246,7 +243,6 @@ class RunQueue:
         self._message = None if error is None else {"error": error, "key": key_in(error)}
 
     def _end(self, entry: QueueEntry, status: str, error: str | None = None) -> None:
-        """Note how a run has ended, and begin the next one."""
         entry.status, entry.error = status, error
         self._complain(error)
         _forget(entry)
@@ -262,7 +258,6 @@ class RunQueue:
             self.changed()
 
     def _painter_ended(self, reason: str) -> None:
-        """Note that the painter has died, and with it the run at work."""
         if self.current is not None:
             self._leave(self.current, "failed", f"the painting process {reason}")
 

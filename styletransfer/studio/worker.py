@@ -113,7 +113,6 @@ class Worker:
 
 
 def _how_it_ended(code: int | None) -> str:
-    """Say in words what an exit code of a process means."""
     if code == -signal.SIGKILL:
         return "was killed, perhaps for want of memory: choose a smaller size"
     if code is not None and code < 0:
@@ -146,7 +145,6 @@ class Orders:
         threading.Thread(target=self._listen, args=(pipe,), daemon=True).start()
 
     def _listen(self, pipe: Connection) -> None:
-        """Receive until the pipe ends, or None comes."""
         try:
             while (message := pipe.recv()) is not None:
                 with self._changed:

@@ -6,8 +6,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -16,27 +15,6 @@ from torch.autograd.profiler import profile
 from styletransfer.system.devices import cpu_bfloat16_units
 
 Work = Callable[[], object]
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The median and the quartiles of what was measured round by round."""
-
-    median: float
-    lower: float
-    upper: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
-        """Return the spread of at least one value."""
-        if len(values) == 1:
-            return cls(values[0], values[0], values[0])
-        lower, median, upper = statistics.quantiles(values, n=4, method="inclusive")
-        return cls(median, lower, upper)
-
-    def __str__(self) -> str:
-        """Return such as "0.31 (0.30 to 0.33)"."""
-        return f"{self.median:.3g} ({self.lower:.3g} to {self.upper:.3g})"
 
 
 def median_seconds(work: Mapping[str, Work], rounds: int, device: torch.device) -> dict[str, float]:
@@ -124,7 +102,6 @@ def counted(*places: tuple[Any, str]) -> Iterator[list[str]]:
     Each is given as (module or class, name of its function), such as (torch.autograd, "backward").
     """
     calls: list[str] = []
-    originals = [(owner, name, getattr(owner, name)) for owner, name in places]
 
     def counting(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -134,13 +111,12 @@ def counted(*places: tuple[Any, str]) -> Iterator[list[str]]:
 
         return call
 
-    for owner, name, original in originals:
-        setattr(owner, name, counting(original))
-    try:
+    with ExitStack() as patches:
+        for owner, name in places:
+            original = getattr(owner, name)
+            patches.callback(setattr, owner, name, original)
+            setattr(owner, name, counting(original))
         yield calls
-    finally:
-        for owner, name, original in originals:
-            setattr(owner, name, original)
 
 
 def describe_machine(device: torch.device, dtype: torch.dtype) -> dict[str, str | int]:

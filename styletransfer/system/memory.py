@@ -58,15 +58,13 @@ def free_bytes(device: torch.device) -> float:
             reserved = torch.accelerator.memory_reserved(device)
             return float(free + reserved - torch.accelerator.memory_allocated(device))
     return_freed_memory()  # what lies idle in the heap would look taken
-    _, available = memory_here()
-    return max(0.0, min(available / place().local_count, _left_by_ulimit()))
+    return max(0.0, min(memory_here()[1] / place().local_count, _left_by_ulimit()))
 
 
 @cache
 def total_bytes() -> float:
     """Return how many bytes of memory there are for this process, used or not."""
-    total, _ = memory_here()
-    return total
+    return memory_here()[0]
 
 
 def memory_here(root: Path = Path("/")) -> tuple[float, float]:

@@ -2,9 +2,8 @@
 
 torchrun tells each process its place by its environment. Memory of tensors that are gone is kept
 for those that follow: glibc gives every block of more than 32 MiB back to the kernel at once, and
-each evaluation asks for its activations again: new pages, one fault for 4 KiB, filled with zeros.
-That took a fifth of the time at 2048 and 4096 pixels. Other C libraries are left as they are, and
-so is glibc before 2.35, which allows no more.
+to ask for new pages took a fifth of the time at 2048 and 4096 pixels. Other C libraries are left as
+they are, and so is glibc before 2.35, which allows no more.
 """
 
 import ctypes

@@ -46,12 +46,10 @@ class Processes:
         if self.count == 1 or not tensors:
             return
         if len(tensors) == 1 and tensors[0].is_contiguous():  # a large one is not copied
-            with _losses_told():
-                distributed.all_reduce(tensors[0].detach())
+            _together(distributed.all_reduce, tensors[0].detach())
             return
         flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
-        with _losses_told():
-            distributed.all_reduce(flat)
+        _together(distributed.all_reduce, flat)
         parts = torch.split(flat, [tensor.numel() for tensor in tensors])
         for tensor, part in zip(tensors, parts, strict=True):
             tensor.detach().copy_(part.view(tensor.shape))
@@ -69,8 +67,7 @@ class Processes:
                 box[0] = make()
             except UserError as error:
                 box[1] = str(error)
-        with _losses_told():
-            distributed.broadcast_object_list(box)
+        _together(distributed.broadcast_object_list, box)
         if box[1] is not None:
             raise UserError(box[1])
         made: T = box[0]
@@ -81,8 +78,8 @@ class Processes:
         if self.count == 1:
             return
         gathered: list[Any] = [None] * self.count
-        with _losses_told():
-            distributed.all_gather_object(gathered, {key: str(settings[key]) for key in settings})
+        mine = {key: str(value) for key, value in settings.items()}
+        _together(distributed.all_gather_object, gathered, mine)
         for rank, other in enumerate(gathered):
             for key in sorted({*gathered[0], *other}):
                 if gathered[0].get(key) != other.get(key):
@@ -96,8 +93,7 @@ class Processes:
         if self.count == 1:
             return numbers
         tensor = torch.tensor(numbers)
-        with _losses_told():
-            distributed.all_reduce(tensor, distributed.ReduceOp.MAX)
+        _together(distributed.all_reduce, tensor, distributed.ReduceOp.MAX)
         return [int(number) for number in tensor]
 
     def stopped(self, stop: Stop) -> Stopped | None:
@@ -178,11 +174,10 @@ def joined(device: torch.device) -> Iterator[Processes]:
             distributed.destroy_process_group()
 
 
-@contextmanager
-def _losses_told() -> Iterator[None]:
-    """Tell in one line that another process has ended, which breaks its connection to this one."""
+def _together(exchange: Callable[..., object], *arguments: Any) -> None:
+    """Exchange; an end of another process breaks its connection to this one: a line tells it."""
     try:
-        yield
+        exchange(*arguments)
     except BaseException as error:
         clear_frames(error.__traceback__)  # torch's would keep the group, and so its threads
         if not isinstance(error, RuntimeError) or is_out_of_memory(error):

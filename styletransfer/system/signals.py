@@ -89,7 +89,6 @@ def deaf() -> AbstractContextManager[None]:
 
 @contextmanager
 def _standing(**changes: bool) -> Iterator[None]:
-    """Let this thread stand differently for a while."""
     before = {name: getattr(HERE, name) for name in changes}
     try:
         vars(HERE).update(changes)

@@ -19,14 +19,13 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures import images
-from styletransfer.system.measure import Spread
 from tools.benchmark import command, reference
 from tools.benchmark.command import benchmark, measure_default_job
 from tools.benchmark.config import BenchmarkConfig
 from tools.benchmark.quality import measure_quality
 from tools.benchmark.reference import SCALE, plain_loop
 from tools.benchmark.report import rows_table, sentences
-from tools.benchmark.results import Row, cost_of_regions, growth, tiles_per_pixel
+from tools.benchmark.results import Row, Spread, cost_of_regions, growth, tiles_per_pixel
 
 # VGG-19 has four channels everywhere here.
 pytestmark = pytest.mark.usefixtures("tiny_vgg")

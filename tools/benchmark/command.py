@@ -43,7 +43,7 @@ from styletransfer.system.devices import (
     has_native_bfloat16,
 )
 from styletransfer.system.files import atomic, check_folder
-from styletransfer.system.measure import Spread, Work
+from styletransfer.system.measure import Work
 from styletransfer.system.memory import free_bytes
 from tools import CONFIGS
 from tools.benchmark import rows as ways
@@ -53,7 +53,7 @@ from tools.benchmark.quality import measure_quality
 from tools.benchmark.reference import plain_loop
 from tools.benchmark.report import as_json, markdown, rows_table, sentences
 from tools.benchmark.resident import is_measurable, peak_resident
-from tools.benchmark.results import Benchmark, Row, growth
+from tools.benchmark.results import Benchmark, Row, Spread, growth
 from tools.benchmark.rows import Candidate
 
 logger = logging.getLogger(__name__)

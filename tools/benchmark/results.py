@@ -6,7 +6,26 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from styletransfer.system.measure import Spread
+
+@dataclass(frozen=True)
+class Spread:
+    """The median and the quartiles of what was measured round by round."""
+
+    median: float
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """Return the spread of at least one value."""
+        if len(values) == 1:
+            return cls(values[0], values[0], values[0])
+        lower, median, upper = statistics.quantiles(values, n=4, method="inclusive")
+        return cls(median, lower, upper)
+
+    def __str__(self) -> str:
+        """Return such as "0.31 (0.30 to 0.33)"."""
+        return f"{self.median:.3g} ({self.lower:.3g} to {self.upper:.3g})"
 
 
 @dataclass(frozen=True)

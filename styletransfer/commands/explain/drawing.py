@@ -179,7 +179,6 @@ class Map:
             self.canvas.path(f"wire {loss.style}", f"M{edge} {middle}H{rail}V{self.bottom + 8}")
 
     def _pass(self, number: int, y: int) -> None:
-        """Draw a pass with what it entered, column by column."""
         marks: Counter[tuple[int, str]] = Counter()
         totals = {"in the trunk": 0, "in losses": 0, "in the sum": 0}
         for name, entered in self.study.entered(number).items():

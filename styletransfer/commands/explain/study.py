@@ -1,7 +1,4 @@
-"""Studies of whole evaluations: the real one under a loss mode, and one small enough to read.
-
-They are watched from outside: which layer made which node, and what each pass entered.
-"""
+"""Studies of whole evaluations: the real one under a loss mode, and one small enough to read."""
 
 import re
 from collections import defaultdict

@@ -181,7 +181,6 @@ def draw_sheet(title: str, sections: Sequence[Section], cards: Sequence[Card]) -
 
 
 def _table(section: Section, cards: Sequence[Card], cell: tuple[int, int]) -> list[Image.Image]:
-    """Return the rows of a table, headings first."""
     corner = _text(f"{section.row_key} by {section.column_key}", HEADINGS)
     rows = [_row([corner, *(_text(value, cell[0]) for value in section.columns)])]
     for value, numbers in section.rows:
@@ -191,7 +190,6 @@ def _table(section: Section, cards: Sequence[Card], cell: tuple[int, int]) -> li
 
 
 def _list(section: Section, cards: Sequence[Card], cell: tuple[int, int]) -> list[Image.Image]:
-    """Return rows of pictures with what was varied."""
     blocks = [_block(cards[number], cards[number].label, cell) for number in section.loose]
     across = min(ACROSS, math.ceil(math.sqrt(1.5 * len(blocks)))) or 1
     return [_row(blocks[first : first + across]) for first in range(0, len(blocks), across)]
@@ -216,13 +214,11 @@ def _block(card: Card | None, label: str, cell: tuple[int, int]) -> Image.Image:
 
 
 def _row(blocks: Sequence[Image.Image]) -> Image.Image:
-    """Put blocks side by side."""
     turned = [block.transpose(Image.Transpose.TRANSPOSE) for block in blocks]
     return _stacked(turned).transpose(Image.Transpose.TRANSPOSE)
 
 
 def _stacked(bands: Sequence[Image.Image], frame: int = 0) -> Image.Image:
-    """Put bands below each other."""
     width = max(band.width for band in bands) + 2 * frame
     height = sum(band.height + GAP for band in bands) - GAP + 2 * frame
     stacked = Image.new("RGB", (width, height), PAPER)
@@ -234,7 +230,6 @@ def _stacked(bands: Sequence[Image.Image], frame: int = 0) -> Image.Image:
 
 
 def _title(text: str) -> Image.Image:
-    """Return a heading, no wider than its words."""
     return _text(text, min(LETTER * len(text), 4 * THUMBNAIL))
 
 

@@ -2,7 +2,6 @@
 
 Interrupted, it goes on where it ended when the same command is given again. The result paints by
 `python scripts/apply.py network=outputs/networks/NAME/network.safetensors input=PHOTO output=FILE`.
-`dry_run=true` measures what a step costs in each loss mode, and writes nothing.
 Several processes share the work by `torchrun --nproc-per-node=2 scripts/train_network.py ...`.
 """
 
@@ -49,7 +48,6 @@ def main(config: TrainNetworkConfig, folder: Path) -> None:
         if place().count > 1:
             raise UserError("dry_run=true measures one process; start it without torchrun")
         task = prepare(config)
-        # Each mode trains a network of its own.
         tasks = {name: replace(task, mode=mode) for name, mode in LOSS_MODES.items()}
         steps = {name: NetworkTraining(one).advance for name, one in tasks.items()}
         print(report(task, median_seconds(steps, ROUNDS, task.preview.device)))

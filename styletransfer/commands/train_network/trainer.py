@@ -6,8 +6,7 @@ takes the gradients of the pastiches back to the weights. Everything random in s
 (seed, k) alone, so a training that is resumed goes on bit for bit.
 
 Several processes share the batch: each draws the same pictures, paints and judges its part of them,
-and the gradients and losses are added up, so that all make the step that one alone would make, but
-for rounding. The network that judges is frozen and needs nothing of the others.
+and the gradients and losses are added up: but for rounding, all make the step of one alone.
 """
 
 from collections.abc import Mapping
