@@ -13,7 +13,7 @@ import torch
 from helpers import MODES, check_refused, ended_early, layers, metrics_of, picture, relative_error
 
 from styletransfer.commands.train_network.command import main, report, train_network
-from styletransfer.commands.train_network.prepare import prepare
+from styletransfer.commands.train_network.prepare import check, prepare
 from styletransfer.commands.train_network.trainer import (
     GRAIN,
     NetworkTraining,
@@ -205,6 +205,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 def test_bad_settings_are_named(config, tmp_path):
+    check(TrainNetworkConfig())  # the defaults are none of these
     check_refused(lambda **given: train_network(replace(config, **given), tmp_path / "run"), BAD)
     assert not (tmp_path / "run").exists()
 
