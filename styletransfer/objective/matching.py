@@ -31,6 +31,7 @@ Look = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
 class Matching:
     """Where in the styles each position of the content has its nearest neighbour."""
 
+    # On the CPU: where there is no float64, half a position would be rounded away.
     styles: Tensor  # (h, w), numbers of style images
     rows: Tensor  # (h, w), the row of the neighbour in the grid of its style
     columns: Tensor  # likewise, its column
@@ -47,7 +48,7 @@ class Matching:
         """
         # The middle of each position, in cells of the content's grid.
         y, x = (
-            (torch.arange(length, device=self.styles.device).double() + 0.5) * cells / length
+            (torch.arange(length, dtype=torch.float64) + 0.5) * cells / length
             for length, cells in zip(size, self.styles.shape, strict=True)
         )
         y = y[rows]
@@ -91,7 +92,12 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
     styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
     for number, region in enumerate(pictures.regions):
         mine = (owners.flatten() == number).nonzero()[:, 0]
-        for part in region.sources:
+        heard = [  # but for a style of details, which speaks at other layers
+            part
+            for part in region.sources
+            if part.layers is None or criterion.matches & {*part.layers}
+        ]
+        for part in heard or region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)
             keys = offered[part.style].flatten(1).mT[within]
             for block in torch.split(mine, BLOCK):
@@ -100,7 +106,8 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
                 score[block] = torch.maximum(score[block], nearest)
                 styles[better] = part.style
                 places[better] = within[place[torch.isin(block, better)]]
-    wide = torch.tensor([width for _, width in cells], device=queries.device)[styles]
+    styles, places = styles.cpu(), places.cpu()
+    wide = torch.tensor([width for _, width in cells])[styles]
     return Matching(
         styles=styles.view(grid),
         rows=(places // wide).view(grid),

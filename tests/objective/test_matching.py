@@ -91,6 +91,13 @@ def test_targets_are_those_of_a_search_by_hand(pictures):
         assert torch.equal(found.values(layer, expected.shape[1:], slice(1, 3)), values[:, :, 1:3])
 
 
+def test_a_style_of_details_is_not_matched_with():
+    sources = (StylePart(0, layers=("relu3_1", "relu4_1")), StylePart(1, layers=("relu1_1",)))
+    pictures = replace(DIVIDED, regions=(Region(sources=sources),))
+    found = matching(Criterion.of(MATCHED), pictures, tiny_network(VGG19))
+    assert not found.styles.any()
+
+
 def test_a_picture_matched_with_itself_is_itself():
     network, image = tiny_network(VGG19), picture(1, 37, 52)
     objective = Objective(
