@@ -47,13 +47,13 @@ SMALLEST_SIDE = 8
 def files_read(config: Any) -> list[tuple[str, str]]:
     """Return the key and the path of every file that any command's settings name to be read.
 
-    Folders stand for the pictures in them.
+    Folders stand for the pictures in them, but for that of the run which `resume` names.
     """
     schema = type(config)
     return [
         (key, path)
         for key, field in keys(schema)
-        if field.metadata.get("path") and not field.metadata.get("written")
+        if field.metadata.get("path") and not field.metadata.get("written") and key != "resume"
         for name in named_files(schema, key, attrgetter(key)(config))
         for path in files_at(name)
     ]

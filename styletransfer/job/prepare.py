@@ -81,11 +81,7 @@ def prepare(
         processes=processes,
     )
     _tell_vanished(job)
-    problem = choose_layout(job, job.scales[-1], free_bytes(device)).problem
-    if problem is not None and parse_tile(config.tile) == 0:
-        raise UserError(problem)
-    if problem is not None:
-        logger.warning("%s; trying all the same", problem)
+    _check_memory(job)
     return job
 
 
@@ -96,6 +92,15 @@ def check_layers(
     ended, coarsest = extractor.ended_at(layers), make_scales(config, loaded.pictures)[0]
     for size, name in zip((coarsest.size, *coarsest.style_sizes), loaded.names, strict=True):
         check_size(ended, size, Path(name).name)
+
+
+def _check_memory(job: Job) -> None:
+    """Refuse what will not fit, or warn of it where a tile was named."""
+    problem = choose_layout(job, job.scales[-1], free_bytes(job.device)).problem
+    if problem is not None and parse_tile(job.config.tile) == 0:
+        raise UserError(problem)
+    if problem is not None:
+        logger.warning("%s; trying all the same", problem)
 
 
 def _check_shareable(config: StyleTransferConfig, mode: LossMode, processes: Processes) -> None:

@@ -166,7 +166,7 @@ def _checked(
     if os.path.realpath(picture) == os.path.realpath(folder / PASTICHE):
         kept.remove(folder / PASTICHE)
     read = [file for settings in (config, *later) for file in files_read(settings)]
-    check_outputs([picture, *kept], [file for file in read if file[0] != "resume"])
+    check_outputs([picture, *kept], read)
     return job
 
 

@@ -84,6 +84,11 @@ def test_resume_goes_on_with_the_runs_own_settings_from_another_folder(begun, mo
     assert Path("run", ".hydra", "config.yaml").read_bytes() == config
 
 
+def test_the_output_may_lie_in_the_folder_that_the_run_goes_on_in(begun):
+    assert call("resume=run", "output=run/pastiche.png") == 0
+    assert_finished()
+
+
 def test_auto_goes_on_and_ends(begun, capsys):
     images.write("content/new.png", picture(3, 8, 8))  # init=content is no folder
     words = arguments("resume=auto", "hydra.run.dir=run")
