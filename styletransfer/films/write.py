@@ -14,7 +14,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.films.read import Film, from_tensor, pyav, reason
-from styletransfer.system.files import check_folder, check_outputs, locked_file
+from styletransfer.system.files import check_outputs, locked_file
 from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ LIMITED = 1
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise UserError if PyAV or its encoder is missing, or `path` cannot be written to."""
+    """Raise UserError if PyAV or its encoder is missing, or writes no film of such a name."""
     extension = Path(path).suffix.lower()
     if extension not in CODECS:
         known = " ".join(CODECS)
@@ -66,8 +66,6 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise UserError(
             f"cannot write {path}: this PyAV has no {encoder}; install PyAV from its wheel"
         ) from error
-    for name in files_of(path):
-        check_folder(name)
 
 
 def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path]:
@@ -87,8 +85,8 @@ class FilmWriter:
     milliseconds. Its sound is copied.
 
     Raises:
-        UserError: as `check_writable`, or the new film would overwrite `like`; `with`: another
-            process is writing it.
+        UserError: as `check_writable`, it cannot be written, or would overwrite `like`; `with`:
+            another process is writing it.
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film) -> None:

@@ -17,6 +17,7 @@ from torch.nn.functional import interpolate, normalize
 from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.inputs import Inputs, Region
 from styletransfer.objective.targets import at_reference
+from styletransfer.pictures.images import resize
 
 # Whose resolution hypercolumns have.
 GRID = "relu3_1"
@@ -131,7 +132,8 @@ def _columns(image: Tensor, look: Look) -> Tensor:
 
 def _owners(regions: Sequence[Region], size: torch.Size) -> Tensor:
     """Return (h, w), the number of the region that has most of each position."""
-    shares = [_shrunk(region.weights, size) for region in regions if region.weights is not None]
+    covers = (region.weights for region in regions if region.weights is not None)
+    shares = [resize(cover, (size[0], size[1]), "bilinear") for cover in covers]
     return torch.cat(shares, 1)[0].argmax(0) if len(regions) > 1 else torch.zeros(size)
 
 
@@ -139,9 +141,5 @@ def _within(weights: Tensor | None, size: tuple[int, int]) -> Tensor:
     """Return the positions of a style image that are mostly inside, or as much as any."""
     if weights is None:
         return torch.arange(math.prod(size))
-    shares = _shrunk(weights, size).flatten()
+    shares = resize(weights, size, "bilinear").flatten()
     return (shares >= min(0.5, float(shares.max()))).nonzero()[:, 0]
-
-
-def _shrunk(weights: Tensor, size: Sequence[int]) -> Tensor:
-    return interpolate(weights, tuple(size), mode="bilinear", antialias=True)

@@ -82,15 +82,14 @@ def check_file(source: Path, target: Path, network: Path) -> None:
         raise UserError(f"input={source} is a film and output={target} is not; choose of {endings}")
     else:
         images.check_writable(target)
-    written = files_of(target) if is_film(target) else [target]
-    check_outputs(written, [("input", source), ("network", network)])
+    check_outputs(_written(target), [("input", source), ("network", network)])
 
 
 def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
     """Paint all files whose pastiches are not there yet; of those that cannot be, say so last."""
     check_folders(source, target)
     files = pairs(source, target)
-    written = [name for _, path in files for name in (files_of(path) if is_film(path) else [path])]
+    written = [name for _, path in files for name in _written(path)]
     check_outputs(written, [("network", network), *(("input", path) for path, _ in files)])
     painter, values = Painter(config), settings(config, FREE_KEYS)
     depends_on = {key: values[key] for key in values if key not in FREE_KEYS}
@@ -159,6 +158,11 @@ def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
         advice = "name a folder of some, or a file"
         raise UserError(f"input={source} holds no picture and no film; {advice}")
     return files
+
+
+def _written(target: Path) -> tuple[Path, ...]:
+    """Return the files that become a pastiche: a film has another name until it is complete."""
+    return files_of(target) if is_film(target) else (target,)
 
 
 class _Record:
