@@ -22,8 +22,8 @@ from styletransfer.system.memory import is_out_of_memory
 from styletransfer.system.process import place
 from styletransfer.system.signals import Stop, Stopped, obey, signals_held
 
-# Time for all to find the first one, and for an answer in the middle of the work: the others wait
-# while the first one saves and paints.
+# Time for all to find the first one (torch tries for it twice, with a pause as long between), and for
+# an answer in the middle of the work: the others wait while the first one saves and paints.
 TO_JOIN, TO_ANSWER = timedelta(minutes=2), timedelta(minutes=10)
 T = TypeVar("T")
 
@@ -163,9 +163,8 @@ def joined(device: torch.device) -> Iterator[Processes]:
         )
     except (RuntimeError, ValueError) as error:
         raise UserError(
-            f"process {here.rank} of {here.count} cannot reach the others within "
-            f"{TO_JOIN.total_seconds():g} seconds ({_reason(error)}); check torchrun's "
-            "--nnodes, --node-rank, --master-addr and --master-port, and the firewall"
+            f"process {here.rank} of {here.count} cannot reach the others ({_reason(error)}); check "
+            "torchrun's --nnodes, --node-rank, --master-addr and --master-port, and the firewall"
         ) from error
     try:
         yield Processes(here.rank, here.count)
