@@ -9,6 +9,7 @@ every step, Chen and Schmidt 2016 had swapped patches). To all that follows they
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -22,7 +23,10 @@ from styletransfer.pictures.images import resize
 # Whose resolution hypercolumns have.
 GRID = "relu3_1"
 # Positions whose neighbours are looked for at a time.
-BLOCK = 1024
+BLOCK = 256
+# Principal axes of the styles that are compared, where hypercolumns have more: at 512 pixels three
+# in four neighbours are those of all axes, at 0.995 of their cosine, in a fifth of the time.
+AXES = 128
 
 # (image, layers) -> layer -> features (1, C, h, w).
 Look = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
@@ -86,7 +90,8 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
     sought = pictures.content
     if pictures.painted is not None:
         sought = torch.lerp(sought, pictures.painted, criterion.painted_share)
-    wanted, *offered = (_columns(at_reference(image), look) for image in (sought, *pictures.styles))
+    images = (sought, *pictures.styles)
+    wanted, *offered = _reduced([_columns(at_reference(image), look) for image in images])
     grid, cells = wanted.shape[1:], [(keys.shape[1], keys.shape[2]) for keys in offered]
     queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
@@ -128,6 +133,16 @@ def _columns(image: Tensor, look: Look) -> Tensor:
         layers.append(features / features.square().sum(1).mean().sqrt().clamp_min(1e-12))
     columns = torch.cat(layers, 1)
     return normalize(columns - columns.mean((2, 3), keepdim=True), dim=1)[0]
+
+
+def _reduced(columns: list[Tensor]) -> list[Tensor]:
+    """Return hypercolumns of length 1 along the principal axes of all but the first (D, h, w)."""
+    if len(columns[0]) <= AXES:
+        return columns
+    keys = (column.flatten(1) for column in columns[1:])
+    second = reduce(torch.add, (key @ key.mT for key in keys))
+    kept = torch.linalg.eigh(second.double().cpu())[1][:, -AXES:].mT.to(second)
+    return [normalize(torch.tensordot(kept, column, 1), dim=0) for column in columns]
 
 
 def _owners(regions: Sequence[Region], size: torch.Size) -> Tensor:

@@ -9,6 +9,7 @@ from torch.nn.functional import cosine_similarity, interpolate
 
 from styletransfer.config import ObjectiveConfig
 from styletransfer.modes import get_loss_mode
+from styletransfer.objective import matching as module
 from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.matching import matching
@@ -98,7 +99,9 @@ def test_a_style_of_details_is_not_matched_with():
     assert not found.styles.any()
 
 
-def test_a_picture_matched_with_itself_is_itself():
+@pytest.mark.parametrize("axes", [128, 6])
+def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
+    monkeypatch.setattr(module, "AXES", axes)  # of 14 channels
     network, image = tiny_network(VGG19), picture(1, 37, 52)
     objective = Objective(
         network, get_loss_mode("autograd_function"), Criterion.of(MATCHED), pair(image, image)
@@ -118,8 +121,9 @@ def test_all_modes_agree():
     assert all(relative_error(slope, slopes[0]) < 1e-10 for slope in slopes[1:])
 
 
-def test_large_pictures_are_searched_small_and_keep_what_stands_together():
-    """Two halves of 1040 pixels: each looks within the half that is like it."""
+def test_large_pictures_are_searched_small_and_keep_what_stands_together(monkeypatch):
+    """Two halves of 1040 pixels: each looks within the half that is like it, by fewer axes too."""
+    monkeypatch.setattr(module, "AXES", 6)  # of 14 channels
     network = tiny_network(VGG19)
     content, style = (picture(seed, 128, 1040) for seed in (1, 2))
     content[..., 520:] *= 0.1
