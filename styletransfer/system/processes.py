@@ -6,6 +6,7 @@ accelerator by its own library, NCCL for CUDA. Whatever is exchanged raises Lost
 another process has ended.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,9 +23,12 @@ from styletransfer.system.memory import is_out_of_memory
 from styletransfer.system.process import place
 from styletransfer.system.signals import Stop, Stopped, obey, signals_held
 
-# Time for all to find the first one (torch tries for it twice, with a pause as long between), and for
-# an answer in the middle of the work: the others wait while the first one saves and paints.
-TO_JOIN, TO_ANSWER = timedelta(minutes=2), timedelta(minutes=10)
+# Time for a process to reach torchrun, which is there before it and may have been killed since; for
+# all to find the first one, where another launcher started them; and for an answer in the middle of
+# the work: the others wait while the first one saves and paints. For the first two torch tries
+# twice, with a pause of up to as long between.
+TO_REACH, TO_FIND = timedelta(seconds=20), timedelta(minutes=2)
+TO_ANSWER = timedelta(minutes=10)
 T = TypeVar("T")
 
 
@@ -156,8 +160,9 @@ def joined(device: torch.device) -> Iterator[Processes]:
     if device.type != "cpu":
         torch.accelerator.set_device_index(device)
         backend += f",{device.type}:{distributed.get_default_backend_for_device(device)}"
+    is_torchrun = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     try:
-        store, *_ = next(rendezvous("env://", timeout=TO_JOIN))
+        store, *_ = next(rendezvous("env://", timeout=TO_REACH if is_torchrun else TO_FIND))
         distributed.init_process_group(
             backend, store=store, rank=here.rank, world_size=here.count, timeout=TO_ANSWER
         )
