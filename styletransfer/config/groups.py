@@ -120,6 +120,9 @@ class ObjectiveConfig:
     propagation: str = choice("average", "inside")
     """How a region reaches a layer's positions: average (by the share of the region in the pixels
     they stand for) or inside (only those that see nothing outside; Gatys et al. 2017)."""
+    seamless: bool = False
+    """The pastiche's left edge goes on at its right one, its top edge at its bottom one: copies of
+    it laid side by side have no seam."""
     detail_layers: list[str] = field(default_factory=lambda: ["relu1_1", "relu2_1"])
     """Style layers that listen to style_detail instead of style. Default: Gatys et al. 2017."""
 

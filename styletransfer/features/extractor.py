@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.errors import UserError
-from styletransfer.functions import MaxPool, transform_kernels, winograd_conv
+from styletransfer.functions import MaxPool, transform_kernels, winograd_conv, wrap_pad
 
 # Where Winograd's way was the faster one on x86 cores, by at least a fifth in float32. bfloat16 is
 # too coarse for its transforms, and CUDA's convolutions choose their own way.
@@ -80,6 +80,14 @@ class FeatureExtractor(nn.Module):
         """
         return FeatureExtractor(self.preprocess, self._needed(set(layers)), self.content_gains)
 
+    def wrapped(self) -> "FeatureExtractor":
+        """Return the network for pictures that go on at their other side, with the same weights."""
+        layers = {
+            name: Wrapped(layer) if isinstance(layer, nn.Conv2d) else layer
+            for name, layer in self.layers.items()
+        }
+        return FeatureExtractor(self.preprocess, layers, self.content_gains)
+
     def forward(self, image: Tensor, layers: Iterable[str]) -> dict[str, Tensor]:
         """Return layer -> activation (N, C, h, w) for an image (N, 3, H, W) in [0, 1]."""
         wanted = set(layers)
@@ -141,6 +149,18 @@ class WinogradConv2d(nn.Conv2d):
         if math.prod(x.shape[2:]) < POSITIONS:
             return super().forward(x)
         return winograd_conv(x, self.kernels, self.bias)
+
+
+class Wrapped(nn.Module):
+    """A convolution of 3 x 3 over a torus: each side's neighbour is the opposite one."""
+
+    def __init__(self, conv: nn.Conv2d) -> None:
+        super().__init__()
+        self.conv = conv
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (N, out_channels, H, W) for x (N, in_channels, H, W)."""
+        return torch.conv2d(wrap_pad(x), self.conv.weight, self.conv.bias)
 
 
 def optimize_for_inference(

@@ -10,6 +10,7 @@ from styletransfer.functions.max_pool import MaxPool, max_pool
 from styletransfer.functions.moments import gram_matrix
 from styletransfer.functions.moments_tap import MomentsTap, moments_tap
 from styletransfer.functions.winograd import transform_kernels, winograd_conv
+from styletransfer.functions.wrap_pad import wrap_pad
 
 __all__ = [
     "MaxPool",
@@ -20,4 +21,5 @@ __all__ = [
     "moments_tap",
     "transform_kernels",
     "winograd_conv",
+    "wrap_pad",
 ]

@@ -31,6 +31,9 @@ HIGHEST_LEARNING_RATE = 1e6
 # 1.3 times it.
 FINEST_SHARE = 0.42
 
+# Pixels along each axis for which a position of VGG's deepest layers stands.
+DEEPEST = 16
+
 # Of the detail that a finer scale brings back. Without it losses ended 3 to 14 % higher on three
 # pairs, and all of it left a photograph's edges where strokes belong.
 DETAIL = 0.5
@@ -181,7 +184,16 @@ def make_scale(config: StyleTransferConfig, pictures: Inputs, side: int, steps: 
         scaled_size(_size(style), max(1, round(factor * side)))
         for style, factor in zip(pictures.styles, factors, strict=True)
     )
-    return Scale(scaled_size(_size(pictures.content), side), style_sizes, steps)
+    size = scaled_size(_size(pictures.content), side)
+    if config.objective.seamless:
+        size = whole_positions(size)
+    return Scale(size, style_sizes, steps)
+
+
+def whole_positions(size: tuple[int, int]) -> tuple[int, int]:
+    """Return the (height, width) nearest to `size` of which no pool leaves out a rest."""
+    height, width = (max(1, round(side / DEEPEST)) * DEEPEST for side in size)
+    return height, width
 
 
 def style_scales(config: StyleTransferConfig, styles: int) -> list[float]:
@@ -209,7 +221,9 @@ def starting_picture(config: StyleTransferConfig, pictures: Inputs) -> Tensor:
     raise UserError(f"unknown init {config.init!r}; choose content, style, noise or a picture file")
 
 
-def enlarge(image: Tensor, start: Tensor, size: tuple[int, int], init: str) -> Tensor:
+def enlarge(
+    image: Tensor, start: Tensor, size: tuple[int, int], init: str, wraps: bool = False
+) -> Tensor:
     """Return `image` at a finer scale, with some of the finest detail of where the run began.
 
     An enlarged picture is a blur, and the first ten steps would go into finding some detail again.
@@ -219,9 +233,12 @@ def enlarge(image: Tensor, start: Tensor, size: tuple[int, int], init: str) -> T
         image: (1, 3, h, w), what the scale before has made of `start`, or `start` itself.
         start: (1, 3, H, W), where the run began.
         size: (height, width) of the finer scale.
+        init: as in the config.
+        wraps: whether the picture goes on at its other side.
     """
+    larger = resize(image, size, wraps=wraps)
     if init == "noise":
-        return resize(image, size)
+        return larger
     coarse = resize(start, (image.shape[2], image.shape[3]))
     detail = resize(start, size) - resize(coarse, size)
-    return detail.mul_(DETAIL).add_(resize(image, size)).clamp_(0, 1)
+    return detail.mul_(DETAIL).add_(larger).clamp_(0, 1)

@@ -2,16 +2,18 @@
 
 import logging
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
-from styletransfer.job.job import STARTS, style_scales
+from styletransfer.job.job import STARTS, style_scales, whole_positions
 from styletransfer.job.regions import Style, check_scales, make_regions
 from styletransfer.objective.inputs import Inputs
 from styletransfer.pictures import images
@@ -152,7 +154,7 @@ def load(
             scales, regions or masks that do not fit.
     """
     given = given or {}
-    content = read_one("content", config.content, given)
+    content = _read_content(config, given)
     divided = read_content_regions(config, given)
     styles = _read_styles(config, given)
     for picture in (content, *(style.picture for style in styles)):
@@ -177,6 +179,19 @@ def load(
         start=_read_start(config, given),
         alpha=content.alpha,
     )
+
+
+def _read_content(config: StyleTransferConfig, given: Given) -> Picture:
+    """Return the content image, or a grey one of the shape that is named in its place."""
+    shape = re.fullmatch(r"([1-9]\d{0,3}):([1-9]\d{0,3})", config.content)
+    if shape is None or "content" in given:
+        picture = read_one("content", config.content, given)
+    else:
+        size = images.scaled_size((int(shape[2]), int(shape[1])), config.size)
+        if config.objective.seamless:
+            size = whole_positions(size)
+        picture = Picture(torch.full((1, 3, *size), 0.5), name=config.content)
+    return picture
 
 
 def check_side(picture: Picture) -> None:

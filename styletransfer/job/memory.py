@@ -37,6 +37,8 @@ IN_MEMORY = 3
 GRAMS = 6
 # Of hypercolumns, the content's and a style's: features, enlarged ones, scaled and joined ones.
 COLUMNS = 6
+# Of an evaluation where every convolution's input is padded before it, by measurement.
+PADDED = 1.3
 # Reordered weights and the like.
 FIXED = 64 * 2**20
 
@@ -173,6 +175,8 @@ class Prediction:
         """Return the bytes of an evaluation of the whole picture, or of making its targets."""
         pixels, style_pixels = math.prod(self.size), math.prod(self.style_size)
         backward = max(cost.backward for cost in self.costs)
+        if self.job.criterion.seamless:
+            backward *= PADDED
         if not self.job.mode.is_closed_form:
             # Autograd keeps F - P, in float32 too, and fake_backward a weighted copy.
             backward += sum(3 * 4 * cost.channels * cost.positions for cost in self.contents)

@@ -11,11 +11,26 @@ from pathlib import Path
 from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.job import Job, Scale, check_run, make_scale, make_scales, parse_tile
+from styletransfer.job.job import (
+    DEEPEST,
+    Job,
+    Scale,
+    check_run,
+    make_scale,
+    make_scales,
+    parse_tile,
+    whole_positions,
+)
 from styletransfer.job.load import Given, Loaded, files_read, load
 from styletransfer.job.memory import Memory, Prediction
 from styletransfer.modes import LossMode, get_loss_mode
-from styletransfer.objective.criterion import Criterion, check_size, check_tile, smallest_tile
+from styletransfer.objective.criterion import (
+    Criterion,
+    check_size,
+    check_tile,
+    smallest_tile,
+    tiles_need,
+)
 from styletransfer.objective.inputs import vanished
 from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
@@ -89,7 +104,14 @@ def check_layers(
     extractor: FeatureExtractor, layers: list[str], config: StyleTransferConfig, loaded: Loaded
 ) -> None:
     """Refuse unknown layers, and pictures that do not reach them at the coarsest scale."""
-    ended, coarsest = extractor.ended_at(layers), make_scales(config, loaded.pictures)[0]
+    ended, (coarsest, *_) = extractor.ended_at(layers), make_scales(config, loaded.pictures)
+    content = loaded.pictures.content
+    size = (content.shape[2], content.shape[3])
+    if config.objective.seamless and size != whole_positions(size):
+        raise UserError(
+            f"a seamless picture's sides must be multiples of {DEEPEST} pixels, not {size[1]} x "
+            f"{size[0]}; choose another size, or a content that is cut so"
+        )
     for size, name in zip((coarsest.size, *coarsest.style_sizes), loaded.names, strict=True):
         check_size(ended, size, Path(name).name)
 
@@ -107,10 +129,10 @@ def _check_shareable(config: StyleTransferConfig, mode: LossMode, processes: Pro
     """Refuse several processes that have nothing to share."""
     if processes.count == 1:
         return
-    if not mode.is_closed_form:
+    if needed := tiles_need(mode, Criterion.of(config.objective)):
         raise UserError(
-            f"processes share the tiles of a picture, and {mode.name} has none; choose "
-            "loss_mode=autograd_function, or start it without torchrun"
+            f"processes share the tiles of a picture, and those need {needed}; choose that, or "
+            "start it without torchrun"
         )
     if parse_tile(config.tile) is None:
         raise UserError("tile=off leaves nothing to share; leave it out, or start without torchrun")
@@ -219,7 +241,7 @@ def _candidates(
         yield None if asked >= max(size) else asked
         return
     yield None
-    if asked is None or not job.mode.is_closed_form:
+    if asked is None or tiles_need(job.mode, job.criterion):
         return
     stride = smallest_tile(job.extractor, job.criterion)
     for count in range(2, max(size) + 1):
@@ -238,6 +260,6 @@ def _advice(job: Job, scale: Scale, usable: float) -> str:
         *_, tile = _candidates(job, smaller.size, asked=0)
         *_, bands = _band_counts(job, smaller.size, tile)
         if Prediction(job, smaller).memory(tile, 1, bands).total <= usable:
-            other = " or loss_mode=autograd_function, which can work in tiles"
-            return f"size={side} would fit" + ("" if job.mode.is_closed_form else other)
+            needed = tiles_need(job.mode, job.criterion)
+            return f"size={side} would fit" + (needed and f", or {needed} with its tiles")
     return "no size would fit; close other programs or raise the limit"

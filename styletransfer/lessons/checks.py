@@ -18,6 +18,7 @@ from styletransfer.functions.max_pool import max_pool
 from styletransfer.functions.moments import gram_matrix, moments
 from styletransfer.functions.moments_tap import moments_tap
 from styletransfer.functions.winograd import transform_kernels, winograd_conv
+from styletransfer.functions.wrap_pad import wrap_pad
 from styletransfer.lessons.functions import global_max_pool, linear, relu, scale
 
 # gradcheck's own step. In float64 it leaves about 1e-10 of rounding in a difference quotient.
@@ -231,6 +232,7 @@ def cases(seed: int = 0) -> list[Case]:
         Case("max_pool", max_pool, (channels_last(different(1, 3, 2, 4)),), "channels_last"),
         Case("winograd_conv", winograd_conv, (odd, kernels, bias), "odd sides"),
         Case("winograd_conv", winograd_conv, (image, kernels), "no bias"),
+        Case("wrap_pad", wrap_pad, (odd,)),
     ]
     image, target = channels_last(draw(1, 3, 2, 4)), draw(1, 3, 2, 4)
     weights = torch.arange(8, dtype=torch.float64).view(2, 4) % 3  # some are 0

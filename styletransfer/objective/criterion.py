@@ -32,6 +32,7 @@ class Criterion:
     matches: frozenset[str]  # the layers whose content targets are matched, see `matching`
     painted_share: float  # of the pastiche so far in what is matched, in [0, 1]
     propagation: str  # how a region reaches a layer's positions; see `inputs.at_layers`
+    seamless: bool  # the pastiche goes on at its other side
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
@@ -73,6 +74,7 @@ class Criterion:
             frozenset(matches),
             config.match_painted,
             config.propagation,
+            config.seamless,
         )
 
     @property
@@ -131,15 +133,19 @@ def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
     return ended.stride(list(ended.layers)[-1])
 
 
+def tiles_need(mode: LossMode, criterion: Criterion) -> str:
+    """Return the setting without which there are no tiles, empty where there can be."""
+    if not mode.is_closed_form:
+        return "loss_mode=autograd_function"
+    return "objective.seamless=false" if criterion.seamless else ""
+
+
 def check_tile(
     extractor: FeatureExtractor, mode: LossMode, criterion: Criterion, tile: int
 ) -> None:
     """Refuse tiles of `tile` pixels where there can be none, or none so small."""
-    if not mode.is_closed_form:
-        raise UserError(
-            "tiles need the gradient in closed form: choose loss_mode=autograd_function, or "
-            f"tile=off with {mode.name}"
-        )
+    if needed := tiles_need(mode, criterion):
+        raise UserError(f"tiles need {needed}; choose that, or tile=off")
     if tile < (least := smallest_tile(extractor, criterion)):
         raise UserError(
             f"tile={tile} must be at least {least}, the pixels that one position of the deepest "

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.modes import LossMode
-from styletransfer.objective.criterion import Criterion, Losses, smallest_tile
+from styletransfer.objective.criterion import Criterion, Losses, smallest_tile, tiles_need
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets
 from styletransfer.objective.tiled import TiledObjective
@@ -91,5 +91,5 @@ def make_objective(
             return Objective(*compared, styles)
         return TiledObjective(*compared, tile or longest, styles, processes, bands)
 
-    smallest = smallest_tile(extractor, criterion) if mode.is_closed_form else 0
+    smallest = 0 if tiles_need(mode, criterion) else smallest_tile(extractor, criterion)
     return ElasticObjective(build, tile, longest, smallest, processes or Processes())

@@ -54,6 +54,8 @@ class Objective:
     ) -> None:
         self.mode, self.prior = mode, Prior(criterion.tv_weight, pictures.anchor)
         targets = _targets(extractor, criterion, pictures, styles)
+        if criterion.seamless:  # styles are pictures with edges
+            extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
         # Names of layers hold no dots or slashes: "style_relu1_1" follows "relu1_1".

@@ -11,6 +11,7 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job, Scale, enlarge, starting_picture
 from styletransfer.job.prepare import choose_layout
+from styletransfer.objective.criterion import tiles_need
 from styletransfer.objective.resilient import ElasticObjective, make_objective
 from styletransfer.optimize.descent import ADVICE, Descent
 from styletransfer.optimize.results import Callback, Iterate, Outcome
@@ -251,7 +252,7 @@ class Run:
         if layout.history < job.config.optimizer.history and not self._said_short:
             self._said_short = True
             logger.warning("memory allows an L-BFGS history of %d", layout.history)
-        start = enlarge(self.image, self.start, scale.size, job.config.init)
+        start = enlarge(self.image, self.start, scale.size, job.config.init, job.criterion.seamless)
         level = self._level_at(scale, start, layout.tile, layout.bands, layout.history)
         level.descent.warm_start(self._momentum)
         return level
@@ -272,9 +273,9 @@ class Run:
         """Say that memory ran out, or raise what is no lack of memory."""
         if not is_out_of_memory(error):
             raise error
-        tiles = " or loss_mode=autograd_function, which can work in tiles"
-        closed = self.job.mode.is_closed_form
-        self._problem = "memory ran out; choose a smaller size" + ("" if closed else tiles)
+        needed = tiles_need(self.job.mode, self.job.criterion)
+        advice = "choose a smaller size" + (needed and f", or {needed} with its tiles")
+        self._problem = f"memory ran out; {advice}"
 
 
 def complete_run(job: Job, callbacks: Sequence[Callback] = ()) -> Outcome:

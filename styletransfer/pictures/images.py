@@ -105,13 +105,20 @@ def scaled_size(size: tuple[int, int], longer_side: int) -> tuple[int, int]:
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
-def resize(image: Tensor, size: tuple[int, int], mode: str = "bicubic") -> Tensor:
+def resize(
+    image: Tensor, size: tuple[int, int], mode: str = "bicubic", *, wraps: bool = False
+) -> Tensor:
     """Resample (N, C, H, W) to height and width `size`: antialiased, clamped to [0, 1].
 
-    The mode bilinear averages over areas, so that weights that add up to 1 still do.
+    The mode bilinear averages over areas, so that weights that add up to 1 still do. With `wraps`
+    an edge's neighbour is the opposite one.
     """
     if image.shape[2:] == size:
         return image
+    if wraps:
+        height, width = size
+        nine = resize(image.repeat(1, 1, 3, 3), (3 * height, 3 * width), mode)
+        return nine[..., height : 2 * height, width : 2 * width].contiguous()
     return interpolate(image, size, mode=mode, antialias=True).clamp(0.0, 1.0)
 
 

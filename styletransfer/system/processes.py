@@ -168,8 +168,8 @@ def joined(device: torch.device) -> Iterator[Processes]:
         )
     except (RuntimeError, ValueError) as error:
         raise UserError(
-            f"process {here.rank} of {here.count} cannot reach the others ({_reason(error)}); check "
-            "torchrun's --nnodes, --node-rank, --master-addr and --master-port, and the firewall"
+            f"process {here.rank} of {here.count} cannot reach the others ({_reason(error)}); "
+            "check torchrun's --nnodes, --node-rank, --master-addr, --master-port, and the firewall"
         ) from error
     try:
         yield Processes(here.rank, here.count)

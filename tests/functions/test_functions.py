@@ -13,6 +13,7 @@ from styletransfer.functions import (
     moments_tap,
     transform_kernels,
     winograd_conv,
+    wrap_pad,
 )
 from styletransfer.functions.moments import moments
 from styletransfer.lessons.functions import linear
@@ -218,6 +219,20 @@ def test_torch_func_transforms():
         (1, 3, 2, 5),
     )
     check_torch_func(max_pool, lambda x: torch.max_pool2d(x, 2), (2, 3, 2, 4))
+    check_torch_func(wrap_pad, lambda x: nn.functional.pad(x, (1, 1, 1, 1), "circular"), shape)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_wrap_pad_equals_torch_and_keeps_the_layout(layout, device):
+    for size in ((4, 6), (1, 3)):
+        x = images(layout, 1, 3, *size, device=device)
+        padded = wrap_pad(x)
+        assert_same(padded, nn.functional.pad(x, (1, 1, 1, 1), mode="circular"), [x])
+    low = torch.randn(1, 3, 6, 4).bfloat16().contiguous(memory_format=torch.channels_last)
+    padded = wrap_pad(low.requires_grad_())
+    (slope,) = torch.autograd.grad(padded, low, torch.ones_like(padded))
+    for kept in (padded, slope):
+        assert kept.is_contiguous(memory_format=torch.channels_last)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

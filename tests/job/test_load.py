@@ -280,6 +280,28 @@ def test_a_finer_scale_brings_back_half_the_detail_of_the_start():
     assert enlarge(torch.ones_like(coarse), start, size, "content").max() == 1
 
 
+def test_a_seamless_scale_goes_on_across_its_edges():
+    image, start = picture(1, 16, 32), torch.zeros(1, 3, 48, 80)
+    larger = enlarge(image, start, (32, 64), "noise", wraps=True)
+    rolled = enlarge(image.roll((3, -5), (2, 3)), start, (32, 64), "noise", wraps=True)
+    torch.testing.assert_close(rolled, larger.roll((6, -10), (2, 3)))
+
+
+def test_a_texture_has_a_shape_for_a_content(tiny_vgg):
+    config = composed(
+        "train", "experiment=texture", "content=3:2", "size=64", "style=a.png", "device=cpu"
+    )
+    config.features = FeaturesConfig(name="vgg19", weights="random")
+    job = prepare(config)
+    assert job.pictures.content.shape[2:] == (48, 64)  # the nearest to 42.7 without a seam
+    assert [scale.size for scale in job.scales] == [(48, 64)]
+    config.size = 72
+    with pytest.raises(UserError, match="must be multiples of 16 pixels, not 72 x 54; choose"):
+        prepare(config)
+    with pytest.raises(UserError, match=r"tiles need objective\.seamless=false; choose that, or"):
+        prepare(replace(config, size=64, tile="64"))
+
+
 def test_numbers_that_cannot_be_are_refused():
     for key, wrong, limits in (
         ("history", [0], "1 or more"),
