@@ -85,6 +85,7 @@ GROUPS = {
     ),
     "Look": (
         Control("objective.style_loss", "How styles are compared"),
+        Control("objective.match_weight", "Strokes where they belong", 0.0, 2.0),
         Control("objective.style_weight", "Weight of the style", 0.01, 100.0, log=True),
         Control("objective.tv_weight", "Smoothness", 0.0, 1.0),
         Control("objective.content_layers", "Layers of the photograph"),

@@ -68,7 +68,7 @@ def experiments() -> list[dict[str, Any]]:
     """Return the presets that set nothing but keys of the page."""
     presets = []
     plain = [key for key, field in FIELDS.items() if not is_dataclass(field.type)]
-    default = TrainConfig()
+    default = settings_of(compose("train"), "train")
     for name in choices("experiment"):
         config = settings_of(compose("train", [f"experiment={name}"]), "train")
         values = {key: attrgetter(key)(config) for key in plain}

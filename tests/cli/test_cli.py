@@ -158,7 +158,7 @@ def test_help_shows_defaults_presets_and_meanings(capsys):
     for part in ("size=64 ", "steps=1000 ", "content=content/coffee.jpg ", "experiment=gatys_2016"):
         assert f"\n{part}" in text
     assert "Longer side of the pastiche in pixels" in text
-    presets = "bold, faithful, gatys_2016, painted, painterly, relay, tiny, tutorial_0_3, tutorial"
+    presets = "bold, classic, faithful, gatys_2016, painted, painterly, relay, texture, tiny,"
     assert presets in " ".join(text.split())
     assert (
         "objective.content_layers=[relu4_2]" in call(capsys, "train", "--help", "objective")[1].out
@@ -202,7 +202,7 @@ def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
     Path("my/experiment/mine.yaml").write_text("# @package _global_\nsize: 77\n")
     text = call(capsys, "train", "--config-dir", "my", "experiment=mine", "--help")[1].out
     assert "\nsize=77 " in text
-    assert "gatys_2016, mine, painted, painterly, relay, tiny" in " ".join(text.split())
+    assert "gatys_2016, mine, painted, painterly, relay, texture" in " ".join(text.split())
     for preset, message in (
         ("\tsize: 3\n", r"cannot start any token .*mine\.yaml\", line 1"),
         ("3\n", "Invalid loaded object type: int"),
@@ -280,6 +280,6 @@ def test_a_command_that_torchrun_starts(capsys, monkeypatch):
     seen = []
     replace_train(monkeypatch, lambda config, folder: seen.append((config, str(folder))))
     assert call(capsys, "train", "size=33") == (0, ("", ""))  # the second one makes no folder
-    assert seen == [(TrainConfig(size=33), os.devnull)]
+    assert seen == [(settings_of(compose("train", ["size=33"]), "train"), os.devnull)]
     assert call(capsys, "train", "--version") == (0, ("", ""))
     assert call(capsys, "mix")[0] == call(capsys, "train", "-m", "seed=1,2")[0] == 1

@@ -78,6 +78,8 @@ def test_output_has_the_colors_the_depth_and_the_transparency(photos, tmp_path, 
 def test_presets_run_shrunk(photos, tmp_path):
     for preset in PRESETS:
         words = ["features.weights=random", "size=32", "steps=2", "device=cpu"]
+        if preset == "texture":
+            words += ["content='1:1'"]
         run = paint(configured(photos, f"experiment={preset}", *words), tmp_path / preset)
         assert (run.result.steps, run.result.problem) == (2, None)
         assert run.picture.exists()

@@ -40,7 +40,7 @@ def test_every_file_composes_by_the_command_it_gives():
 
 def test_defaults_are_those_of_the_schema():
     """The dataclasses hold the defaults; configs/train.yaml only chooses from the groups."""
-    assert composed("train") == TrainConfig()
+    assert composed("train", "experiment=classic") == TrainConfig()
 
 
 def test_the_relay_ends_with_vgg():

@@ -45,7 +45,7 @@ def test_the_form_is_the_configs_own(client):
     assert len(groups[0]["controls"]) == 6
     controls = {control["key"]: control for group in groups for control in group["controls"]}
     assert not set(FORBIDDEN) & set(controls)
-    assert controls["steps"]["default"] == TrainConfig().steps
+    assert controls["steps"]["default"] == composed("train").steps
     assert controls["steps"]["help"] == meanings(TrainConfig)["steps"]
     assert controls["objective.tv_weight"]["help"].startswith("Linear weight of the squared total")
     assert controls["content"]["default"] == "content-coffee"
