@@ -226,14 +226,9 @@ def locked_file(path: Path, refusal: str) -> Iterator[None]:
 
 def is_locked(folder: Path) -> bool:
     """Tell whether a run is at work in `folder`."""
-    try:
-        file = os.open(folder / NAME, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        return not _lock(file)
-    finally:
-        os.close(file)
+    with suppress(OSError), open(folder / NAME, "rb+", buffering=0) as file:
+        return not _lock(file.fileno())
+    return False
 
 
 def _lock(file: int) -> bool:
@@ -241,8 +236,6 @@ def _lock(file: int) -> bool:
     if sys.platform != "win32":
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
+        except OSError as error:
+            return not isinstance(error, BlockingIOError)
     return True
