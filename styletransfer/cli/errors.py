@@ -67,7 +67,11 @@ def one_line_errors() -> Iterator[None]:
             atexit.unregister(end_at_once)
             atexit.register(end_at_once)  # called before whatever has been registered by now
             if "torch._dynamo" in sys.modules and "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
-                remove_compilers_folder()
+                # The folder that torch makes for what it compiles when it imports its compiler; it
+                # stays if anybody uses it. The name is torch._inductor.runtime.cache_dir_utils's.
+                with suppress(OSError, KeyError, ImportError):  # a user without a name has none
+                    name = f"torchinductor_{getpass.getuser()}"
+                    os.rmdir(os.path.join(tempfile.gettempdir(), name))
 
 
 def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
@@ -106,15 +110,6 @@ def tell(message: str, *, shared: bool = False) -> None:
     flush(sys.stderr)
 
 
-def remove_compilers_folder() -> None:
-    """Remove the folder that torch makes for what it compiles when it imports its compiler.
-
-    It is called so by torch._inductor.runtime.cache_dir_utils; if anybody uses it, it stays.
-    """
-    with suppress(OSError, KeyError, ImportError):  # a user without a name has none
-        os.rmdir(os.path.join(tempfile.gettempdir(), f"torchinductor_{getpass.getuser()}"))
-
-
 def end_at_once() -> None:
     """Let Ctrl-C end the process without a traceback, now that Python is shutting down."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -139,6 +134,5 @@ def flush(stream: TextIO) -> None:
     try:
         stream.flush()
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())

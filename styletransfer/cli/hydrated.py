@@ -24,7 +24,7 @@ from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
 from styletransfer.settings.paths import absent
 from styletransfer.settings.schemas import explain
-from styletransfer.system.process import place
+from styletransfer.system.process import keep_freed_memory, place
 from styletransfer.system.signals import interruptible
 
 Function = Callable[[Any, Path], int | None]
@@ -130,8 +130,6 @@ def _is_about_the_input(error: BaseException, *, began: bool) -> TypeGuard[Excep
 
 def _call(name: str, function: Function | None, config: DictConfig, folder: Path) -> None:
     """Call the function with typed settings; it may return an exit status."""
-    from styletransfer.system.process import keep_freed_memory
-
     settings = settings_of(config, name)
     keep_freed_memory()
     if function is None:

@@ -68,11 +68,11 @@ def experiments() -> list[dict[str, Any]]:
     """Return the presets that set nothing but keys of the page."""
     presets = []
     plain = [key for key, field in FIELDS.items() if not is_dataclass(field.type)]
-    default = TrainConfig()
+    get = attrgetter(*plain)
+    default = dict(zip(plain, get(TrainConfig()), strict=True))
     for name in choices("experiment"):
         config = settings_of(compose("train", [f"experiment={name}"]), "train")
-        values = {key: attrgetter(key)(config) for key in plain}
-        values = {key: it for key, it in values.items() if it != attrgetter(key)(default)}
+        values = {key: it for key, it in zip(plain, get(config), strict=True) if it != default[key]}
         if values.keys() <= CONTROLS.keys():
             lines = (CONFIGS / "experiment" / f"{name}.yaml").read_text("utf-8").splitlines()
             heading = next(line for line in lines if line.startswith("# ") and "@" not in line)

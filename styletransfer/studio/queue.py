@@ -139,13 +139,12 @@ class RunQueue:
 
     def cancel(self, id: str) -> None:
         """Take a run out of the queue; RefusedError if it does not wait."""
-        for entry in self.waiting:
-            if entry.id == id:
-                self.waiting.remove(entry)
-                _forget(entry)
-                self.changed()
-                return
-        raise RefusedError("that run does not wait", 409)
+        entry = next((entry for entry in self.waiting if entry.id == id), None)
+        if entry is None:
+            raise RefusedError("that run does not wait", 409)
+        self.waiting.remove(entry)
+        _forget(entry)
+        self.changed()
 
     def join(self) -> Viewer:
         """Let somebody watch, from the latest state and picture on."""

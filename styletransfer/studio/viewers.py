@@ -68,10 +68,8 @@ async def _tell(socket: WebSocket, viewer: Viewer, both: anyio.CancelScope) -> N
         while True:
             for news in await viewer.next():
                 with anyio.move_on_after(PATIENCE) as patience:
-                    if isinstance(news, str):
-                        await socket.send_text(news)
-                    else:
-                        await socket.send_bytes(news)
+                    kind = "text" if isinstance(news, str) else "bytes"
+                    await socket.send({"type": "websocket.send", kind: news})
                 if patience.cancelled_caught:
                     await socket.close(LATER)
                     both.cancel()

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import os
 import secrets
 import sys
@@ -87,7 +86,8 @@ def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
 
 def to_json(value: Any, indent: int | None = None) -> str:
     """Return JSON of plain values; what is not finite, for which JSON has no word, becomes null."""
-    return json.dumps(_without_nan(value), indent=indent)
+    finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
+    return json.dumps(finite, indent=indent)
 
 
 def check_outputs(
@@ -146,14 +146,6 @@ def _identity(path: str | os.PathLike[str]) -> object:
     except ValueError:  # no file has such a name
         return None
     return found.st_dev, found.st_ino
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _check_replaceable(target: Path, path: str | os.PathLike[str]) -> None:
