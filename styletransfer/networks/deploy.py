@@ -20,6 +20,7 @@ two and a half times the multiplications. Kept are the features between two segm
 import copy
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -61,11 +62,8 @@ def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> Style
         layer.conv = (UpsampledConv if layer.upsample else Cast)(layer.conv, dtype)
         layer.norm = SideBySideNorm(layer.norm)
         layer.upsample = False
-    decoder = made.segments[-1]
-    assert isinstance(decoder, Segment)
-    assert isinstance(decoder.last, nn.Sequential)
+    decoder: Any = made.segments[-1]
     conv, bound = decoder.last
-    assert isinstance(conv, nn.Conv2d)
     decoder.last = nn.Sequential(FourfoldConv(conv, dtype), bound)
     return made.to(memory_format=torch.channels_last)
 

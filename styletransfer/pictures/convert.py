@@ -1,5 +1,6 @@
 """Pictures in memory, as other libraries hold them: Pillow images, NumPy arrays, tensors."""
 
+import io
 import os
 from typing import Any
 
@@ -56,6 +57,13 @@ def small_picture(picture: Picture, side: int) -> Image.Image:
         picture = resize_picture(picture, side)
     alpha = 1.0 if picture.alpha is None else picture.alpha
     return to_image((1.0 + alpha * (picture.rgb - 1.0)).clamp(0.0, 1.0))
+
+
+def jpeg(image: Image.Image, quality: int) -> bytes:
+    """Return a Pillow image as a JPEG file."""
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=quality)
+    return buffer.getvalue()
 
 
 def _from_array(array: NDArray[Any], name: str) -> Picture:
