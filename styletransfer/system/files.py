@@ -31,20 +31,15 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
         UserError: for an OSError in the body or in the rename, such as a full disk; `path` is a
             folder, a device or a pipe.
     """
-    # A link is followed, so that it keeps pointing at the file instead of being replaced by it.
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    with signals_held():
+    with signals_held(), _replaceable(path) as target:
+        temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
         try:
-            _check_replaceable(target, path)
             target.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())  # some file systems report a full disk only here
             temporary.replace(target)
             _sync_folder(target.parent)
-        except OSError as error:
-            raise _unwritable(path, error) from error
         finally:
             with suppress(OSError):  # after a successful rename there is nothing left to remove
                 temporary.unlink()
@@ -128,13 +123,9 @@ def check_folder(path: str | os.PathLike[str]) -> None:
         UserError: if `path` is a folder, a device or a pipe, or its closest existing parent folder
             takes no new file.
     """
-    target = Path(os.path.realpath(path))
-    try:
-        _check_replaceable(target, path)
+    with _replaceable(path) as target:
         folder = next(parent for parent in target.parents if parent.exists())
         tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise _unwritable(path, error) from error
 
 
 def _identity(path: str | os.PathLike[str]) -> object:
@@ -148,11 +139,22 @@ def _identity(path: str | os.PathLike[str]) -> object:
     return found.st_dev, found.st_ino
 
 
-def _check_replaceable(target: Path, path: str | os.PathLike[str]) -> None:
-    if target.is_dir():
-        raise UserError(f"cannot write {path}: it is a folder; add a file name")
-    if target.exists() and not target.is_file():
-        raise UserError(f"cannot write {path}: it is a device or pipe; name a file")
+@contextmanager
+def _replaceable(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield the file that `path` leads to; UserError if it is none, or for an OSError in the body.
+
+    A link is followed, so that it keeps pointing at the file instead of being replaced by it.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        if target.is_dir():
+            raise UserError(f"cannot write {path}: it is a folder; add a file name")
+        if target.exists() and not target.is_file():
+            raise UserError(f"cannot write {path}: it is a device or pipe; name a file")
+        yield target
+    except OSError as error:
+        reason = f"{error.strerror or error}; choose a writable folder with space left"
+        raise UserError(f"cannot write {path}: {reason}") from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -163,11 +165,6 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _unwritable(path: str | os.PathLike[str], error: OSError) -> UserError:
-    reason = error.strerror or str(error)
-    return UserError(f"cannot write {path}: {reason}; choose a writable folder with space left")
 
 
 @contextmanager
@@ -184,9 +181,8 @@ def locked(
         try:
             yield
         finally:
-            if sys.platform != "win32":
-                with suppress(OSError):
-                    path.unlink()
+            with suppress(OSError):
+                path.unlink()
 
 
 @contextmanager
