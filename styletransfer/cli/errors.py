@@ -82,11 +82,7 @@ def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
 
 
 def fail_for(error: OSError) -> NoReturn:
-    """Leave because of the file that the error names, or of an output that takes no more.
-
-    Raises:
-        OSError: the error, if it is neither.
-    """
+    """Leave for the file that the error names, or an output that takes no more, or raise it."""
     if error.filename is not None:
         fail(f"{error.filename}: {error.strerror}")
     if isinstance(error, BrokenPipeError):  # whoever read our output has left

@@ -44,10 +44,8 @@ def hydrated(
         main = hydrated("judge", judge, schema=JudgeConfig, folder=CONFIGS_OF_TOOLS)
 
     The settings are NAME.yaml, composed, as an instance of its schema. The function may return an
-    exit status.
-
-    Bad input ends in one line on standard error and exit status 1, Hydra's own errors included.
-    HYDRA_FULL_ERROR=1 in the environment brings the tracebacks of config errors back.
+    exit status. Errors of Hydra's own are one line as well; HYDRA_FULL_ERROR=1 in the environment
+    brings their tracebacks back.
 
     Args:
         name: of a command; or, with a schema, of a tool that is no part of the package.

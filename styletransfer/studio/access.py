@@ -49,13 +49,7 @@ def _answer(status: int, message: str, key: str | None = None) -> Response:
 
 
 class Access:
-    """Refuses whoever does not know the token, comes from elsewhere, or calls us by another name.
-
-    Args:
-        app: what is behind it.
-        port: of 127.0.0.1.
-        token: secret, of the printed address.
-    """
+    """Refuses who does not know the token, comes from elsewhere, or calls us by another name."""
 
     def __init__(self, app: ASGIApp, port: int, token: str) -> None:
         self._app, self._token = app, token

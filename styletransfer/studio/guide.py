@@ -33,10 +33,7 @@ QUALITY = 85
 class Guide:
     """Shows a run to the server after every step, and does there what the server asks for.
 
-    Args:
-        order: what the server has asked for: "id", "folder", and "record", Hydra's files by name.
-        orders: where wishes come from.
-        pipe: where reports go.
+    Its order has the run's "id" and "folder", and "record", Hydra's files by name.
     """
 
     def __init__(self, order: dict[str, Any], orders: Orders, pipe: Connection) -> None:

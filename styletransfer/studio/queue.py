@@ -69,19 +69,13 @@ class QueueEntry:
 
 
 class RunQueue:
-    """The runs that a studio paints, one at a time, each in a folder of its own.
-
-    Attributes:
-        current: at work, or the last one that was; None before the first.
-        waiting: those that wait.
-        viewers: the pages that watch.
-    """
+    """The runs that a studio paints, one at a time, each in a folder of its own."""
 
     def __init__(self, folder: Path, shelf: PictureShelf, paint: Any) -> None:
         self._folder, self._shelf = folder, shelf
-        self.current: QueueEntry | None = None
+        self.current: QueueEntry | None = None  # at work, or the last one that was
         self.waiting: deque[QueueEntry] = deque()
-        self.viewers: set[Viewer] = set()
+        self.viewers: set[Viewer] = set()  # the pages that watch
         self.painter = Worker(paint, self._hear, self._painter_ended)
         self._message: dict[str, Any] | None = None
         self._runs_changed = 0

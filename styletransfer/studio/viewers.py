@@ -25,9 +25,7 @@ class Viewer:
     def tell(self, kind: str, news: Any) -> None:
         """Replace what is to be told of a kind; the history in reports of one run grows.
 
-        Args:
-            kind: state, progress or picture.
-            news: a picture as bytes, the others as plain values.
+        It is a picture as bytes, or state or progress as plain values.
         """
         before = self._news.get(kind)
         if kind == "progress" and before is not None and before["id"] == news["id"]:

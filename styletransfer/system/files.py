@@ -63,12 +63,9 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
-    """Keep the lines of a `.jsonl` file that are `wanted`.
+    """Keep the lines of a `.jsonl` file that are `wanted` (UserError: it cannot be written).
 
     A line that no writer of ours has finished, as a killed one leaves it, is dropped.
-
-    Raises:
-        UserError: the file cannot be written.
     """
     lines = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
@@ -94,12 +91,8 @@ def check_outputs(
     Every command asks this of all that it is going to write. Files are told apart by what they
     are, links followed, not by their names.
 
-    Args:
-        outputs: the files that are to be written.
-        inputs: the files that are read, each with its key; those that are missing do not matter.
-
-    Raises:
-        UserError: an output is an input or another output, or see `check_folder`.
+    Inputs have their keys; those that are missing do not matter. (UserError: an output is an input
+    or another output, or see `check_folder`.)
     """
     read: dict[object, str] = {}
     for key, path in inputs:
@@ -171,11 +164,7 @@ def _sync_folder(folder: Path) -> None:
 def locked(
     folder: Path, advice: str = "choose another folder with hydra.run.dir=FOLDER"
 ) -> Iterator[None]:
-    """Keep every other run out of `folder`, which exists; Windows does without.
-
-    Raises:
-        UserError: another run has the folder; `advice` says what else can be done.
-    """
+    """Keep every other run out of `folder`, which exists (UserError, with `advice`: one has it)."""
     path = folder / NAME
     with locked_file(path, f"another run is at work in {folder}; wait for it, or {advice}"):
         try:
