@@ -82,15 +82,12 @@ def following(path: str) -> Iterator[None]:
 
 
 def _follow(path: str) -> None:
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:  # it has ended in good order
-        return
-    fcntl.lockf(file, fcntl.LOCK_SH, 1, WANTED)
-    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-    fcntl.lockf(file, fcntl.LOCK_SH, 1, ALIVE)
-    with _at_work:
-        os._exit(128 + signal.SIGTERM)  # nobody waits for what this process would return
+    with suppress(FileNotFoundError), open(path, "rb") as file:  # or it has ended in good order
+        fcntl.lockf(file, fcntl.LOCK_SH, 1, WANTED)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+        fcntl.lockf(file, fcntl.LOCK_SH, 1, ALIVE)
+        with _at_work:
+            os._exit(128 + signal.SIGTERM)  # nobody waits for what this process would return
 
 
 @contextmanager
