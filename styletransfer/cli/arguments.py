@@ -69,9 +69,8 @@ class _Parser(argparse.ArgumentParser):
 def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     """Read a command line, without the program's name, for settings of a schema.
 
-    Raises:
-        UserError: an unknown flag, one that lacks its value, a sweep into one output file, or a
-            folder or pattern without pictures.
+    UserError: an unknown flag, one that lacks its value, a sweep into one output file, or a folder
+    or pattern without pictures.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
@@ -108,9 +107,7 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
 
     Left as it is where KEY is none of `keys`, or VALUE neither a folder nor a pattern with * or ?;
     a file of that very name is a file. In a sweep each of the values between commas is looked at.
-
-    Raises:
-        UserError: there is no picture in the folder, or none that the pattern fits.
+    (UserError: there is no picture in the folder, or none that the pattern fits.)
     """
     key, _, value = override.partition("=")
     if key not in keys or value[:1] in ("'", '"'):

@@ -67,13 +67,10 @@ class Jobs:
         register_resolvers()
 
     def run(self, config: DictConfig) -> int:
-        """Run the job that Hydra has prepared.
+        """Run the job that Hydra has prepared, and return 0.
 
-        Returns:
-            0; or the exit status of a job of a sweep that failed, and whose folder says why.
-
-        Raises:
-            SystemExit: it failed, and no other one is to be run.
+        Of a job of a sweep that failed, and whose folder says why, it is the exit status; others
+        raise SystemExit if they fail, and none is run after them.
         """
         self.count += 1
         folder = Path(HydraConfig.get().runtime.output_dir)

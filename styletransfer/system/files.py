@@ -25,11 +25,8 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name beside `path`; rename it to `path` once the body has succeeded.
 
     Missing parent folders are created. If the body fails, the temporary file is removed and a file
-    that was at `path` before is untouched. Signals wait until then.
-
-    Raises:
-        UserError: for an OSError in the body or in the rename, such as a full disk; `path` is a
-            folder, a device or a pipe.
+    that was at `path` before is untouched. Signals wait until then. (UserError: an OSError in the
+    body or in the rename, such as a full disk; `path` is a folder, a device or a pipe.)
     """
     with signals_held(), _replaceable(path) as target:
         temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
@@ -112,9 +109,7 @@ def check_outputs(
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Fail now if a file at `path` could not be written later. Nothing is created.
 
-    Raises:
-        UserError: if `path` is a folder, a device or a pipe, or its closest existing parent folder
-            takes no new file.
+    UserError if it is a folder, a device or a pipe, or its closest parent takes no new file.
     """
     with _replaceable(path) as target:
         folder = next(parent for parent in target.parents if parent.exists())
@@ -178,10 +173,8 @@ def locked(
 def locked_file(path: Path, refusal: str) -> Iterator[None]:
     """Keep a file, made if it is not there, from everybody else who locks it, until the end.
 
-    It may be renamed or removed meanwhile. Windows does without.
-
-    Raises:
-        UserError: it is locked, which `refusal` says; OSError: it cannot be made, or is a link.
+    It may be renamed or removed meanwhile. Windows does without. (UserError: it is locked, which
+    `refusal` says; OSError: it cannot be made, or is a link.)
     """
     if sys.platform == "win32":
         yield
