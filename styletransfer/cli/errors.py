@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn, TextIO
 
 from styletransfer.errors import LostProcessError, UserError
-from styletransfer.system.process import speaks
+from styletransfer.system.process import place
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 # What a shell reports of a process that SIGPIPE ended, as it does for other tools.
@@ -99,8 +99,9 @@ def tell(message: str, *, shared: bool = False) -> None:
     Of several processes that torchrun has started on a machine all tell what is `shared`, and only
     the first one is heard.
     """
-    if shared and not speaks():
-        return
+    with suppress(UserError):  # the environment tells nonsense of this process's place
+        if shared and place().local_rank:
+            return
     with suppress(OSError):
         print(" ".join(message.split()), file=sys.stderr)
     flush(sys.stderr)

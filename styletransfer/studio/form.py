@@ -139,9 +139,8 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
         for key, value in sorted(values.items(), key=lambda item: item[0] not in CHOOSING)
     ]
     composed = compose("train", overrides, with_hydra=True)
-    hydra = composed.hydra
     OmegaConf.set_struct(composed, False)
-    del composed["hydra"]
+    hydra = composed.pop("hydra")
     files: dict[str, Any] = {"config": composed, "hydra": {"hydra": hydra}, "overrides": overrides}
     record = {
         f"{name}.yaml": OmegaConf.to_yaml(OmegaConf.create(content))

@@ -20,6 +20,7 @@ from styletransfer.studio.worker import Worker
 
 # Runs that may wait; steps whose losses are remembered.
 MOST, MOST_STEPS = 8, 100_000
+# Of a run that the painter has and that has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
 
@@ -41,11 +42,6 @@ class QueueEntry:
     losses: list[tuple[int, dict[str, float]]] = field(default_factory=list)  # by step
     # Set once the painter has let go of it; a finished run can be steered on until then.
     left: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def is_at_work(self) -> bool:
-        """Whether the painter has it and it has not ended."""
-        return self.status in AT_WORK
 
     @property
     def can_steer(self) -> bool:
@@ -83,7 +79,7 @@ class RunQueue:
     @property
     def at_work(self) -> QueueEntry | None:
         """The run that is being painted."""
-        return self.current if self.current and self.current.is_at_work else None
+        return self.current if self.current and self.current.status in AT_WORK else None
 
     def submit(self, request: RunRequest) -> str:
         """Let a new run wait for its turn, and return its id; RefusedError if too many wait."""
@@ -116,7 +112,7 @@ class RunQueue:
         other.
         """
         entry = self.current
-        is_open = entry and (entry.is_at_work or (type in ("steer", "undo") and entry.can_steer))
+        is_open = self.at_work or (entry and type in ("steer", "undo") and entry.can_steer)
         if entry is None or entry.id != id or not is_open:
             raise RefusedError("that run is not being painted", 409)
         if type == "stop":
@@ -127,7 +123,7 @@ class RunQueue:
     async def let_go(self, id: str) -> None:
         """Let the painter leave a finished run, whose folder it holds."""
         entry = self.current
-        if entry is not None and entry.id == id and not entry.is_at_work:
+        if entry is not None and entry.id == id and self.at_work is None:
             self.painter.send({"type": "leave", "id": id})
             await entry.left.wait()
 
@@ -245,7 +241,7 @@ class RunQueue:
     def _leave(self, entry: QueueEntry, status: str, error: str | None) -> None:
         """Note that no painter has a run any more, and how it has ended, unless it had before."""
         entry.left.set()
-        if entry.is_at_work:
+        if entry.status in AT_WORK:
             self._end(entry, status, error)
         else:
             self.changed()

@@ -45,11 +45,9 @@ def choose_device(name: str) -> torch.device:
         )
     if device.index is None:
         return _own(device.type)
-    if place().local_count > 1:
-        raise UserError(
-            f"device={name} is one device for {place().local_count} processes; choose "
-            f"device={device.type}"
-        )
+    if (processes := place().local_count) > 1:
+        advice = f"choose device={device.type}"
+        raise UserError(f"device={name} is one device for {processes} processes; {advice}")
     return device
 
 
