@@ -59,26 +59,16 @@ def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> Style
     for layer in [module for module in made.modules() if isinstance(module, NormedConv)]:
         assert isinstance(layer.conv, nn.Conv2d)
         assert isinstance(layer.norm, ConditionalInstanceNorm)
-        layer.conv = (UpsampledConv if layer.upsample else Cast)(layer.conv, dtype)
+        if layer.upsample:
+            layer.conv = UpsampledConv(layer.conv, dtype)
+        else:
+            layer.conv.to(dtype).register_forward_pre_hook(lambda _, given: given[0].to(dtype))
         layer.norm = SideBySideNorm(layer.norm)
         layer.upsample = False
     decoder: Any = made.segments[-1]
     conv, bound = decoder.last
     decoder.last = nn.Sequential(FourfoldConv(conv, dtype), bound)
     return made.to(memory_format=torch.channels_last)
-
-
-class Cast(nn.Module):
-    """A convolution in a dtype of its own."""
-
-    def __init__(self, conv: nn.Conv2d, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.conv, self.dtype = conv.to(dtype), dtype
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return what the convolution makes of x, in its dtype."""
-        convolved: Tensor = self.conv(x.to(self.dtype))
-        return convolved
 
 
 class UpsampledConv(nn.Module):
