@@ -9,6 +9,7 @@ import re
 import textwrap
 from collections.abc import Collection, Sequence
 from dataclasses import fields, is_dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -68,9 +69,8 @@ class _Parser(argparse.ArgumentParser):
 def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     """Read a command line, without the program's name, for settings of a schema.
 
-    Raises:
-        UserError: an unknown flag, one that lacks its value, a sweep into one output file, or a
-            folder or pattern without pictures.
+    UserError: an unknown flag, one that lacks its value, a sweep into one output file, or a folder
+    or pattern without pictures.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
@@ -107,9 +107,7 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
 
     Left as it is where KEY is none of `keys`, or VALUE neither a folder nor a pattern with * or ?;
     a file of that very name is a file. In a sweep each of the values between commas is looked at.
-
-    Raises:
-        UserError: there is no picture in the folder, or none that the pattern fits.
+    (UserError: there is no picture in the folder, or none that the pattern fits.)
     """
     key, _, value = override.partition("=")
     if key not in keys or value[:1] in ("'", '"'):
@@ -118,12 +116,8 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
     pictures = [_pictures(override, name) for name in values]
     if not any(pictures):
         return override
-    names = [
-        name
-        for one, several in zip(values, pictures, strict=True)
-        for name in ([one] if several is None else several)
-    ]
-    return f"{key}=" + ",".join(map(quoted, names))
+    found = [several or [one] for one, several in zip(values, pictures, strict=True)]
+    return f"{key}=" + ",".join(map(quoted, chain(*found)))
 
 
 def _pictures(override: str, value: str) -> list[str] | None:
@@ -219,10 +213,9 @@ def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None =
 
 def _rows(schema: Any, values: Any, prefix: str = "") -> list[Row]:
     said = meanings(schema)
-    names = [field.name for field in fields(schema) if not is_dataclass(field.type)]
     return [
-        (prefix + name, _written(values[name]), _first_sentence(said.get(name, "")))
-        for name in names
+        (prefix + key, _written(values[key]), _first_sentence(said.get(key, "")))
+        for key in (field.name for field in fields(schema) if not is_dataclass(field.type))
     ]
 
 
@@ -232,14 +225,12 @@ def _table(rows: Sequence[Row]) -> str:
     lines: list[str] = []
     for key, value, meaning in rows:
         left = textwrap.shorten(f"{key}={value}", WIDTH, placeholder="...")
-        right = textwrap.wrap(meaning, WIDTH - column - 2) or [""]
         if len(left) > column:
             lines.append(left)
             left = ""
-        lines += [
-            f"{left:<{column}}  {right[0]}",
-            *(f"{'':<{column}}  {more}" for more in right[1:]),
-        ]
+        begin, below = f"{left:<{column}}  ", " " * (column + 2)
+        right = textwrap.wrap(meaning, WIDTH, initial_indent=begin, subsequent_indent=below)
+        lines += right or [left]
     return "\n".join(line.rstrip() for line in lines)
 
 

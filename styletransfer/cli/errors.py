@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn, TextIO
 
 from styletransfer.errors import LostProcessError, UserError
-from styletransfer.system.process import speaks
+from styletransfer.system.process import place
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 # What a shell reports of a process that SIGPIPE ended, as it does for other tools.
@@ -67,7 +67,11 @@ def one_line_errors() -> Iterator[None]:
             atexit.unregister(end_at_once)
             atexit.register(end_at_once)  # called before whatever has been registered by now
             if "torch._dynamo" in sys.modules and "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
-                remove_compilers_folder()
+                # The folder that torch makes for what it compiles when it imports its compiler; it
+                # stays if anybody uses it. The name is torch._inductor.runtime.cache_dir_utils's.
+                with suppress(OSError, KeyError, ImportError):  # a user without a name has none
+                    name = f"torchinductor_{getpass.getuser()}"
+                    os.rmdir(os.path.join(tempfile.gettempdir(), name))
 
 
 def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
@@ -78,11 +82,7 @@ def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
 
 
 def fail_for(error: OSError) -> NoReturn:
-    """Leave because of the file that the error names, or of an output that takes no more.
-
-    Raises:
-        OSError: the error, if it is neither.
-    """
+    """Leave for the file that the error names, or an output that takes no more, or raise it."""
     if error.filename is not None:
         fail(f"{error.filename}: {error.strerror}")
     if isinstance(error, BrokenPipeError):  # whoever read our output has left
@@ -99,20 +99,12 @@ def tell(message: str, *, shared: bool = False) -> None:
     Of several processes that torchrun has started on a machine all tell what is `shared`, and only
     the first one is heard.
     """
-    if shared and not speaks():
-        return
+    with suppress(UserError):  # the environment tells nonsense of this process's place
+        if shared and place().local_rank:
+            return
     with suppress(OSError):
         print(" ".join(message.split()), file=sys.stderr)
     flush(sys.stderr)
-
-
-def remove_compilers_folder() -> None:
-    """Remove the folder that torch makes for what it compiles when it imports its compiler.
-
-    It is called so by torch._inductor.runtime.cache_dir_utils; if anybody uses it, it stays.
-    """
-    with suppress(OSError, KeyError, ImportError):  # a user without a name has none
-        os.rmdir(os.path.join(tempfile.gettempdir(), f"torchinductor_{getpass.getuser()}"))
 
 
 def end_at_once() -> None:
@@ -139,6 +131,5 @@ def flush(stream: TextIO) -> None:
     try:
         stream.flush()
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())

@@ -24,7 +24,7 @@ from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
 from styletransfer.settings.paths import absent
 from styletransfer.settings.schemas import explain
-from styletransfer.system.process import place
+from styletransfer.system.process import keep_freed_memory, place
 from styletransfer.system.signals import interruptible
 
 Function = Callable[[Any, Path], int | None]
@@ -44,10 +44,8 @@ def hydrated(
         main = hydrated("judge", judge, schema=JudgeConfig, folder=CONFIGS_OF_TOOLS)
 
     The settings are NAME.yaml, composed, as an instance of its schema. The function may return an
-    exit status.
-
-    Bad input ends in one line on standard error and exit status 1, Hydra's own errors included.
-    HYDRA_FULL_ERROR=1 in the environment brings the tracebacks of config errors back.
+    exit status. Errors of Hydra's own are one line as well; HYDRA_FULL_ERROR=1 in the environment
+    brings their tracebacks back.
 
     Args:
         name: of a command; or, with a schema, of a tool that is no part of the package.
@@ -130,8 +128,6 @@ def _is_about_the_input(error: BaseException, *, began: bool) -> TypeGuard[Excep
 
 def _call(name: str, function: Function | None, config: DictConfig, folder: Path) -> None:
     """Call the function with typed settings; it may return an exit status."""
-    from styletransfer.system.process import keep_freed_memory
-
     settings = settings_of(config, name)
     keep_freed_memory()
     if function is None:

@@ -8,7 +8,7 @@ the first one starts, each tells how it ended, and a signal ends them all.
 import os
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -67,26 +67,22 @@ class Jobs:
         register_resolvers()
 
     def run(self, config: DictConfig) -> int:
-        """Run the job that Hydra has prepared.
+        """Run the job that Hydra has prepared, and return 0.
 
-        Returns:
-            0; or the exit status of a job of a sweep that failed, and whose folder says why.
-
-        Raises:
-            SystemExit: it failed, and no other one is to be run.
+        Of a job of a sweep that failed, and whose folder says why, it is the exit status; others
+        raise SystemExit if they fail, and none is run after them.
         """
         self.count += 1
         folder = Path(HydraConfig.get().runtime.output_dir)
         if self._sweep:
             (folder / ERROR).unlink(missing_ok=True)
         try:
-            if not (self._is_away and self.lifeline):
-                self._run(config, folder)
-            elif is_gone(self.lifeline):
+            follows = self._is_away and self.lifeline
+            if follows and is_gone(self.lifeline):
                 raise SystemExit(STOPPED[0])
-            else:
-                with following(self.lifeline):
-                    self._run(config, folder)
+            parent = following(self.lifeline) if follows else nullcontext()
+            with parent, one_line_errors(), unblocked():
+                self._start(config, folder)
             return 0
         except SystemExit as end:
             return self._ended(end, folder)
@@ -100,10 +96,6 @@ class Jobs:
         """Remove the folder of a job that made nothing, if it lies in one that is ours."""
         if {*self._claimed} & {*folder.parents}:
             remove_unused([folder])
-
-    def _run(self, config: DictConfig, folder: Path) -> None:
-        with one_line_errors(), unblocked():
-            self._start(config, folder)
 
     def _ended(self, end: SystemExit, folder: Path) -> int:
         """Let the others be run, and say in the folder why this one failed; or leave."""

@@ -19,8 +19,7 @@ two and a half times the multiplications. Kept are the features between two segm
 
 import copy
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -60,29 +59,16 @@ def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> Style
     for layer in [module for module in made.modules() if isinstance(module, NormedConv)]:
         assert isinstance(layer.conv, nn.Conv2d)
         assert isinstance(layer.norm, ConditionalInstanceNorm)
-        layer.conv = (UpsampledConv if layer.upsample else Cast)(layer.conv, dtype)
+        if layer.upsample:
+            layer.conv = UpsampledConv(layer.conv, dtype)
+        else:
+            layer.conv.to(dtype).register_forward_pre_hook(lambda _, given: given[0].to(dtype))
         layer.norm = SideBySideNorm(layer.norm)
         layer.upsample = False
-    decoder = made.segments[-1]
-    assert isinstance(decoder, Segment)
-    assert isinstance(decoder.last, nn.Sequential)
+    decoder: Any = made.segments[-1]
     conv, bound = decoder.last
-    assert isinstance(conv, nn.Conv2d)
     decoder.last = nn.Sequential(FourfoldConv(conv, dtype), bound)
     return made.to(memory_format=torch.channels_last)
-
-
-class Cast(nn.Module):
-    """A convolution in a dtype of its own."""
-
-    def __init__(self, conv: nn.Conv2d, dtype: torch.dtype) -> None:
-        super().__init__()
-        self.conv, self.dtype = conv.to(dtype), dtype
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return what the convolution makes of x, in its dtype."""
-        convolved: Tensor = self.conv(x.to(self.dtype))
-        return convolved
 
 
 class UpsampledConv(nn.Module):
@@ -187,21 +173,6 @@ def interleaved(x: Tensor) -> Tensor:
     return rows.permute(0, 3, 1, 2)
 
 
-@dataclass(frozen=True)
-class Strip:
-    """Rows of a segment's input: those to `read`, and among all those that are its `own`."""
-
-    read: slice
-    own: slice
-
-    def part(self, features: Tensor) -> Tensor:
-        """Return its own rows of what a segment made (N, C, h, W) of the rows it read."""
-        scale = features.shape[2] / (self.read.stop - self.read.start)
-        first = int((self.own.start - self.read.start) * scale)
-        rows = int((self.own.stop - self.own.start) * scale)
-        return features[:, :, first : first + rows]
-
-
 def in_strips(network: StyleNetwork, image: Tensor, blend: Tensor, rows: int) -> Tensor:
     """Return what `network(image, blend)` does, in strips of `rows` >= STRIDE rows of the picture.
 
@@ -217,45 +188,38 @@ def in_strips(network: StyleNetwork, image: Tensor, blend: Tensor, rows: int) ->
     return x[:, :, : image.shape[2], : image.shape[3]]
 
 
-def strips(height: int, rows: int) -> Iterator[Strip]:
-    """Cut `height` rows into strips of `rows`, the last one perhaps smaller."""
-    for start in range(0, height, rows):
-        stop = min(height, start + rows)
-        yield Strip(slice(max(0, start - HALO), min(height, stop + HALO)), slice(start, stop))
-
-
 def _segment(segment: Segment, x: Tensor, blend: Tensor, rows: int) -> Tensor:
     statistics: list[Statistics] = []
     for _ in segment.convs:
-        statistics.append(_measured(segment, x, blend, statistics, rows))
-    whole, start = torch.empty(0), 0
-    for strip in strips(x.shape[2], rows):
-        made = segment(x[:, :, strip.read], blend, statistics)
-        if start == 0:
-            height = x.shape[2] * made.shape[2] // (strip.read.stop - strip.read.start)
-            size = (*made.shape[:2], height, made.shape[3])
-            like: dict[str, Any] = {"dtype": made.dtype, "device": made.device}
-            whole = torch.empty(size, **like, memory_format=torch.channels_last)
-        part = strip.part(made)
-        whole[:, :, start : start + part.shape[2]] = part
-        start += part.shape[2]
+        seen = _parts(lambda strip: segment.before_norm(strip, blend, statistics), x, rows)
+        statistics.append(_measured(seen))
+    whole, done = x, 0
+    for part in _parts(lambda strip: segment(strip, blend, statistics), x, rows):
+        count, channels, own, width = part.shape
+        if done == 0:
+            height = own * x.shape[2] // min(rows, x.shape[2])
+            whole = part.new_empty(count, height, width, channels).permute(0, 3, 1, 2)
+        whole[:, :, done : done + own] = part
+        done += own
     return whole
 
 
-def _measured(
-    segment: Segment, x: Tensor, blend: Tensor, known: Sequence[Statistics], rows: int
-) -> Statistics:
-    """Return the statistics of the norm that follows the known ones, over all strips."""
-    counts, means, seconds = [], [], []
-    for strip in strips(x.shape[2], rows):
-        part = strip.part(segment.before_norm(x[:, :, strip.read], blend, known))
-        statistics = measured(part)
-        mean, variance = (value.double().cpu() for value in statistics)
-        counts.append(part.shape[2])
-        means.append(mean)
-        seconds.append(variance + mean.square())
+def _parts(make: Callable[[Tensor], Tensor], x: Tensor, rows: int) -> Iterator[Tensor]:
+    """Yield, for each `rows` rows of x, those that `make` returns in their place."""
+    for start in range(0, x.shape[2], rows):
+        top, stop = max(0, start - HALO), min(x.shape[2], start + rows)
+        read = x[:, :, top : stop + HALO]
+        made = make(read)
+        scale = made.shape[2] / read.shape[2]
+        yield made[:, :, int((start - top) * scale) : int((stop - top) * scale)]
+
+
+def _measured(parts: Iterator[Tensor]) -> Statistics:
+    """Return the statistics of a picture that comes in parts of several rows each."""
+    counts, found = zip(*((part.shape[2], measured(part)) for part in parts), strict=True)
+    means, variances = (torch.stack(values).double().cpu() for values in zip(*found, strict=True))
     weights = torch.tensor(counts, dtype=torch.float64) / sum(counts)
-    mean = torch.einsum("s,s...->...", weights, torch.stack(means))
-    second = torch.einsum("s,s...->...", weights, torch.stack(seconds))
+    mean = torch.einsum("s,s...->...", weights, means)
+    second = torch.einsum("s,s...->...", weights, variances + means.square())
     variance = (second - mean.square()).clamp_min(0)
-    return Statistics(mean.to(statistics.mean), variance.to(statistics.variance))
+    return Statistics(mean.to(found[0].mean), variance.to(found[0].variance))

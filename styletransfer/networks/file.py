@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -107,12 +108,10 @@ def read(path: Path) -> NetworkFile:
 
 def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
     """Return what a file says of itself (UserError: it does not say that it is a style network)."""
-    try:
+    with suppress(KeyError, TypeError, ValueError):
         told: dict[str, Any] = json.loads(metadata[KEY])
         if told["format"] == FORMAT and "version" in told:
             return told
-    except (KeyError, TypeError, ValueError):
-        pass
     raise UserError(f"{path} is no style network; name a file that train_network has written")
 
 

@@ -41,10 +41,7 @@ class ConditionalInstanceNorm(nn.Module):
     def forward(self, x: Tensor, blend: Tensor, statistics: Statistics | None = None) -> Tensor:
         """Return x (N, C, H, W) with the mean and the deviation that `blend` asks of each channel.
 
-        Args:
-            x: features.
-            blend: (N, S), how much of each style each picture is to have; rows add up to 1.
-            statistics: of the whole pictures where x is a part of them.
+        The blend is as in `StyleNetwork`; statistics are of whole pictures that x is a part of.
         """
         if statistics is None:
             variance, mean = torch.var_mean(x, (2, 3), correction=0, keepdim=True)

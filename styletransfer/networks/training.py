@@ -53,11 +53,8 @@ def complete(
 ) -> None:
     """Make the steps that are left, unless a signal comes, and save what there is by then.
 
-    Args:
-        checkpoint: tells when to save.
-        file: the metrics, a JSON line for every tenth step and each look; lines of steps that have
-            to be made again are dropped.
-        asked: tells of a signal; called before each step.
+    The file gets the metrics, a JSON line for every tenth step and each look; lines of steps that
+    have to be made again are dropped.
     """
     if file.exists():
         # Losses are noted after their step, a look before the next: it is taken again.

@@ -1,5 +1,6 @@
 """Pictures in memory, as other libraries hold them: Pillow images, NumPy arrays, tensors."""
 
+import io
 import os
 from typing import Any
 
@@ -32,10 +33,8 @@ def as_picture(source: Source, name: str) -> Picture:
         return _from_array(source, name)
     if isinstance(source, Tensor):
         return _from_tensor(source, name)
-    raise UserError(
-        f"{name} is a {type(source).__name__}; give a path, a Pillow image, a NumPy array or a "
-        "tensor"
-    )
+    kind = type(source).__name__
+    raise UserError(f"{name} is a {kind}; give a path, a Pillow image, a NumPy array or a tensor")
 
 
 def to_array(rgb: Tensor, alpha: Tensor | None = None) -> NDArray[np.float32]:
@@ -58,6 +57,13 @@ def small_picture(picture: Picture, side: int) -> Image.Image:
     return to_image((1.0 + alpha * (picture.rgb - 1.0)).clamp(0.0, 1.0))
 
 
+def jpeg(image: Image.Image, quality: int) -> bytes:
+    """Return a Pillow image as a JPEG file."""
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=quality)
+    return buffer.getvalue()
+
+
 def _from_array(array: NDArray[Any], name: str) -> Picture:
     samples = array[..., None] if array.ndim == 2 else array
     if samples.ndim != 3 or samples.shape[2] not in (1, 3, 4):
@@ -78,10 +84,8 @@ def _from_array(array: NDArray[Any], name: str) -> Picture:
 def _from_tensor(tensor: Tensor, name: str) -> Picture:
     image = tensor[None] if tensor.ndim == 3 else tensor
     if image.ndim != 4 or image.shape[:2] != (1, 3):
-        shape = tuple(tensor.shape)
-        raise UserError(
-            f"{name} is a tensor of shape {shape}; it must be (3, H, W) or (1, 3, H, W)"
-        )
+        kind = f"a tensor of shape {tuple(tensor.shape)}"
+        raise UserError(f"{name} is {kind}; it must be (3, H, W) or (1, 3, H, W)")
     if not image.is_floating_point():
         raise UserError(f"{name} is a tensor of {tensor.dtype}; give floats in [0, 1]")
     if image.layout != torch.strided:

@@ -6,8 +6,9 @@ files, so 16-bit PNG is decoded by imagecodecs and 16-bit TIFF by tifffile.
 
 import errno
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,25 +58,21 @@ def decode(path: Path, max_pixels: int) -> tuple[Tensor, Tensor | None]:
     WebP, TIFF, BMP or GIF picture, is damaged or has more than `max_pixels` pixels).
     """
     file_format = _file_format(path)
-    with _one_line(str(path), f"{file_format} file"):
-        with quiet_decoders():
-            stored = _load(path, file_format, max_pixels)
-        return to_srgb(stored, str(path))
+    load = partial(_load, path, file_format, max_pixels)
+    return _converted(load, str(path), f"{file_format} file")
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Tensor, Tensor | None]:
     """Return what `decode` does, of a Pillow image; messages call it `name`."""
-    with _one_line(name, "image"):
-        with quiet_decoders():
-            stored = _load_image(image, name)
-        return to_srgb(stored, name)
+    return _converted(partial(_load_image, image, name), name, "image")
 
 
-@contextmanager
-def _one_line(name: str, kind: str) -> Iterator[None]:
-    """Turn what goes wrong in decoding and conversion into one line."""
+def _converted(load: Callable[[], Stored], name: str, kind: str) -> tuple[Tensor, Tensor | None]:
+    """Load and convert a picture, and turn what goes wrong into one line."""
     try:
-        yield
+        with quiet_decoders():
+            stored = load()
+        return to_srgb(stored, name)
     except (UserError, MemoryError):
         raise
     except Exception as error:  # decoders raise nearly anything when fed with broken bytes

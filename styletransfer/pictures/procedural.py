@@ -58,9 +58,7 @@ def random_palette(g: Generator) -> Tensor:
     """Return (3 to 6, 3) colours: vivid like a poster, earthy like a photograph, or near grey."""
     count = 3 + pick(g, 4)
     kind = uniform(g, 0.0, 1.0)
-    hue = torch.rand(count, 1, generator=g)
-    saturation = torch.rand(count, 1, generator=g)
-    value = torch.rand(count, 1, generator=g)
+    hue, saturation, value = torch.rand(3, count, 1, generator=g).unbind()
     if kind < 0.3:  # vivid
         saturation = 0.5 + 0.5 * saturation
         value = 0.35 + 0.65 * value

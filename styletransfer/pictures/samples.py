@@ -54,32 +54,25 @@ def to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
     profile = _usable_profile(colour, stored.profile, name)
     height, width, _ = colour.shape
     rgb = np.empty((3, height, width), np.float32)
-    opacity = None if alpha is None else np.empty((1, height, width), np.float32)
-    rows = max(1, _STRIP // width)
+    rows, largest = max(1, _STRIP // width), np.iinfo(colour.dtype).max
     for strip in (slice(top, top + rows) for top in range(0, height, rows)):
         part = colour[strip]
         if stored.inverted:
-            part = np.iinfo(part.dtype).max - part
-        if alpha is not None and opacity is not None:
-            opacity[:, strip] = _unit(alpha[strip]).transpose(2, 0, 1)
-            if stored.premultiplied:
-                part = _straight(part, alpha[strip])
+            part = largest - part
+        if alpha is not None and stored.premultiplied:
+            straight = np.round(part * (float(largest) / np.maximum(alpha[strip], 1)))
+            part = np.minimum(straight, largest).astype(part.dtype)
         converted = _plain(part) if profile is None else _with_profile(part, profile)
         rgb[:, strip] = converted.clip(0.0, 1.0).transpose(2, 0, 1)
-    seen = None if opacity is None else torch.from_numpy(opacity)[None]
-    return torch.from_numpy(rgb)[None], seen
+    if alpha is None:
+        return torch.from_numpy(rgb)[None], None
+    opacity = np.ascontiguousarray(_unit(alpha).transpose(2, 0, 1))
+    return torch.from_numpy(rgb)[None], torch.from_numpy(opacity)[None]
 
 
 def _unit(samples: Samples) -> Floats:
     """Divide by the largest value of the samples' type."""
     return np.divide(samples, np.iinfo(samples.dtype).max, dtype=np.float32)
-
-
-def _straight(colour: Samples, alpha: Samples) -> Samples:
-    """Divide premultiplied colours by alpha."""
-    largest = np.iinfo(colour.dtype).max
-    straight = np.round(colour * (float(largest) / np.maximum(alpha, 1)))
-    return np.minimum(straight, largest).astype(colour.dtype)
 
 
 def _plain(colour: Samples) -> Floats:

@@ -5,9 +5,8 @@ Every request and socket is checked before anything of ours sees it.
 
 import secrets
 from http import HTTPStatus
-from urllib.parse import parse_qs
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -50,13 +49,7 @@ def _answer(status: int, message: str, key: str | None = None) -> Response:
 
 
 class Access:
-    """Refuses whoever does not know the token, comes from elsewhere, or calls us by another name.
-
-    Args:
-        app: what is behind it.
-        port: of 127.0.0.1.
-        token: secret, of the printed address.
-    """
+    """Refuses who does not know the token, comes from elsewhere, or calls us by another name."""
 
     def __init__(self, app: ASGIApp, port: int, token: str) -> None:
         self._app, self._token = app, token
@@ -65,10 +58,7 @@ class Access:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or hand it on."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        refusal = self._refusal(scope)
+        refusal = None if scope["type"] == "lifespan" else self._refusal(scope)
         if refusal is None:
             await self._app(scope, receive, _with_headers(send))
         elif scope["type"] == "http":
@@ -77,21 +67,20 @@ class Access:
             await send({"type": "websocket.close", "code": 1008})  # before it was accepted: 403
 
     def _refusal(self, scope: Scope) -> Response | None:
-        headers = Headers(scope=scope)
-        hosts = headers.getlist("host")
+        connection = HTTPConnection(scope)
+        hosts = connection.headers.getlist("host")
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return _answer(400, f"this is http://{self._hosts[0]}, and has no other name")
         is_safe = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
-        if not is_safe and headers.getlist("origin") != [f"http://{hosts[0]}"]:
+        if not is_safe and connection.headers.getlist("origin") != [f"http://{hosts[0]}"]:
             return _answer(403, "a page from another origin may not do that")
-        if scope["type"] == "http" and scope["path"] == "/" and is_safe:
-            tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-            if tokens and self._is_token(tokens[0]):
-                # It is kept in a cookie, and out of the address.
-                answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
-                answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
-                return answer
-        if not self._is_token(HTTPConnection(scope).cookies.get(self._cookie, "")):
+        token = connection.query_params.get("token", "")
+        if is_safe and scope["path"] == "/" and self._is_token(token):
+            # It is kept in a cookie, and out of the address.
+            answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
+            answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
+            return answer
+        if not self._is_token(connection.cookies.get(self._cookie, "")):
             return _answer(403, "open the address that the studio has printed, with its token")
         return None
 

@@ -123,8 +123,7 @@ def key_in(message: str) -> str | None:
     """Return the key that a message is about, for the page to show it beside its control."""
     for key in sorted(CONTROLS, key=len, reverse=True):
         word = rf"(?<![\w.]){re.escape(key)}"
-        if re.match(rf"{word}\b", message) or re.search(f"{word}=", message):
-            return key
-        if "." in key and re.search(rf"{word}(?![\w.])", message):
+        alone = rf"|{word}(?![\w.])" if "." in key else ""
+        if re.search(rf"\A{word}\b|{word}={alone}", message):
             return key
     return None

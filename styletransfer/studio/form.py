@@ -68,11 +68,11 @@ def experiments() -> list[dict[str, Any]]:
     """Return the presets that set nothing but keys of the page."""
     presets = []
     plain = [key for key, field in FIELDS.items() if not is_dataclass(field.type)]
-    default = settings_of(compose("train"), "train")
+    get = attrgetter(*plain)
+    default = dict(zip(plain, get(settings_of(compose("train"), "train")), strict=True))
     for name in choices("experiment"):
         config = settings_of(compose("train", [f"experiment={name}"]), "train")
-        values = {key: attrgetter(key)(config) for key in plain}
-        values = {key: it for key, it in values.items() if it != attrgetter(key)(default)}
+        values = {key: it for key, it in zip(plain, get(config), strict=True) if it != default[key]}
         if values.keys() <= CONTROLS.keys():
             lines = (CONFIGS / "experiment" / f"{name}.yaml").read_text("utf-8").splitlines()
             heading = next(line for line in lines if line.startswith("# ") and "@" not in line)
@@ -139,9 +139,8 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
         for key, value in sorted(values.items(), key=lambda item: item[0] not in CHOOSING)
     ]
     composed = compose("train", overrides, with_hydra=True)
-    hydra = composed.hydra
     OmegaConf.set_struct(composed, False)
-    del composed["hydra"]
+    hydra = composed.pop("hydra")
     files: dict[str, Any] = {"config": composed, "hydra": {"hydra": hydra}, "overrides": overrides}
     record = {
         f"{name}.yaml": OmegaConf.to_yaml(OmegaConf.create(content))

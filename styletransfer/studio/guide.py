@@ -1,6 +1,5 @@
 """What watches and steers a run from within, between two of its steps."""
 
-import io
 import math
 import statistics
 import time
@@ -16,7 +15,7 @@ from torch.nn.functional import avg_pool2d
 from styletransfer.errors import UserError
 from styletransfer.optimize.results import Iterate
 from styletransfer.optimize.run import Run
-from styletransfer.pictures.convert import to_image
+from styletransfer.pictures.convert import jpeg, to_image
 from styletransfer.runs.recorded_run import RecordedRun
 from styletransfer.studio.form import page_values
 from styletransfer.studio.worker import Orders
@@ -34,10 +33,7 @@ QUALITY = 85
 class Guide:
     """Shows a run to the server after every step, and does there what the server asks for.
 
-    Args:
-        order: what the server has asked for: "id", "folder", and "record", Hydra's files by name.
-        orders: where wishes come from.
-        pipe: where reports go.
+    Its order has the run's "id" and "folder", and "record", Hydra's files by name.
     """
 
     def __init__(self, order: dict[str, Any], orders: Orders, pipe: Connection) -> None:
@@ -171,9 +167,7 @@ def encode(picture: Tensor) -> bytes:
     """Return a picture (1, 3, H, W) in [0, 1] as a JPEG of at most `SIDE` pixels."""
     factor = -(-max(picture.shape[2:]) // SIDE)
     small = torch.nan_to_num(avg_pool2d(picture.detach(), factor, ceil_mode=True))
-    buffer = io.BytesIO()
-    to_image(small.clamp(0.0, 1.0)).save(buffer, "JPEG", quality=QUALITY)
-    return buffer.getvalue()
+    return jpeg(to_image(small.clamp(0.0, 1.0)), QUALITY)
 
 
 class Clock:

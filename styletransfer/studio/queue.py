@@ -20,6 +20,7 @@ from styletransfer.studio.worker import Worker
 
 # Runs that may wait; steps whose losses are remembered.
 MOST, MOST_STEPS = 8, 100_000
+# Of a run that the painter has and that has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
 
@@ -43,11 +44,6 @@ class QueueEntry:
     left: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
-    def is_at_work(self) -> bool:
-        """Whether the painter has it and it has not ended."""
-        return self.status in AT_WORK
-
-    @property
     def can_steer(self) -> bool:
         """Whether it may be changed: while it is painted, and after until the painter leaves it."""
         return self.status in ("painting", "paused", "finished") and not self.left.is_set()
@@ -69,19 +65,13 @@ class QueueEntry:
 
 
 class RunQueue:
-    """The runs that a studio paints, one at a time, each in a folder of its own.
-
-    Attributes:
-        current: at work, or the last one that was; None before the first.
-        waiting: those that wait.
-        viewers: the pages that watch.
-    """
+    """The runs that a studio paints, one at a time, each in a folder of its own."""
 
     def __init__(self, folder: Path, shelf: PictureShelf, paint: Any) -> None:
         self._folder, self._shelf = folder, shelf
-        self.current: QueueEntry | None = None
+        self.current: QueueEntry | None = None  # at work, or the last one that was
         self.waiting: deque[QueueEntry] = deque()
-        self.viewers: set[Viewer] = set()
+        self.viewers: set[Viewer] = set()  # the pages that watch
         self.painter = Worker(paint, self._hear, self._painter_ended)
         self._message: dict[str, Any] | None = None
         self._runs_changed = 0
@@ -89,7 +79,7 @@ class RunQueue:
     @property
     def at_work(self) -> QueueEntry | None:
         """The run that is being painted."""
-        return self.current if self.current and self.current.is_at_work else None
+        return self.current if self.current and self.current.status in AT_WORK else None
 
     def submit(self, request: RunRequest) -> str:
         """Let a new run wait for its turn, and return its id; RefusedError if too many wait."""
@@ -122,7 +112,7 @@ class RunQueue:
         other.
         """
         entry = self.current
-        is_open = entry and (entry.is_at_work or (type in ("steer", "undo") and entry.can_steer))
+        is_open = self.at_work or (entry and type in ("steer", "undo") and entry.can_steer)
         if entry is None or entry.id != id or not is_open:
             raise RefusedError("that run is not being painted", 409)
         if type == "stop":
@@ -133,19 +123,18 @@ class RunQueue:
     async def let_go(self, id: str) -> None:
         """Let the painter leave a finished run, whose folder it holds."""
         entry = self.current
-        if entry is not None and entry.id == id and not entry.is_at_work:
+        if entry is not None and entry.id == id and self.at_work is None:
             self.painter.send({"type": "leave", "id": id})
             await entry.left.wait()
 
     def cancel(self, id: str) -> None:
         """Take a run out of the queue; RefusedError if it does not wait."""
-        for entry in self.waiting:
-            if entry.id == id:
-                self.waiting.remove(entry)
-                _forget(entry)
-                self.changed()
-                return
-        raise RefusedError("that run does not wait", 409)
+        entry = next((entry for entry in self.waiting if entry.id == id), None)
+        if entry is None:
+            raise RefusedError("that run does not wait", 409)
+        self.waiting.remove(entry)
+        _forget(entry)
+        self.changed()
 
     def join(self) -> Viewer:
         """Let somebody watch, from the latest state and picture on."""
@@ -252,7 +241,7 @@ class RunQueue:
     def _leave(self, entry: QueueEntry, status: str, error: str | None) -> None:
         """Note that no painter has a run any more, and how it has ended, unless it had before."""
         entry.left.set()
-        if entry.is_at_work:
+        if entry.status in AT_WORK:
             self._end(entry, status, error)
         else:
             self.changed()

@@ -5,7 +5,6 @@ arguments), its answer (number, value, None) or (number, None, message).
 """
 
 import asyncio
-import io
 import os
 import tempfile
 from contextlib import suppress
@@ -104,11 +103,11 @@ def measure(path: str) -> tuple[int, int]:
 
 def small(path: str, side: int) -> bytes:
     """Return a picture as a JPEG at most `side` pixels long, on white where it is transparent."""
+    from styletransfer.pictures.convert import jpeg
+
     image = _opened(path)[1].copy()
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
-    buffer = io.BytesIO()
-    image.save(buffer, "JPEG", quality=QUALITY)
-    return buffer.getvalue()
+    return jpeg(image, QUALITY)
 
 
 def converted(path: str, extension: str) -> bytes:

@@ -59,13 +59,12 @@ class StoredRuns:
         """Return a run; RefusedError if there is none of that id."""
         if id not in self._read:
             self.all()
-        if id in self._read:
-            run = self._read[id][1]
-            with suppress(OSError):
-                folder = run.record.folder
-                written = (folder / RECORD).stat().st_mtime_ns
-                if current := self._look(written, folder, run.is_own):
-                    return current
+        with suppress(KeyError, OSError):
+            _, run = self._read[id]
+            folder = run.record.folder
+            written = (folder / RECORD).stat().st_mtime_ns
+            if current := self._look(written, folder, run.is_own):
+                return current
         raise RefusedError("there is no such run", 404)
 
     def _folders(self) -> Iterator[tuple[Path, bool]]:

@@ -25,9 +25,7 @@ class Viewer:
     def tell(self, kind: str, news: Any) -> None:
         """Replace what is to be told of a kind; the history in reports of one run grows.
 
-        Args:
-            kind: state, progress or picture.
-            news: a picture as bytes, the others as plain values.
+        It is a picture as bytes, or state or progress as plain values.
         """
         before = self._news.get(kind)
         if kind == "progress" and before is not None and before["id"] == news["id"]:
@@ -68,10 +66,8 @@ async def _tell(socket: WebSocket, viewer: Viewer, both: anyio.CancelScope) -> N
         while True:
             for news in await viewer.next():
                 with anyio.move_on_after(PATIENCE) as patience:
-                    if isinstance(news, str):
-                        await socket.send_text(news)
-                    else:
-                        await socket.send_bytes(news)
+                    kind = "text" if isinstance(news, str) else "bytes"
+                    await socket.send({"type": "websocket.send", kind: news})
                 if patience.cancelled_caught:
                     await socket.close(LATER)
                     both.cancel()

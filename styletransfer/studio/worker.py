@@ -131,14 +131,10 @@ def become_a_child() -> None:
 
 
 class Orders:
-    """What the server has asked for and has not been done yet, received by a thread of its own.
-
-    Attributes:
-        over: the pipe has ended: whatever is being painted is to be stopped and kept.
-    """
+    """What the server has asked for and has not been done yet, received by a thread of its own."""
 
     def __init__(self, pipe: Connection) -> None:
-        self.over = False
+        self.over = False  # the pipe has ended: what is being painted is to be stopped and kept
         self._runs: deque[dict[str, Any]] = deque()
         self._wishes: deque[dict[str, Any]] = deque()
         self._changed = threading.Condition()

@@ -74,8 +74,7 @@ class Checkpoint:
     def load(self) -> dict[str, Any]:
         """Return what was saved, tensors on the CPU; if that is damaged, what was before it.
 
-        Raises:
-            UserError: nothing to load, or neither file is a whole checkpoint of this version.
+        UserError if there is nothing, or neither file is a whole checkpoint of this version.
         """
         try:
             return _read(self.path)

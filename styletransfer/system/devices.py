@@ -22,10 +22,8 @@ def choose_device(name: str) -> torch.device:
     """Return the device that `name` (auto, cpu, cuda, cuda:N, mps, xpu) stands for here.
 
     auto takes the accelerator that torch finds, else the CPU. Of several processes that torchrun
-    has started on a machine, each takes an accelerator of its own.
-
-    Raises:
-        UserError: an unknown name, a device that is not there, or fewer devices than processes.
+    has started on a machine, each takes an accelerator of its own. (UserError: an unknown name, a
+    device that is not there, or fewer devices than processes.)
     """
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     if name == "auto":
@@ -47,11 +45,9 @@ def choose_device(name: str) -> torch.device:
         )
     if device.index is None:
         return _own(device.type)
-    if place().local_count > 1:
-        raise UserError(
-            f"device={name} is one device for {place().local_count} processes; choose "
-            f"device={device.type}"
-        )
+    if (processes := place().local_count) > 1:
+        advice = f"choose device={device.type}"
+        raise UserError(f"device={name} is one device for {processes} processes; {advice}")
     return device
 
 
@@ -72,10 +68,8 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """Return the dtype of the network for `name` (auto, bfloat16, float32, float64) on `device`.
 
     auto takes bfloat16 where the hardware multiplies it natively, and float32 elsewhere. Where a
-    processor emulates what was named, that is said in one line.
-
-    Raises:
-        UserError: an unknown name, or a precision that the device does not have.
+    processor emulates what was named, that is said in one line. (UserError: an unknown name, or a
+    precision that the device does not have.)
     """
     if name == "auto":
         return torch.bfloat16 if has_native_bfloat16(device) else torch.float32

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import os
 import secrets
 import sys
@@ -26,26 +25,18 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name beside `path`; rename it to `path` once the body has succeeded.
 
     Missing parent folders are created. If the body fails, the temporary file is removed and a file
-    that was at `path` before is untouched. Signals wait until then.
-
-    Raises:
-        UserError: for an OSError in the body or in the rename, such as a full disk; `path` is a
-            folder, a device or a pipe.
+    that was at `path` before is untouched. Signals wait until then. (UserError: an OSError in the
+    body or in the rename, such as a full disk; `path` is a folder, a device or a pipe.)
     """
-    # A link is followed, so that it keeps pointing at the file instead of being replaced by it.
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    with signals_held():
+    with signals_held(), _replaceable(path) as target:
+        temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
         try:
-            _check_replaceable(target, path)
             target.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())  # some file systems report a full disk only here
             temporary.replace(target)
             _sync_folder(target.parent)
-        except OSError as error:
-            raise _unwritable(path, error) from error
         finally:
             with suppress(OSError):  # after a successful rename there is nothing left to remove
                 temporary.unlink()
@@ -69,12 +60,9 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
-    """Keep the lines of a `.jsonl` file that are `wanted`.
+    """Keep the lines of a `.jsonl` file that are `wanted` (UserError: it cannot be written).
 
     A line that no writer of ours has finished, as a killed one leaves it, is dropped.
-
-    Raises:
-        UserError: the file cannot be written.
     """
     lines = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
@@ -87,7 +75,8 @@ def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
 
 def to_json(value: Any, indent: int | None = None) -> str:
     """Return JSON of plain values; what is not finite, for which JSON has no word, becomes null."""
-    return json.dumps(_without_nan(value), indent=indent)
+    finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
+    return json.dumps(finite, indent=indent)
 
 
 def check_outputs(
@@ -99,12 +88,8 @@ def check_outputs(
     Every command asks this of all that it is going to write. Files are told apart by what they
     are, links followed, not by their names.
 
-    Args:
-        outputs: the files that are to be written.
-        inputs: the files that are read, each with its key; those that are missing do not matter.
-
-    Raises:
-        UserError: an output is an input or another output, or see `check_folder`.
+    Inputs have their keys; those that are missing do not matter. (UserError: an output is an input
+    or another output, or see `check_folder`.)
     """
     read: dict[object, str] = {}
     for key, path in inputs:
@@ -124,17 +109,11 @@ def check_outputs(
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Fail now if a file at `path` could not be written later. Nothing is created.
 
-    Raises:
-        UserError: if `path` is a folder, a device or a pipe, or its closest existing parent folder
-            takes no new file.
+    UserError if it is a folder, a device or a pipe, or its closest parent takes no new file.
     """
-    target = Path(os.path.realpath(path))
-    try:
-        _check_replaceable(target, path)
+    with _replaceable(path) as target:
         folder = next(parent for parent in target.parents if parent.exists())
         tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise _unwritable(path, error) from error
 
 
 def _identity(path: str | os.PathLike[str]) -> object:
@@ -148,19 +127,22 @@ def _identity(path: str | os.PathLike[str]) -> object:
     return found.st_dev, found.st_ino
 
 
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+@contextmanager
+def _replaceable(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield the file that `path` leads to; UserError if it is none, or for an OSError in the body.
 
-
-def _check_replaceable(target: Path, path: str | os.PathLike[str]) -> None:
-    if target.is_dir():
-        raise UserError(f"cannot write {path}: it is a folder; add a file name")
-    if target.exists() and not target.is_file():
-        raise UserError(f"cannot write {path}: it is a device or pipe; name a file")
+    A link is followed, so that it keeps pointing at the file instead of being replaced by it.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        if target.is_dir():
+            raise UserError(f"cannot write {path}: it is a folder; add a file name")
+        if target.exists() and not target.is_file():
+            raise UserError(f"cannot write {path}: it is a device or pipe; name a file")
+        yield target
+    except OSError as error:
+        reason = f"{error.strerror or error}; choose a writable folder with space left"
+        raise UserError(f"cannot write {path}: {reason}") from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -173,38 +155,26 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _unwritable(path: str | os.PathLike[str], error: OSError) -> UserError:
-    reason = error.strerror or str(error)
-    return UserError(f"cannot write {path}: {reason}; choose a writable folder with space left")
-
-
 @contextmanager
 def locked(
     folder: Path, advice: str = "choose another folder with hydra.run.dir=FOLDER"
 ) -> Iterator[None]:
-    """Keep every other run out of `folder`, which exists; Windows does without.
-
-    Raises:
-        UserError: another run has the folder; `advice` says what else can be done.
-    """
+    """Keep every other run out of `folder`, which exists (UserError, with `advice`: one has it)."""
     path = folder / NAME
     with locked_file(path, f"another run is at work in {folder}; wait for it, or {advice}"):
         try:
             yield
         finally:
-            if sys.platform != "win32":
-                with suppress(OSError):
-                    path.unlink()
+            with suppress(OSError):
+                path.unlink()
 
 
 @contextmanager
 def locked_file(path: Path, refusal: str) -> Iterator[None]:
     """Keep a file, made if it is not there, from everybody else who locks it, until the end.
 
-    It may be renamed or removed meanwhile. Windows does without.
-
-    Raises:
-        UserError: it is locked, which `refusal` says; OSError: it cannot be made, or is a link.
+    It may be renamed or removed meanwhile. Windows does without. (UserError: it is locked, which
+    `refusal` says; OSError: it cannot be made, or is a link.)
     """
     if sys.platform == "win32":
         yield
@@ -226,14 +196,9 @@ def locked_file(path: Path, refusal: str) -> Iterator[None]:
 
 def is_locked(folder: Path) -> bool:
     """Tell whether a run is at work in `folder`."""
-    try:
-        file = os.open(folder / NAME, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        return not _lock(file)
-    finally:
-        os.close(file)
+    with suppress(OSError), open(folder / NAME, "rb+", buffering=0) as file:
+        return not _lock(file.fileno())
+    return False
 
 
 def _lock(file: int) -> bool:
@@ -241,8 +206,6 @@ def _lock(file: int) -> bool:
     if sys.platform != "win32":
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
+        except OSError as error:
+            return not isinstance(error, BlockingIOError)
     return True

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from multiprocessing.resource_tracker import ensure_running
 
 from styletransfer.system.signals import STOPPING, Stopped
@@ -61,16 +61,11 @@ class Lifeline(AbstractContextManager["Lifeline"]):
 
 def is_gone(path: str) -> bool:
     """Tell whether the parent has let go."""
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return True
-    try:
-        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, WANTED)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(file)
+    with suppress(FileNotFoundError), open(path, "rb") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, WANTED)
+        except BlockingIOError:
+            return False
     return True
 
 
@@ -87,15 +82,12 @@ def following(path: str) -> Iterator[None]:
 
 
 def _follow(path: str) -> None:
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:  # it has ended in good order
-        return
-    fcntl.lockf(file, fcntl.LOCK_SH, 1, WANTED)
-    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-    fcntl.lockf(file, fcntl.LOCK_SH, 1, ALIVE)
-    with _at_work:
-        os._exit(128 + signal.SIGTERM)  # nobody waits for what this process would return
+    with suppress(FileNotFoundError), open(path, "rb") as file:  # or it has ended in good order
+        fcntl.lockf(file, fcntl.LOCK_SH, 1, WANTED)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+        fcntl.lockf(file, fcntl.LOCK_SH, 1, ALIVE)
+        with _at_work:
+            os._exit(128 + signal.SIGTERM)  # nobody waits for what this process would return
 
 
 @contextmanager

@@ -142,16 +142,8 @@ def table(
     """
     columns = list(zip(headings, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
-    rule = [
-        "-" * width if column in left else "-" * (width - 1) + ":"
-        for column, width in enumerate(widths)
-    ]
-    return "\n".join(
-        "| "
-        + " | ".join(
-            cell.ljust(width) if column in left else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        + " |"
-        for row in (headings, rule, *rows)
-    )
+    ends = [("<", "-") if column in left else (">", ":") for column in range(len(columns))]
+    rule = ["-" * (width - 1) + end for width, (_, end) in zip(widths, ends, strict=True)]
+    cells = [f"{{:{side}{width}}}" for width, (side, _) in zip(widths, ends, strict=True)]
+    line = f"| {' | '.join(cells)} |"
+    return "\n".join(line.format(*row) for row in (headings, rule, *rows))

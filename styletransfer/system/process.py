@@ -38,14 +38,6 @@ class Place:
     local_count: int = 1
 
 
-def speaks() -> bool:
-    """Tell whether this process, the first on its machine, says what all of them have to say."""
-    try:
-        return place().local_rank == 0
-    except UserError:
-        return True
-
-
 def place() -> Place:
     """Return the place of this process; without torchrun it is alone.
 

@@ -129,11 +129,7 @@ class Processes:
 
     @contextmanager
     def sharing_shortage(self) -> Iterator[None]:
-        """Let memory run out in all processes if it does in one, so that all try with less.
-
-        Raises:
-            MemoryError, RuntimeError: it ran out here, or elsewhere.
-        """
+        """Let memory run out in all processes if it does in one, so that all try with less."""
         shortage: BaseException | None = None
         try:
             yield

@@ -1,7 +1,6 @@
 """What is shown of each run, and the contact sheet: all pictures as one, to be printed."""
 
 import base64
-import io
 import math
 import textwrap
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from PIL import Image, ImageDraw, ImageFont
 from styletransfer.commands.gallery.found import Axis, FoundRun, Section
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
-from styletransfer.pictures.convert import small_picture
+from styletransfer.pictures.convert import jpeg, small_picture
 from styletransfer.runs.folder import Step
 from styletransfer.settings.values import command
 
@@ -106,9 +105,7 @@ def make_cards(
 def make_preview(path: Path, side: int) -> Preview:
     """Return a picture at most `side` long, white where transparent (UserError: unreadable)."""
     image = small_picture(images.read(path), side)
-    buffer = io.BytesIO()
-    image.save(buffer, format="JPEG", quality=QUALITY)
-    code = base64.b64encode(buffer.getvalue()).decode("ascii")
+    code = base64.b64encode(jpeg(image, QUALITY)).decode("ascii")
     small = image.copy()
     small.thumbnail((THUMBNAIL, THUMBNAIL), Image.Resampling.LANCZOS)
     return Preview(f"data:image/jpeg;base64,{code}", image.size, small)
