@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree
 
-from styletransfer.commands.explain.drawing import Map, colour, draw_nodes
-from styletransfer.commands.explain.facts import Group, Study, answers, count, figures, format_bytes
-from styletransfer.commands.explain.study import CODE, SMALL, small_example, study
+from styletransfer.commands.explain.drawing import Map, draw_nodes, rendered
+from styletransfer.commands.explain.facts import Group, Study, answers, count, format_bytes
+from styletransfer.commands.explain.study import SMALL, small_example, study
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import starting_picture
@@ -24,7 +24,6 @@ from styletransfer.job.prepare import prepare
 from styletransfer.modes import LOSS_MODES
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
-from styletransfer.resources import templates
 from styletransfer.system.files import atomic
 
 logger = logging.getLogger(__name__)
@@ -68,13 +67,8 @@ def main(config: TrainConfig, folder: Path) -> None:
 
 def draw_page(studies: Sequence[Study], setting: str) -> str:
     """Return the page as HTML, complete in itself; `setting` says in a line what was evaluated."""
-    page = templates("styletransfer.commands.explain")
-    tools = (Map, colour, draw_nodes, answers, count, figures, format_bytes)
-    page.globals |= {tool.__name__: tool for tool in tools} | {"CODE": CODE, "SMALL": SMALL}
     nodes, variables = small_example()
-    return page.get_template("page.html").render(
-        studies=studies, setting=setting, nodes=nodes, variables=variables
-    )
+    return rendered("page.html", studies=studies, setting=setting, nodes=nodes, variables=variables)
 
 
 def draw_tree(study: Study, setting: str) -> Tree:
