@@ -29,8 +29,7 @@ class SavedTensor:
 def root(tensor: Tensor) -> Node:
     """Return the node where a backward pass from `tensor` begins; a leaf's is its AccumulateGrad.
 
-    Raises:
-        RuntimeError: the tensor has no graph: nothing that it was computed from requires grad.
+    (RuntimeError: the tensor has no graph, as nothing that it was computed from requires grad.)
     """
     return get_gradient_edge(tensor).node
 
