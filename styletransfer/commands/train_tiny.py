@@ -37,11 +37,7 @@ class Training(NamedTuple):
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Train both, print every tenth loss and the largest difference.
-
-    Args:
-        argv: `--steps N --seed N`, by default from the command line.
-    """
+    """Train both, print every tenth loss and the largest difference."""
     parser = Parser(prog="train_tiny", description=SUMMARY)
     parser.add_argument("--steps", type=int, default=50, help="gradient steps (default 50)")
     parser.add_argument("--seed", type=seed, default=0, help="weights and data (default 0)")

@@ -88,9 +88,8 @@ def check(case: Case) -> Verdict:
 def check_in_float32(case: Case) -> tuple[bool, float, float]:
     """Repeat the first-order check in float32, which fails though the backward is right.
 
-    Returns:
-        Whether torch's gradcheck passes; how far the backward is from the difference quotient, and
-        from float64's backward.
+    Return whether torch's gradcheck passes, and how far the backward is from the difference
+    quotient and from float64's backward.
     """
     inputs = tuple(x.detach().float().requires_grad_(x.requires_grad) for x in case.inputs)
     analytic, numerical = jacobians(case.function, inputs)

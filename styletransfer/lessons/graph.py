@@ -104,11 +104,6 @@ def saved(node: Node) -> tuple[SavedTensor, ...]:
     return tuple(kept)
 
 
-def storages(tensors: Iterable[Tensor]) -> set[int]:
-    """Return the addresses of the memory behind `tensors`, once for views that share it."""
-    return {tensor.untyped_storage().data_ptr() for tensor in tensors}
-
-
 def held(nodes: Iterable[Node], apart_from: Collection[int] = ()) -> int:
     """Return the bytes that `nodes` keep alive, memory that several of them share counted once.
 
