@@ -22,7 +22,7 @@ from styletransfer.commands.gallery.found import (
     main_axes,
 )
 from styletransfer.config import GalleryConfig
-from styletransfer.runs.folder import Step
+from styletransfer.runs.folder import RunFolder, Step
 
 HOSTILE = "</script><script>alert(1)</script>\"' onload=x & <b>"
 
@@ -33,7 +33,8 @@ def made(*folders):
 
 def run(number=0, choices=None, **settings):
     typed = tuple(f"{key}={value}" for key, value in settings.items())
-    return FoundRun(str(number), "finished", settings, choices or {}, typed, 1.0, None, ())
+    record = RunFolder(Path(), "finished", settings, Path(), 1.0)
+    return FoundRun(str(number), record, choices or {}, typed, None, ())
 
 
 def axes_of(*runs):

@@ -15,6 +15,7 @@ from styletransfer.commands.gallery.cards import Card, draw_sheet, make_cards, r
 from styletransfer.config import GalleryConfig, each
 from styletransfer.errors import UserError
 from styletransfer.resources import templates
+from styletransfer.settings.values import command
 from styletransfer.system.files import atomic, check_outputs
 
 # Of keys that change what the losses measure.
@@ -63,7 +64,7 @@ def make_gallery(config: GalleryConfig) -> tuple[Gallery, Path]:
         raise UserError(f"output={page} must end in .html; the contact sheet gets the same name")
     sheet = page.with_suffix(".png")
     runs, unreadable = found.find_runs(folders)
-    check_outputs((page, sheet), [file for run in runs for file in run.files])
+    check_outputs((page, sheet), [file for run in runs for file in run.record.files])
     axes = found.differing(runs)
     varied = found.main_axes(runs, axes)
     cards = make_cards(runs, varied, axes)
@@ -91,6 +92,8 @@ def draw_page(gallery: Gallery) -> str:
     styles, scripts = (f"'sha256-{base64.b64encode(code).decode()}'" for code in digests)
     return files.get_template("page.html").render(
         gallery=gallery,
+        command=command,
+        shown=found.shown,
         style=style,
         script=script,
         policy=f"default-src 'none'; img-src data:; style-src {styles}; "
