@@ -29,7 +29,7 @@ def colour(number: int) -> str:
 @cache
 def _templates() -> Environment:
     files = templates("styletransfer.commands.explain")
-    tools = (Map, colour, draw_nodes, *(facts.answers, count, facts.figures, facts.format_bytes))
+    tools = (Map, colour, draw_nodes, facts.answers, count, facts.format_bytes)
     files.globals |= {tool.__name__: tool for tool in tools} | {"CODE": CODE, "SMALL": SMALL}
     return files
 

@@ -149,17 +149,3 @@ def summary(study: Study) -> list[str]:
         f"The losses' hand-written backwards: {_written(study, 'loss') or 'none'}{methods}",
         f"The trunk's hand-written backwards: {_written(study, 'trunk') or 'none'}",
     ]
-
-
-def figures(study: Study) -> list[tuple[str, str]]:
-    """Return the numbers by which the modes are compared: value -> what it counts."""
-    passes = count(len(study.passes), "backward pass")
-    return [
-        (str(len(study.passes)), passes.partition(" ")[2]),
-        (str(len(study.nodes)), "nodes in the graph"),
-        (str(study.visits), "nodes entered, all passes together"),
-        (format_bytes(study.kept), "kept for backward by the graph alone"),
-        (format_bytes(study.passes[-1].held_after), "still kept after the last pass"),
-        (str(study.written("loss")[1]), "times autograd entered a loss's hand-written backward"),
-        (str(study.written("trunk")[1]), "times it entered one of the trunk's"),
-    ]
