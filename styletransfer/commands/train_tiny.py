@@ -1,6 +1,4 @@
-"""Train a tiny model twice: with torch's operations and with ours.
-
-    python scripts/train_tiny.py
+"""Train a tiny model twice, with torch's operations and with ours: `scripts/train_tiny.py`.
 
 The two columns agree to float64 rounding: a right backward is as good as autograd's own.
 """

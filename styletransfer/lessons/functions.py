@@ -95,7 +95,6 @@ def scale(x: Tensor, weight: Tensor) -> Tensor:
         TypeError: a tensor is not floating point, or the dtypes differ.
         ValueError: the devices differ, or weight does not broadcast to the shape of x.
     """
-    check_floating("scale", x=x, weight=weight)
     check_alike("scale", x=x, weight=weight)
     trailing = zip(reversed(x.shape), reversed(weight.shape), strict=False)
     if weight.dim() > x.dim() or any(given not in (1, size) for size, given in trailing):
@@ -171,7 +170,6 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         TypeError: a tensor is not floating point, or the dtypes differ.
         ValueError: devices differ or shapes do not fit together.
     """
-    check_floating("linear", x=x, weight=weight, bias=bias)
     check_alike("linear", x=x, weight=weight, bias=bias)
     if weight.dim() != 2 or x.dim() < 1 or x.shape[-1] != weight.shape[1]:
         raise ValueError(

@@ -32,8 +32,7 @@ logger = logging.getLogger(__name__)
 def main(config: TrainConfig, folder: Path) -> None:
     """Watch one evaluation per loss mode, and show the config's own (UserError: bad input).
 
-    The picture is the one that a run with this config starts from; no step is made. Into `folder`
-    go the page explain.html, a map_MODE.svg for each loss mode, and example.svg.
+    The picture is the one that a run starts from; beside the page go map_MODE.svg and example.svg.
     """
     if config.dry_run:
         raise UserError("explain has no dry run; leave dry_run=true out")

@@ -48,9 +48,7 @@ class Watch(TorchFunctionMode):
         if func is not torch.Tensor.backward:
             return func(*args, **kwargs)
         nodes = graph.walk(graph.root(args[0]))
-        for node in nodes:
-            if node not in self.kept:
-                self.kept[node] = graph.saved(node)
+        self.kept |= {node: graph.saved(node) for node in nodes if node not in self.kept}
         # The deeper losses' nodes are alive too, though this pass does not reach them.
         alive = {*self.layer_of, *self.kept}
         before = graph.held(alive, self.lent)

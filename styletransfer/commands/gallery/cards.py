@@ -51,7 +51,6 @@ class Curve:
     scales: list[float]  # x where a finer scale begins
     # loss -> y of the powers of ten, or of both ends where fewer than two are in sight
     levels: dict[str, float]
-    last: int  # the number of the last step
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,6 @@ def lay_out_curve(steps: Sequence[Step]) -> Curve | None:
         lines={name: " ".join(corners) for name, corners in lines.items()},
         scales=[x(after) for before, after in pairwise(steps) if after.scale != before.scale],
         levels={f"{mark:.3g}": y(mark) for mark in marks},
-        last=last,
     )
 
 

@@ -11,7 +11,7 @@ and the gradients and losses are added up: but for rounding, all make the step o
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -209,9 +209,7 @@ class NetworkTraining:
     @property
     def result(self) -> StyleNetwork:
         """The network with the running mean of its weights."""
-        averaged = self.average.module
-        assert isinstance(averaged, StyleNetwork)
-        return averaged
+        return cast(StyleNetwork, self.average.module)
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that a resumed training needs."""
