@@ -235,16 +235,14 @@ class GlobalMaxPoolFunction(Function):
 
 
 def global_max_pool(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Take the maximum of each channel over all its positions.
+    """Return the maximum (N, C) of each channel over all its positions, and its index (N, C).
 
     Among equal maxima the first in row-major order wins and receives the whole gradient;
-    `torch.amax` would share it. Only the values are differentiable.
+    `torch.amax` would share it. Only the maxima are differentiable. The indices, int64, are
+    positions in the flattened trailing axes.
 
     Args:
         x: (N, C, ...), floating point, one axis of positions or more; N may be 0.
-
-    Returns:
-        values (N, C), and indices (N, C), int64: positions in the flattened trailing axes.
 
     Raises:
         TypeError: x is not floating point.

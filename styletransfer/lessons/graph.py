@@ -81,10 +81,8 @@ def saved(node: Node) -> tuple[SavedTensor, ...]:
     ("Saved tensors" in torch's autograd notes), `saved_tensors` of a Function. Unlike the hooks of
     `torch.autograd.graph.saved_tensors_hooks`, these say which node is the owner; a test checks
     that both find the same memory. A tensor that a Function keeps as a plain attribute of its
-    `ctx`, against the rules, is not seen.
-
-    Raises:
-        RuntimeError: a kept tensor was changed in place since, so its node can no longer run.
+    `ctx`, against the rules, is not seen. (RuntimeError: a kept tensor was changed in place since,
+    so its node can no longer run.)
     """
     names = [name for name in dir(node) if name.startswith("_saved_")]
     kept: list[SavedTensor] = []

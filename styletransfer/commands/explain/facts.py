@@ -37,11 +37,6 @@ class Group:
         return sum(node.nbytes for node in self.nodes)
 
     @property
-    def passes(self) -> list[int]:
-        """The passes that entered it, counted from 1."""
-        return sorted({number for node in self.nodes for number in node.passes})
-
-    @property
     def style(self) -> str:
         """The class that colours it: its kind, for a loss the kind of loss."""
         return self.name.partition("/")[0] if self.kind == "loss" else self.kind

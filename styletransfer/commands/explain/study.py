@@ -186,7 +186,14 @@ def study(mode: str, objective: Objective, image: Tensor) -> Study:
     retention["after one backward with retain_graph=True"] = graph.held(nodes, lent)
     torch.autograd.backward(losses)
     retention["after one backward without it"] = graph.held(nodes, lent)
-    refusal = _refusal(_forward(objective, point))
+    refusal = "works: nothing that one pass frees is needed by another"
+    losses = _forward(objective, point)
+    try:  # one backward per loss without retain_graph=True
+        for loss in losses:
+            loss.backward()  # type: ignore[no-untyped-call]
+    except RuntimeError as error:
+        words = str(error).partition(". ")[0]
+        refusal = f"torch refuses: {words[0].lower()}{words[1:]}"
     for term in objective.terms:
         term.module.loss = None  # type: ignore[assignment]
     return Study(
@@ -204,17 +211,6 @@ def study(mode: str, objective: Objective, image: Tensor) -> Study:
 def _forward(objective: Objective, point: Tensor) -> list[Tensor]:
     objective.network(point)
     return [term.module.loss for term in objective.terms]  # type: ignore[misc]
-
-
-def _refusal(losses: list[Tensor]) -> str:
-    """Say what comes of one backward per loss without retain_graph=True."""
-    try:
-        for loss in losses:
-            loss.backward()  # type: ignore[no-untyped-call]
-    except RuntimeError as error:
-        words = str(error).partition(". ")[0]
-        return f"torch refuses: {words[0].lower()}{words[1:]}"
-    return "works: nothing that one pass frees is needed by another"
 
 
 def small_example() -> tuple[list[NodeFacts], list[tuple[str, float, float | None, str]]]:
