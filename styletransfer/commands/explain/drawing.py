@@ -1,7 +1,7 @@
 """Draws as SVG: the map of an evaluation, and single nodes, one per row, as version control does.
 
-What is drawn is in `templates/`, where it is in the code. All lengths are in pixels at natural
-size, where the smallest text is 12 high.
+The marks themselves are in `templates/`. All lengths are in pixels at natural size, where the
+smallest text is 12 high.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ from styletransfer.commands.explain.study import CODE, SMALL
 from styletransfer.resources import templates
 
 COLOURS = 7  # of passes and of lanes; more begin again
-BOLD, PLAIN, LETTER = 8.2, 6.6, 7.25  # the advance of a letter 12 high, generously; in MONO
+BOLD, PLAIN, LETTER = 8.2, 6.6, 7.25  # the advance of a letter 12 high, generously; of nodes
 ROW, LANE = 26, 18  # of nodes
 
 
