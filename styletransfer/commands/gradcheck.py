@@ -1,6 +1,4 @@
-"""Check every hand-written backward against measured slopes.
-
-    python scripts/gradcheck.py
+"""Check every hand-written backward against measured slopes: `scripts/gradcheck.py`.
 
 Exits with status 1 if any check fails.
 """
@@ -17,11 +15,7 @@ SUMMARY = "Check every hand-written backward, first and second derivatives."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print both tables and return the exit status.
-
-    Args:
-        argv: `--seed N`, by default from the command line.
-    """
+    """Print both tables and return the exit status; `argv` is by default the command line's."""
     parser = Parser(prog="gradcheck", description=SUMMARY)
     parser.add_argument("--seed", type=seed, default=0, help="where to check (default 0)")
     verdicts = [(case, check(case)) for case in cases(parser.parse_args(argv).seed)]

@@ -23,7 +23,13 @@ def main(config: MixConfig, folder: Path) -> None:
     if config.run is None:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")
     folder = Path(config.run)
-    lightness, color = shares(config)
+    shares = []
+    for key in ("strength", "lightness_strength", "color_strength"):
+        value = getattr(config, key)
+        if value is not None and not 0.0 <= value <= 1.0:
+            raise UserError(f"{key}={value:g} must be from 0 (the content) to 1 (the pastiche)")
+        shares.append(config.strength if value is None else value)
+    _, lightness, color = shares
     run = read_run(folder)
     name = f"lightness_{lightness:g}_color_{color:g}" if lightness != color else f"{color:g}"
     target = Path(config.output) if config.output else folder / f"mix_{name}.png"
@@ -33,17 +39,6 @@ def main(config: MixConfig, folder: Path) -> None:
     rgb = mixed(content.rgb, pastiche.rgb, lightness, color)
     images.write(target, rgb, pastiche.alpha)
     print(target)
-
-
-def shares(config: MixConfig) -> tuple[float, float]:
-    """Return the pastiche's shares of lightness and of colour (UserError: not in [0, 1])."""
-    chosen = []
-    for key in ("strength", "lightness_strength", "color_strength"):
-        value = getattr(config, key)
-        if value is not None and not 0.0 <= value <= 1.0:
-            raise UserError(f"{key}={value:g} must be from 0 (the content) to 1 (the pastiche)")
-        chosen.append(config.strength if value is None else value)
-    return chosen[1], chosen[2]
 
 
 def kept_pictures(folder: Path, status: str) -> tuple[images.Picture, images.Picture]:

@@ -1,10 +1,9 @@
 """Paint one picture in the style of another: `scripts/train.py content=A.jpg style=B.jpg`.
 
 Without arguments it stylises the bundled pictures. Every key is explained in
-`styletransfer/config/` and by `--help`; `dry_run=true` prints what would be done, with
-estimated memory and time, and writes nothing. `resume=FOLDER` goes on where
-the run in that folder was stopped. Several processes share the picture by
-`torchrun --nproc-per-node=2 scripts/train.py ...`.
+`styletransfer/config/` and by `--help`; `dry_run=true` prints what would be done, with estimated
+memory and time, and writes nothing. `resume=FOLDER` goes on where the run in that folder was
+stopped. Several processes share the picture by `torchrun --nproc-per-node=2 scripts/train.py ...`.
 """
 
 import sys

@@ -1,6 +1,4 @@
-"""Train a tiny model twice: with torch's operations and with ours.
-
-    python scripts/train_tiny.py
+"""Train a tiny model twice, with torch's operations and with ours: `scripts/train_tiny.py`.
 
 The two columns agree to float64 rounding: a right backward is as good as autograd's own.
 """
@@ -10,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from torch import Tensor, nn
 
 from styletransfer.lessons import Parser, seed
@@ -37,11 +35,7 @@ class Training(NamedTuple):
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Train both, print every tenth loss and the largest difference.
-
-    Args:
-        argv: `--steps N --seed N`, by default from the command line.
-    """
+    """Train both, print every tenth loss and the largest difference."""
     parser = Parser(prog="train_tiny", description=SUMMARY)
     parser.add_argument("--steps", type=int, default=50, help="gradient steps (default 50)")
     parser.add_argument("--seed", type=seed, default=0, help="weights and data (default 0)")
@@ -51,9 +45,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     built_in, handwritten = (
         train_tiny(handwritten, arguments.seed, arguments.steps) for handwritten in (False, True)
     )
-    table = Table(title="Linear, scale, relu, linear: mean squared error")
-    for heading in ("step", "built-in operations", "hand-written Functions"):
-        table.add_column(heading, justify="right")
+    headings = ("step", "built-in operations", "hand-written Functions")
+    columns = (Column(heading, justify="right") for heading in headings)
+    table = Table(*columns, title="Linear, scale, relu, linear: mean squared error")
     losses = zip(built_in.losses, handwritten.losses, strict=True)
     for step, pair in enumerate(losses, start=1):
         if step % 10 == 0 or step in (1, arguments.steps):
@@ -66,11 +60,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def tiny_model(handwritten: bool) -> nn.Sequential:
     """Build linear, scale, relu, linear in float64; both kinds draw the same initial weights."""
-    if handwritten:
-        layers = Linear(INPUTS, HIDDEN), Scale(HIDDEN), ReLU(), Linear(HIDDEN, OUTPUTS)
-        return nn.Sequential(*layers).double()
-    middle = BuiltInScale(HIDDEN), nn.ReLU()
-    return nn.Sequential(nn.Linear(INPUTS, HIDDEN), *middle, nn.Linear(HIDDEN, OUTPUTS)).double()
+    kinds = (Linear, Scale, ReLU) if handwritten else (nn.Linear, BuiltInScale, nn.ReLU)
+    linear, scale, relu = kinds
+    layers = linear(INPUTS, HIDDEN), scale(HIDDEN), relu(), linear(HIDDEN, OUTPUTS)
+    return nn.Sequential(*layers).double()
 
 
 def train_tiny(handwritten: bool, seed: int = 0, steps: int = 50) -> Training:
@@ -96,9 +89,7 @@ def train_tiny(handwritten: bool, seed: int = 0, steps: int = 50) -> Training:
 
 def largest_difference(one: Training, other: Training) -> float:
     """Return the largest absolute difference between two trainings' losses and parameters."""
-    losses = [abs(a - b) for a, b in zip(one.losses, other.losses, strict=True)]
-    parameters = [
-        float((parameter - other.parameters[name]).abs().max())
-        for name, parameter in one.parameters.items()
-    ]
-    return max(losses + parameters)
+    differences = [abs(a - b) for a, b in zip(one.losses, other.losses, strict=True)]
+    for name, parameter in one.parameters.items():
+        differences.append(float((parameter - other.parameters[name]).abs().max()))
+    return max(differences)

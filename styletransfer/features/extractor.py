@@ -73,6 +73,11 @@ class FeatureExtractor(nn.Module):
         """The dtype in which the layers compute."""
         return next(self.layers.parameters()).dtype
 
+    @property
+    def precision(self) -> str:
+        """The name of that dtype, such as "bfloat16"."""
+        return str(self.dtype).removeprefix("torch.")
+
     def ended_at(self, layers: Iterable[str]) -> "FeatureExtractor":
         """Return the network up to the deepest of these layers; they are shared, not copied.
 

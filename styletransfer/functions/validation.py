@@ -18,7 +18,11 @@ def check_floating(where: str, **tensors: Tensor | None) -> None:
 
 
 def check_alike(where: str, *, dtype: bool = True, **tensors: Tensor | None) -> None:
-    """Refuse different devices (ValueError) and, where `dtype`, different dtypes (TypeError)."""
+    """Refuse different devices (ValueError) and, where `dtype`, different dtypes (TypeError).
+
+    And what `check_floating` refuses.
+    """
+    check_floating(where, **tensors)
     given = [(name, tensor) for name, tensor in tensors.items() if tensor is not None]
     first_name, first = given[0]
     for name, tensor in given[1:]:
@@ -36,7 +40,6 @@ def check_alike(where: str, *, dtype: bool = True, **tensors: Tensor | None) -> 
 
 def check_weights(where: str, features: Tensor, weights: Tensor) -> None:
     """Accept floating-point weights (H, W), one for each position of features (1, C, H, W)."""
-    check_floating(where, weights=weights)
     check_alike(where, dtype=False, features=features, weights=weights)
     if weights.shape != features.shape[2:]:
         raise ValueError(

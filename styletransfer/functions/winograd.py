@@ -170,7 +170,6 @@ def winograd_conv(x: Tensor, kernels: Tensor, bias: Tensor | None = None) -> Ten
             require grad, which would silently stay without one.
     """
     check_features("winograd_conv", x)
-    check_floating("winograd_conv", kernels=kernels, bias=bias)
     check_alike("winograd_conv", x=x, kernels=kernels, bias=bias)
     if kernels.dim() != 4 or (*kernels.shape[:2], kernels.shape[3]) != (READ, READ, x.shape[1]):
         raise ValueError(

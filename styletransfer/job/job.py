@@ -83,7 +83,7 @@ class Job:
     @property
     def precision(self) -> str:
         """That of the network, such as "bfloat16"."""
-        return str(self.extractor.dtype).removeprefix("torch.")
+        return self.extractor.precision
 
     def pictures_at(self, side: int) -> Inputs:
         """Return the pictures as a run has them where its longer side is `side` pixels."""

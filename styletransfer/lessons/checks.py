@@ -89,9 +89,8 @@ def check(case: Case) -> Verdict:
 def check_in_float32(case: Case) -> tuple[bool, float, float]:
     """Repeat the first-order check in float32, which fails though the backward is right.
 
-    Returns:
-        Whether torch's gradcheck passes; how far the backward is from the difference quotient, and
-        from float64's backward.
+    Return whether torch's gradcheck passes, and how far the backward is from the difference
+    quotient and from float64's backward.
     """
     inputs = tuple(x.detach().float().requires_grad_(x.requires_grad) for x in case.inputs)
     analytic, numerical = jacobians(case.function, inputs)
@@ -118,26 +117,27 @@ def jacobians(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple
     Both have shape (elements of all differentiable outputs, elements of all inputs that require
     grad) and the inputs' dtype. The numerical one is (f(x + h) - f(x - h)) / 2h.
     """
-    leaves = [x for x in inputs if x.requires_grad]
-    output = _flat(function(*inputs))
-    gradients = (
-        torch.autograd.grad(value, leaves, retain_graph=True, materialize_grads=True)
-        for value in output
-    )
-    rows = [torch.cat([part.reshape(-1) for part in parts]) for parts in gradients]
+    leaves = tuple(x for x in inputs if x.requires_grad)
 
-    def at(leaf: Tensor, element: int, distance: float) -> Tensor:
-        """The flat output after one element of one input has moved."""
-        offset = torch.zeros(leaf.numel(), dtype=leaf.dtype, device=leaf.device)
-        offset[element] = distance
-        moved = (leaf.detach() + offset.view(leaf.shape)).requires_grad_()
-        return _flat(function(*(moved if x is leaf else x for x in inputs))).detach()
+    def flat(*moved: Tensor) -> Tensor:
+        """All differentiable outputs in a row, at these values of the leaves."""
+        given = iter(moved)
+        output = function(*(next(given) if x.requires_grad else x for x in inputs))
+        return torch.cat([x.reshape(-1) for x in _differentiable(output)])
 
-    columns = [
-        (at(leaf, element, STEP) - at(leaf, element, -STEP)) / (2 * STEP)
-        for leaf in leaves
-        for element in range(leaf.numel())
-    ]
+    output, rows = flat(*leaves), []
+    for value in output:
+        parts = torch.autograd.grad(value, leaves, retain_graph=True, materialize_grads=True)
+        rows.append(torch.cat([part.reshape(-1) for part in parts]))
+    columns = []
+    for place, leaf in enumerate(leaves):
+        for offset in STEP * torch.eye(leaf.numel(), dtype=leaf.dtype, device=leaf.device):
+            step = offset.view(leaf.shape)
+            up, down = (
+                flat(*leaves[:place], moved.detach().requires_grad_(), *leaves[place + 1 :])
+                for moved in (leaf + step, leaf - step)
+            )
+            columns.append((up - down).detach() / (2 * STEP))
     if not rows or not columns:
         empty = output.new_zeros(len(rows), len(columns))
         return empty, empty
@@ -148,10 +148,6 @@ def _differentiable(output: Any) -> list[Tensor]:
     """The outputs that carry a gradient: indices and the like are left out."""
     outputs = output if isinstance(output, tuple) else (output,)
     return [x for x in outputs if x.requires_grad]
-
-
-def _flat(output: Any) -> Tensor:
-    return torch.cat([x.reshape(-1) for x in _differentiable(output)])
 
 
 # A corner (relu at 0, a tie of maxima) has no derivative; stay this far from it.
@@ -166,11 +162,11 @@ class Draw:
 
     def __call__(self, *shape: int) -> Tensor:
         """Return normal values."""
-        return self._normal(shape).requires_grad_()
+        return torch.randn(shape, generator=self.generator, dtype=torch.float64).requires_grad_()
 
     def away_from_zero(self, *shape: int) -> Tensor:
         """Return values of both signs, none within MARGIN of zero."""
-        x = self._normal(shape)
+        x = self(*shape).detach()
         return (x + MARGIN * x.sign()).requires_grad_()
 
     def all_different(self, *shape: int) -> Tensor:
@@ -178,9 +174,6 @@ class Draw:
         size = torch.Size(shape).numel()
         order = torch.randperm(size, generator=self.generator).double()
         return ((order - size / 2) * MARGIN).view(shape).requires_grad_()
-
-    def _normal(self, shape: tuple[int, ...]) -> Tensor:
-        return torch.randn(shape, generator=self.generator, dtype=torch.float64)
 
 
 def channels_last(x: Tensor) -> Tensor:

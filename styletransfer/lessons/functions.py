@@ -39,11 +39,7 @@ class ReLUFunction(Function):
 
 
 def relu(x: Tensor) -> Tensor:
-    """Compute max(x, 0) elementwise, for x of any shape, memory format and floating dtype.
-
-    Raises:
-        TypeError: x is not floating point.
-    """
+    """Return max(x, 0), for x of any shape and memory format (TypeError: not floating point)."""
     check_floating("relu", x=x)
     result: Tensor = ReLUFunction.apply(x)
     return result
@@ -81,30 +77,24 @@ class ScaleFunction(Function):
         """Return dL/dx and dL/dw, None where none is due."""
         (grad_output,) = grads
         x, weight = ctx.saved_tensors
-        grad_x = grad_weight = None
-        if ctx.needs_input_grad[0]:
-            grad_x = grad_output * weight
-        if ctx.needs_input_grad[1]:
-            grad_weight = (grad_output * x).sum_to_size(weight.shape)
+        needs_x, needs_weight = ctx.needs_input_grad
+        grad_x = grad_output * weight if needs_x else None
+        grad_weight = (grad_output * x).sum_to_size(weight.shape) if needs_weight else None
         return grad_x, grad_weight
 
 
 def scale(x: Tensor, weight: Tensor) -> Tensor:
-    """Multiply x by a weight that broadcasts to its shape.
+    """Return x * weight, shaped like x, to whose shape the weight broadcasts.
 
     Args:
         x: floating point, any shape and memory format, empty batches included.
         weight: same dtype and device, of a shape that broadcasts to x.shape, such as (N,) for
             x of shape (..., N), or (C, 1, 1) for images.
 
-    Returns:
-        x * weight, shaped like x.
-
     Raises:
         TypeError: a tensor is not floating point, or the dtypes differ.
         ValueError: the devices differ, or weight does not broadcast to the shape of x.
     """
-    check_floating("scale", x=x, weight=weight)
     check_alike("scale", x=x, weight=weight)
     trailing = zip(reversed(x.shape), reversed(weight.shape), strict=False)
     if weight.dim() > x.dim() or any(given not in (1, size) for size, given in trailing):
@@ -169,21 +159,17 @@ def _as_rows(x: Tensor) -> Tensor:
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Compute x W^T + b.
+    """Return x W^T + b, (..., outputs).
 
     Args:
         x: (..., inputs), floating point, at least one axis, empty batches included.
         weight: W, (outputs, inputs), of the same dtype and device.
         bias: b, (outputs,), of the same dtype and device, or None.
 
-    Returns:
-        (..., outputs).
-
     Raises:
         TypeError: a tensor is not floating point, or the dtypes differ.
         ValueError: devices differ or shapes do not fit together.
     """
-    check_floating("linear", x=x, weight=weight, bias=bias)
     check_alike("linear", x=x, weight=weight, bias=bias)
     if weight.dim() != 2 or x.dim() < 1 or x.shape[-1] != weight.shape[1]:
         raise ValueError(
@@ -240,28 +226,23 @@ class GlobalMaxPoolFunction(Function):
         """Put each gradient at its winner, in the memory format of x."""
         grad_values, _ = grads
         (indices,) = ctx.saved_tensors
-        batch, channels, *size = ctx.shape
-        positions = 1 if ctx.channels_last else 2
-        shape = [batch, channels]
-        shape.insert(positions, torch.Size(size).numel())
-        grad = grad_values.new_zeros(shape).scatter(
-            positions, indices.unsqueeze(positions), grad_values.unsqueeze(positions)
-        )
-        image = grad.mT if ctx.channels_last else grad
-        return image.view(batch, channels, *size)
+        axis = 1 if ctx.channels_last else 2  # of the positions
+        shape = list(ctx.shape[:2])
+        shape.insert(axis, math.prod(ctx.shape[2:]))
+        winners = indices.unsqueeze(axis), grad_values.unsqueeze(axis)
+        grad = grad_values.new_zeros(shape).scatter(axis, *winners)
+        return (grad.mT if ctx.channels_last else grad).view(ctx.shape)
 
 
 def global_max_pool(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Take the maximum of each channel over all its positions.
+    """Return the maximum (N, C) of each channel over all its positions, and its index (N, C).
 
     Among equal maxima the first in row-major order wins and receives the whole gradient;
-    `torch.amax` would share it. Only the values are differentiable.
+    `torch.amax` would share it. Only the maxima are differentiable. The indices, int64, are
+    positions in the flattened trailing axes.
 
     Args:
         x: (N, C, ...), floating point, one axis of positions or more; N may be 0.
-
-    Returns:
-        values (N, C), and indices (N, C), int64: positions in the flattened trailing axes.
 
     Raises:
         TypeError: x is not floating point.

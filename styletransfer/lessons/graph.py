@@ -29,8 +29,7 @@ class SavedTensor:
 def root(tensor: Tensor) -> Node:
     """Return the node where a backward pass from `tensor` begins; a leaf's is its AccumulateGrad.
 
-    Raises:
-        RuntimeError: the tensor has no graph: nothing that it was computed from requires grad.
+    (RuntimeError: the tensor has no graph, as nothing that it was computed from requires grad.)
     """
     return get_gradient_edge(tensor).node
 
@@ -82,10 +81,8 @@ def saved(node: Node) -> tuple[SavedTensor, ...]:
     ("Saved tensors" in torch's autograd notes), `saved_tensors` of a Function. Unlike the hooks of
     `torch.autograd.graph.saved_tensors_hooks`, these say which node is the owner; a test checks
     that both find the same memory. A tensor that a Function keeps as a plain attribute of its
-    `ctx`, against the rules, is not seen.
-
-    Raises:
-        RuntimeError: a kept tensor was changed in place since, so its node can no longer run.
+    `ctx`, against the rules, is not seen. (RuntimeError: a kept tensor was changed in place since,
+    so its node can no longer run.)
     """
     names = [name for name in dir(node) if name.startswith("_saved_")]
     kept: list[SavedTensor] = []
@@ -103,11 +100,6 @@ def saved(node: Node) -> tuple[SavedTensor, ...]:
                 shape = tuple(tensor.shape)
                 kept.append(SavedTensor(label, shape, memory.data_ptr(), memory.nbytes()))
     return tuple(kept)
-
-
-def storages(tensors: Iterable[Tensor]) -> set[int]:
-    """Return the addresses of the memory behind `tensors`, once for views that share it."""
-    return {tensor.untyped_storage().data_ptr() for tensor in tensors}
 
 
 def held(nodes: Iterable[Node], apart_from: Collection[int] = ()) -> int:

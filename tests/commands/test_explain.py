@@ -13,7 +13,7 @@ from rich.console import Console
 
 from styletransfer.commands.explain.command import draw_page, draw_tree, main
 from styletransfer.commands.explain.drawing import Map
-from styletransfer.commands.explain.facts import answers, figures
+from styletransfer.commands.explain.facts import answers, format_bytes
 from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose
 
@@ -63,7 +63,11 @@ def test_page_is_complete_in_itself_and_begins_with_the_chosen_mode():
         seen = studied(mode)
         for scope, answer in answers(seen).items():
             assert f">{scope}</th><td>{answer}</td>" in section
-        assert re.findall(r"<dt>(.*?)</dt><dd.*?>(.*?)</dd>", card) == figures(seen)
+        counts = len(seen.passes), len(seen.nodes), seen.visits
+        memory = format_bytes(seen.kept), format_bytes(seen.passes[-1].held_after)
+        entered = seen.written("loss")[1], seen.written("trunk")[1]
+        figures = re.findall(r"<dt>(.*?)</dt><dd.*?>.*?</dd>", card)
+        assert figures == [*map(str, (*counts, *memory, *entered))]
         for node in seen.nodes:
             assert node.name in section
     rows = re.findall(r"<tr><td><code>(\w)</code></td><td>(\d+)</td><td><b>(\w+)</b></td>", text)

@@ -22,7 +22,7 @@ from styletransfer.commands.gallery.found import (
     main_axes,
 )
 from styletransfer.config import GalleryConfig
-from styletransfer.runs.folder import Step
+from styletransfer.runs.folder import RunFolder, Step
 
 HOSTILE = "</script><script>alert(1)</script>\"' onload=x & <b>"
 
@@ -33,7 +33,8 @@ def made(*folders):
 
 def run(number=0, choices=None, **settings):
     typed = tuple(f"{key}={value}" for key, value in settings.items())
-    return FoundRun(str(number), "finished", settings, choices or {}, typed, 1.0, None, ())
+    record = RunFolder(Path(), "finished", settings, Path(), 1.0)
+    return FoundRun(str(number), record, choices or {}, typed, None, ())
 
 
 def axes_of(*runs):
@@ -63,8 +64,8 @@ def test_damaged_runs_are_named_and_unfinished_ones_shown(tmp_path):
     (tmp_path / "5/.hydra/hydra.yaml").write_text("{: [")
     shutil.copytree(tmp_path / "1", tmp_path / "6")  # of another command
     (tmp_path / "6/.hydra/hydra.yaml").write_text("hydra: {job: {name: judge}}")
-    shown, page = made(tmp_path)
-    assert shown.summary == "4 runs, 2 without a picture; not shown: 0, 1"
+    summary, page = made(tmp_path)
+    assert summary == "4 runs, 2 without a picture; not shown: 0, 1"
     text = Tags(page.read_text()).text
     assert "run.json is damaged" in text
     assert "ended before its first step" in text
@@ -86,8 +87,8 @@ def test_odd_runs_leave_the_page_and_the_others_as_they_are(tmp_path):
         shutil.copytree(tmp_path / "odd0", folder)
         (folder / "run.json").unlink()
         (folder / "error.txt").write_bytes(error)
-    shown, page = made(tmp_path)
-    assert shown.summary == ("9 runs; not shown: deep, failed0, failed1, failed2, failed3")
+    summary, page = made(tmp_path)
+    assert summary == ("9 runs; not shown: deep, failed0, failed1, failed2, failed3")
     text = Tags(page.read_text()).text
     for words in (r"two\nlines", r"bytes\udcff", r"\udcff.jpg", r"a\nb", "no memory"):
         assert words in text
@@ -162,7 +163,6 @@ def test_the_curve_of_a_run():
     assert [y for _, y in total][-2:] == [BOTTOM, BOTTOM]  # four decades are shown
     assert curve.scales == [pytest.approx(total[3][0], abs=0.1)]
     assert curve.levels["0.1"] == TOP
-    assert curve.last == 6
     long = lay_out_curve([Step(n, 1, {"total": 1.0 + n}) for n in range(5000)])
     assert len(long.lines["total"].split()) <= 201
     assert lay_out_curve(steps[:1]) is None

@@ -77,7 +77,7 @@ def test_guide_quotes_its_figures():
     assert "a Gram loss has five nodes" in guide
     assert maps["autograd_function"].count(">5 nodes<") >= 5
     trunk = {
-        way: re.findall(r"trunk&#x27;s hand-written backwards: .* entered (\d+) times", text)[0]
+        way: re.findall(r"trunk&#\w+;s hand-written backwards: .* entered (\d+) times", text)[0]
         for way, text in maps.items()
     }
     said = r"here (\d+) in the one pass, under `fake_backward` (\d+) in"

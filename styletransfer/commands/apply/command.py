@@ -10,6 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +101,8 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
         record.check(path for _, path in files)
         for folder in {path.parent for _, path in files}:
             remove_stale(folder)
-        left = [
-            (path, pastiche, made_of)
-            for path, pastiche in files
-            for made_of in [_made_of(path, depends_on)]
-            if not record.is_done(pastiche, made_of)
-        ]
+        work = [(path, pastiche, _made_of(path, depends_on)) for path, pastiche in files]
+        left = [one for one in work if not record.is_done(*one[1:])]
         if done := len(files) - len(left):
             logger.info("%d of %d files are there already", done, len(files))
         failed = 0
@@ -170,14 +167,14 @@ class _Record:
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._path = folder, folder / RECORD
-        self._made: dict[str, str | None] = {}
+        self._made: dict[Path, str | None] = {}
         if self._path.exists():
             keep_lines(self._path, self._take)
 
     def check(self, pastiches: Iterable[Path]) -> None:
         """Raise UserError if there is a file in the place of a pastiche that is none of ours."""
         for path in pastiches:
-            if os.path.lexists(path) and self._name(path) not in self._made:
+            if os.path.lexists(path) and path not in self._made:
                 raise UserError(
                     f"{path} is there already, and was not painted by this command; move it away, "
                     "or choose another output"
@@ -185,11 +182,12 @@ class _Record:
 
     def is_done(self, pastiche: Path, made_of: str) -> bool:
         """Tell whether a pastiche is there, and made of just that."""
-        return pastiche.exists() and self._made.get(self._name(pastiche)) == made_of
+        return pastiche.exists() and self._made.get(pastiche) == made_of
 
     def note(self, pastiche: Path, made_of: str | None) -> None:
         """Put down what a pastiche is made of; None before it is painted."""
-        line = json.dumps({"file": self._name(pastiche), "made_of": made_of})
+        name = pastiche.relative_to(self._folder).as_posix()
+        line = json.dumps({"file": name, "made_of": made_of})
         try:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
@@ -197,18 +195,13 @@ class _Record:
             raise UserError(f"cannot write {self._path}: {error.strerror}") from error
 
     def _take(self, line: dict[str, Any]) -> bool:
-        self._made[line["file"]] = line["made_of"]
+        self._made[self._folder / line["file"]] = line["made_of"]
         return True
-
-    def _name(self, pastiche: Path) -> str:
-        return pastiche.relative_to(self._folder).as_posix()
 
 
 def _made_of(path: Path, values: dict[str, Any]) -> str:
     """Return a hash of the settings, and of when a picture was changed and how long it is."""
-    try:
+    with suppress(OSError):  # reading it says why
         found = path.stat()
         values = values | {"time": found.st_mtime_ns, "bytes": found.st_size}
-    except OSError:
-        pass  # reading it says why
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

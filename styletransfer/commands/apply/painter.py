@@ -97,18 +97,17 @@ def check(config: ApplyConfig) -> None:
 
 def blend(config: ApplyConfig, styles: list[str]) -> Tensor:
     """Return how much of each of a network's styles a pastiche has, (1, S), adding up to 1."""
-    weights = config.style_weights or [1.0] * len(styles)
+    weights, names = config.style_weights or [1.0] * len(styles), ", ".join(styles)
     if config.style is not None:
         if config.style_weights:
             raise UserError("style and style_weights exclude each other; leave one of them out")
         if config.style not in styles:
-            names = ", ".join(styles)
             raise UserError(f"style={config.style} is none of the network's; it has {names}")
         weights = [float(name == config.style) for name in styles]
     if len(weights) != len(styles):
         raise UserError(
             f"style_weights holds {len(weights)} numbers, and the network has {len(styles)} styles "
-            f"({', '.join(styles)}); give one for each"
+            f"({names}); give one for each"
         )
     shares = torch.tensor([weights], dtype=torch.float64)
     if not (shares >= 0).all() or not 0 < float(shares.sum()) < math.inf:

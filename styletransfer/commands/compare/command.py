@@ -58,8 +58,7 @@ def main(config: CompareConfig, folder: Path) -> None:
 def compare(config: CompareConfig, folder: Path) -> Comparison:
     """Run one job under every loss mode from the same start (UserError: bad input).
 
-    Each mode's picture is written as MODE.png once it is done; comparison.json, comparison.md and
-    comparison.png follow at the end. `config.output`, if set, receives that last picture too.
+    Each mode's picture, MODE.png, is written once it is done; comparison.png also as `output`.
     """
     if config.rounds < 1:
         raise UserError(f"rounds={config.rounds} must be 1 or more")

@@ -12,6 +12,7 @@ from matplotlib.ticker import LogFormatter
 from torch import Tensor
 
 from styletransfer.pictures.convert import as_picture
+from styletransfer.resources import templates
 from styletransfer.system.measure import table
 
 # float64 rounds at 1e-16; gradients that agree this well differ by rounding alone.
@@ -51,22 +52,8 @@ class Comparison:
 
 def markdown(comparison: Comparison) -> str:
     """Return comparison.md: the table, then one sentence on each finding, from the numbers."""
-    job, machine = comparison.job, comparison.machine
-    header = (
-        f"One {job['width']} x {job['height']} pastiche, {job['features']}, {job['optimizer']}, "
-        f"{job['steps']} steps, scales: {job['scales']}. Every loss mode began with the same "
-        f"picture. Time, memory and final loss are ratios to {comparison.reference}'s."
-    )
-    where = (
-        f"Measured on {machine['device']} ({machine['processor']}, {machine['instructions']}, "
-        f"cores: {machine['cores']}, threads: {machine['threads']}) with torch {machine['torch']}, "
-        f"the network in {machine['precision']}. An evaluation is one forward and backward of the "
-        f"whole objective at full size; its time is the median of {job['timing_rounds']} rounds "
-        "that time the modes in turn, its memory the peak above what is held before it."
-    )
-    findings = "\n".join(f"- {sentence}" for sentence in sentences(comparison))
-    parts = ("# The loss modes compared", header, modes_table(comparison), "![](comparison.png)")
-    return "\n\n".join((*parts, findings, where)) + "\n"
+    page = templates("styletransfer.commands.compare").get_template("comparison.md")
+    return page.render(comparison=comparison, modes_table=modes_table, sentences=sentences)
 
 
 def modes_table(comparison: Comparison) -> str:
@@ -150,8 +137,7 @@ def draw_losses(axes: Axes, curves: Mapping[str, list[float]]) -> None:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(_PlainLogFormatter())
         axes.yaxis.set_minor_formatter(_PlainLogFormatter())
-    axes.set_xlabel("step")
-    axes.set_ylabel("objective")
+    axes.set(xlabel="step", ylabel="objective")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, loc="upper right")  # curves fall

@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.tree import Tree
 
-from styletransfer.commands.explain.drawing import Map, colour, draw_nodes
-from styletransfer.commands.explain.facts import Group, Study, answers, count, figures, format_bytes
-from styletransfer.commands.explain.study import CODE, SMALL, small_example, study
+from styletransfer.commands.explain.drawing import Map, draw_nodes, rendered
+from styletransfer.commands.explain.facts import Group, Study, answers, count, format_bytes
+from styletransfer.commands.explain.study import SMALL, small_example, study
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import starting_picture
@@ -24,7 +24,6 @@ from styletransfer.job.prepare import prepare
 from styletransfer.modes import LOSS_MODES
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
-from styletransfer.resources import templates
 from styletransfer.system.files import atomic
 
 logger = logging.getLogger(__name__)
@@ -33,8 +32,7 @@ logger = logging.getLogger(__name__)
 def main(config: TrainConfig, folder: Path) -> None:
     """Watch one evaluation per loss mode, and show the config's own (UserError: bad input).
 
-    The picture is the one that a run with this config starts from; no step is made. Into `folder`
-    go the page explain.html, a map_MODE.svg for each loss mode, and example.svg.
+    The picture is the one that a run starts from; beside the page go map_MODE.svg and example.svg.
     """
     if config.dry_run:
         raise UserError("explain has no dry run; leave dry_run=true out")
@@ -68,13 +66,8 @@ def main(config: TrainConfig, folder: Path) -> None:
 
 def draw_page(studies: Sequence[Study], setting: str) -> str:
     """Return the page as HTML, complete in itself; `setting` says in a line what was evaluated."""
-    page = templates("styletransfer.commands.explain")
-    tools = (Map, colour, draw_nodes, answers, count, figures, format_bytes)
-    page.globals |= {tool.__name__: tool for tool in tools} | {"CODE": CODE, "SMALL": SMALL}
     nodes, variables = small_example()
-    return page.get_template("page.html").render(
-        studies=studies, setting=setting, nodes=nodes, variables=variables
-    )
+    return rendered("page.html", studies=studies, setting=setting, nodes=nodes, variables=variables)
 
 
 def draw_tree(study: Study, setting: str) -> Tree:

@@ -37,11 +37,6 @@ class Group:
         return sum(node.nbytes for node in self.nodes)
 
     @property
-    def passes(self) -> list[int]:
-        """The passes that entered it, counted from 1."""
-        return sorted({number for node in self.nodes for number in node.passes})
-
-    @property
     def style(self) -> str:
         """The class that colours it: its kind, for a loss the kind of loss."""
         return self.name.partition("/")[0] if self.kind == "loss" else self.kind
@@ -148,18 +143,4 @@ def summary(study: Study) -> list[str]:
         f"{format_bytes(study.kept)} kept for backward, {after}",
         f"The losses' hand-written backwards: {_written(study, 'loss') or 'none'}{methods}",
         f"The trunk's hand-written backwards: {_written(study, 'trunk') or 'none'}",
-    ]
-
-
-def figures(study: Study) -> list[tuple[str, str]]:
-    """Return the numbers by which the modes are compared: value -> what it counts."""
-    passes = count(len(study.passes), "backward pass")
-    return [
-        (str(len(study.passes)), passes.partition(" ")[2]),
-        (str(len(study.nodes)), "nodes in the graph"),
-        (str(study.visits), "nodes entered, all passes together"),
-        (format_bytes(study.kept), "kept for backward by the graph alone"),
-        (format_bytes(study.passes[-1].held_after), "still kept after the last pass"),
-        (str(study.written("loss")[1]), "times autograd entered a loss's hand-written backward"),
-        (str(study.written("trunk")[1]), "times it entered one of the trunk's"),
     ]

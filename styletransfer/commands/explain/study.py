@@ -2,14 +2,13 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import Node
+from torch.nn.modules.module import register_module_forward_hook
 from torch.overrides import TorchFunctionMode
 
 from styletransfer.commands.explain.facts import Group, NodeFacts, Pass, Study, format_bytes
@@ -41,21 +40,15 @@ class Watch(TorchFunctionMode):
         self.entered: defaultdict[Node, list[int]] = defaultdict(list)  # passes, from 1
         self.trunk: set[Node] = set()  # between the image and the deepest layer's output
         self.passes: list[Pass] = []  # in the order of the calls
-        self.term_of_layer = {
-            layer: term.name
-            for layer, module in objective.network.named_children()
-            for term in objective.terms
-            if term.module is module
-        }
+        self.layers = {module: name for name, module in objective.network.named_children()}
+        self.term_of_layer = {self.layers[term.module]: term.name for term in objective.terms}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if func is not torch.Tensor.backward:
             return func(*args, **kwargs)
         nodes = graph.walk(graph.root(args[0]))
-        for node in nodes:
-            if node not in self.kept:
-                self.kept[node] = graph.saved(node)
+        self.kept |= {node: graph.saved(node) for node in nodes if node not in self.kept}
         # The deeper losses' nodes are alive too, though this pass does not reach them.
         alive = {*self.layer_of, *self.kept}
         before = graph.held(alive, self.lent)
@@ -68,22 +61,16 @@ class Watch(TorchFunctionMode):
         self.passes.append(Pass(self._name_of(args[0]), retained, before, after))
         return None
 
-    @contextmanager
-    def owners(self) -> Iterator[None]:
-        """Note which layer's forward made each node."""
-
-        def note(layer: str, module: nn.Module, _: Any, output: Tensor) -> None:
-            made = [output, getattr(module, "loss", None)]
-            roots = [graph.root(tensor) for tensor in made if isinstance(tensor, Tensor)]
-            for node in graph.walk(*roots):
-                self.layer_of.setdefault(node, "image" if graph.leaf(node) is not None else layer)
-            self.trunk = set(graph.walk(roots[0]))
-
-        with ExitStack() as hooks:
-            for layer, module in self.objective.network.named_children():
-                hook = module.register_forward_hook(partial(note, layer))
-                hooks.enter_context(hook)
-            yield
+    def note(self, module: nn.Module, _: Any, output: Tensor) -> None:
+        """Note of each node which layer's forward made it; a hook of all modules."""
+        if module not in self.layers:
+            return
+        made = [output, getattr(module, "loss", None)]
+        roots = [graph.root(tensor) for tensor in made if isinstance(tensor, Tensor)]
+        for node in graph.walk(*roots):
+            layer = "image" if graph.leaf(node) is not None else self.layers[module]
+            self.layer_of.setdefault(node, layer)
+        self.trunk = set(graph.walk(roots[0]))
 
     def groups(self) -> tuple[Group, ...]:
         """Fold the nodes into groups, from the image to the driver, leaving out empty ones."""
@@ -91,8 +78,7 @@ class Watch(TorchFunctionMode):
         home = {node: self._group_of(node) for node in order}
         leaves = {"the image": self.point}
         facts = describe(home, self.layer_of, self.kept, self.entered, leaves, self.lent)
-        layers = [name for name, _ in self.objective.network.named_children()]
-        named = [self.term_of_layer.get(layer) or trunk_group(layer) for layer in layers]
+        named = [self.term_of_layer.get(one) or trunk_group(one) for one in self.layers.values()]
         members: dict[str, list[Node]] = {name: [] for name in ("image", PRIOR, *named, "driver")}
         for node in order:
             members[home[node]].append(node)
@@ -186,11 +172,11 @@ def study(mode: str, objective: Objective, image: Tensor) -> Study:
     """
     point = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
     known = [point, *objective.network.parameters(), *objective.network.buffers()]
-    lent = frozenset(graph.storages(known))
+    lent = {tensor.untyped_storage().data_ptr() for tensor in known}
     modules = {type(term.module) for term in objective.terms}
     methods = [(module, "backward") for module in modules if hasattr(module, "backward")]
     watch = Watch(objective, point, lent)
-    with watch.owners(), counted(*methods) as by_driver, watch:
+    with register_module_forward_hook(watch.note), counted(*methods) as by_driver, watch:
         objective.evaluate(point)
     losses = _forward(objective, point)
     nodes = graph.walk(*map(graph.root, losses))
@@ -200,7 +186,14 @@ def study(mode: str, objective: Objective, image: Tensor) -> Study:
     retention["after one backward with retain_graph=True"] = graph.held(nodes, lent)
     torch.autograd.backward(losses)
     retention["after one backward without it"] = graph.held(nodes, lent)
-    refusal = _refusal(_forward(objective, point))
+    refusal = "works: nothing that one pass frees is needed by another"
+    losses = _forward(objective, point)
+    try:  # one backward per loss without retain_graph=True
+        for loss in losses:
+            loss.backward()  # type: ignore[no-untyped-call]
+    except RuntimeError as error:
+        words = str(error).partition(". ")[0]
+        refusal = f"torch refuses: {words[0].lower()}{words[1:]}"
     for term in objective.terms:
         term.module.loss = None  # type: ignore[assignment]
     return Study(
@@ -220,17 +213,6 @@ def _forward(objective: Objective, point: Tensor) -> list[Tensor]:
     return [term.module.loss for term in objective.terms]  # type: ignore[misc]
 
 
-def _refusal(losses: list[Tensor]) -> str:
-    """Say what comes of one backward per loss without retain_graph=True."""
-    try:
-        for loss in losses:
-            loss.backward()  # type: ignore[no-untyped-call]
-    except RuntimeError as error:
-        words = str(error).partition(". ")[0]
-        return f"torch refuses: {words[0].lower()}{words[1:]}"
-    return "works: nothing that one pass frees is needed by another"
-
-
 def small_example() -> tuple[list[NodeFacts], list[tuple[str, float, float | None, str]]]:
     """Run `CODE`: its nodes; and each variable's name, value, `.grad`, and why that is so."""
     a, b, d = (torch.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
@@ -245,15 +227,14 @@ def small_example() -> tuple[list[NodeFacts], list[tuple[str, float, float | Non
     leaves = {"a": a, "b": b, "d": d}
     facts = describe(dict.fromkeys(order, SMALL), made, kept, passes, leaves)
     variables: list[tuple[str, float, float | None, str]] = []
-    for name, tensor in leaves.items():
+    for name, tensor in (leaves | {"c": c, "e": e}).items():
+        grad = tensor.grad if tensor.is_leaf else None
         why = f"{name} is a leaf: its AccumulateGrad adds every arriving gradient to {name}.grad."
-        assert tensor.grad is not None
-        variables.append((name, tensor.item(), tensor.grad.item(), why))
-    for name, tensor in {"c": c, "e": e}.items():
-        why = (
-            f"{name} is no leaf ({graph.title(graph.root(tensor))} made it): its gradient is "
-            f"passed on and dropped, so {name}.grad is None; call {name}.retain_grad() before "
-            "backward to keep it."
-        )
-        variables.append((name, tensor.item(), None, why))
+        if grad is None:
+            why = (
+                f"{name} is no leaf ({graph.title(graph.root(tensor))} made it): its gradient is "
+                f"passed on and dropped, so {name}.grad is None; call {name}.retain_grad() before "
+                "backward to keep it."
+            )
+        variables.append((name, tensor.item(), None if grad is None else grad.item(), why))
     return list(facts.values()), variables

@@ -10,14 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import matplotlib
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw, ImageFont, ImageOps
 
-from styletransfer.commands.gallery.found import Axis, FoundRun, Section
+from styletransfer.commands.gallery.found import Axis, FoundRun, Section, shown
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import jpeg, small_picture
 from styletransfer.runs.folder import Step
-from styletransfer.settings.values import command
 
 # Longer sides in pixels: of a page's previews, the fewer the larger, and of the sheet's pictures.
 LARGEST, SMALLEST, THUMBNAIL = 960, 320, 256
@@ -51,7 +50,6 @@ class Curve:
     scales: list[float]  # x where a finer scale begins
     # loss -> y of the powers of ten, or of both ends where fewer than two are in sight
     levels: dict[str, float]
-    last: int  # the number of the last step
 
 
 @dataclass(frozen=True)
@@ -63,10 +61,7 @@ class Card:
     missing: str  # why there is none; "" if there is
     values: dict[str, str]  # key -> value of what was varied
     others: dict[str, str]  # key -> value of what differs along with it
-    # name -> weighted loss at the last step, with "total"; empty if none is known
-    losses: dict[str, float]
     curve: Curve | None  # over its steps, None if there is nothing to draw
-    command: str  # to copy; "" if none was recorded
 
     @property
     def label(self) -> str:
@@ -82,7 +77,7 @@ def make_cards(
     side = max(SMALLEST, min(LARGEST, round(LARGEST * math.sqrt(MANY / max(len(runs), 1)))))
     cards = []
     for number, run in enumerate(runs):
-        preview, missing = None, f"no picture: the run is {run.status}"
+        preview, missing = None, f"no picture: the run is {shown(run.record.status)}"
         if run.picture is not None:
             try:
                 preview, missing = make_preview(run.picture, side), ""
@@ -94,9 +89,7 @@ def make_cards(
             missing=missing,
             values={axis.key: axis.values[number] for axis in varied},
             others={axis.key: axis.values[number] for axis in axes if axis not in varied},
-            losses=dict(run.steps[-1].losses) if run.steps else {},
             curve=lay_out_curve(run.steps),
-            command=command(run.typed),
         )
         cards.append(card)
     return cards
@@ -138,28 +131,25 @@ def lay_out_curve(steps: Sequence[Step]) -> Curve | None:
         lines={name: " ".join(corners) for name, corners in lines.items()},
         scales=[x(after) for before, after in pairwise(steps) if after.scale != before.scale],
         levels={f"{mark:.3g}": y(mark) for mark in marks},
-        last=last,
     )
 
 
 def ranks(cards: Sequence[Card], axes: Sequence[Axis]) -> dict[str, list[int]]:
     """Return what can be sorted by -> the place of each card: lowest first, unknown values last."""
-    names = (name for card in cards for name in card.losses)
+    names = (name for card in cards for name in card.run.losses)
     kinds = dict.fromkeys(name.partition("/")[0] for name in names)
     columns = {f"{kind} loss": [_sum(card, kind) for card in cards] for kind in kinds}
-    columns["time"] = [math.inf if card.run.seconds is None else card.run.seconds for card in cards]
-    columns |= {
-        axis.key: [float(axis.position(number)) for number in range(len(cards))] for axis in axes
-    }
-    orders = {
-        name: sorted(range(len(cards)), key=values.__getitem__) for name, values in columns.items()
-    }
-    return {name: [order.index(n) for n in range(len(cards))] for name, order in orders.items()}
+    seconds = [card.run.record.seconds for card in cards]
+    columns["time"] = [math.inf if one is None else one for one in seconds]
+    places = range(len(cards))
+    columns |= {axis.key: [float(axis.position(place)) for place in places] for axis in axes}
+    orders = {name: sorted(places, key=values.__getitem__) for name, values in columns.items()}
+    return {name: [order.index(place) for place in places] for name, order in orders.items()}
 
 
 def _sum(card: Card, kind: str) -> float:
     """Return the sum of a card's losses of one kind, such as "style"; infinity if it has none."""
-    losses = [loss for name, loss in card.losses.items() if name.partition("/")[0] == kind]
+    losses = [loss for name, loss in card.run.losses.items() if name.partition("/")[0] == kind]
     return sum(losses) if losses else math.inf
 
 
@@ -174,7 +164,7 @@ def draw_sheet(title: str, sections: Sequence[Section], cards: Sequence[Card]) -
         if section.heading:
             bands.append(_title(section.heading))
         bands += _table(section, cards, cell) if section.rows else _list(section, cards, cell)
-    return _stacked(bands, frame=GAP)
+    return ImageOps.expand(_stacked(bands), GAP, PAPER)
 
 
 def _table(section: Section, cards: Sequence[Card], cell: tuple[int, int]) -> list[Image.Image]:
@@ -197,7 +187,7 @@ def _block(card: Card | None, label: str, cell: tuple[int, int]) -> Image.Image:
     picture = Image.new("RGB", cell, PAPER if card is None else EMPTY)
     words = label
     if card is not None:
-        total = card.losses.get("total")
+        total = card.run.losses.get("total")
         words = " · ".join(filter(None, (label, "" if total is None else f"loss {total:.4g}")))
         if card.preview is None:
             ImageDraw.Draw(picture).text((GAP, GAP), "no picture", INK, _font())
@@ -215,13 +205,13 @@ def _row(blocks: Sequence[Image.Image]) -> Image.Image:
     return _stacked(turned).transpose(Image.Transpose.TRANSPOSE)
 
 
-def _stacked(bands: Sequence[Image.Image], frame: int = 0) -> Image.Image:
-    width = max(band.width for band in bands) + 2 * frame
-    height = sum(band.height + GAP for band in bands) - GAP + 2 * frame
+def _stacked(bands: Sequence[Image.Image]) -> Image.Image:
+    width = max(band.width for band in bands)
+    height = sum(band.height + GAP for band in bands) - GAP
     stacked = Image.new("RGB", (width, height), PAPER)
-    top = frame
+    top = 0
     for band in bands:
-        stacked.paste(band, (frame, top))
+        stacked.paste(band, (0, top))
         top += band.height + GAP
     return stacked
 

@@ -22,14 +22,16 @@ class FoundRun:
     """One run of `train`."""
 
     name: str  # its folder, as seen from the one that was asked for
-    status: str  # running, stopped, gave up or finished
-    settings: Mapping[str, Any]  # key -> value, such as "optimizer.name"
+    record: left.RunFolder
     choices: Mapping[str, Any]  # "experiment" -> "bold"; empty without Hydra's record
     typed: tuple[str, ...] | None  # KEY=VALUE of its command line; None without Hydra's record
-    seconds: float | None  # of optimisation, None if the run has not come to an end
     picture: Path | None  # its pastiche, None if there is none
     steps: tuple[left.Step, ...]  # in their order
-    files: Sequence[tuple[str, Path]] = ()  # that it was made of, and has made
+
+    @property
+    def losses(self) -> Mapping[str, float]:
+        """Name -> weighted loss at the last step, with "total"; empty if none is known."""
+        return self.steps[-1].losses if self.steps else {}
 
 
 def shown(text: str) -> str:
@@ -87,14 +89,11 @@ def _read(place: Path, name: str) -> FoundRun:
     choices = left.recorded(place, left.HYDRA, "hydra", "runtime", "choices") or {}
     return FoundRun(
         name=shown(name),
-        status=shown(run.status),
-        settings=run.settings,
+        record=run,
         choices={group: choices[group] for group in GROUPS if group in choices},
         typed=run.typed,
-        seconds=run.seconds,
         picture=next((path for path in (run.pastiche, run.output) if os.path.isfile(path)), None),
         steps=tuple(left.read_steps(place)),
-        files=run.files,
     )
 
 
@@ -129,8 +128,9 @@ def differing(runs: Sequence[FoundRun]) -> list[Axis]:
     columns: dict[str, list[Any]] = {}
     if all(run.choices for run in runs):
         columns |= {group: [run.choices.get(group) for run in runs] for group in GROUPS}
-    known = dict.fromkeys(key for run in runs for key in run.settings if key not in left.FREE_KEYS)
-    columns |= {key: [run.settings.get(key) for run in runs] for key in known}
+    settings = [run.record.settings for run in runs]
+    known = dict.fromkeys(key for one in settings for key in one if key not in left.FREE_KEYS)
+    columns |= {key: [one.get(key) for one in settings] for key in known}
     axes = (_axis(key, values) for key, values in columns.items())
     return [axis for axis in axes if len(axis.order) > 1]
 
@@ -194,9 +194,7 @@ def _axis(key: str, values: list[Any]) -> Axis:
 
 def _without_folder(value: Any) -> Any:
     """Return the names of files without their folders, and what is no file name as it is."""
-    names = [
-        os.path.basename(name) or name if isinstance(name, str) else name for name in each(value)
-    ]
+    names = [os.path.basename(one) or one if isinstance(one, str) else one for one in each(value)]
     return names if isinstance(value, list) else next(iter(names), None)
 
 

@@ -133,7 +133,7 @@ def check_shares(task: NetworkTask, processes: Processes) -> None:
         names = [path.name for path in task.photos.files]
         digest = hashlib.sha256("/".join(names).encode(errors="surrogateescape")).hexdigest()
         listed = f"{len(names)} files, named as {digest[:8]}"
-    facts = {"pictures": listed, "precision": task.precision}
+    facts = {"pictures": listed, "precision": task.extractor.precision}
     processes.check_equal(dict(flat(recipe(task))) | facts)
 
 
@@ -156,8 +156,9 @@ def report(task: NetworkTask, seconds: Mapping[str, float]) -> str:
         mode = name + (" (chosen)" if name == task.mode.name else "")
         minutes = f"{step * config.steps / 60:.1f}"
         rows.append([mode, f"{step:.3g}", f"{step / seconds[PLAINEST]:.2f}", minutes])
+    where = f"{task.preview.device}, {task.extractor.precision}"
     headings = ["loss mode", "s a step", "ratio", f"min for {config.steps} steps"]
     return (
         f"{config.network}, {config.batch} x {config.crop} x {config.crop} pixels a step, "
-        f"{', '.join(task.names)}; {task.preview.device}, {task.precision}\n{table(headings, rows)}"
+        f"{', '.join(task.names)}; {where}\n{table(headings, rows)}"
     )

@@ -39,11 +39,6 @@ class NetworkTask:
     start: NetworkFile | None  # the network whose kernels it begins with; None for random ones
 
     @property
-    def precision(self) -> str:
-        """That of the network that judges, such as "bfloat16"."""
-        return str(self.extractor.dtype).removeprefix("torch.")
-
-    @property
     def names(self) -> list[str]:
         """The styles' names: their files', without folder and extension."""
         return [Path(name).stem for name in self.styles]

@@ -11,7 +11,7 @@ and the gradients and losses are added up: but for rounding, all make the step o
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -53,18 +53,19 @@ SHIFT, BEND, CELL = 6.0, 1.5, 48
 GRAIN = 0.015
 
 
-class Views(NamedTuple):
-    """Second views (N, 3, H, W) of pictures, and the flow (N, 2, H, W) in pixels to them."""
-
-    images: Tensor
-    flow: Tensor
+# Second views (N, 3, H, W) of pictures, and the flow (N, 2, H, W) in pixels to them.
+Views = tuple[Tensor, Tensor]
 
 
 def second_views(images: Tensor, generator: torch.Generator) -> Views:
     """Return the second view of each picture (N, 3, H, W), by a generator on the CPU."""
-    flow = random_flow(images, generator)
+    count, _, height, width = images.shape
+    shift = SHIFT * torch.randn((count, 2, 1, 1), generator=generator)
+    cells = (count, 2, height // CELL + 2, width // CELL + 2)
+    bend = BEND * torch.randn(cells, generator=generator)
+    flow = (shift + interpolate(bend, (height, width), mode="bicubic")).to(images)
     grain = GRAIN * torch.randn(images.shape, generator=generator).to(images)
-    return Views((warp(images, flow) + grain).clamp(0, 1), flow)
+    return (warp(images, flow) + grain).clamp(0, 1), flow
 
 
 def instability(network: StyleNetwork, views: Views, pastiches: Tensor, blend: Tensor) -> Tensor:
@@ -75,31 +76,19 @@ def instability(network: StyleNetwork, views: Views, pastiches: Tensor, blend: T
     one, as in Wang et al. 2020 (arXiv:2009.11018): two views of a picture, the second one moved and
     bent by random flow, with grain, are to be painted alike.
     """
-    again = network(views.images.to(pastiches), blend)
-    flow = views.flow.to(pastiches)
-    shown = inside(flow).to(pastiches)
+    seen, flow = (view.to(pastiches) for view in views)
+    again, shown = network(seen, blend), inside(flow).to(pastiches)
     squared = shown * (warp(pastiches, flow) - again).square()
     every = (1, 2, 3)
     means: Tensor = squared.sum(every) / (3 * shown.sum(every)).clamp_min(1)
     return means.mean()
 
 
-def random_flow(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Return a smooth random flow (N, 2, H, W) in pixels for images (N, 3, H, W)."""
-    count, _, height, width = images.shape
-    shift = SHIFT * torch.randn((count, 2, 1, 1), generator=generator)
-    cells = (count, 2, height // CELL + 2, width // CELL + 2)
-    bend = BEND * torch.randn(cells, generator=generator)
-    return (shift + interpolate(bend, (height, width), mode="bicubic")).to(images)
-
-
 class NetworkTraining:
     """One training: a network, its average, an optimiser, advanced step by step.
 
-    Args:
-        task: what is to be done.
-        state: from `state_dict`, to go on from (UserError: it belongs to another recipe).
-        processes: that share the batch, each with a training like this one; one by default.
+    It goes on from a `state` of `state_dict` (UserError: that belongs to another recipe). Of
+    several `processes`, which share the batch, each has a training like this one.
     """
 
     def __init__(
@@ -148,7 +137,8 @@ class NetworkTraining:
         part = self.processes.share(len(images))
         views = None
         if self.config.stability > 0:
-            views = Views(*(all[part] for all in second_views(images, generator)))
+            seen, flow = second_views(images, generator)
+            views = seen[part], flow[part]
         share = (part.stop - part.start) / len(images)
         self.optimizer.zero_grad()
         contents = images[part].to(self.task.preview)
@@ -219,9 +209,7 @@ class NetworkTraining:
     @property
     def result(self) -> StyleNetwork:
         """The network with the running mean of its weights."""
-        averaged = self.average.module
-        assert isinstance(averaged, StyleNetwork)
-        return averaged
+        return cast(StyleNetwork, self.average.module)
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that a resumed training needs."""
