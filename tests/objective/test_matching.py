@@ -99,6 +99,18 @@ def test_a_style_of_details_is_not_matched_with():
     assert not found.styles.any()
 
 
+def test_a_style_of_more_weight_is_chosen_more_often():
+    def chosen(*shares):
+        sources = tuple(StylePart(number, share) for number, share in enumerate(shares))
+        pictures = replace(DIVIDED, regions=(Region(sources=sources),))
+        return matching(Criterion.of(MATCHED), pictures, tiny_network(VGG19)).styles
+
+    assert torch.equal(chosen(1.0, 1.0), chosen(0.5, 0.5))
+    first, more = chosen(1.0, 1.0).sum(), chosen(1.0, 3.0).sum()
+    assert 0 < first < more
+    assert chosen(1.0, 1e9).all()
+
+
 @pytest.mark.parametrize("axes", [128, 6])
 def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
     monkeypatch.setattr(module, "AXES", axes)  # of 14 channels
