@@ -239,6 +239,6 @@ def enlarge(
     larger = resize(image, size, wraps=wraps)
     if init == "noise":
         return larger
-    coarse = resize(start, (image.shape[2], image.shape[3]))
-    detail = resize(start, size) - resize(coarse, size)
+    coarse = resize(start, (image.shape[2], image.shape[3]), wraps=wraps)
+    detail = resize(start, size, wraps=wraps) - resize(coarse, size, wraps=wraps)
     return detail.mul_(DETAIL).add_(larger).clamp_(0, 1)

@@ -16,7 +16,9 @@ from styletransfer.config import FeaturesConfig, OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import check_run, enlarge, parse_tile, pyramid, steps_at_scale
 from styletransfer.job.load import load
+from styletransfer.job.memory import Prediction
 from styletransfer.job.prepare import prepare
+from styletransfer.optimize.run import complete_run
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
 
@@ -280,26 +282,36 @@ def test_a_finer_scale_brings_back_half_the_detail_of_the_start():
     assert enlarge(torch.ones_like(coarse), start, size, "content").max() == 1
 
 
-def test_a_seamless_scale_goes_on_across_its_edges():
-    image, start = picture(1, 16, 32), torch.zeros(1, 3, 48, 80)
-    larger = enlarge(image, start, (32, 64), "noise", wraps=True)
-    rolled = enlarge(image.roll((3, -5), (2, 3)), start, (32, 64), "noise", wraps=True)
-    torch.testing.assert_close(rolled, larger.roll((6, -10), (2, 3)))
+def texture(*words):
+    words = ("experiment=texture", "style=a.png", "device=cpu", "precision=float64", *words)
+    config = composed("train", *words)
+    config.features = FeaturesConfig(name="vgg19", weights="random")
+    return config
 
 
 def test_a_texture_has_a_shape_for_a_content(tiny_vgg):
-    config = composed(
-        "train", "experiment=texture", "content=3:2", "size=64", "style=a.png", "device=cpu"
-    )
-    config.features = FeaturesConfig(name="vgg19", weights="random")
-    job = prepare(config)
-    assert job.pictures.content.shape[2:] == (48, 64)  # the nearest to 42.7 without a seam
-    assert [scale.size for scale in job.scales] == [(48, 64)]
-    config.size = 72
+    job = prepare(texture("content=3:2", "size=320"))
+    assert [scale.size for scale in job.scales] == [(96, 160), (208, 320)]  # by 16 each
+    config = texture("content=3:2", "size=72")
     with pytest.raises(UserError, match="must be multiples of 16 pixels, not 72 x 54; choose"):
         prepare(config)
+    config = replace(config, size=64)
     with pytest.raises(UserError, match=r"tiles need objective\.seamless=false; choose that, or"):
-        prepare(replace(config, size=64, tile="64"))
+        prepare(replace(config, tile="64"))
+    edged = replace(config, objective=replace(config.objective, seamless=False))
+    parts = [Prediction(job, job.scales[0]) for job in map(prepare, (config, edged))]
+    seamless, plain = (part.memory(None, 20).evaluation for part in parts)
+    assert seamless > plain
+
+
+def test_a_seamless_run_from_a_rolled_picture_ends_in_the_rolled_one(tiny_vgg):
+    config = texture("content='1:1'", "size=64", "steps=4", "scales=2")
+    start, ends = picture(1, 64, 64), []
+    for shift in (0, 32):
+        job = replace(prepare(config), start=start.roll((shift, -shift), (2, 3)))
+        ends.append(complete_run(job).image)
+    torch.testing.assert_close(ends[1], ends[0].roll((32, -32), (2, 3)), rtol=0, atol=1e-4)
+    assert (ends[0] - start).abs().max() > 0.1
 
 
 def test_numbers_that_cannot_be_are_refused():
