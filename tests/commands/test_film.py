@@ -9,7 +9,7 @@ import pytest
 import torch
 from clips import tiny_film
 from film_files import frames as frames_of
-from helpers import ROOT, check_refused, composed
+from helpers import ROOT, check_error, check_refused, composed
 
 from styletransfer import __version__
 from styletransfer.commands.film import main
@@ -108,11 +108,9 @@ def test_other_settings_are_refused_in_its_folder(config, tmp_path, photos, caps
     with pytest.raises(UserError, match=r"temporal_weight=1\.0 differs.*hydra\.run\.dir"):
         main(replace(config, temporal_weight=1.0), tmp_path)
     Path(photos[1]).write_bytes(Path(photos[0]).read_bytes())
-    with pytest.raises(UserError, match=r"style=.* has changed"):
-        main(config, tmp_path)
+    check_error(r"style=.* has changed", main, config, tmp_path)
     (tmp_path / "film.json").write_text(f'{{"version": "{__version__}", "files": []}}')
-    with pytest.raises(UserError, match="is no run's record of this version"):
-        main(config, tmp_path)
+    check_error("is no run's record of this version", main, config, tmp_path)
     assert files(tmp_path) == before
 
 

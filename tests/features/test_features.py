@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 import torchvision
-from helpers import ROOT, metrics_of, picture, tiny_network
+from helpers import ROOT, check_error, metrics_of, picture, tiny_network
 from torch import nn
 from torch.nn.functional import conv2d
 
@@ -65,10 +65,8 @@ def test_a_network_is_frozen_and_ends_at_the_deepest_tap(network):
     assert list(ended.layers)[-1] == "relu2_1"
     assert ended.layers["conv2_1"] is network.layers["conv2_1"]
     message = r"unknown layer relu9_9; this network has conv1_1, relu1_1"
-    with pytest.raises(UserError, match=message):
-        network(picture(), ["relu1_1", "relu9_9"])
-    with pytest.raises(UserError, match="no layer was asked for"):
-        network.ended_at([])
+    check_error(message, network, picture(), ["relu1_1", "relu9_9"])
+    check_error("no layer was asked for", network.ended_at, [])
 
 
 def wide():
@@ -148,8 +146,7 @@ def test_a_flipped_bit_is_noticed(tmp_path, monkeypatch):
     damaged = tmp_path / "bundled.safetensors"
     damaged.write_bytes(content)
     monkeypatch.setattr(weights, "BUNDLED", damaged)
-    with pytest.raises(UserError, match="missing or damaged; install the project again"):
-        build_features(FeaturesConfig())
+    check_error("missing or damaged; install the project again", build_features, FeaturesConfig())
 
 
 def test_the_default_job_lowers_its_loss(tmp_path):

@@ -12,6 +12,7 @@ import torch
 from helpers import (
     MODES,
     Bowl,
+    check_error,
     elastic,
     make_objective,
     picture,
@@ -21,7 +22,6 @@ from helpers import (
 )
 
 from styletransfer.config import FeaturesConfig, OptimizerConfig, TrainConfig
-from styletransfer.errors import UserError
 from styletransfer.job.job import Job, enlarge, pyramid
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
@@ -84,8 +84,7 @@ def test_starts(content, style):
     assert torch.equal(one, again)
     assert not torch.equal(one, other)
     assert abs(one.mean() - 0.5) < 0.05
-    with pytest.raises(UserError, match="unknown init 'mirror'; choose content, style, noise or"):
-        first(init="mirror")
+    check_error("unknown init 'mirror'; choose content, style, noise or", first, init="mirror")
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
@@ -135,8 +134,7 @@ def test_ctrl_c_in_a_callback(content, style):
         result.finished("a run")
     done, _ = run(run_settings(), content, style)
     assert done.finished("a run") is done
-    with pytest.raises(UserError, match=r"^a run: it is late$"):
-        replace(done, problem="it is late").finished("a run")
+    check_error(r"^a run: it is late$", replace(done, problem="it is late").finished, "a run")
 
 
 def test_ctrl_c_in_an_evaluation(monkeypatch, content, style):

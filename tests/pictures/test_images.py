@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
+from helpers import check_error
 from PIL import Image, ImageCms, JpegImagePlugin
 
 from styletransfer.errors import UserError
@@ -102,11 +103,9 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
     check_writable(tmp_path / "new" / "folder" / "a.png")  # which is not made yet
     for check in (check_writable, lambda path, **kw: write(path, torch.zeros(1, 3, 2, 2), **kw)):
         for name, message in refusals.items():
-            with pytest.raises(UserError, match=message):
-                check(tmp_path / name)
+            check_error(message, check, tmp_path / name)
         for name, bits in (("a.jpg", 16), ("a.webp", 16), ("a.png", 12)):
-            with pytest.raises(UserError, match=f"has no {bits}-bit samples; use 8"):
-                check(tmp_path / name, bit_depth=bits)
+            check_error(f"has no {bits}-bit samples; use 8", check, tmp_path / name, bit_depth=bits)
     for name, side in (("a.webp", 16384), ("a.jpg", 65536)):
         with pytest.raises(UserError, match=f"cannot hold {side} x 1 pixels"):
             write(tmp_path / name, torch.zeros(1, 3, 1, side))
@@ -164,8 +163,7 @@ def test_cropping_keeps_the_visible_box():
     assert crop_transparent(opaque) is opaque
     ghost = Picture(rgb, torch.zeros(1, 1, 6, 8), "ghost.png")
     for function in (fill_transparent, crop_transparent):
-        with pytest.raises(UserError, match=r"ghost\.png is fully transparent"):
-            function(ghost)
+        check_error(r"ghost\.png is fully transparent", function, ghost)
 
 
 def test_filling_keeps_opaque_pixels_and_continues_them_without_hidden_colours():

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
+from helpers import check_error
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from styletransfer.errors import UserError
@@ -100,10 +101,8 @@ def test_a_region_is_found_by_its_name_or_a_colour_near_to_it():
         assert regions.names[regions.find(text)] == "red"
     assert MASKS.find("2") == 1
     for text in ("sky", "yellow", "", "1", "(190, 0, 0)"):  # 65 levels from red
-        with pytest.raises(UserError, match=r"^labels has no region .*; it has (blue|red) \(50 %"):
-            regions.find(text)
-    with pytest.raises(UserError, match="no region 'red'"):
-        MASKS.find("red")
+        check_error(r"^labels has no region .*; it has (blue|red) \(50 %", regions.find, text)
+    check_error("no region 'red'", MASKS.find, "red")
 
 
 def test_regions_pair_by_colours_nearly_the_same_by_numbers_and_masks_by_order():
@@ -132,8 +131,7 @@ def test_what_does_not_pair_is_refused():
         (MASKS, two, "^masks and labels are masks and labels; give both as"),
     ]
     for content, style, message in refusals:
-        with pytest.raises(UserError, match=message):
-            pair_regions(content, [style])
+        check_error(message, pair_regions, content, [style])
 
 
 def test_of_several_styles_each_may_hold_some_of_the_regions():
@@ -167,8 +165,7 @@ def test_regions_get_their_styles_by_a_mapping_that_fits_or_their_order():
         ({"red": 0, "blue": 1}, "^region_styles gives red the style 0"),
         ({"red": 1, "ff0000": 2, "blue": 1}, "^region_styles names red twice"),
     ):
-        with pytest.raises(UserError, match=message):
-            assign(stripes(RED, BLUE), mapping, 2)
+        check_error(message, assign, stripes(RED, BLUE), mapping, 2)
 
 
 def test_a_missing_mapping_is_asked_for_with_the_very_argument():
@@ -248,8 +245,7 @@ def test_what_cannot_be_turned_is_refused():
     with pytest.raises(UserError, match=r"oil\.jpg, turned by 45 degrees, leaves .* at least 8"):
         rotated(Picture(noise(10, 200), name="oil.jpg"), 45.0)
     for degrees in (math.nan, math.inf):
-        with pytest.raises(UserError, match=r"cannot be turned by (nan|inf) degrees"):
-            rotated(Picture(noise()), degrees)
+        check_error(r"cannot be turned by (nan|inf) degrees", rotated, Picture(noise()), degrees)
     numbers = np.zeros((40, 40), int)
     numbers[0, 0] = 5
     with pytest.raises(UserError, match="left of the region 5 once it is turned by 45 degrees"):

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 import torch
+from helpers import check_error
 
 from styletransfer.cli import main as console
 from styletransfer.errors import UserError
@@ -46,8 +47,7 @@ def test_torchrun_tells_a_process_its_place(monkeypatch):
     assert place() == Place(rank=5, count=8, local_rank=1, local_count=4)
     for told in ((0, 2), ("one", 2, 0, 1), (2, 2, 0, 1), (0, 2, 2, 2), (0, 1, 0, 2)):
         put(monkeypatch, *told)
-        with pytest.raises(UserError, match="start with torchrun, or unset them"):
-            place()
+        check_error("start with torchrun, or unset them", place)
 
 
 def test_each_process_of_a_machine_takes_its_own_device(monkeypatch):
@@ -56,19 +56,15 @@ def test_each_process_of_a_machine_takes_its_own_device(monkeypatch):
     monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
     put(monkeypatch)
     assert choose_device("auto") == torch.device("cuda")
-    with pytest.raises(UserError, match="device=cuda:2 is not here: 2 CUDA devices were found"):
-        choose_device("cuda:2")
+    check_error("device=cuda:2 is not here: 2 CUDA devices were found", choose_device, "cuda:2")
     put(monkeypatch, 3, 4, 1, 2)
     assert choose_device("auto") == choose_device("cuda") == torch.device("cuda:1")
     assert choose_device("cpu") == torch.device("cpu")
-    with pytest.raises(UserError, match="one device for 2 processes; choose device=cuda"):
-        choose_device("cuda:1")
+    check_error("one device for 2 processes; choose device=cuda", choose_device, "cuda:1")
     put(monkeypatch, 3, 4, 2, 3)
-    with pytest.raises(UserError, match="3 processes on this machine, and 2 CUDA devices"):
-        choose_device("auto")
+    check_error("3 processes on this machine, and 2 CUDA devices", choose_device, "auto")
     for name in ("gpu", "meta", "cuda:x"):
-        with pytest.raises(UserError, match=r"unknown device .*; choose auto, cpu, cuda, cuda:N"):
-            choose_device(name)
+        check_error(r"unknown device .*; choose auto, cpu, cuda, cuda:N", choose_device, name)
 
 
 def test_shares_are_all_of_it_and_as_even_as_can_be():
