@@ -189,8 +189,7 @@ def furnish(desk):
     if find_spec("av"):
         from film_files import make
 
-        network = style_network(Architecture((3, 4, 5), 1), 1)
-        file.write(desk / "net.safetensors", network, ["oil"])
+        file.write(desk / "net.safetensors", style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
         make(desk / "in.mkv", [picture(seed, 32, 40) for seed in range(20)], sound=["aac"])
 
 

@@ -153,8 +153,7 @@ def test_a_run_is_steered():
         if len(seen) == 2:
             run.steer(objective={"tv_weight": 1.0}, style=[picture(5), picture(6)])
     assert seen[2]["total_variation"] > 50 * seen[1]["total_variation"]  # the preset's is 0.01
-    steered = run.result().image
-    assert not torch.equal(steered, tiny().image)
+    assert not torch.equal(run.result().image, tiny().image)
     run.steer(size=24)
     assert [step.image.shape[3] for step in run] == [24] * 3
     assert run.result().image.shape == (1, 3, 18, 24)

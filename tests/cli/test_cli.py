@@ -185,8 +185,7 @@ def test_the_default_job_needs_no_torchvision_and_no_compiler(desk):
         "import sys; from styletransfer.cli import main;"
         "main(['train', 'size=32', 'steps=1', 'device=cpu']); print(*sys.modules)"
     )
-    done = process(sys.executable, "-c", code, timeout=300)
-    modules = set(done.stdout.splitlines()[-1].split())
+    modules = set(process(sys.executable, "-c", code, timeout=300).stdout.splitlines()[-1].split())
     assert "torch" in modules
     assert not {"torchvision", "matplotlib", "torch._dynamo", "sympy"} & modules
 

@@ -18,13 +18,12 @@ TINY = ["experiment=tiny", "steps=2", "scales=1"]
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch, tiny_vgg):
+def desk(desk, tiny_vgg):
     """A folder with a style, and photographs in a folder of their own."""
-    monkeypatch.chdir(tmp_path)
     write_pictures("style.png", "photos [1]/b.png", "photos [1]/a,b.PNG")
     Path("photos [1]/notes.txt").touch()
     Path("empty").mkdir()
-    return tmp_path
+    return desk
 
 
 def train(capsys, *words):

@@ -24,13 +24,12 @@ from styletransfer.system.signals import Stopped
 UNEVEN = [Fraction(n, 10) for n in (0, 1, 3, 4, 9)]
 
 
-@pytest.fixture
-def desk(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def desk(desk):
     """A folder with a network, and a film of five frames and a tone."""
-    monkeypatch.chdir(tmp_path)
     file.write(Path("net.safetensors"), style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
     make(Path("in.mp4"), shades(), UNEVEN, sound=["aac"])
-    return tmp_path
+    return desk
 
 
 def shades():
@@ -72,7 +71,6 @@ def close(painted, others):
     return all((a - b).abs().max() < 1e-4 for a, b in zip(painted, others, strict=True))
 
 
-@pytest.mark.usefixtures("desk")
 def test_each_frame_is_what_the_network_makes_of_it(written, capsys):
     apply()
     assert capsys.readouterr().out == "out.mp4\n"
@@ -88,14 +86,12 @@ def test_each_frame_is_what_the_network_makes_of_it(written, capsys):
     assert frames(Path("small.webm"))[0].image.shape == (1, 3, 19, 25)
 
 
-@pytest.mark.usefixtures("desk")
 def test_steady_frames_are_mixed_with_the_ones_before(written):
     pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
     apply(steady=0.6)
     mixer, contents = Steady(0.6), [frame.image for frame in frames(Path("in.mp4"))]
     alone = expected()
-    mixed = [mixer.mixed(*pair) for pair in zip(contents, alone, strict=True)]
-    assert close(written, mixed)
+    assert close(written, [mixer.mixed(*pair) for pair in zip(contents, alone, strict=True)])
     assert not close(written[1:], alone[1:])
 
 

@@ -151,8 +151,7 @@ def test_any_films_can_be_measured_as_the_guide_says(source, tmp_path, monkeypat
     assert len({line.split("|")[2] for line in lines}) == 1 < len(lines)
 
 
-def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path):
     cases = [
         ({"frame_steps": 0}, "frame_steps=0 must be 1 or more"),
         ({"temporal_weight": -1.0}, "temporal_weight=-1.0 must be from 0"),

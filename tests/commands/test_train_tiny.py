@@ -49,8 +49,7 @@ def test_each_step_descends_along_its_own_gradient_alone():
         before = torch.get_rng_state()
         trained = train_tiny.train_tiny(handwritten, seed=3, steps=4).parameters
         assert torch.equal(torch.get_rng_state(), before)
-        expected = dict(model.named_parameters())
-        torch.testing.assert_close(trained, expected, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(trained, dict(model.named_parameters()), rtol=1e-12, atol=1e-12)
 
 
 def test_both_columns_and_the_difference_are_shown(monkeypatch, capsys):

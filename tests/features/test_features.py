@@ -43,8 +43,7 @@ def test_activations_are_those_of_plain_convolutions(network, content):
     x, conv = (content - mean) / std, network.layers["conv1_1"]
     torch.testing.assert_close(network.preprocess(content), x, rtol=1e-14, atol=1e-15)
     x = torch.relu(conv2d(x, conv.weight, conv.bias, padding=1))
-    found = network(content, ["relu1_1"])["relu1_1"]
-    torch.testing.assert_close(found, x, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(network(content, ["relu1_1"])["relu1_1"], x, rtol=1e-12, atol=1e-14)
     assert torch.equal(tiny_network(preprocessing="none").preprocess(content), content)
 
 
@@ -53,8 +52,7 @@ def test_preprocessing_rounds_once():
     x, mean, std = picture().float(), *map(torch.tensor, (vgg.IMAGENET_MEAN, vgg.IMAGENET_STD))
     for dtype in (torch.float32, torch.bfloat16, torch.float32):  # there and back
         network = tiny_network().to(dtype)
-        rounded = (value.to(dtype).float().view(1, 3, 1, 1) for value in (mean, std))
-        shift, scale = rounded
+        shift, scale = (value.to(dtype).float().view(1, 3, 1, 1) for value in (mean, std))
         assert torch.equal(network.preprocess(x), ((x - shift) / scale).to(dtype))
 
 

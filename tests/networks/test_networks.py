@@ -221,8 +221,7 @@ def test_each_that_ships_is_a_network_of_at_most_2_megabytes_with_a_card():
         assert all(style in card for style in found.styles)
 
 
-def test_a_file_in_the_way_goes_first_and_other_names_are_paths(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_file_in_the_way_goes_first_and_other_names_are_paths(desk):
     assert network_file("oil") == FOLDER / "oil.safetensors"
     Path("oil").write_text("mine")
     assert network_file("oil") == Path("oil")

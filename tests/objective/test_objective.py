@@ -49,8 +49,7 @@ def test_losses_are_relative_to_their_targets_mean_square(size, reference, netwo
     content, image = picture(1, *size), picture(3, *size)
 
     def found(kind):
-        objective = make_objective(MODE, network, content, style, normalization=kind)
-        losses = losses_at(objective, image)
+        losses = losses_at(make_objective(MODE, network, content, style, normalization=kind), image)
         return losses["content/relu2_1"], losses["style/relu2_1"]
 
     plain, relative = found("none"), found("target")

@@ -195,8 +195,7 @@ def test_what_cannot_be_in_tiles_is_refused():
 def test_bands_of_unequal_height_give_the_gradient_of_the_whole(
     settings, height, count, tile, bands
 ):
-    config = replace(GATYS, **settings)
-    check(tiny_network(VGG19), config, noise(height, 35), tile, count, bands)
+    check(tiny_network(VGG19), replace(GATYS, **settings), noise(height, 35), tile, count, bands)
 
 
 def test_regions_of_several_styles_of_which_a_process_may_see_none():

@@ -111,8 +111,7 @@ def test_protected_pixels_stay_and_grey_ones_are_mixtures(optimizer, content, st
     protected = torch.linspace(0, 1, 20, dtype=torch.float64).expand(1, 1, 16, 20)
     pictures = replace(pair(content, style), protected=protected)
     bowl = with_bowl(monkeypatch, Bowl(1 - content))
-    config = run_settings(optimizer, steps=30, init="noise")
-    job = Job(config, tiny_network(), MODE, pictures)
+    job = Job(run_settings(optimizer, steps=30, init="noise"), tiny_network(), MODE, pictures)
     result = Run(job).complete()
     for point in (*bowl.points, result.image, Run(job).result().image):
         assert torch.equal(point[..., -1], content[..., -1].to(point))

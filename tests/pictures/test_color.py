@@ -62,8 +62,7 @@ def test_there_and_back(dtype, error):
 
 
 def test_what_srgb_cannot_show_keeps_lightness_and_hue():
-    generator = torch.Generator().manual_seed(0)
-    lab = torch.rand(3, 500, generator=generator, dtype=torch.float64) - 0.5
+    lab = torch.rand(3, 500, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 0.5
     lab[0] = 0.55 + 0.9 * lab[0]  # below 0.1, sRGB is black to within rounding
     shown = from_oklab(lab)
     assert 0 <= shown.min() <= shown.max() <= 1

@@ -30,8 +30,7 @@ from styletransfer.pictures.images import (
 
 def samples(channels=3, bits=8, height=9, width=13):
     """Noise (1, C, H, W) in steps of so many bits."""
-    rng = np.random.default_rng(0)
-    levels = rng.integers(0, 2**bits, (1, channels, height, width))
+    levels = np.random.default_rng(0).integers(0, 2**bits, (1, channels, height, width))
     return torch.from_numpy(levels).float() / (2**bits - 1)
 
 
@@ -112,8 +111,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
     for value in (float("nan"), float("inf")):
         with pytest.raises(UserError, match="NaN or infinity"):
             write(tmp_path / "a.png", torch.tensor(value).expand(1, 3, 2, 2))
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["file", "folder.png", "pipe.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.png", "pipe.png"]
 
 
 def test_a_full_disk_leaves_the_old_picture_and_nothing_else(tmp_path, monkeypatch):

@@ -12,10 +12,9 @@ from styletransfer.system.files import sha256
 
 
 @pytest.fixture(autouse=True)
-def desk(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def desk(desk):
     write_pictures("a.png", "b.png", "folder/c.png", "folder/d.png", height=8, width=8)
-    return tmp_path
+    return desk
 
 
 def test_settings_are_by_key_and_files_by_full_path_and_hash(desk):

@@ -26,8 +26,7 @@ def tiny():
 
 
 @pytest.fixture(autouse=True)
-def desk(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def desk(desk):
     write_pictures("content.png", "style.png", "other.png")
     labels = torch.zeros(1, 3, 24, 32)
     labels[:, 0, :, :16], labels[:, 2, :, 16:] = 1, 1
@@ -65,8 +64,7 @@ def stop(work):
 
 def run(folder, guide=None, values=(), **settings):
     """Paint with some values, and settings that a run itself is about."""
-    config = replace(with_values(tiny(), dict(values)), **settings)
-    return paint(config, Path(folder), guide)
+    return paint(replace(with_values(tiny(), dict(values)), **settings), Path(folder), guide)
 
 
 def again(folder, recorded):
@@ -228,8 +226,7 @@ def test_bad_changes_are_refused_before_anything_is_written(capsys):
         ("[{aftr:3}]", "false", "aftr"),
         ("[{set:{size:48}}]", "false", "after is missing"),
     ):
-        line = refusal(capsys, "train", *words, f"changes={typed}", f"dry_run={dry}")
-        assert told in line
+        assert told in refusal(capsys, "train", *words, f"changes={typed}", f"dry_run={dry}")
     assert not Path("run").exists()
 
 

@@ -82,8 +82,7 @@ def test_a_disk_that_fills_leaves_whole_lines(tmp_path, caplog):
         for step in range(1, 10):
             metrics(iterate(step))
             metrics.flush()
-    text = (tmp_path / "metrics.jsonl").read_text()
-    assert text.endswith("\n")
+    assert (tmp_path / "metrics.jsonl").read_text().endswith("\n")
     assert [line["step"] for line in metrics_of(tmp_path)] == [1]
     assert caplog.text.count("File too large; going on without") == 1
     written(tmp_path / "nowhere" / "metrics.jsonl", 2)

@@ -27,7 +27,6 @@ from tools.benchmark.reference import SCALE, plain_loop
 from tools.benchmark.report import rows_table, sentences
 from tools.benchmark.results import Row, Spread, cost_of_regions, growth, tiles_per_pixel
 
-# VGG-19 has four channels everywhere here.
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 CPU = torch.device("cpu")
 CLOSED = "autograd_function"
