@@ -147,8 +147,7 @@ def faults(folder, status, allowed):
 def check_whole(path):
     """Raise something unless the file is complete and has a name that we gave it."""
     kind = path.suffix
-    assert path.name != ".lock", "left behind"
-    assert kind != ".tmp", "left behind"
+    assert not path.name.endswith((".lock", ".tmp")), "left behind"
     if kind in (".png", ".tif"):
         images.read(path)
     elif kind == ".json":

@@ -30,11 +30,14 @@ def train(capsys, *words):
     return call(capsys, "train", *TINY, *words)
 
 
-def test_each_picture_of_a_folder_is_a_job(desk):
+def test_each_picture_of_a_folder_is_a_job_but_a_file_of_that_very_name_is_a_file(desk):
     for content in ("photos [1]", "photos [1]/*", "photos ?1]/*", "**/*b.*"):
         arguments = parse([f"content={content}"], TrainConfig)
         assert arguments.multirun
         assert arguments.overrides == ["content='photos [1]/a,b.PNG','photos [1]/b.png'"]
+    write_pictures("a*.png", "ab.png")
+    arguments = parse(["content=a*.png"], TrainConfig)
+    assert (arguments.overrides, arguments.multirun) == (["content='a*.png'"], False)
 
 
 def test_folders_and_pictures_beside_each_other(desk, capsys):
@@ -48,12 +51,6 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
     assert contents == ["style.png", "photos [1]/b.png"]
     runs, unreadable = find_runs([Path("outputs")])  # as a gallery does
     assert ([len(run.steps) for run in runs], unreadable) == ([2, 2], [])
-
-
-def test_a_file_of_that_very_name_is_a_file(desk):
-    write_pictures("a*.png", "ab.png")
-    arguments = parse(["content=a*.png"], TrainConfig)
-    assert (arguments.overrides, arguments.multirun) == (["content='a*.png'"], False)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 from film_files import frames, make, sounds
-from helpers import check_refused, picture, style_network
+from helpers import check_error, check_refused, picture, style_network
 
 from styletransfer.commands.apply.command import main
 from styletransfer.config import ApplyConfig
-from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
 from styletransfer.films.write import FilmWriter, Sound
 from styletransfer.networks import Architecture, file
@@ -120,8 +119,7 @@ def test_a_signal_waits_for_the_frame_and_leaves_a_film_that_plays_and_is_not_ta
     assert 0.25 < sounds(part)[0][2][-1] < 0.4  # seconds: it ends where they do
     assert re.search(rf"the film up to here, 3 frames, is in .*{part.name}", caplog.text)
     (desk / "album" / "broken.mkv").write_bytes(b"no film")
-    with pytest.raises(UserError, match="1 of 4 files could not be painted"):
-        apply(input="album", output="done")
+    check_error("1 of 4 files could not be painted", apply, input="album", output="done")
     assert "broken.mkv is no film that FFmpeg can read" in caplog.text
     assert files(desk / "done") == ["a.png", "in.mp4", "z.avi.mp4"]
     assert [len(frames(desk / "done" / name)) for name in ("in.mp4", "z.avi.mp4")] == [5, 5]

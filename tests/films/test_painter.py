@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 from clips import pan, pan_flow
-from helpers import picture, run_settings, tiny_network
+from helpers import check_error, picture, run_settings, tiny_network
 
-from styletransfer.errors import UserError
 from styletransfer.films.flicker import (
     FilmPainter,
     Flicker,
@@ -132,8 +131,7 @@ def test_flicker_and_style_of_each_film(monkeypatch):
     films = {"input": ramp(0.0, 5), "painted": ramp(0.1, 5)}
     assert measure(films)["painted"] == Flicker(pytest.approx(0.01), None, None)
     for painted, differ in ((ramp(0.1, 4), "lengths"), ([picture(1)] * 5, "sizes")):
-        with pytest.raises(UserError, match=differ):
-            measure(films | {"painted": painted})
+        check_error(differ, measure, films | {"painted": painted})
 
 
 def test_only_what_is_relied_on_and_does_not_move_along_counts():

@@ -11,16 +11,14 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
-from styletransfer.errors import UserError
 from styletransfer.features import weights
-from styletransfer.features.vgg import randomize
-from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file, in_strips
+from styletransfer.networks import LAYOUTS, Architecture, deployed, file, in_strips
 from styletransfer.networks.deploy import measured
 from styletransfer.networks.file import BASE, FOLDER, network_file, shipped
 from styletransfer.networks.johnson import ConditionalInstanceNorm, NormedConv, Segment
 from styletransfer.networks.training import schedule
 
-SLIM = Architecture((3, 4, 5), 2)
+SLIM, TINY = Architecture((3, 4, 5), 2), Architecture((2, 3, 4), 1)
 BLEND = torch.tensor([[0.3, 0.7]]).double()
 
 
@@ -124,9 +122,7 @@ def test_the_learning_rate_rises_and_falls_to_zero(steps):
 
 @pytest.fixture
 def saved(tmp_path):
-    network = StyleNetwork(Architecture((2, 3, 4), 1), 2)
-    randomize(network, 0)
-    file.write(tmp_path / "net.safetensors", network, ["oil", "été"])
+    file.write(tmp_path / "net.safetensors", style_network(TINY, 2), ["oil", "été"])
     return tmp_path / "net.safetensors"
 
 
@@ -144,12 +140,9 @@ def changed(path, tensors=None, **told):
 
 def test_what_was_written_is_read_and_written_again_is_equal_bytes(saved):
     stored = file.read(saved)
-    again = StyleNetwork(Architecture((2, 3, 4), 1), 2)
-    randomize(again, 0)
-    assert stored.styles == ["oil", "été"]
-    assert stored.network.layout == again.layout
-    theirs = stored.network.state_dict()
-    assert all(torch.equal(value, theirs[name]) for name, value in again.state_dict().items())
+    assert (stored.styles, stored.network.layout) == (["oil", "été"], TINY)
+    ours, theirs = (each.state_dict() for each in (style_network(TINY, 2), stored.network))
+    assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
     other = saved.with_name("again.safetensors")
     file.write(other, stored.network, stored.styles)
     assert other.read_bytes() == saved.read_bytes()
@@ -187,8 +180,8 @@ def test_what_is_no_network_is_refused(saved, tmp_path):
     saved.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     check_error("is damaged: its tensors", file.read, saved)
     saved.write_bytes(whole)
-    with pytest.raises(UserError, match="not finite"):
-        file.read(changed(saved, {"segments.0.convs.0.norm.scale": torch.full((2, 2), torch.nan)}))
+    broken = {"segments.0.convs.0.norm.scale": torch.full((2, 2), torch.nan)}
+    check_error("not finite", file.read, changed(saved, broken))
     weights.write(tmp_path / "features.safetensors", {"features.0.weight": torch.zeros(1)})
     features = (tmp_path / "features.safetensors").read_bytes()
     for content in (whole[: len(whole) // 2], b"hello", b"", features):
@@ -205,9 +198,8 @@ def test_float16_is_read_and_other_types_are_refused(saved):
     for kind in (torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.complex64):
         saved.write_bytes(whole)
         name = next(iter(theirs))
-        with pytest.raises(UserError, match="it may hold float32 and float16") as caught:
-            file.read(changed(saved, {name: theirs[name].to(kind)}))
-        assert "\n" not in str(caught.value)
+        changed(saved, {name: theirs[name].to(kind)})
+        check_error("it may hold float32 and float16", file.read, saved)
 
 
 def test_each_that_ships_is_a_network_of_at_most_2_megabytes_with_a_card():

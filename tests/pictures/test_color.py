@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from helpers import picture
+from helpers import check_error, picture
 
-from styletransfer.errors import UserError
 from styletransfer.pictures.color import (
     from_oklab,
     mixed,
@@ -173,7 +172,6 @@ def test_only_visible_pixels_count():
     visible = moments(Picture(found.rgb[..., 5:]))[0]
     assert (visible - moments(content)[0]).abs().max() < 1e-6
     invisible = Picture(picture(1), torch.zeros(1, 1, 16, 20), "ghost.png")
-    with pytest.raises(UserError, match=r"^ghost\.png is fully transparent"):
-        recolored(muted(1), invisible, 1.0)
+    check_error(r"^ghost\.png is fully transparent", recolored, muted(1), invisible, 1.0)
     vivid = recolored(Picture(0.2 * picture(2)), Picture(picture(1).round()), 1.0).rgb
     assert 0 <= vivid.min() <= vivid.max() <= 1  # and none is NaN

@@ -127,13 +127,10 @@ def test_a_full_disk_leaves_the_old_picture_and_nothing_else(tmp_path, monkeypat
     assert torch.equal(read(path).rgb, torch.zeros(1, 3, 2, 2))
 
 
-def test_sizes_keep_their_aspect_ratio():
+def test_resizing_keeps_aspect_ratio_and_constants_and_is_antialiased_and_clamped():
     for size, expected in (((3, 4), (6, 8)), ((4, 3), (8, 6)), ((3, 4000), (1, 8))):
         assert scaled_size(size, 8) == expected
         assert resize_picture(Picture(torch.rand(1, 3, *size)), 8).size == expected
-
-
-def test_resize_is_antialiased_clamped_and_keeps_constants():
     board = (torch.arange(64)[:, None] + torch.arange(64)).remainder(2).float()[None, None]
     assert torch.allclose(resize(board, (9, 11))[..., 2:-2, 2:-2], torch.tensor(0.5), atol=0.02)
     assert torch.allclose(resize(torch.full((1, 3, 7, 5), 0.3), (20, 3)), torch.tensor(0.3))

@@ -58,9 +58,8 @@ def test_plain_and_the_objective_agree_in_float64(monkeypatch):
     for mode in MODES:
         for padding, normalization in (("zeros", "target"), ("replicate", "none")):
             features = FeaturesConfig("vgg19", "random", padding=padding)
-            config = BenchmarkConfig(
-                features=features, objective=layers(normalization=normalization)
-            )
+            objective = layers(normalization=normalization)
+            config = BenchmarkConfig(features=features, objective=objective)
             agrees(tiny_network(padding=padding), config, mode)
     for name in ("vgg16", "vgg19"):  # the whole of Gatys' networks
         widths = tuple((4,) * len(block) for block in vgg.WIDTHS[name])
