@@ -2,7 +2,10 @@
 
 import shlex
 
+import pytest
 from helpers import composed
+
+pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
 from styletransfer import features
 from styletransfer.cli.arguments import parse
