@@ -58,9 +58,8 @@ def check_torch_func(ours, theirs, shape):
     our_sum, their_sum = ((lambda x, f=f: f(x).square().sum()) for f in (ours, theirs))
     slopes = torch.stack([grad(their_sum)(x) for x in batch])
     torch.testing.assert_close(vmap(grad(our_sum))(batch), slopes)
-    torch.testing.assert_close(
-        jacrev(jacrev(our_sum))(batch[0]), jacrev(jacrev(their_sum))(batch[0])
-    )
+    twice = [jacrev(jacrev(function))(batch[0]) for function in (our_sum, their_sum)]
+    torch.testing.assert_close(*twice)
 
 
 def check_bad_input(function, arguments, error, words):

@@ -224,9 +224,14 @@ def style_network(layout, styles):
     return network
 
 
+def check_error(words, make, /, *given, **named):
+    """`make` refuses what it is given in one line, which holds these words (an expression)."""
+    with pytest.raises(UserError, match=words) as refused:
+        make(*given, **named)
+    assert "\n" not in str(refused.value)
+
+
 def check_refused(make, cases):
     """Each case, `make`'s arguments by name, is refused in one line with the words beside it."""
     for given, words in cases:
-        with pytest.raises(UserError, match=re.escape(words)) as refused:
-            make(**given)
-        assert "\n" not in str(refused.value)
+        check_error(re.escape(words), make, **given)

@@ -79,8 +79,7 @@ def pretend(pipe):
         standing = {"now": defaults(), "changes": [], "snapshots": []}
         say(type="begun", **standing)
         report = {"step": 1, "steps": 2, "scale": 1, "scales": 1, "seconds": 0.1, "left": None}
-        history = [(1, {"style/a": 1.0, "total": 2.0})]
-        say(type="progress", picture=JPEG, history=history, **report)
+        say(type="progress", picture=JPEG, history=[(1, {"style/a": 1.0, "total": 2.0})], **report)
         ended = {"status": "stopped", "error": None}
         while (wish := orders.next_wish(id, wait=True)) is not None:
             match wish["type"]:

@@ -34,7 +34,8 @@ def replace_train(monkeypatch, function):
     monkeypatch.setattr(f"{module('train')}.main", function)
 
 
-def test_the_overview_has_one_line_for_each_command(capsys):
+def test_the_overview_has_one_line_for_each_command_and_there_is_a_version(capsys):
+    assert call(capsys, "--version") == (0, (f"styletransfer {__version__}\n", ""))
     status, printed = call(capsys, "--help")
     assert (status, printed.err) == (0, "")
     lines = printed.out.splitlines()
@@ -45,10 +46,8 @@ def test_the_overview_has_one_line_for_each_command(capsys):
 
 def test_every_module_of_commands_is_registered_and_has_a_script():
     folder = ROOT / "styletransfer" / "commands"
-    there = {path.stem for path in folder.iterdir() if not path.name.startswith("_")}
-    assert set(COMMANDS) - {"studio"} == {name for name in there if (folder / name).exists()} | {
-        name for name in there if (folder / f"{name}.py").exists()
-    }
+    modules = (path for path in folder.glob("[!_]*") if path.is_dir() or path.suffix == ".py")
+    assert set(COMMANDS) - {"studio"} == {path.stem for path in modules}
     for name in COMMANDS:
         assert f'script("{name}")' in (ROOT / "scripts" / f"{name}.py").read_text()
     assert all((ROOT / "configs" / f"{name}.yaml").exists() for name in SCHEMAS)
@@ -61,10 +60,6 @@ def test_unknown_commands(capsys):
         ("size=3", "error: 'size=3' is no command; name one first: styletransfer train size=3"),
     ):
         assert refusal(capsys, name).startswith(message)
-
-
-def test_version(capsys):
-    assert call(capsys, "--version") == (0, (f"styletransfer {__version__}\n", ""))
 
 
 NAMES = [
@@ -160,9 +155,8 @@ def test_help_shows_defaults_presets_and_meanings(capsys):
     assert "Longer side of the pastiche in pixels" in text
     presets = "bold, classic, faithful, gatys_2016, painted, painterly, relay, texture, tiny,"
     assert presets in " ".join(text.split())
-    assert (
-        "objective.content_layers=[relu4_2]" in call(capsys, "train", "--help", "objective")[1].out
-    )
+    text = call(capsys, "train", "--help", "objective")[1].out
+    assert "objective.content_layers=[relu4_2]" in text
     message = "error: --help optimizer: choose one of features, loss_mode, objective\n"
     assert call(capsys, "explain", "--help", "optimizer") == (1, ("", message))
 
@@ -185,8 +179,7 @@ def test_the_default_job_needs_no_torchvision_and_no_compiler(desk):
         "import sys; from styletransfer.cli import main;"
         "main(['train', 'size=32', 'steps=1', 'device=cpu']); print(*sys.modules)"
     )
-    done = process(sys.executable, "-c", code, timeout=300)
-    modules = set(done.stdout.splitlines()[-1].split())
+    modules = set(process(sys.executable, "-c", code, timeout=300).stdout.splitlines()[-1].split())
     assert "torch" in modules
     assert not {"torchvision", "matplotlib", "torch._dynamo", "sympy"} & modules
 

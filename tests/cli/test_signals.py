@@ -6,7 +6,7 @@ import signal
 import sys
 
 import pytest
-from helpers import ROOT, process
+from helpers import ROOT, call, process
 
 from styletransfer.cli import module, script
 from styletransfer.cli.errors import end_at_once, one_line_errors
@@ -57,9 +57,8 @@ def test_a_command_that_is_stopped(name, number, tmp_path, monkeypatch, capsys):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(f"{module(name)}.main", stopped)
-    with pytest.raises(SystemExit) as exit:
-        script(name)([])
-    assert (exit.value.code, capsys.readouterr().err) == (128 + number, "error: interrupted\n")
+    status, printed = call(capsys, run=script(name))
+    assert (status, printed.err) == (128 + number, "error: interrupted\n")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["begun"]
 
 

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import check_refused, picture, style_network, write_pictures
+from helpers import check_error, check_refused, picture, style_network, write_pictures
 from PIL import Image
 
 from styletransfer.commands.apply import painter
 from styletransfer.commands.apply.command import main
 from styletransfer.commands.apply.painter import Painter
 from styletransfer.config import ApplyConfig
-from styletransfer.errors import UserError
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
@@ -24,13 +23,12 @@ from styletransfer.system.measure import peak_memory
 SLIM = Architecture((3, 4, 5), 1)
 
 
-@pytest.fixture
-def desk(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def desk(desk):
     """A folder with a network of two styles that differ, and a picture."""
-    monkeypatch.chdir(tmp_path)
     file.write(Path("net.safetensors"), style_network(SLIM, 2), ["oil", "wash"])
     images.write("photo.png", picture(0, 13, 22))
-    return tmp_path
+    return desk
 
 
 def settings(**changed):
@@ -53,7 +51,6 @@ def close(ours, theirs):
     return bool((ours - theirs).abs().max() < 1.1 / 255)
 
 
-@pytest.mark.usefixtures("desk")
 def test_a_picture_is_what_the_network_makes_of_it(capsys):
     """By weights, of which only the ratios matter, by the style's name, or in equal parts."""
     network, shown = file.read(Path("net.safetensors")).network, images.read("photo.png").rgb
@@ -70,7 +67,6 @@ def test_a_picture_is_what_the_network_makes_of_it(capsys):
     assert not Path("unused").exists()
 
 
-@pytest.mark.usefixtures("desk")
 def test_without_an_output_a_pastiche_is_named_after_its_picture_and_the_network(capsys):
     for folder in ("photos", "nets/wash"):
         Path(folder).mkdir(parents=True)
@@ -89,7 +85,6 @@ def test_without_an_output_a_pastiche_is_named_after_its_picture_and_the_network
 
 
 @torch.no_grad()
-@pytest.mark.usefixtures("desk")
 def test_what_does_not_fit_memory_is_painted_in_strips(monkeypatch, caplog):
     """A whole picture takes no more than was reckoned, and strips of it make the same one."""
     monkeypatch.setattr(painter, "STRIP", 600)
@@ -110,7 +105,6 @@ def test_what_does_not_fit_memory_is_painted_in_strips(monkeypatch, caplog):
     assert "30 x 70 pixels in strips of 20 rows" in caplog.text
 
 
-@pytest.mark.usefixtures("desk")
 def test_alpha_is_kept_and_hidden_colours_do_not_matter():
     alpha = torch.ones(1, 1, 13, 22)
     alpha[..., :9] = 0
@@ -125,7 +119,6 @@ def test_alpha_is_kept_and_hidden_colours_do_not_matter():
     assert torch.equal(first.rgb, second.rgb)
 
 
-@pytest.mark.usefixtures("desk")
 def test_size_and_colors_of_the_picture_under_the_pastiches_lightness():
     assert painted(size=44).shape == (1, 3, 26, 44)
     content, plain = images.read("photo.png").rgb, painted()
@@ -211,9 +204,7 @@ def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, monkey
         return paint(self, content, rows)
 
     monkeypatch.setattr(Painter, "paint", short)
-    with pytest.raises(UserError, match="4 of 7 files could not be painted") as caught:
-        apply(input="album", output="done")
-    assert "\n" not in str(caught.value)
+    check_error("4 of 7 files could not be painted", apply, input="album", output="done")
     for words in ("a.png is a damaged", "side needs at least 8", "is fully transparent"):
         assert words in caplog.text
     assert "d.gif fits no memory; choose a smaller size" in caplog.text
@@ -244,8 +235,7 @@ BAD = [
 ]
 
 
-@pytest.mark.usefixtures("album")
-def test_bad_input_is_one_line_and_writes_nothing(desk):
+def test_bad_input_is_one_line_and_writes_nothing(album, desk):
     (desk / "empty").mkdir()
     before = times(desk)
     check_refused(apply, BAD)

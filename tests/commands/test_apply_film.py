@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 from film_files import frames, make, sounds
-from helpers import check_refused, picture, style_network
+from helpers import check_error, check_refused, picture, style_network
 
 from styletransfer.commands.apply.command import main
 from styletransfer.config import ApplyConfig
-from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
 from styletransfer.films.write import FilmWriter, Sound
 from styletransfer.networks import Architecture, file
@@ -24,13 +23,12 @@ from styletransfer.system.signals import Stopped
 UNEVEN = [Fraction(n, 10) for n in (0, 1, 3, 4, 9)]
 
 
-@pytest.fixture
-def desk(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def desk(desk):
     """A folder with a network, and a film of five frames and a tone."""
-    monkeypatch.chdir(tmp_path)
     file.write(Path("net.safetensors"), style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
     make(Path("in.mp4"), shades(), UNEVEN, sound=["aac"])
-    return tmp_path
+    return desk
 
 
 def shades():
@@ -72,7 +70,6 @@ def close(painted, others):
     return all((a - b).abs().max() < 1e-4 for a, b in zip(painted, others, strict=True))
 
 
-@pytest.mark.usefixtures("desk")
 def test_each_frame_is_what_the_network_makes_of_it(written, capsys):
     apply()
     assert capsys.readouterr().out == "out.mp4\n"
@@ -88,14 +85,12 @@ def test_each_frame_is_what_the_network_makes_of_it(written, capsys):
     assert frames(Path("small.webm"))[0].image.shape == (1, 3, 19, 25)
 
 
-@pytest.mark.usefixtures("desk")
 def test_steady_frames_are_mixed_with_the_ones_before(written):
     pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
     apply(steady=0.6)
     mixer, contents = Steady(0.6), [frame.image for frame in frames(Path("in.mp4"))]
     alone = expected()
-    mixed = [mixer.mixed(*pair) for pair in zip(contents, alone, strict=True)]
-    assert close(written, mixed)
+    assert close(written, [mixer.mixed(*pair) for pair in zip(contents, alone, strict=True)])
     assert not close(written[1:], alone[1:])
 
 
@@ -124,8 +119,7 @@ def test_a_signal_waits_for_the_frame_and_leaves_a_film_that_plays_and_is_not_ta
     assert 0.25 < sounds(part)[0][2][-1] < 0.4  # seconds: it ends where they do
     assert re.search(rf"the film up to here, 3 frames, is in .*{part.name}", caplog.text)
     (desk / "album" / "broken.mkv").write_bytes(b"no film")
-    with pytest.raises(UserError, match="1 of 4 files could not be painted"):
-        apply(input="album", output="done")
+    check_error("1 of 4 files could not be painted", apply, input="album", output="done")
     assert "broken.mkv is no film that FFmpeg can read" in caplog.text
     assert files(desk / "done") == ["a.png", "in.mp4", "z.avi.mp4"]
     assert [len(frames(desk / "done" / name)) for name in ("in.mp4", "z.avi.mp4")] == [5, 5]

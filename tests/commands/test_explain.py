@@ -8,13 +8,12 @@ from html import unescape
 import pytest
 from explained import studied
 from galleries import Tags
-from helpers import MODES, composed
+from helpers import MODES, check_error, composed
 from rich.console import Console
 
 from styletransfer.commands.explain.command import draw_page, draw_tree, main
 from styletransfer.commands.explain.drawing import Map
 from styletransfer.commands.explain.facts import answers, format_bytes
-from styletransfer.errors import UserError
 from styletransfer.settings.compose import compose
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -127,6 +126,5 @@ def test_bad_input_writes_nothing(tmp_path):
         ("dry_run=true", "explain has no dry run"),
         ("resume=auto", "leave resume=auto out"),
     ):
-        with pytest.raises(UserError, match=message):
-            main(composed("explain", *SMALL, override), tmp_path / "run")
+        check_error(message, main, composed("explain", *SMALL, override), tmp_path / "run")
     assert not (tmp_path / "run").exists()

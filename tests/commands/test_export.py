@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import ROOT, picture, style_network
+from helpers import ROOT, check_error, picture, style_network
 
 from styletransfer.cli import script
 from styletransfer.commands.export import main
 from styletransfer.config import ExportConfig
-from styletransfer.errors import UserError
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.pictures import images
 
@@ -102,7 +101,5 @@ def test_bad_input_and_a_missing_extra_are_one_line_and_write_nothing(tmp_path, 
     ):
         there = None if "pip" in message else "there"
         monkeypatch.setattr(importlib.util, "find_spec", lambda name, there=there: there)
-        with pytest.raises(UserError, match=re.escape(message)) as caught:
-            main(ExportConfig(network, output), tmp_path)
-        assert "\n" not in str(caught.value)
+        check_error(re.escape(message), main, ExportConfig(network, output), tmp_path)
     assert sorted(tmp_path.iterdir()) == before

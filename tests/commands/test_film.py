@@ -9,7 +9,7 @@ import pytest
 import torch
 from clips import tiny_film
 from film_files import frames as frames_of
-from helpers import ROOT, check_refused, composed
+from helpers import ROOT, check_error, check_refused, composed
 
 from styletransfer import __version__
 from styletransfer.commands.film import main
@@ -108,11 +108,9 @@ def test_other_settings_are_refused_in_its_folder(config, tmp_path, photos, caps
     with pytest.raises(UserError, match=r"temporal_weight=1\.0 differs.*hydra\.run\.dir"):
         main(replace(config, temporal_weight=1.0), tmp_path)
     Path(photos[1]).write_bytes(Path(photos[0]).read_bytes())
-    with pytest.raises(UserError, match=r"style=.* has changed"):
-        main(config, tmp_path)
+    check_error(r"style=.* has changed", main, config, tmp_path)
     (tmp_path / "film.json").write_text(f'{{"version": "{__version__}", "files": []}}')
-    with pytest.raises(UserError, match="is no run's record of this version"):
-        main(config, tmp_path)
+    check_error("is no run's record of this version", main, config, tmp_path)
     assert files(tmp_path) == before
 
 
@@ -153,8 +151,7 @@ def test_any_films_can_be_measured_as_the_guide_says(source, tmp_path, monkeypat
     assert len({line.split("|")[2] for line in lines}) == 1 < len(lines)
 
 
-def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path):
     cases = [
         ({"frame_steps": 0}, "frame_steps=0 must be 1 or more"),
         ({"temporal_weight": -1.0}, "temporal_weight=-1.0 must be from 0"),

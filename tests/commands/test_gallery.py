@@ -211,21 +211,19 @@ BAD = [
 ]
 
 
-def test_bad_input(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    make_sweep(tmp_path / "sweep")
+def test_bad_input(desk, capsys):
+    make_sweep(desk / "sweep")
     Path("empty").mkdir()
-    before = sorted(tmp_path.rglob("*"))
+    before = sorted(desk.rglob("*"))
     for words, said in BAD:
         assert said in refusal(capsys, "gallery", *words)
-        assert sorted(tmp_path.rglob("*")) == before
+        assert sorted(desk.rglob("*")) == before
 
 
-def test_several_folders_on_the_command_line_and_a_page_elsewhere(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_several_folders_on_the_command_line_and_a_page_elsewhere(desk, capsys):
     names = ["weight=1,style=a", "it's [here]", "plain"]
     for name in names:
-        make_run(tmp_path / name, {"size": len(name)})
+        make_run(desk / name, {"size": len(name)})
     script("gallery")([*names, "output=new/choice.html"])
     assert capsys.readouterr().out.splitlines() == ["3 runs", "new/choice.png", "new/choice.html"]
     assert {path.name for path in Path("new").iterdir()} == {"choice.png", "choice.html"}

@@ -77,8 +77,7 @@ def test_by_default_it_goes_to_the_run_which_may_be_unfinished(desk, capsys):
     assert printed.err == note
     printed = call(capsys, "mix", "run", "color_strength=0")[1]
     assert printed.out == "run/mix_lightness_0.5_color_0.png\n"
-    sweep = ["--multirun", "run=run", "strength=0.1,0.9"]
-    assert call(capsys, "mix", *sweep)[0] == 0
+    assert call(capsys, "mix", "--multirun", "run=run", "strength=0.1,0.9")[0] == 0
     names = {path.name for path in Path("run").glob("mix_*.png")}
     assert names == {f"mix_{each}.png" for each in ("0.25", "lightness_0.5_color_0", "0.1", "0.9")}
 

@@ -20,9 +20,8 @@ pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
 
 
 @pytest.fixture(autouse=True)
-def desk(tmp_path, monkeypatch):
+def desk(desk):
     """A folder with a content image, two styles, labels and a mask of their left halves."""
-    monkeypatch.chdir(tmp_path)
     write_pictures("content.png", "a.png", "b.png")
     left = np.zeros((24, 32), np.uint8)
     left[:, :16] = 255

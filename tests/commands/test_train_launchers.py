@@ -159,8 +159,7 @@ def test_jobs_share_the_cores(launcher, words, at_once):
     free = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
     code, printed = end(begin(launcher, "steps=1", *words, environment=free))
     assert code == 0, printed
-    record = json.loads(Path("sweep/0/run.json").read_text())
-    assert record["threads"] == max(1, cores() // at_once)
+    assert json.loads(Path("sweep/0/run.json").read_text())["threads"] == max(1, cores() // at_once)
 
 
 def test_a_job_that_submitit_requeues_goes_on():

@@ -134,8 +134,7 @@ def test_a_stopped_training_ends_with_equal_bits_in_a_network_with_the_styles_na
     assert metrics_of(tmp_path / "parts") == metrics_of(tmp_path / "whole")
     for step in (0, 2, 4):
         name = f"previews/step_{step:05d}.png"
-        painted = (tmp_path / "whole" / name).read_bytes()
-        assert (tmp_path / "parts" / name).read_bytes() == painted
+        assert (tmp_path / "parts" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     saved, shown = file.read(whole), images.read(config.preview).rgb
     assert saved.styles == ["oil", "wash"]
     both = torch.cat([saved.network(shown, torch.eye(2)[n : n + 1]) for n in range(2)], 3)

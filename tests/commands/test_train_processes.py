@@ -11,6 +11,7 @@ from styletransfer.cli import main as console
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 
+pytestmark = pytest.mark.slow
 SCRIPT = str(ROOT / "scripts" / "train.py")
 # 32 rows are 16 positions of the deepest layer, 5 or 6 for each of three.
 WORDS = [
@@ -20,10 +21,9 @@ WORDS = [
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def desk(desk):
     write_pictures("content.png", "style.png", height=56, width=40)
-    return tmp_path
+    return desk
 
 
 def names_in(folder):
@@ -38,7 +38,6 @@ def check_equal(folder, expected):
     assert (ours - theirs).abs().max() < 0.004  # a step of 8 bits
 
 
-@pytest.mark.slow
 def test_processes_paint_the_picture_of_one_and_one_of_them_writes(desk):
     console(["train", *WORDS, "hydra.run.dir=alone"])
     done = torchrun(3, SCRIPT, *WORDS, "hydra.run.dir=all")
@@ -49,7 +48,6 @@ def test_processes_paint_the_picture_of_one_and_one_of_them_writes(desk):
     assert done.stdout.count("done in") == 1
 
 
-@pytest.mark.slow
 def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(desk, capsys):
     """A signal to any process stops all at one step; of a dead one the others tell, at once."""
     console(["train", *WORDS, "hydra.run.dir=alone"])
@@ -71,12 +69,10 @@ def test_told_to_stop_then_stopped_then_killed_then_finished_by_one(desk, capsys
     assert "error: process 0 of 2 has lost another one (" in done.stderr
     capsys.readouterr()
     console(["train", *WORDS, "hydra.run.dir=both"])
-    said = capsys.readouterr().out
-    assert "begun with processes 2, and goes on with 1" in said
+    assert "begun with processes 2, and goes on with 1" in capsys.readouterr().out
     check_equal("both", "alone")
 
 
-@pytest.mark.slow
 def test_processes_that_were_given_different_settings(desk):
     done = torchrun(2, "mistaken", "train", *WORDS, "hydra.run.dir=both")
     assert done.returncode != 0
@@ -98,15 +94,14 @@ NETWORK = [
 
 
 @pytest.fixture
-def alone(tmp_path, monkeypatch, capsys):
+def alone(desk, capsys):
     """Two styles, photographs of which one is broken, and what one process makes of them."""
-    monkeypatch.chdir(tmp_path)
     names = ("oil.png", "wash.png", "preview.png", "photos/a.png", "photos/b.png")
     write_pictures(*names, height=32, width=40)
     Path("photos/broken.png").write_text("no picture")
     console(["train_network", *NETWORK, "hydra.run.dir=alone"])
     capsys.readouterr()
-    return tmp_path / "alone"
+    return desk / "alone"
 
 
 def state_of(folder):
@@ -121,7 +116,6 @@ def files_in(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-@pytest.mark.slow
 def test_two_processes_make_the_steps_of_one_and_one_of_them_writes(alone):
     before = files_in(alone.parent)
     done = torchrun(2, str(ROOT / "scripts" / "train_network.py"), *NETWORK, "hydra.run.dir=both")
@@ -140,7 +134,6 @@ def test_two_processes_make_the_steps_of_one_and_one_of_them_writes(alone):
     assert done.stderr.count("| 0/10 [") == 1  # progress bars
 
 
-@pytest.mark.slow
 def test_stopped_then_killed_then_finished_by_one(alone, capsys):
     """A signal reaches all at one step; of a dead process the other one tells, at once."""
     stopped = torchrun(2, "stopped", "train_network", *NETWORK, "hydra.run.dir=both")

@@ -89,8 +89,7 @@ def test_figures_are_those_of_this_version_with_colours_of_their_own():
     colours = ROOT / "styletransfer" / "commands" / "explain" / "templates" / "drawing.css"
     css = colours.read_text(encoding="utf-8")
     for figure in sorted(DOCS.glob("*.svg")):
-        text = figure.read_text(encoding="utf-8")
-        assert f"<style>\n{css}</style>" in text
+        assert f"<style>\n{css}</style>" in figure.read_text(encoding="utf-8")
     nodes, _ = small_example()
     example = draw_nodes(nodes, SMALL, alone=True)
     assert (DOCS / "example.svg").read_text(encoding="utf-8") == example

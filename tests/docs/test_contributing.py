@@ -52,9 +52,8 @@ def test_the_recipes_work_on_a_copy(copy):
     assert "Who is greeted" in run(copy, "greet", "--help")
     said = run(copy, "train", *PAINT, "output=plain.png")
     plain = images.read(copy / "plain.png").rgb
-    for number, words in enumerate(
-        (["objective.style_loss=mean_only"], ["mirrored=true", "steps=1"], ["canvas=b.png"])
-    ):
+    added = (["objective.style_loss=mean_only"], ["mirrored=true", "steps=1"], ["canvas=b.png"])
+    for number, words in enumerate(added):
         said = run(copy, "train", *PAINT, *words, f"output={number}.png")
         assert f"{number}.png" in said
         assert not images.read(copy / f"{number}.png").rgb.equal(plain)
@@ -70,9 +69,8 @@ def test_the_map_is_the_one_that_import_linter_checks():
     linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
     (layers,) = (each["layers"] for each in linter["contracts"] if each["type"] == "layers")
     rows = re.findall(r"^\| (`[a-z_]+`(?:, `[a-z_]+`)*) \| ", README.partition("| room |")[2], re.M)
-    assert [row.replace("`", "").split(", ") for row in rows] == [
-        layer.split(" | ") for layer in layers
-    ]
+    shown = [row.replace("`", "").split(", ") for row in rows]
+    assert shown == [layer.split(" | ") for layer in layers]
 
 
 def test_links_lead_somewhere():

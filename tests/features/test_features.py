@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 import torchvision
-from helpers import ROOT, metrics_of, picture, tiny_network
+from helpers import ROOT, check_error, metrics_of, picture, tiny_network
 from torch import nn
 from torch.nn.functional import conv2d
 
@@ -43,8 +43,7 @@ def test_activations_are_those_of_plain_convolutions(network, content):
     x, conv = (content - mean) / std, network.layers["conv1_1"]
     torch.testing.assert_close(network.preprocess(content), x, rtol=1e-14, atol=1e-15)
     x = torch.relu(conv2d(x, conv.weight, conv.bias, padding=1))
-    found = network(content, ["relu1_1"])["relu1_1"]
-    torch.testing.assert_close(found, x, rtol=1e-12, atol=1e-14)
+    torch.testing.assert_close(network(content, ["relu1_1"])["relu1_1"], x, rtol=1e-12, atol=1e-14)
     assert torch.equal(tiny_network(preprocessing="none").preprocess(content), content)
 
 
@@ -53,8 +52,7 @@ def test_preprocessing_rounds_once():
     x, mean, std = picture().float(), *map(torch.tensor, (vgg.IMAGENET_MEAN, vgg.IMAGENET_STD))
     for dtype in (torch.float32, torch.bfloat16, torch.float32):  # there and back
         network = tiny_network().to(dtype)
-        rounded = (value.to(dtype).float().view(1, 3, 1, 1) for value in (mean, std))
-        shift, scale = rounded
+        shift, scale = (value.to(dtype).float().view(1, 3, 1, 1) for value in (mean, std))
         assert torch.equal(network.preprocess(x), ((x - shift) / scale).to(dtype))
 
 
@@ -65,10 +63,8 @@ def test_a_network_is_frozen_and_ends_at_the_deepest_tap(network):
     assert list(ended.layers)[-1] == "relu2_1"
     assert ended.layers["conv2_1"] is network.layers["conv2_1"]
     message = r"unknown layer relu9_9; this network has conv1_1, relu1_1"
-    with pytest.raises(UserError, match=message):
-        network(picture(), ["relu1_1", "relu9_9"])
-    with pytest.raises(UserError, match="no layer was asked for"):
-        network.ended_at([])
+    check_error(message, network, picture(), ["relu1_1", "relu9_9"])
+    check_error("no layer was asked for", network.ended_at, [])
 
 
 def wide():
@@ -148,8 +144,7 @@ def test_a_flipped_bit_is_noticed(tmp_path, monkeypatch):
     damaged = tmp_path / "bundled.safetensors"
     damaged.write_bytes(content)
     monkeypatch.setattr(weights, "BUNDLED", damaged)
-    with pytest.raises(UserError, match="missing or damaged; install the project again"):
-        build_features(FeaturesConfig())
+    check_error("missing or damaged; install the project again", build_features, FeaturesConfig())
 
 
 def test_the_default_job_lowers_its_loss(tmp_path):

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from helpers import tiny_network
+from helpers import check_error, tiny_network
 from safetensors.torch import save_file
 
 from styletransfer.config import FeaturesConfig
@@ -65,14 +65,12 @@ def test_weights_of_another_network_are_named(network):
     ):
         state = state_of(network) | {f"features.{key}": value for key, value in changes.items()}
         state = {key: value for key, value in state.items() if value is not None}
-        with pytest.raises(UserError, match=message):
-            vgg.load(vgg.build(TINY), state, TINY, "file.pth")
+        check_error(message, vgg.load, vgg.build(TINY), state, TINY, "file.pth")
 
 
 def test_widths_are_read_off_the_tensors(network):
     assert vgg.widths_of(state_of(network), "x") == [[4, 4], [6, 6]]
-    with pytest.raises(UserError, match="not a VGG-19-shaped network"):
-        vgg.widths_of({"a": torch.zeros(1)}, "x")
+    check_error("not a VGG-19-shaped network", vgg.widths_of, {"a": torch.zeros(1)}, "x")
     with pytest.raises(UserError, match=r"holds no kernels in features\.0\.weight"):
         vgg.widths_of({"features.0.weight": torch.tensor(1.0)}, "x")
 
@@ -134,9 +132,7 @@ def test_broken_weights_files(tmp_path, network):
     ):
         if content is not None:
             (tmp_path / name).write_bytes(content)
-        with pytest.raises(UserError, match=message) as caught:
-            weights.read(tmp_path / name)
-        assert "\n" not in str(caught.value)
+        check_error(message, weights.read, tmp_path / name)
 
 
 def test_int8_kernels_come_back_within_half_a_step(tmp_path):
@@ -151,8 +147,7 @@ def test_int8_kernels_come_back_within_half_a_step(tmp_path):
     assert ((read[key] - state[key]).flatten(1).abs().amax(1) <= 0.5001 * step).all()
     assert all(torch.equal(read[name], state[name]) for name in state if name != key)
     weights.write(path, small | {f"{key}_scale": torch.ones(3)})
-    with pytest.raises(UserError, match=r"unexpected features\.2\.weight_scale"):
-        built(weights=str(path))
+    check_error(r"unexpected features\.2\.weight_scale", built, weights=str(path))
 
 
 def test_what_is_no_mapping_of_names_to_plain_numbers(tmp_path):
@@ -184,6 +179,5 @@ def test_a_download_that_fails_names_the_other_choices(tmp_path, monkeypatch):
     junk = io.BytesIO(b"junk")
     junk.info = http.client.HTTPMessage
     monkeypatch.setattr("torch.hub.urlopen", lambda *args, **kwargs: junk)
-    with pytest.raises(UserError, match="invalid hash value"):
-        built()
+    check_error("invalid hash value", built)
     assert not list(tmp_path.rglob("*.pth"))

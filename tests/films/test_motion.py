@@ -6,10 +6,9 @@ import sys
 import pytest
 import torch
 from clips import grid, pan, pan_flow, zoom, zoom_flow
-from helpers import picture
+from helpers import check_error, picture
 from torch.nn.functional import interpolate
 
-from styletransfer.errors import UserError
 from styletransfer.films.motion import check_flow, motion_between, reliability, softened, warp
 from styletransfer.pictures import images
 from styletransfer.resources import resource
@@ -111,8 +110,6 @@ def test_two_photographs_are_a_cut():
 def test_frames_that_are_too_small_are_refused_and_a_missing_opencv_is_told(monkeypatch):
     check_flow((8, 12))
     for height, width in ((8, 11), (8, 400)):
-        with pytest.raises(UserError, match=f"{width} x {height} pixels are too small"):
-            check_flow((height, width))
+        check_error(f"{width} x {height} pixels are too small", check_flow, (height, width))
     monkeypatch.setitem(sys.modules, "cv2", None)
-    with pytest.raises(UserError, match=r"styletransfer\[video\]"):
-        check_flow((24, 32))
+    check_error(r"styletransfer\[video\]", check_flow, (24, 32))

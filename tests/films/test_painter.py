@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 from clips import pan, pan_flow
-from helpers import picture, run_settings, tiny_network
+from helpers import check_error, picture, run_settings, tiny_network
 
-from styletransfer.errors import UserError
 from styletransfer.films.flicker import (
     FilmPainter,
     Flicker,
@@ -31,8 +30,7 @@ SOME = torch.cat([torch.ones(1, 1, 16, 10), torch.full((1, 1, 16, 10), 0.25)], 3
 @pytest.fixture
 def job(content, style):
     config = run_settings(steps=5, scales=2)
-    mode = get_loss_mode("autograd_function")
-    return Job(config, tiny_network(), mode, pair(content, style))
+    return Job(config, tiny_network(), get_loss_mode("autograd_function"), pair(content, style))
 
 
 def moving(reliability, across=2):
@@ -129,13 +127,11 @@ def test_flicker_and_style_of_each_film(monkeypatch):
     measured = measure(films, lambda frame: float(frame.mean()))
     assert measured["input"] == Flicker(0.0, 0.0, None)
     painted = measured["painted"]
-    expected = pytest.approx((0.1**2, 0.5**2, 0.3))
-    assert (painted.short, painted.long, painted.style) == expected
+    assert (painted.short, painted.long, painted.style) == pytest.approx((0.1**2, 0.5**2, 0.3))
     films = {"input": ramp(0.0, 5), "painted": ramp(0.1, 5)}
     assert measure(films)["painted"] == Flicker(pytest.approx(0.01), None, None)
     for painted, differ in ((ramp(0.1, 4), "lengths"), ([picture(1)] * 5, "sizes")):
-        with pytest.raises(UserError, match=differ):
-            measure(films | {"painted": painted})
+        check_error(differ, measure, films | {"painted": painted})
 
 
 def test_only_what_is_relied_on_and_does_not_move_along_counts():

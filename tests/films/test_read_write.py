@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 from film_files import BT601, BT709, UNSAID, av, frames, make, sounds, tone
-from helpers import largest_file, process
+from helpers import check_error, largest_file, process
 from PIL import Image, ImageCms
 
 from styletransfer.errors import UserError
@@ -191,9 +191,7 @@ def test_what_is_no_film_is_told_in_one_line(tmp_path):
         ("song.mp3", "song.mp3 holds no film, only other things"),
         ("none.mkv", "none.mkv is a film without frames"),
     ):
-        with pytest.raises(UserError, match=re.escape(message)) as caught:
-            Film(tmp_path / name)
-        assert "\n" not in str(caught.value)
+        check_error(re.escape(message), Film, tmp_path / name)
 
 
 def test_a_film_without_its_end_is_told_or_read_as_far_as_it_goes(tmp_path, monkeypatch):
@@ -208,8 +206,7 @@ def test_a_film_without_its_end_is_told_or_read_as_far_as_it_goes(tmp_path, monk
         raise av.error.OSError(95, "Operation not supported")
 
     monkeypatch.setattr(read.Film, "_upright", unknown)
-    with pytest.raises(UserError, match=r"in\.mp4 has a frame that is no picture \(Operation"):
-        frames(tmp_path / "in.mp4")
+    check_error(r"in\.mp4 has a frame that is no picture \(Operation", frames, tmp_path / "in.mp4")
 
 
 def test_a_film_ends_where_it_is_damaged_or_cut_off(tmp_path, caplog):
@@ -289,8 +286,7 @@ def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
         check_writable(tmp_path / "out.webm")
     monkeypatch.setitem(sys.modules, "av", None)
     for what in (Film, check_writable):
-        with pytest.raises(UserError, match=re.escape("pip install 'styletransfer[video]'")):
-            what(tmp_path / "in.mp4")
+        check_error(re.escape("pip install 'styletransfer[video]'"), what, tmp_path / "in.mp4")
 
 
 @pytest.mark.slow

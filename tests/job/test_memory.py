@@ -139,8 +139,7 @@ def test_a_large_picture_of_adams_is_kept_in_files(monkeypatch):
 
 def chosen(free, mode="autograd_function", size=(3000, 4000), limit=None, **settings):
     config = StyleTransferConfig(size=max(size), **settings)
-    pictures = pair(blank(*size), blank(700, 900))
-    job = Job(config, vgg19(), get_loss_mode(mode), pictures)
+    job = Job(config, vgg19(), get_loss_mode(mode), pair(blank(*size), blank(700, 900)))
     return choose_layout(job, job.scales[-1], free, limit)
 
 

@@ -63,8 +63,7 @@ def test_in_bfloat16_gradients_point_the_same_way(mode, style_loss, network, con
     assert {value.dtype for value in losses.terms.values()} == {torch.float32}
     assert not any(value.requires_grad for value in losses.terms.values())
     assert leaf.grad.dtype == torch.float32
-    cosine = torch.cosine_similarity(leaf.grad.double().flatten(), exact.flatten(), dim=0)
-    assert cosine > 0.98
+    assert torch.cosine_similarity(leaf.grad.double().flatten(), exact.flatten(), dim=0) > 0.98
 
 
 @pytest.mark.parametrize("kind", [fake_backward.ContentLoss, fake_backward.StyleLoss])
@@ -125,9 +124,8 @@ def test_a_weight_acts_squared_in_fake_backward(network, content, style, monkeyp
     # So the builder hands over square roots, and without them it would be another objective.
     image, settings = picture(seed=3), {"style_weight": 9.0, "content_weight": 4.0}
     linear = gradient(make_objective("loss_attribute", network, content, style, **settings), image)
-    rootless = dataclasses.replace(
-        fake_backward.MODE, content=fake_backward.ContentLoss, style=fake_backward.StyleLoss
-    )
+    kinds = {"content": fake_backward.ContentLoss, "style": fake_backward.StyleLoss}
+    rootless = dataclasses.replace(fake_backward.MODE, **kinds)
     monkeypatch.setitem(LOSS_MODES, "fake_backward", rootless)
     wrong = gradient(make_objective("fake_backward", network, content, style, **settings), image)
     assert relative_error(wrong, linear) > 1

@@ -6,7 +6,6 @@ import pytest
 import torch
 from helpers import MODES, gradient, layers, make_objective, picture, relative_error, tiny_network
 
-from styletransfer.config import ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.functions import gram_matrix
 from styletransfer.losses import temporal_loss
@@ -49,8 +48,7 @@ def test_losses_are_relative_to_their_targets_mean_square(size, reference, netwo
     content, image = picture(1, *size), picture(3, *size)
 
     def found(kind):
-        objective = make_objective(MODE, network, content, style, normalization=kind)
-        losses = losses_at(objective, image)
+        losses = losses_at(make_objective(MODE, network, content, style, normalization=kind), image)
         return losses["content/relu2_1"], losses["style/relu2_1"]
 
     plain, relative = found("none"), found("target")
@@ -142,20 +140,14 @@ def test_style_targets_serve_many_content_images(network, content, style):
 def test_a_seamless_picture_may_be_rolled(mode, style):
     """By whole positions of the deepest layer, through Winograd's convolutions too."""
     network = tiny_network(((4, 4), (6, 6), (5, 5)))
-    criterion = Criterion.of(
-        ObjectiveConfig(
-            content_weight=0, seamless=True, style_layers=["relu1_1", "relu2_1", "relu3_1"]
-        )
-    )
-    objective = Objective(network, get_loss_mode(mode), criterion, pair(picture(1), style))
+    settings = {"content_weight": 0, "style_layers": ["relu1_1", "relu2_1", "relu3_1"]}
+    objective = make_objective(mode, network, picture(1), style, seamless=True, **settings)
     image = picture(2, 16, 24)
     rolled = image.roll((4, -8), (2, 3))
     there, here = gradient(objective, rolled), gradient(objective, image)
     assert relative_error(there, here.roll((4, -8), (2, 3))) < 1e-12
     assert losses_at(objective, rolled) == pytest.approx(losses_at(objective, image), rel=1e-12)
-    plain = Objective(
-        network, get_loss_mode(mode), replace(criterion, seamless=False), pair(picture(1), style)
-    )
+    plain = make_objective(mode, network, picture(1), style, **settings)
     assert relative_error(gradient(plain, rolled), here.roll((4, -8), (2, 3))) > 1e-3
 
 

@@ -40,8 +40,7 @@ def two_regions(mask=None):
 
 
 def objective(pictures, mode="autograd_function", tile=None, **settings):
-    criterion = Criterion.of(layers(**settings))
-    given = (tiny_network(), get_loss_mode(mode), criterion, pictures)
+    given = (tiny_network(), get_loss_mode(mode), Criterion.of(layers(**settings)), pictures)
     return Objective(*given) if tile is None else TiledObjective(*given, tile)
 
 

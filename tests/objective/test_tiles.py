@@ -7,10 +7,9 @@ from itertools import chain
 
 import pytest
 import torch
-from helpers import gradient, layers, picture, relative_error, tiny_network
+from helpers import check_error, gradient, layers, picture, relative_error, tiny_network
 
 from styletransfer.config import ObjectiveConfig
-from styletransfer.errors import UserError
 from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.bands import band, shares
@@ -174,13 +173,10 @@ def test_what_cannot_be_in_tiles_is_refused():
     def made(mode=MODE, style=image, tile=16):
         TiledObjective(network, mode, Criterion.of(GATYS), pair(image, style), tile)
 
-    with pytest.raises(UserError, match="tile=15 must be at least 16"):
-        made(tile=15)
+    check_error("tile=15 must be at least 16", made, tile=15)
     for mode in ("fake_backward", "loss_attribute"):
-        with pytest.raises(UserError, match="loss_mode=autograd_function"):
-            made(get_loss_mode(mode))
-    with pytest.raises(UserError, match="too small for relu5_1"):
-        made(style=picture(2, 15, 40))
+        check_error("loss_mode=autograd_function", made, get_loss_mode(mode))
+    check_error("too small for relu5_1", made, style=picture(2, 15, 40))
 
 
 @pytest.mark.parametrize(
@@ -199,8 +195,7 @@ def test_what_cannot_be_in_tiles_is_refused():
 def test_bands_of_unequal_height_give_the_gradient_of_the_whole(
     settings, height, count, tile, bands
 ):
-    config = replace(GATYS, **settings)
-    check(tiny_network(VGG19), config, noise(height, 35), tile, count, bands)
+    check(tiny_network(VGG19), replace(GATYS, **settings), noise(height, 35), tile, count, bands)
 
 
 def test_regions_of_several_styles_of_which_a_process_may_see_none():

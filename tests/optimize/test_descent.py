@@ -88,8 +88,7 @@ def test_what_a_plateau_is(caplog):
         # A fresh start is none either.
         ([1.0] * 10 + [math.nan] + [1.0] * 29, 31),
     ):
-        descent = Descent(Told(losses), picture(seed=3), OptimizerConfig())
-        assert len(list(descent.run(40))) == made
+        assert len(list(Descent(Told(losses), picture(seed=3), OptimizerConfig()).run(40))) == made
         assert caplog.messages[-1].startswith(f"the loss has settled after {made} of 40 steps")
         for config in (OptimizerConfig(plateau=0.0), OptimizerConfig("adam", 1e-9)):
             assert len(list(Descent(Told(losses), picture(seed=3), config).run(40))) == 40

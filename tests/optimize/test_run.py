@@ -12,6 +12,7 @@ import torch
 from helpers import (
     MODES,
     Bowl,
+    check_error,
     elastic,
     make_objective,
     picture,
@@ -21,7 +22,6 @@ from helpers import (
 )
 
 from styletransfer.config import FeaturesConfig, OptimizerConfig, TrainConfig
-from styletransfer.errors import UserError
 from styletransfer.job.job import Job, enlarge, pyramid
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
@@ -84,8 +84,7 @@ def test_starts(content, style):
     assert torch.equal(one, again)
     assert not torch.equal(one, other)
     assert abs(one.mean() - 0.5) < 0.05
-    with pytest.raises(UserError, match="unknown init 'mirror'; choose content, style, noise or"):
-        first(init="mirror")
+    check_error("unknown init 'mirror'; choose content, style, noise or", first, init="mirror")
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
@@ -112,8 +111,7 @@ def test_protected_pixels_stay_and_grey_ones_are_mixtures(optimizer, content, st
     protected = torch.linspace(0, 1, 20, dtype=torch.float64).expand(1, 1, 16, 20)
     pictures = replace(pair(content, style), protected=protected)
     bowl = with_bowl(monkeypatch, Bowl(1 - content))
-    config = run_settings(optimizer, steps=30, init="noise")
-    job = Job(config, tiny_network(), MODE, pictures)
+    job = Job(run_settings(optimizer, steps=30, init="noise"), tiny_network(), MODE, pictures)
     result = Run(job).complete()
     for point in (*bowl.points, result.image, Run(job).result().image):
         assert torch.equal(point[..., -1], content[..., -1].to(point))
@@ -135,8 +133,7 @@ def test_ctrl_c_in_a_callback(content, style):
         result.finished("a run")
     done, _ = run(run_settings(), content, style)
     assert done.finished("a run") is done
-    with pytest.raises(UserError, match=r"^a run: it is late$"):
-        replace(done, problem="it is late").finished("a run")
+    check_error(r"^a run: it is late$", replace(done, problem="it is late").finished, "a run")
 
 
 def test_ctrl_c_in_an_evaluation(monkeypatch, content, style):

@@ -97,8 +97,7 @@ def test_what_was_matched_is_matched_again():
     job = Job(config, network, get_loss_mode("autograd_function"), pictures)
     painted = leave_everywhere(job).image
     config = replace(config, objective=replace(objective, match_painted=0.0))
-    alone = Run(replace(job, config=config)).complete().image
-    assert not torch.equal(painted, alone)
+    assert not torch.equal(painted, Run(replace(job, config=config)).complete().image)
 
 
 def test_on_a_plateau_and_in_another_job():
@@ -224,13 +223,11 @@ def test_a_snapshot_is_a_place_to_go_back_to(optimizer):
     if optimizer == "adam":  # whose moments go on, here and at the next scale
         run.go_on_from(replace(snapshot, momentum=None), job)
         assert not torch.equal(run.complete().image, images[0])
-        state = left(job, 4).state_dict()["level"]["descent"]["optimizer"]["state"]
-        assert state[0]["step"] == 4
+        assert left(job, 4).state_dict()["level"]["descent"]["optimizer"]["state"][0]["step"] == 4
     run.go_on_from(left(job, 1).snapshot(), job)  # the coarse scale, from its beginning
     assert (run.steps, run.planned) == (1, 7)
     run.go_on_from(snapshot, job)
     run.complete()
-    other = replace(job, config=replace(job.config, size=10, steps=2, scales=1))
-    run.steer(other)
+    run.steer(replace(job, config=replace(job.config, size=10, steps=2, scales=1)))
     result = run.complete()
     assert (result.image.shape, result.steps) == ((1, 3, 8, 10), 9)

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from helpers import picture
+from helpers import check_error, picture
 
-from styletransfer.errors import UserError
 from styletransfer.pictures.color import (
     from_oklab,
     mixed,
@@ -62,8 +61,7 @@ def test_there_and_back(dtype, error):
 
 
 def test_what_srgb_cannot_show_keeps_lightness_and_hue():
-    generator = torch.Generator().manual_seed(0)
-    lab = torch.rand(3, 500, generator=generator, dtype=torch.float64) - 0.5
+    lab = torch.rand(3, 500, generator=torch.Generator().manual_seed(0), dtype=torch.float64) - 0.5
     lab[0] = 0.55 + 0.9 * lab[0]  # below 0.1, sRGB is black to within rounding
     shown = from_oklab(lab)
     assert 0 <= shown.min() <= shown.max() <= 1
@@ -174,7 +172,6 @@ def test_only_visible_pixels_count():
     visible = moments(Picture(found.rgb[..., 5:]))[0]
     assert (visible - moments(content)[0]).abs().max() < 1e-6
     invisible = Picture(picture(1), torch.zeros(1, 1, 16, 20), "ghost.png")
-    with pytest.raises(UserError, match=r"^ghost\.png is fully transparent"):
-        recolored(muted(1), invisible, 1.0)
+    check_error(r"^ghost\.png is fully transparent", recolored, muted(1), invisible, 1.0)
     vivid = recolored(Picture(0.2 * picture(2)), Picture(picture(1).round()), 1.0).rgb
     assert 0 <= vivid.min() <= vivid.max() <= 1  # and none is NaN

@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import torch
+from helpers import check_error
 from PIL import Image, ImageCms, JpegImagePlugin
 
 from styletransfer.errors import UserError
@@ -29,8 +30,7 @@ from styletransfer.pictures.images import (
 
 def samples(channels=3, bits=8, height=9, width=13):
     """Noise (1, C, H, W) in steps of so many bits."""
-    rng = np.random.default_rng(0)
-    levels = rng.integers(0, 2**bits, (1, channels, height, width))
+    levels = np.random.default_rng(0).integers(0, 2**bits, (1, channels, height, width))
     return torch.from_numpy(levels).float() / (2**bits - 1)
 
 
@@ -102,19 +102,16 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
     check_writable(tmp_path / "new" / "folder" / "a.png")  # which is not made yet
     for check in (check_writable, lambda path, **kw: write(path, torch.zeros(1, 3, 2, 2), **kw)):
         for name, message in refusals.items():
-            with pytest.raises(UserError, match=message):
-                check(tmp_path / name)
+            check_error(message, check, tmp_path / name)
         for name, bits in (("a.jpg", 16), ("a.webp", 16), ("a.png", 12)):
-            with pytest.raises(UserError, match=f"has no {bits}-bit samples; use 8"):
-                check(tmp_path / name, bit_depth=bits)
+            check_error(f"has no {bits}-bit samples; use 8", check, tmp_path / name, bit_depth=bits)
     for name, side in (("a.webp", 16384), ("a.jpg", 65536)):
         with pytest.raises(UserError, match=f"cannot hold {side} x 1 pixels"):
             write(tmp_path / name, torch.zeros(1, 3, 1, side))
     for value in (float("nan"), float("inf")):
         with pytest.raises(UserError, match="NaN or infinity"):
             write(tmp_path / "a.png", torch.tensor(value).expand(1, 3, 2, 2))
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["file", "folder.png", "pipe.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.png", "pipe.png"]
 
 
 def test_a_full_disk_leaves_the_old_picture_and_nothing_else(tmp_path, monkeypatch):
@@ -130,13 +127,10 @@ def test_a_full_disk_leaves_the_old_picture_and_nothing_else(tmp_path, monkeypat
     assert torch.equal(read(path).rgb, torch.zeros(1, 3, 2, 2))
 
 
-def test_sizes_keep_their_aspect_ratio():
+def test_resizing_keeps_aspect_ratio_and_constants_and_is_antialiased_and_clamped():
     for size, expected in (((3, 4), (6, 8)), ((4, 3), (8, 6)), ((3, 4000), (1, 8))):
         assert scaled_size(size, 8) == expected
         assert resize_picture(Picture(torch.rand(1, 3, *size)), 8).size == expected
-
-
-def test_resize_is_antialiased_clamped_and_keeps_constants():
     board = (torch.arange(64)[:, None] + torch.arange(64)).remainder(2).float()[None, None]
     assert torch.allclose(resize(board, (9, 11))[..., 2:-2, 2:-2], torch.tensor(0.5), atol=0.02)
     assert torch.allclose(resize(torch.full((1, 3, 7, 5), 0.3), (20, 3)), torch.tensor(0.3))
@@ -164,8 +158,7 @@ def test_cropping_keeps_the_visible_box():
     assert crop_transparent(opaque) is opaque
     ghost = Picture(rgb, torch.zeros(1, 1, 6, 8), "ghost.png")
     for function in (fill_transparent, crop_transparent):
-        with pytest.raises(UserError, match=r"ghost\.png is fully transparent"):
-            function(ghost)
+        check_error(r"ghost\.png is fully transparent", function, ghost)
 
 
 def test_filling_keeps_opaque_pixels_and_continues_them_without_hidden_colours():

@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 import torch
-from helpers import ROOT
+from helpers import ROOT, check_error
 from PIL import Image, ImageDraw
 
 from styletransfer.errors import UserError
@@ -96,13 +96,11 @@ def test_photographs_shades_noise_and_regions_that_are_nowhere_flat_are_asked_ab
     for name in ("coffee", "rocket", "astronaut", "chelsea"):
         photo = Image.open(ROOT / "assets" / "content" / f"{name}.jpg")
         photo.thumbnail((320, 320))
-        with pytest.raises(UserError, match="is it a photograph"):
-            read_regions(photo, "labels")
+        check_error("is it a photograph", read_regions, photo, "labels")
     shade = np.tile(np.linspace(0, 1, 200, dtype=np.float32)[None, :, None], (100, 1, 3))
     noise = np.random.default_rng(0).random((50, 50, 3), np.float32)
     for source in (shade, noise):
-        with pytest.raises(UserError, match=r"flat colours; is it a photograph\? .* as PNG"):
-            read_regions(source, "labels")
+        check_error(r"flat colours; is it a photograph\? .* as PNG", read_regions, source, "labels")
 
 
 def test_an_array_of_numbers_is_taken_as_it_is():
@@ -118,8 +116,7 @@ def test_an_array_of_numbers_is_taken_as_it_is():
         (np.full((3, 3), -1), "labels has 0 regions"),
         (np.zeros((0, 3), int), "labels is empty"),
     ):
-        with pytest.raises(UserError, match=message):
-            read_regions(array, "labels")
+        check_error(message, read_regions, array, "labels")
 
 
 def saved(path, grey):
@@ -144,8 +141,7 @@ def test_soft_edges_of_masks_are_kept_whatever_they_are_given_as(tmp_path):
     assert read_mask(pixels, "protect")[0, 0, 0].tolist() == pytest.approx([1.0] * 3 + [0.2] * 3)
     assert read_mask(np.full((4, 6), 0.51 / 255), "protect").max() > 0
     for grey in (0.49 / 255, 0.0):
-        with pytest.raises(UserError, match=r"^protect is an empty mask"):
-            read_mask(np.full((4, 6), grey), "protect")
+        check_error(r"^protect is an empty mask", read_mask, np.full((4, 6), grey), "protect")
 
 
 def test_a_list_or_a_folder_is_masks_that_share_what_they_overlap(tmp_path):
@@ -178,8 +174,7 @@ def test_masks_that_do_not_fit_are_refused_by_name(tmp_path):
         ([a, black], r"black\.png is an empty mask; paint white"),
     ]
     for masks, message in refusals:
-        with pytest.raises(UserError, match=message):
-            read_regions(masks, "regions")
+        check_error(message, read_regions, masks, "regions")
     with pytest.raises(UserError, match=r"^protect is a colour picture; a mask is grey"):
         read_mask(stripes([(133, 100, 100)]), "protect")
     assert read_mask(stripes([(131, 100, 100)]), "protect").mean() > 0.4

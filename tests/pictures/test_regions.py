@@ -6,6 +6,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
+from helpers import check_error, picture
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from styletransfer.errors import UserError
@@ -68,7 +69,7 @@ def test_a_cut_keeps_what_lies_in_the_box():
 
 
 def test_masks_have_the_aspect_ratio_of_their_picture():
-    for size, picture, fits in [
+    for size, shown, fits in [
         ((341, 512), (341, 512), True),
         ((667, 1000), (341, 512), True),
         ((1000, 667), (50, 33), True),
@@ -80,7 +81,7 @@ def test_masks_have_the_aspect_ratio_of_their_picture():
     ]:
         message = f"^labels.png has {size[1]} x {size[0]} pixels .* another"
         with nullcontext() if fits else pytest.raises(UserError, match=message):
-            check_aspect(size, picture, "labels.png")
+            check_aspect(size, shown, "labels.png")
 
 
 def test_colours_are_understood_as_people_write_them_and_named_where_a_name_is_near():
@@ -100,10 +101,8 @@ def test_a_region_is_found_by_its_name_or_a_colour_near_to_it():
         assert regions.names[regions.find(text)] == "red"
     assert MASKS.find("2") == 1
     for text in ("sky", "yellow", "", "1", "(190, 0, 0)"):  # 65 levels from red
-        with pytest.raises(UserError, match=r"^labels has no region .*; it has (blue|red) \(50 %"):
-            regions.find(text)
-    with pytest.raises(UserError, match="no region 'red'"):
-        MASKS.find("red")
+        check_error(r"^labels has no region .*; it has (blue|red) \(50 %", regions.find, text)
+    check_error("no region 'red'", MASKS.find, "red")
 
 
 def test_regions_pair_by_colours_nearly_the_same_by_numbers_and_masks_by_order():
@@ -132,8 +131,7 @@ def test_what_does_not_pair_is_refused():
         (MASKS, two, "^masks and labels are masks and labels; give both as"),
     ]
     for content, style, message in refusals:
-        with pytest.raises(UserError, match=message):
-            pair_regions(content, [style])
+        check_error(message, pair_regions, content, [style])
 
 
 def test_of_several_styles_each_may_hold_some_of_the_regions():
@@ -167,8 +165,7 @@ def test_regions_get_their_styles_by_a_mapping_that_fits_or_their_order():
         ({"red": 0, "blue": 1}, "^region_styles gives red the style 0"),
         ({"red": 1, "ff0000": 2, "blue": 1}, "^region_styles names red twice"),
     ):
-        with pytest.raises(UserError, match=message):
-            assign(stripes(RED, BLUE), mapping, 2)
+        check_error(message, assign, stripes(RED, BLUE), mapping, 2)
 
 
 def test_a_missing_mapping_is_asked_for_with_the_very_argument():
@@ -182,12 +179,8 @@ def test_a_missing_mapping_is_asked_for_with_the_very_argument():
     assert sorted(assign(regions, mapping, 2)) == [0, 0, 1]
 
 
-def noise(height=20, width=30):
-    return torch.rand(1, 3, height, width, generator=torch.Generator().manual_seed(0))
-
-
 def test_quarters_only_move_pixels():
-    image, alpha = noise(), noise()[:, :1]
+    image, alpha = picture(0, 20, 30), picture(1, 20, 30)[:, :1]
     numbers = np.arange(6).reshape(2, 3)  # smaller than what other angles must leave
     for degrees, quarters in ((0, 0), (90, 1), (-90, 3), (180, 2), (630, 3)):
         turned = rotated(Picture(image, alpha), degrees)
@@ -246,10 +239,9 @@ def test_no_corner_and_no_hidden_colour_comes_in():
 
 def test_what_cannot_be_turned_is_refused():
     with pytest.raises(UserError, match=r"oil\.jpg, turned by 45 degrees, leaves .* at least 8"):
-        rotated(Picture(noise(10, 200), name="oil.jpg"), 45.0)
+        rotated(Picture(picture(0, 10, 200), name="oil.jpg"), 45.0)
     for degrees in (math.nan, math.inf):
-        with pytest.raises(UserError, match=r"cannot be turned by (nan|inf) degrees"):
-            rotated(Picture(noise()), degrees)
+        check_error(r"cannot be turned by (nan|inf) degrees", rotated, Picture(picture()), degrees)
     numbers = np.zeros((40, 40), int)
     numbers[0, 0] = 5
     with pytest.raises(UserError, match="left of the region 5 once it is turned by 45 degrees"):

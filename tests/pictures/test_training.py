@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 import torch
+from helpers import check_error
 
-from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.crops import KEPT, PHOTO_SIZE, Crops, Photos
 from styletransfer.pictures.procedural import picture
@@ -26,10 +26,8 @@ def test_broken_pictures_are_skipped_and_counted(tmp_path, caplog):
     assert caplog.text.count("skipped") == 2
     assert "skipped 2 unreadable files so far" in caplog.text
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="no readable picture"):
-        Photos(tmp_path / "empty")
-    with pytest.raises(UserError, match=r"pictures=.*a\.png is not a folder"):
-        Photos(tmp_path / "a.png")
+    check_error("no readable picture", Photos, tmp_path / "empty")
+    check_error(r"pictures=.*a\.png is not a folder", Photos, tmp_path / "a.png")
 
 
 def test_a_folder_may_be_larger_than_memory(tmp_path):

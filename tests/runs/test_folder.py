@@ -2,9 +2,8 @@
 
 import json
 
-import pytest
+from helpers import check_error
 
-from styletransfer.errors import UserError
 from styletransfer.runs.folder import Step, read_error, read_run, read_steps, write_record
 
 RECIPE = {"version": "1", "config": {"size": 32}}
@@ -45,9 +44,7 @@ DAMAGED = [
 def test_a_damaged_record_is_one_line(tmp_path):
     for text in DAMAGED:
         (tmp_path / "run.json").write_bytes(text.encode("latin-1"))
-        with pytest.raises(UserError, match=r"run\.json is damaged; start afresh") as caught:
-            read_run(tmp_path)
-        assert "\n" not in str(caught.value)
+        check_error(r"run\.json is damaged; start afresh", read_run, tmp_path)
 
 
 def test_a_time_that_is_none(tmp_path):
@@ -57,8 +54,7 @@ def test_a_time_that_is_none(tmp_path):
         assert read_run(tmp_path).seconds is None
     (tmp_path / "run.json").unlink()
     for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(UserError, match=r"is not the folder of a run: it holds no run\.json"):
-            read_run(folder)
+        check_error(r"is not the folder of a run: it holds no run\.json", read_run, folder)
 
 
 def test_steps_that_can_be_read(tmp_path):

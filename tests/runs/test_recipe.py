@@ -1,11 +1,10 @@
 """What a result depends on, for the settings of any command, and what of it may differ."""
 
 import pytest
-from helpers import picture, write_pictures
+from helpers import check_error, picture, write_pictures
 
 from styletransfer.config import ChangeConfig, FeaturesConfig, TrainConfig
 from styletransfer.config.networks import TrainNetworkConfig
-from styletransfer.errors import UserError
 from styletransfer.job.load import files_read
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import check_recipe, recipe, settings, until
@@ -13,10 +12,9 @@ from styletransfer.system.files import sha256
 
 
 @pytest.fixture(autouse=True)
-def desk(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def desk(desk):
     write_pictures("a.png", "b.png", "folder/c.png", "folder/d.png", height=8, width=8)
-    return tmp_path
+    return desk
 
 
 def test_settings_are_by_key_and_files_by_full_path_and_hash(desk):
@@ -71,11 +69,9 @@ def test_what_differs_is_named():
         ({"files": None}, "no run's record"),
     ):
         now, then = differing(**changes)
-        with pytest.raises(UserError, match=words):
-            check_recipe(then, now)
+        check_error(words, check_recipe, then, now)
     for nothing in ({}, None):
-        with pytest.raises(UserError, match="no run's record"):
-            check_recipe(nothing, now)
+        check_error("no run's record", check_recipe, nothing, now)
 
 
 def test_what_changes_the_last_bits_is_a_warning_and_what_is_free_is_nothing(caplog):
@@ -85,5 +81,4 @@ def test_what_changes_the_last_bits_is_a_warning_and_what_is_free_is_nothing(cap
     assert "with threads 99, and goes on with 1: the last bits may differ" in caplog.text
     assert "with device cuda, and goes on with cpu" in caplog.text
     assert len(caplog.records) == 2
-    with pytest.raises(UserError, match=r"output=None differs from the run's own output="):
-        check_recipe(then, now)
+    check_error(r"output=None differs from the run's own output=", check_recipe, then, now)

@@ -26,9 +26,8 @@ def first_desk(tmp_path_factory):
     desk = tmp_path_factory.mktemp("first")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(desk)
-        patch.setitem(
-            vgg.WIDTHS, "vgg19", tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])
-        )
+        widths = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])
+        patch.setitem(vgg.WIDTHS, "vgg19", widths)
         write_pictures("content.png", "style.png")
         assert call(*arguments("hydra.run.dir=whole")) == 0
         stop_after(8, patch)

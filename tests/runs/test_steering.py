@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import composed, metrics_of, picture, refusal, write_pictures
+from helpers import check_error, composed, metrics_of, picture, refusal, write_pictures
 
 from styletransfer.config import ChangeConfig, TrainConfig
-from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.runs.paint import paint
 from styletransfer.runs.recipe import own_settings
@@ -27,8 +26,7 @@ def tiny():
 
 
 @pytest.fixture(autouse=True)
-def desk(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def desk(desk):
     write_pictures("content.png", "style.png", "other.png")
     labels = torch.zeros(1, 3, 24, 32)
     labels[:, 0, :, :16], labels[:, 2, :, 16:] = 1, 1
@@ -66,8 +64,7 @@ def stop(work):
 
 def run(folder, guide=None, values=(), **settings):
     """Paint with some values, and settings that a run itself is about."""
-    config = replace(with_values(tiny(), dict(values)), **settings)
-    return paint(config, Path(folder), guide)
+    return paint(replace(with_values(tiny(), dict(values)), **settings), Path(folder), guide)
 
 
 def again(folder, recorded):
@@ -208,14 +205,12 @@ def test_what_cannot_be_is_refused_and_only_so_many_snapshots_are_kept():
 
     def refused(work):
         for values, words in REFUSED:
-            with pytest.raises(UserError, match=words):
-                work.steer(values)
+            check_error(words, work.steer, values)
         assert not work.history[1:]
         for n in range(30):
             work.remember(str(n))
         entries.extend(work.history)
-        with pytest.raises(UserError, match="no moment 1 to go back to; there are 12, 13,"):
-            work.go_back(1)
+        check_error("no moment 1 to go back to; there are 12, 13,", work.go_back, 1)
 
     run("run", Hand({3: refused}))
     assert [entry.reason for entry in entries] == [str(n) for n in range(10, 30)]
@@ -224,27 +219,23 @@ def test_what_cannot_be_is_refused_and_only_so_many_snapshots_are_kept():
 
 
 def test_bad_changes_are_refused_before_anything_is_written(capsys):
-    with pytest.raises(UserError, match="after=-1 must be 0 or more"):
-        run("run", changes=[ChangeConfig(-1)])
+    check_error("after=-1 must be 0 or more", run, "run", changes=[ChangeConfig(-1)])
     words = ["experiment=tiny", "content=content.png", "style=style.png", "hydra.run.dir=run"]
     for typed, dry, told in (
         ("[{after:3,set:{style:absent.png}}]", "true", "absent.png"),
         ("[{aftr:3}]", "false", "aftr"),
         ("[{set:{size:48}}]", "false", "after is missing"),
     ):
-        line = refusal(capsys, "train", *words, f"changes={typed}", f"dry_run={dry}")
-        assert told in line
+        assert told in refusal(capsys, "train", *words, f"changes={typed}", f"dry_run={dry}")
     assert not Path("run").exists()
 
 
 def test_files_of_a_change_are_the_runs_own():
     planned = [ChangeConfig(3, {"style": "other.png"})]
-    with pytest.raises(UserError, match="would overwrite style="):
-        run("run", output="other.png", changes=planned)
+    check_error("would overwrite style=", run, "run", output="other.png", changes=planned)
     run("run", Hand({6: stop}), changes=planned)
     images.write("other.png", picture(7, 24, 32))
-    with pytest.raises(UserError, match=r"changes\[0\].style=.*other.png has changed"):
-        again("run", "run")
+    check_error(r"changes\[0\].style=.*other.png has changed", again, "run", "run")
 
 
 @pytest.mark.slow

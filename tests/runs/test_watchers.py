@@ -55,7 +55,7 @@ def test_metrics_are_written_when_a_run_breaks_and_when_flushed(tmp_path):
     assert len(metrics_of(tmp_path)) == 2
 
 
-def test_metrics_go_on_after_the_steps_that_were_made(tmp_path):
+def test_metrics_go_on_after_the_steps_that_were_made_and_can_be_rewound(tmp_path):
     """What was written after them is written anew, and so is a line that was torn."""
     path, made = tmp_path / "metrics.jsonl", METRICS_BATCH + 1
     for done in (0, 3, made, made + 4):
@@ -66,10 +66,8 @@ def test_metrics_go_on_after_the_steps_that_were_made(tmp_path):
         written(path, 1, done)
         steps = [*range(1, min(done, made) + 1), done + 1]
         assert [line["step"] for line in metrics_of(tmp_path)] == steps
-
-
-def test_metrics_that_are_rewound_are_written_anew(tmp_path):
-    with Metrics(tmp_path / "metrics.jsonl") as metrics:
+    path.unlink()
+    with Metrics(path) as metrics:
         for step in (1, 2, 3):
             metrics(iterate(step))
         metrics.rewind(1)
@@ -82,8 +80,7 @@ def test_a_disk_that_fills_leaves_whole_lines(tmp_path, caplog):
         for step in range(1, 10):
             metrics(iterate(step))
             metrics.flush()
-    text = (tmp_path / "metrics.jsonl").read_text()
-    assert text.endswith("\n")
+    assert (tmp_path / "metrics.jsonl").read_text().endswith("\n")
     assert [line["step"] for line in metrics_of(tmp_path)] == [1]
     assert caplog.text.count("File too large; going on without") == 1
     written(tmp_path / "nowhere" / "metrics.jsonl", 2)

@@ -64,8 +64,7 @@ def test_the_tutorials_minimise_one_objective():
 
 def test_gatys_weights_are_the_papers_equations():
     """Equations 1 and 4 in sums, against our means, for features as large as the preset's."""
-    config = composed("train", "experiment=gatys_2016")
-    criterion = Criterion.of(config.objective)
+    criterion = Criterion.of(composed("train", "experiment=gatys_2016").objective)
     generator = torch.Generator().manual_seed(0)
     for (layer, weight), n in zip(criterion.styles.items(), (64, 128, 256, 512, 512), strict=True):
         f, s = torch.randn(2, 1, n, 3, 4, generator=generator, dtype=torch.float64)

@@ -2,15 +2,9 @@
 
 import pytest
 from starlette.websockets import WebSocketDisconnect
-from studios import ADDRESS, LIVE, PORT, TOKEN, opened
+from studios import ADDRESS, LIVE, PORT, TOKEN
 
 EVERYWHERE = {"/": "GET", "/api/form": "GET", "/static/index.html": "GET", "/api/queue": "POST"}
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory):
-    with opened(tmp_path_factory.mktemp("studio")) as client:
-        yield client
 
 
 @pytest.fixture

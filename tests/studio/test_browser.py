@@ -198,8 +198,7 @@ def test_story(width, tmp_path):
         page.expect("#status").to_contain_text("Stopped")
         with page.expect_download() as download:
             page.click("#result >> text=PNG")
-        data = Path(download.value.path()).read_bytes()
-        assert Image.open(BytesIO(data)).size == (96, 64)
+        assert Image.open(BytesIO(Path(download.value.path()).read_bytes())).size == (96, 64)
         page.reload()
         page.expect("#strip .thumb").to_have_count(1)
         page.expect("[data-picker=content] .chosen").to_contain_text("harbour")

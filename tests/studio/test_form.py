@@ -4,7 +4,8 @@ import shlex
 
 import pytest
 from helpers import composed
-from studios import opened
+
+pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
 from styletransfer import features
 from styletransfer.cli.arguments import parse
@@ -19,12 +20,6 @@ from styletransfer.system.devices import PRECISIONS
 
 # Never the page's to choose: they name files, or folders.
 FORBIDDEN = ["output", "resume", "features.weights", "style_regions", "hydra.run.dir", "changes"]
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory):
-    with opened(tmp_path_factory.mktemp("studio")) as client:
-        yield client
 
 
 def check(client, **settings):

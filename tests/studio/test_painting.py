@@ -23,11 +23,6 @@ LONG = TINY | {"steps": 5000, "optimizer.name": "adam"}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("studio")
-
-
-@pytest.fixture(scope="module")
 def client(folder):
     with opened(folder, painter.main) as client:
         yield client
@@ -39,12 +34,6 @@ def finished(client):
     with client.websocket_connect(LIVE) as socket:
         id = submit(client, **TINY, color="content_luminance")
         return id, watch(socket, status("finished", id=id))
-
-
-@pytest.fixture
-def socket(client):
-    with client.websocket_connect(LIVE) as socket:
-        yield socket
 
 
 def act(client, id, action, **body):
@@ -103,8 +92,7 @@ def test_downloads_are_as_good_as_the_run(client, finished, folder):
                 assert (image.format, image.size) == (name, (48, 32))
     assert client.get(f"/api/runs/{id}/download?format=exe").status_code == 400
     for path in ("picture", "content"):
-        small = client.get(f"/api/runs/{id}/{path}?side=160")
-        assert small.headers["content-type"] == "image/jpeg"
+        assert client.get(f"/api/runs/{id}/{path}?side=160").headers["content-type"] == "image/jpeg"
 
 
 def test_runs_of_other_folders_are_shown_and_left_alone(finished, folder, tmp_path):
@@ -173,8 +161,7 @@ def test_undo_and_a_stop_that_is_gone_on_from(client, socket, folder, capsys):
     assert steps == sorted(set(steps))  # those of the way that was left are gone
     assert (folder / id / "pastiche.png").is_file()
     assert client.post(f"/api/runs/{id}/resume", json={}).status_code == 202
-    run = watch(socket, status("painting"))[-1]["current"]
-    assert run["settings"] == LONG
+    assert watch(socket, status("painting"))[-1]["current"]["settings"] == LONG
     assert client.post(f"/api/runs/{id}/resume", json={}).status_code == 409
     assert client.post(f"/api/runs/{id}/delete", json={}).status_code == 409
     act(client, id, "stop")
@@ -188,8 +175,7 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
     Image.new("RGB", (1, 1), "teal").save(buffer, "PNG")
     uploaded = client.post("/api/pictures?name=dot.png", content=buffer.getvalue()).json()
     id = submit(client, **TINY, content=uploaded["id"])
-    run = watch(socket, status("failed", id=id))[-1]["current"]
-    assert "pixels" in run["error"]
+    assert "pixels" in watch(socket, status("failed", id=id))[-1]["current"]["error"]
     id = submit(client, **(TINY | {"size": -3}))
     told = watch(socket, status("failed", id=id))[-1]
     assert told["message"]["key"] == "size"

@@ -12,17 +12,6 @@ from styletransfer.pictures import images
 from styletransfer.studio import pictures
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("studio")
-
-
-@pytest.fixture(scope="module")
-def client(folder):
-    with opened(folder) as client:
-        yield client
-
-
 def photo(seed=0, height=24, width=32):
     buffer = io.BytesIO()
     Image.new("RGB", (width, height), (seed % 256, 80, 120)).save(buffer, "PNG")

@@ -20,12 +20,6 @@ def client(tmp_path):
         yield client
 
 
-@pytest.fixture
-def socket(client):
-    with client.websocket_connect(LIVE) as socket:
-        yield socket
-
-
 def act(client, id, action, **body):
     return client.post(f"/api/queue/{id}/{action}", json=body)
 
@@ -79,8 +73,7 @@ def test_a_finished_run_makes_way_for_the_next(client, socket, tmp_path):
     (tmp_path / first / "run.json").touch()  # or its name would be free for the next
     act(client, first, "resume")
     watch(socket, status("finished"))
-    second = submit(client)
-    watch(socket, status("painting", id=second))
+    watch(socket, status("painting", id=submit(client)))
     assert act(client, first, "steer", settings=SETTINGS).status_code == 409
 
 

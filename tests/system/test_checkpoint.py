@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 import torch
-from helpers import largest_file
+from helpers import check_error, largest_file
 
 from styletransfer.errors import UserError
 from styletransfer.system import checkpoint as module
@@ -50,8 +50,7 @@ def test_what_was_saved_is_loaded_until_it_is_removed(file, tmp_path):
     for _ in range(2):
         file.remove()
         assert (file.exists(), [*tmp_path.iterdir()]) == (False, [])
-    with pytest.raises(UserError, match="there is no checkpoint at"):
-        file.load()
+    check_error("there is no checkpoint at", file.load)
 
 
 def test_a_flipped_bit_or_a_lost_end_is_found(file, caplog):
@@ -68,24 +67,19 @@ def test_a_flipped_bit_or_a_lost_end_is_found(file, caplog):
     file.previous.unlink()
     for data in damaged:
         file.path.write_bytes(data)
-        with pytest.raises(UserError, match=REFUSED):
-            file.load()
+        check_error(REFUSED, file.load)
 
 
 def test_what_is_no_checkpoint_of_this_version(file, monkeypatch, tmp_path):
     file.save([1, 2])
     file.previous.unlink()
-    with pytest.raises(UserError, match="something else"):
-        file.load()
+    check_error("something else", file.load)
     monkeypatch.setattr(module, "MAGIC", module.KIND + b"9\n")
-    with pytest.raises(UserError, match=rf"of another version \({module.SCHEMA}, not"):
-        file.load()
+    check_error(rf"of another version \({module.SCHEMA}, not", file.load)
     torch.save(STATE, file.path)
-    with pytest.raises(UserError, match="is not a checkpoint of this program"):
-        file.load()
+    check_error("is not a checkpoint of this program", file.load)
     (tmp_path / "folder.pt").mkdir()
-    with pytest.raises(UserError, match="cannot read the checkpoint"):
-        Checkpoint(tmp_path / "folder.pt").load()
+    check_error("cannot read the checkpoint", Checkpoint(tmp_path / "folder.pt").load)
 
 
 def test_nothing_is_executed(file, monkeypatch):
@@ -99,8 +93,7 @@ def test_nothing_is_executed(file, monkeypatch):
     torch.save({"step": Bomb()}, content)
     file.previous.unlink()
     file.path.write_bytes(file.path.read_bytes()[: module.HEADER] + content.getvalue())
-    with pytest.raises(UserError, match="damaged"):
-        file.load()
+    check_error("damaged", file.load)
     monkeypatch.setattr(module.torch, "save", lambda state, to: to.write(content.getvalue()))
     file.save({})
     file.previous.unlink()
@@ -147,8 +140,7 @@ def test_when_a_save_is_due(tmp_path, monkeypatch):
 def test_a_folder_has_one_run(tmp_path):
     with locked(tmp_path):
         assert is_locked(tmp_path)
-        with pytest.raises(UserError, match=r"another run is at work in .*another fo"):
-            locked(tmp_path).__enter__()
+        check_error(r"another run is at work in .*another fo", locked(tmp_path).__enter__)
     with pytest.raises(ZeroDivisionError), locked(tmp_path):
         raise ZeroDivisionError
     assert not is_locked(tmp_path)
@@ -167,8 +159,7 @@ def test_a_lock_on_a_file_that_is_gone_is_none(tmp_path, monkeypatch):
         return file
 
     monkeypatch.setattr(os, "open", slow)
-    with pytest.raises(UserError, match="another run is at work"):
-        locked(tmp_path).__enter__()
+    check_error("another run is at work", locked(tmp_path).__enter__)
     other.__exit__(None, None, None)
 
 
@@ -197,10 +188,8 @@ def test_what_cannot_be_written_is_one_line(tmp_path):
     for name, message in (("a" * 300, "File name too long; choose"), (".", "it is a folder; add")):
         with pytest.raises(UserError, match=message), atomic(tmp_path / name):
             pytest.fail("not reached")
-        with pytest.raises(UserError, match=message):
-            check_folder(tmp_path / name)
-    with pytest.raises(UserError, match="it is a device or pipe; name a file"):
-        check_folder(os.devnull)
+        check_error(message, check_folder, tmp_path / name)
+    check_error("it is a device or pipe; name a file", check_folder, os.devnull)
     check_folder(tmp_path / "new" / "file")
     assert list(tmp_path.iterdir()) == []
 

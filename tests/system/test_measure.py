@@ -4,8 +4,8 @@ import platform
 
 import pytest
 import torch
+from helpers import check_error
 
-from styletransfer.errors import UserError
 from styletransfer.system import devices
 from styletransfer.system.devices import choose_precision, set_float32_precision
 from styletransfer.system.measure import (
@@ -113,5 +113,4 @@ def test_an_emulated_precision_is_told_once_with_its_price(processor, caplog):
             choose_precision(name, CPU)
         (record,) = caplog.records
         assert f"is emulated on this processor, about {times} times slower" in record.getMessage()
-    with pytest.raises(UserError, match="unknown precision 'half'; choose auto, bfloat16"):
-        choose_precision("half", CPU)
+    check_error("unknown precision 'half'; choose auto, bfloat16", choose_precision, "half", CPU)

@@ -36,9 +36,8 @@ def test_other_systems_keep_their_own_heap(monkeypatch):
 @pytest.fixture
 def machine(monkeypatch):
     """One with 10000 bytes of memory, 9000 of them free."""
-    monkeypatch.setattr(
-        psutil, "virtual_memory", lambda: SimpleNamespace(total=10000, available=9000)
-    )
+    here = SimpleNamespace(total=10000, available=9000)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: here)
     memory.total_bytes.cache_clear()
     yield
     memory.total_bytes.cache_clear()

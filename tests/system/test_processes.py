@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 import torch
+from helpers import call, check_error
 
-from styletransfer.cli import main as console
 from styletransfer.errors import UserError
 from styletransfer.system import processes
 from styletransfer.system.devices import choose_device
@@ -46,8 +46,7 @@ def test_torchrun_tells_a_process_its_place(monkeypatch):
     assert place() == Place(rank=5, count=8, local_rank=1, local_count=4)
     for told in ((0, 2), ("one", 2, 0, 1), (2, 2, 0, 1), (0, 2, 2, 2), (0, 1, 0, 2)):
         put(monkeypatch, *told)
-        with pytest.raises(UserError, match="start with torchrun, or unset them"):
-            place()
+        check_error("start with torchrun, or unset them", place)
 
 
 def test_each_process_of_a_machine_takes_its_own_device(monkeypatch):
@@ -56,19 +55,15 @@ def test_each_process_of_a_machine_takes_its_own_device(monkeypatch):
     monkeypatch.setattr(torch.accelerator, "device_count", lambda: 2)
     put(monkeypatch)
     assert choose_device("auto") == torch.device("cuda")
-    with pytest.raises(UserError, match="device=cuda:2 is not here: 2 CUDA devices were found"):
-        choose_device("cuda:2")
+    check_error("device=cuda:2 is not here: 2 CUDA devices were found", choose_device, "cuda:2")
     put(monkeypatch, 3, 4, 1, 2)
     assert choose_device("auto") == choose_device("cuda") == torch.device("cuda:1")
     assert choose_device("cpu") == torch.device("cpu")
-    with pytest.raises(UserError, match="one device for 2 processes; choose device=cuda"):
-        choose_device("cuda:1")
+    check_error("one device for 2 processes; choose device=cuda", choose_device, "cuda:1")
     put(monkeypatch, 3, 4, 2, 3)
-    with pytest.raises(UserError, match="3 processes on this machine, and 2 CUDA devices"):
-        choose_device("auto")
+    check_error("3 processes on this machine, and 2 CUDA devices", choose_device, "auto")
     for name in ("gpu", "meta", "cuda:x"):
-        with pytest.raises(UserError, match=r"unknown device .*; choose auto, cpu, cuda, cuda:N"):
-            choose_device(name)
+        check_error(r"unknown device .*; choose auto, cpu, cuda, cuda:N", choose_device, name)
 
 
 def test_shares_are_all_of_it_and_as_even_as_can_be():
@@ -124,9 +119,6 @@ def test_what_all_processes_say_is_heard_once(monkeypatch, capsys):
         (1, ["compare"], ""),
     ):
         put(monkeypatch, rank, 2, rank, 2)
-        with pytest.raises(SystemExit) as ended:
-            console(words)
-        said = capsys.readouterr().err
-        assert (ended.value.code, said.startswith(message), bool(said)) == (1, True, bool(message))
-    console(["train_network", "--help"])
-    assert capsys.readouterr().out == ""
+        status, (_, said) = call(capsys, *words)
+        assert (status, said.startswith(message), bool(said)) == (1, True, bool(message))
+    assert call(capsys, "train_network", "--help") == (0, ("", ""))

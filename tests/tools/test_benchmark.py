@@ -27,7 +27,6 @@ from tools.benchmark.reference import SCALE, plain_loop
 from tools.benchmark.report import rows_table, sentences
 from tools.benchmark.results import Row, Spread, cost_of_regions, growth, tiles_per_pixel
 
-# VGG-19 has four channels everywhere here.
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 CPU = torch.device("cpu")
 CLOSED = "autograd_function"
@@ -59,9 +58,8 @@ def test_plain_and_the_objective_agree_in_float64(monkeypatch):
     for mode in MODES:
         for padding, normalization in (("zeros", "target"), ("replicate", "none")):
             features = FeaturesConfig("vgg19", "random", padding=padding)
-            config = BenchmarkConfig(
-                features=features, objective=layers(normalization=normalization)
-            )
+            objective = layers(normalization=normalization)
+            config = BenchmarkConfig(features=features, objective=objective)
             agrees(tiny_network(padding=padding), config, mode)
     for name in ("vgg16", "vgg19"):  # the whole of Gatys' networks
         widths = tuple((4,) * len(block) for block in vgg.WIDTHS[name])

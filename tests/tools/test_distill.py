@@ -21,7 +21,6 @@ from tools.distill.inherit import inherit
 from tools.distill.replay_buffer import ReplayBuffer
 from tools.distill.trainer import Distillation
 
-# VGG-19 has four channels everywhere here.
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 CPU = torch.device("cpu")
 RANDOM = FeaturesConfig(name="vgg19", weights="random", padding="zeros")

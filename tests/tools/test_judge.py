@@ -36,12 +36,11 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def config(tmp_path, monkeypatch):
+def config(desk):
     """The judgement of a feature network by one pair."""
-    monkeypatch.chdir(tmp_path)
     write_pictures("photos/a.png", "photos/b.png", height=32, width=40)
     for seed, name in enumerate(("oil", "wash", "other")):
-        images.write(tmp_path / "styles" / f"{name}.png", 0.2 * picture(seed + 3, 32, 40))
+        images.write(desk / "styles" / f"{name}.png", 0.2 * picture(seed + 3, 32, 40))
     return JudgeConfig(
         pairs=[PairConfig("photos/a.png", "styles/oil.png")],
         bundled=replace(RANDOM, padding="replicate"),
@@ -119,8 +118,7 @@ def test_each_content_is_judged_in_each_style_that_a_network_knows(of_networks):
         assert (shown - network(content, blend)).abs().max() < 0.6 / 255
         for column in OF_NETWORKS:
             errors = row[column]["errors"]
-            expected = sum(errors.values()) - 0.9 * errors["relu5_1"]
-            assert row[column]["J"] == pytest.approx(expected)
+            assert row[column]["J"] == pytest.approx(sum(errors.values()) - 0.9 * errors["relu5_1"])
             assert (row[column]["seconds"] > 0) == (column != "content")
     assert images.read("run/contact_sheet.png").size == (4 * 20, 4 * 20)
 
