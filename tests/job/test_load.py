@@ -298,6 +298,7 @@ def test_a_texture_has_a_shape_for_a_content(tiny_vgg):
     config = replace(config, size=64)
     with pytest.raises(UserError, match=r"tiles need objective\.seamless=false; choose that, or"):
         prepare(replace(config, tile="64"))
+    config.content = "1:1"
     edged = replace(config, objective=replace(config.objective, seamless=False))
     parts = [Prediction(job, job.scales[0]) for job in map(prepare, (config, edged))]
     seamless, plain = (part.memory(None, 20).evaluation for part in parts)
@@ -305,7 +306,7 @@ def test_a_texture_has_a_shape_for_a_content(tiny_vgg):
 
 
 def test_a_seamless_run_from_a_rolled_picture_ends_in_the_rolled_one(tiny_vgg):
-    config = texture("content='1:1'", "size=64", "steps=4", "scales=2")
+    config = texture("content='1:1'", "size=64", "steps=4", "scales=2", "init=content")
     start, ends = picture(1, 64, 64), []
     for shift in (0, 32):
         job = replace(prepare(config), start=start.roll((shift, -shift), (2, 3)))

@@ -243,7 +243,7 @@ def test_a_relay_is_a_run_of_the_bundled_network_that_vgg_ends():
     small = ["content=content.png", "style=style.png", "size=24", "steps=3", "device=cpu"]
     relay = ["experiment=relay", "features.weights=random", "features.pooling=average"]
     paint(composed("train", *relay, *small), Path("relay"))
-    paint(composed("train", *small), Path("bundled"))
+    paint(composed("train", "experiment=classic", *small), Path("bundled"))
     assert len(metrics_of("relay")) == 3 + 84
     assert metrics_of("relay")[:3] == metrics_of("bundled")
     assert changes("relay")[1]["set"]["features.name"] == "vgg19"
