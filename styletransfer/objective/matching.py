@@ -93,8 +93,9 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
     sought = pictures.content
     if pictures.painted is not None:
         sought = torch.lerp(sought, pictures.painted, criterion.painted_share)
-    images = (sought, *pictures.styles)
-    wanted, *offered = _reduced([_columns(at_reference(image), look) for image in images])
+    looks = [_looked_at(style, criterion.matches, look) for style in pictures.styles]
+    columns = [_columns(look(at_reference(sought), SEARCHED)), *(each for each, _ in looks)]
+    wanted, *offered = _reduced(columns)
     grid, cells = wanted.shape[1:], [(keys.shape[1], keys.shape[2]) for keys in offered]
     queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
@@ -123,13 +124,23 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
         rows=(places // wide).view(grid),
         columns=(places % wide).view(grid),
         cells=cells,
-        features=[look(style, criterion.matches) for style in pictures.styles],
+        features=[features for _, features in looks],
     )
 
 
-def _columns(image: Tensor, look: Look) -> Tensor:
-    """Return hypercolumns (D, h, w) about their mean, each of length 1."""
-    seen, layers = look(image, SEARCHED), []
+def _looked_at(
+    style: Tensor, layers: Collection[str], look: Look
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Return the hypercolumns of a style, and its features at `layers`, in one look if it can."""
+    small = at_reference(style)
+    seen = look(small, {*SEARCHED, *layers} if small is style else SEARCHED)
+    kept = seen if small is style else look(style, layers)
+    return _columns(seen), {layer: kept[layer] for layer in layers}
+
+
+def _columns(seen: dict[str, Tensor]) -> Tensor:
+    """Return the hypercolumns (D, h, w) of SEARCHED about their mean, each of length 1."""
+    layers = []
     for name in SEARCHED:
         exact = torch.promote_types(seen[name].dtype, torch.float32)
         size = seen[GRID].shape[2:]
