@@ -174,7 +174,7 @@ def plan(job: Job) -> str:
     """Return in a few lines what a run would choose now, its memory and its time.
 
     The times take every scale's steps to cost as much per pixel as those of a small picture, which
-    are made; snapshots and the like are left out.
+    are made; matching, two seconds at 512 pixels, snapshots and the like are left out.
     """
     free, per_pixel = free_bytes(job.device), _seconds_per_pixel(job)
     optimizer, peak, total = job.config.optimizer.name, 0.0, 0.0
