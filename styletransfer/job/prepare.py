@@ -106,7 +106,7 @@ def check_layers(
     """Refuse unknown layers, and pictures that do not reach them at the coarsest scale."""
     ended, (coarsest, *_) = extractor.ended_at(layers), make_scales(config, loaded.pictures)
     content = loaded.pictures.content
-    size = (content.shape[2], content.shape[3])
+    size = images.scaled_size((content.shape[2], content.shape[3]), config.size)
     if config.objective.seamless and size != whole_positions(size):
         raise UserError(
             f"a seamless picture's sides must be multiples of {DEEPEST} pixels, not {size[1]} x "

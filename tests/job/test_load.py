@@ -294,7 +294,7 @@ def test_a_texture_has_a_shape_for_a_content(tiny_vgg):
     assert [scale.size for scale in job.scales] == [(96, 160), (208, 320)]  # by 16 each
     config = texture("content=3:2", "size=72")
     with pytest.raises(UserError, match="must be multiples of 16 pixels, not 72 x 54; choose"):
-        prepare(config)
+        prepare(config, enlarge=False)
     config = replace(config, size=64)
     with pytest.raises(UserError, match=r"tiles need objective\.seamless=false; choose that, or"):
         prepare(replace(config, tile="64"))
