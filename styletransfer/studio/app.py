@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -232,7 +233,8 @@ async def remove(request: Request) -> Response:
     await queue.let_go(run.id)
     if queue.has(run.id) or is_locked(run.record.folder):
         raise RefusedError("that run is being painted; stop it first", 409)
-    await asyncio.to_thread(shutil.rmtree, run.record.folder)
+    folder = run.record.folder  # of a linked one the link goes
+    await asyncio.to_thread(os.unlink if folder.is_symlink() else shutil.rmtree, folder)
     queue.changed(runs=True)
     return JSONResponse({"id": run.id})
 

@@ -1,7 +1,7 @@
 """The form of the page, and its values: as the page has them, and as the config has them."""
 
-import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import cache
@@ -191,7 +191,9 @@ def _text(key: str, value: Any) -> str:
 
 
 def _number(key: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RefusedError(f"{key} must be a number", key=key)
+    if not abs(value) <= sys.float_info.max:  # nor is NaN
         raise RefusedError(f"{key} must be a number", key=key)
     return value
 

@@ -77,7 +77,10 @@ class PictureShelf:
 
     @property
     def all(self) -> list[ShelfPicture]:
-        """Every picture, the bundled ones first."""
+        """Every picture that is still there, the bundled ones first."""
+        for picture in list(self._pictures.values()):
+            if not os.path.isfile(picture.path):
+                self._pictures.pop(picture.id, None)
         return list(self._pictures.values())
 
     def find(self, id: str) -> ShelfPicture:

@@ -119,6 +119,7 @@ VALUES = [
     ("size", 10**30, "is too large"),
     ("size", "512", "must be a number"),
     ("size", True, "must be a number"),
+    ("size", 10**400, "must be a number"),
     ("size", None, "must be a number"),
     ("optimizer.name", "../adam", "must be one of lbfgs"),
     ("style_weights", ["a"], "must be a number"),

@@ -108,6 +108,11 @@ def test_runs_of_other_folders_are_shown_and_left_alone(finished, folder, tmp_pa
         assert run["status"] == "finished"
         assert other.get(f"/api/runs/{run['id']}/picture?side=160").status_code == 200
         assert other.post(f"/api/runs/{run['id']}/delete", json={}).status_code == 403
+    (tmp_path / "own").mkdir()
+    (link := tmp_path / "own" / "link").symlink_to(tmp_path / "deep" / "run")
+    with opened(tmp_path / "own") as linking:
+        assert linking.post("/api/runs/link/delete", json={}).status_code == 200
+    assert not link.is_symlink()
     assert (tmp_path / "deep" / "run").is_dir()
 
 

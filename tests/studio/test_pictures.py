@@ -107,6 +107,16 @@ def test_the_number_and_the_bytes_of_all_uploads_are_bounded(tmp_path, monkeypat
     assert len(left(tmp_path)) == 2
 
 
+def test_an_upload_that_was_removed_by_hand_may_come_again(tmp_path):
+    with opened(tmp_path) as client:
+        kept = upload(client, photo(100)).json()["id"]
+        (tmp_path / "pictures" / kept).unlink()
+        assert kept not in {entry["id"] for entry in client.get("/api/pictures").json()}
+        assert upload(client, photo(101)).status_code == 200
+        assert upload(client, photo(100)).json()["id"] == kept
+        assert client.get(f"/api/pictures/{kept}").status_code == 200
+
+
 def test_damaged_notes_and_half_uploads_cost_nothing(tmp_path):
     uploads = tmp_path / "pictures"
     uploads.mkdir()
