@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from styletransfer.config import TrainConfig, each
 from styletransfer.config.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
-from styletransfer.settings.schemas import choices, meanings, unknown_key
+from styletransfer.settings.schemas import choices, flat, meanings, unknown_key
 from styletransfer.settings.values import FIXED, command, override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CHOOSING, CONTROLS, FIELDS, GROUPS, Control
@@ -72,9 +72,13 @@ def experiments() -> list[dict[str, Any]]:
     default = dict(zip(plain, get(settings_of(compose("train"), "train")), strict=True))
     for name in choices("experiment"):
         config = settings_of(compose("train", [f"experiment={name}"]), "train")
-        values = {key: it for key, it in zip(plain, get(config), strict=True) if it != default[key]}
+        file = CONFIGS / "experiment" / f"{name}.yaml"
+        preset: Any = OmegaConf.load(file)
+        own = CONTROLS.keys() & {key for key, _ in flat(preset)}
+        pairs = zip(plain, get(config), strict=True)
+        values = {key: it for key, it in pairs if it != default[key] or key in own}
         if values.keys() <= CONTROLS.keys():
-            lines = (CONFIGS / "experiment" / f"{name}.yaml").read_text("utf-8").splitlines()
+            lines = file.read_text("utf-8").splitlines()
             heading = next(line for line in lines if line.startswith("# ") and "@" not in line)
             shown = {key: _shown(CONTROLS[key], value) for key, value in values.items()}
             presets.append({"name": name, "help": heading[2:], "values": shown})

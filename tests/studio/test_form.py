@@ -168,6 +168,7 @@ def test_presets_are_settings_of_the_page(client):
     presets = {one["name"]: one for one in client.get("/api/form").json()["experiments"]}
     assert {"bold", "faithful", "painterly", "gatys_2016"} <= set(presets)
     assert "tiny" not in presets
+    assert presets["painted"]["values"] == {"steps": 42, "objective.match_weight": 0.5}
     for name, preset in presets.items():
         assert preset["help"]
         status, said = check(client, **preset["values"])
