@@ -164,7 +164,7 @@ class Wrapped(nn.Module):
         self.conv = conv
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return (N, out_channels, H, W) for x (N, in_channels, H, W)."""
+        """Return (1, out_channels, H, W) for x (1, in_channels, H, W)."""
         return torch.conv2d(wrap_pad(x), self.conv.weight, self.conv.bias)
 
 

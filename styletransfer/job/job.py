@@ -184,15 +184,20 @@ def make_scale(config: StyleTransferConfig, pictures: Inputs, side: int, steps: 
         scaled_size(_size(style), max(1, round(factor * side)))
         for style, factor in zip(pictures.styles, factors, strict=True)
     )
-    size = scaled_size(_size(pictures.content), side)
+    return Scale(pastiche_size(config, _size(pictures.content), side), style_sizes, steps)
+
+
+def pastiche_size(
+    config: StyleTransferConfig, shape: tuple[int, int], side: int
+) -> tuple[int, int]:
+    """Return the (height, width) of a pastiche in the shape of another picture.
+
+    Its longer side is `side` pixels; or the nearest of which no pool leaves out a rest, as a
+    seamless picture has to be.
+    """
+    height, width = scaled_size(shape, side)
     if config.objective.seamless:
-        size = whole_positions(size)
-    return Scale(size, style_sizes, steps)
-
-
-def whole_positions(size: tuple[int, int]) -> tuple[int, int]:
-    """Return the (height, width) nearest to `size` of which no pool leaves out a rest."""
-    height, width = (max(1, round(side / DEEPEST)) * DEEPEST for side in size)
+        height, width = (max(1, round(length / DEEPEST)) * DEEPEST for length in (height, width))
     return height, width
 
 

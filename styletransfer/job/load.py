@@ -13,7 +13,7 @@ from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
-from styletransfer.job.job import STARTS, style_scales, whole_positions
+from styletransfer.job.job import STARTS, pastiche_size, style_scales
 from styletransfer.job.regions import Style, check_scales, make_regions
 from styletransfer.objective.inputs import Inputs
 from styletransfer.pictures import images
@@ -185,13 +185,9 @@ def _read_content(config: StyleTransferConfig, given: Given) -> Picture:
     """Return the content image, or a grey one of the shape that is named in its place."""
     shape = re.fullmatch(r"([1-9]\d{0,3}):([1-9]\d{0,3})", config.content)
     if shape is None or "content" in given:
-        picture = read_one("content", config.content, given)
-    else:
-        size = images.scaled_size((int(shape[2]), int(shape[1])), config.size)
-        if config.objective.seamless:
-            size = whole_positions(size)
-        picture = Picture(torch.full((1, 3, *size), 0.5), name=config.content)
-    return picture
+        return read_one("content", config.content, given)
+    size = pastiche_size(config, (int(shape[2]), int(shape[1])), config.size)
+    return Picture(torch.full((1, 3, *size), 0.5), name=config.content)
 
 
 def check_side(picture: Picture) -> None:

@@ -19,7 +19,7 @@ from styletransfer.job.job import (
     make_scale,
     make_scales,
     parse_tile,
-    whole_positions,
+    pastiche_size,
 )
 from styletransfer.job.load import Given, Loaded, files_read, load
 from styletransfer.job.memory import Memory, Prediction
@@ -66,10 +66,11 @@ def prepare(
     """
     # Cheap checks come first.
     check_run(config)
-    layers = Criterion.of(config.objective).layers
+    criterion = Criterion.of(config.objective)
+    layers = criterion.layers
     mode = get_loss_mode(config.loss_mode.name)
     processes = processes or Processes()
-    _check_shareable(config, mode, processes)
+    _check_shareable(config, mode, criterion, processes)
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
     if config.output is not None:
@@ -106,11 +107,12 @@ def check_layers(
     """Refuse unknown layers, and pictures that do not reach them at the coarsest scale."""
     ended, (coarsest, *_) = extractor.ended_at(layers), make_scales(config, loaded.pictures)
     content = loaded.pictures.content
-    size = images.scaled_size((content.shape[2], content.shape[3]), config.size)
-    if config.objective.seamless and size != whole_positions(size):
+    shape = (content.shape[2], content.shape[3])
+    height, width = size = images.scaled_size(shape, config.size)
+    if size != pastiche_size(config, shape, config.size):
         raise UserError(
-            f"a seamless picture's sides must be multiples of {DEEPEST} pixels, not {size[1]} x "
-            f"{size[0]}; choose another size, or a content that is cut so"
+            f"a seamless picture's sides must be multiples of {DEEPEST} pixels, not {width} x "
+            f"{height}; choose another size, or a content that is cut so"
         )
     for size, name in zip((coarsest.size, *coarsest.style_sizes), loaded.names, strict=True):
         check_size(ended, size, Path(name).name)
@@ -125,11 +127,13 @@ def _check_memory(job: Job) -> None:
         logger.warning("%s; trying all the same", problem)
 
 
-def _check_shareable(config: StyleTransferConfig, mode: LossMode, processes: Processes) -> None:
+def _check_shareable(
+    config: StyleTransferConfig, mode: LossMode, criterion: Criterion, processes: Processes
+) -> None:
     """Refuse several processes that have nothing to share."""
     if processes.count == 1:
         return
-    if needed := tiles_need(mode, Criterion.of(config.objective)):
+    if needed := tiles_need(mode, criterion):
         raise UserError(
             f"processes share the tiles of a picture, and those need {needed}; choose that, or "
             "start it without torchrun"

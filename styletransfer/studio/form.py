@@ -195,9 +195,11 @@ def _text(key: str, value: Any) -> str:
 
 
 def _number(key: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise RefusedError(f"{key} must be a number", key=key)
-    if not abs(value) <= sys.float_info.max:  # nor is NaN
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not abs(value) <= sys.float_info.max  # nor is NaN
+    ):
         raise RefusedError(f"{key} must be a number", key=key)
     return value
 

@@ -78,10 +78,7 @@ class PictureShelf:
     @property
     def all(self) -> list[ShelfPicture]:
         """Every picture that is still there, the bundled ones first."""
-        for picture in list(self._pictures.values()):
-            if not os.path.isfile(picture.path):
-                self._pictures.pop(picture.id, None)
-        return list(self._pictures.values())
+        return [kept for kept in self._pictures.values() if os.path.isfile(kept.path)]
 
     def find(self, id: str) -> ShelfPicture:
         """Return a picture; RefusedError if there is none of that id."""
@@ -107,7 +104,7 @@ class PictureShelf:
         async with self._uploading:
             try:
                 id = await self._receive(temporary, body)
-                if id in self._pictures:
+                if any(kept.id == id for kept in self.all):
                     return self._pictures[id]
                 return await self._put(id, temporary, "".join(filter(str.isprintable, name)))
             except OSError as error:
