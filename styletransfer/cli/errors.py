@@ -103,7 +103,7 @@ def tell(message: str, *, shared: bool = False) -> None:
         if shared and place().local_rank:
             return
     with suppress(OSError):
-        print(" ".join(message.split()), file=sys.stderr)
+        sys.stderr.write(f"{' '.join(message.split())}\n")  # one write: nothing comes between
     flush(sys.stderr)
 
 
