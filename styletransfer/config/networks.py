@@ -21,6 +21,11 @@ class TrainNetworkConfig:
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several, [a.jpg,b.jpg], or a folder of them, for one network that
     knows them all and can blend them."""
+    any_style: bool = False
+    """Learn the way from a painting to its style instead, from a folder of many, so that apply
+    paints in the style of any picture; style_size is the side of what is seen of each."""
+    kernels: bool = True
+    """false keeps those of the network that it starts from, and learns scales and shifts alone."""
     network: str = "small"
     """How wide and deep it is: tiny, small, or full as in Johnson and others, 2016."""
     start: str | None = path("auto", words=("auto",))
@@ -71,19 +76,25 @@ class TrainNetworkConfig:
 class ApplyConfig:
     """`scripts/apply.py`: what a style network paints."""
 
-    network: str = path("oil")
-    """A file that train_network has written, or a network that ships: oil, or painters, which knows
-    six styles."""
+    network: str = path("auto", words=("auto",))
+    """A file that train_network has written, or a network that ships: oil; painters, which knows
+    six styles; or any, which takes its style from a picture. auto is any where style is one, else
+    oil."""
     input: str = path(MISSING)
     """Path of a picture or a film, or of a folder with all that is below it."""
     output: str | None = path(None, written=True)
     """Where the pastiche goes, the extension chooses the format; or the folder for all of them.
     Default: into the current folder, named after the input and the network: photo_oil.jpg."""
-    style: str | None = None
-    """One of the network's styles, by its name."""
+    style: Any = field(default=None, metadata=PATHS)
+    """One of the network's styles, by its name; for a network that knows any, path of the style
+    image, or several, [a.jpg,b.jpg]."""
     style_weights: list[float] = field(default_factory=list)
-    """How much of each of the network's styles instead; only their ratios matter. Empty for equal
-    parts."""
+    """How much of each of the network's styles, or of the style images; only their ratios matter.
+    Empty for equal parts."""
+    style_size: int = 512
+    """Longer side of style images in pixels: strokes are as large in the pastiches."""
+    strength: float = 1.0
+    """How far a style image is followed: from 0, for the picture as it is, to 1."""
     size: int = 0
     """Longer side of the pastiches in pixels; 0 for that of each picture."""
     color: str = "style"

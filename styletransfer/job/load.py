@@ -200,6 +200,23 @@ def check_side(picture: Picture) -> None:
         )
 
 
+def style_image(path: str, size: int, least: int) -> Tensor:
+    """Return a file's picture (1, 3, h, w) without transparent margins, its longer side `size`.
+
+    A UserError says that it cannot be read, or that a side is below `least` then.
+    """
+    picture = images.crop_transparent(images.read(path))
+    check_side(picture)
+    image = images.fill_transparent(images.resize_picture(picture, size))
+    height, width = image.shape[2:]
+    if min(height, width) < least:
+        raise UserError(
+            f"{path} comes down to {width} x {height} pixels, and the deepest layer needs {least}; "
+            f"raise style_size={size}, or name shallower layers"
+        )
+    return image
+
+
 def _read_styles(config: StyleTransferConfig, given: Given) -> list[Style]:
     """Return the style images with their regions, turned; that of `style_detail`, as it is, last.
 

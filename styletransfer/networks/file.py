@@ -15,6 +15,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.features.weights import digest
+from styletransfer.networks.encoder import StyleEncoder
 from styletransfer.networks.johnson import Architecture, StyleNetwork
 from styletransfer.resources import resource
 from styletransfer.system.files import atomic
@@ -62,6 +63,7 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
         "version": VERSION,
         "layout": asdict(network.layout),
         "styles": styles,
+        "any_style": network.encoder is not None,
         "sha256": digest(tensors),
     }
     with atomic(path) as temporary:
@@ -123,10 +125,13 @@ def _built(told: Mapping[str, Any]) -> StyleNetwork:
         raise TypeError(styles)
     if not (0 < min(widths) <= max(widths) <= WIDEST and 0 <= blocks <= DEEPEST):
         raise ValueError(told["layout"])
-    if not 0 < len(styles) <= MOST_STYLES:
+    knows_any = bool(told.get("any_style"))
+    if not (styles or knows_any) or len(styles) > MOST_STYLES:
         raise ValueError(len(styles))
     with torch.device("meta"):
-        return StyleNetwork(Architecture((first, second, third), blocks), len(styles))
+        network = StyleNetwork(Architecture((first, second, third), blocks), len(styles))
+        network.encoder = StyleEncoder(network) if knows_any else None
+    return network
 
 
 def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:

@@ -156,6 +156,8 @@ class StyleNetwork(nn.Module):
     def __init__(self, layout: Architecture, styles: int) -> None:
         super().__init__()
         self.layout, self.styles = layout, styles
+        # Makes a row of scales and shifts of any painting: `encoder.StyleEncoder`, or None.
+        self.encoder: nn.Module | None = None
         first, second, third = layout.widths
         down = [
             NormedConv(3, first, styles, kernel=9),
@@ -202,8 +204,8 @@ def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
     Kernels are what takes long to learn; styles differ little but in scales and shifts (Dumoulin
     et al. 2017, section 3.2, add styles to a trained network by learning those alone).
     """
-    own = dict(trained.state_dict())
+    own = trained.segments.state_dict()
     for name in own:
         if name.endswith((".scale", ".shift")):
             own[name] = own[name].mean(0, keepdim=True).expand(network.styles, -1)
-    network.load_state_dict(own)
+    network.segments.load_state_dict(own)

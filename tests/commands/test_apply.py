@@ -14,7 +14,9 @@ from styletransfer.commands.apply import painter
 from styletransfer.commands.apply.command import main
 from styletransfer.commands.apply.painter import Painter
 from styletransfer.config import ApplyConfig
+from styletransfer.job.load import style_image
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file
+from styletransfer.networks.encoder import begun, build_eye, dress, moments
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.system.files import locked
@@ -211,6 +213,53 @@ def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, monkey
     assert sorted(times(desk / "done")) == ["a.webp", "trip/b.JPG", "trip/far/c.tiff"]
 
 
+def any_network():
+    """Write a network that knows any style, and return it."""
+    network = style_network(SLIM, 0)
+    network.encoder = begun(network, style_network(SLIM, 2), torch.rand(9, 1920), seed=3)
+    network.encoder.rows.weight.data.mul_(5)  # so that styles differ
+    file.write(Path("any.safetensors"), network, [])
+    return network
+
+
+@torch.no_grad()
+def test_a_picture_is_painted_in_the_style_of_any_other():
+    """In that of several, by weights; less of it as `strength` falls."""
+    network, shown = any_network(), images.read("photo.png").rgb
+    write_pictures("a.png", "b.png", height=24, width=40)
+    eye = build_eye(torch.device("cpu"), torch.float32)
+
+    def row(picture):
+        return network.encoder(moments(eye, picture))
+
+    first, second = (row(style_image(name, 48, 8)) for name in ("a.png", "b.png"))
+    own = row(images.resize(shown, (303, 512)))
+    work, made = partial(painted, network="any.safetensors", style_size=48), []
+    for changed, expected in (
+        ({"style": "a.png"}, first),
+        ({"style": ["a.png", "b.png"], "style_weights": [1.0, 3.0]}, first.lerp(second, 0.75)),
+        ({"style": "b.png", "strength": 0.25}, own.lerp(second, 0.25)),
+    ):
+        made.append(work(**changed))
+        dress(network, expected)
+        assert close(made[-1], network(shown, torch.ones(1, 1)))
+    assert not close(made[0], made[1])
+
+
+def test_a_folder_is_painted_anew_where_the_style_image_is_another(album, desk):
+    any_network()
+    write_pictures("a.png", "b.png", height=24, width=40)
+    work = partial(apply, network="any.safetensors", style="a.png", input="album", output="done")
+    work()
+    before = times(desk / "done")
+    work()
+    assert times(desk / "done") == before
+    Path("b.png").replace("a.png")
+    work()
+    after = times(desk / "done")
+    assert all(after[name] > before[name] for name in before)
+
+
 BAD = [
     ({"input": "none.png"}, "none.png does not exist"),
     (
@@ -229,14 +278,24 @@ BAD = [
     ({"strip": 3}, "strip=3 must be 4 rows or more"),
     ({"style": "ochre"}, "style=ochre is none of the network's; it has oil, wash"),
     ({"style": "wash", "style_weights": [1.0, 1.0]}, "exclude each other"),
-    ({"style_weights": [1.0]}, "holds 1 numbers, and the network has 2 styles (oil, wash)"),
+    ({"style_weights": [1.0]}, "holds 1 numbers, and there are 2 styles (oil, wash)"),
     ({"style_weights": [0.0, 0.0]}, "not all of them 0"),
     ({"style_weights": [1.0, -1.0]}, "must be finite numbers, 0 or more"),
+    ({"strength": 0.5}, "strength=0.5 needs a network that knows any style"),
+    ({"strength": 2.0}, "strength=2.0 must be between 0 and 1"),
+    ({"network": "any.safetensors"}, "takes its style from a picture; give style=PICTURE"),
+    ({"network": "any.safetensors", "style": "none.png"}, "none.png does not exist"),
+    ({"network": "any.safetensors", "style": "photo.png", "output": "photo.png"}, "overwrite"),
+    (
+        {"network": "any.safetensors", "style": "photo.png", "style_size": 9},
+        "photo.png comes down to 9 x 5 pixels, and the deepest layer needs 8; raise style_size=9",
+    ),
 ]
 
 
 def test_bad_input_is_one_line_and_writes_nothing(album, desk):
     (desk / "empty").mkdir()
+    any_network()
     before = times(desk)
     check_refused(apply, BAD)
     assert times(desk) == before

@@ -85,7 +85,7 @@ def test_the_gradient_is_that_of_the_same_losses_by_autograd(config, mode):
         total = total + loss / 3
     expected = torch.autograd.grad(total, list(run.network.parameters()))
     again = run.network(contents, blend)
-    gradient, losses = run.judged(contents, again.detach(), [1, 0, 1])
+    gradient, losses = run.judged(contents, again.detach(), [run.styles.all[n] for n in (1, 0, 1)])
     again.backward(gradient)
     assert losses["total"].item() == pytest.approx(total.item(), rel=1e-12)
     grads = [parameter.grad for parameter in run.network.parameters()]
@@ -106,7 +106,7 @@ def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config):
         shown = run.make(2, generator).double()
         numbers = torch.randint(2, (2,), generator=generator)
         pastiches = network(shown, torch.eye(2).double()[numbers])
-        gradient, _ = run.judged(shown, pastiches.detach(), numbers.tolist())
+        gradient, _ = run.judged(shown, pastiches.detach(), [run.styles.all[n] for n in numbers])
         slopes = torch.autograd.grad(pastiches, list(network.parameters()), gradient)
         norm = torch.cat([slope.flatten() for slope in slopes]).norm()
         assert norm > 1.01
@@ -258,7 +258,7 @@ def test_a_step_for_films_follows_the_gradient_of_both_losses(config):
     torch.randint(1, (2,), generator=generator)
     blend = torch.ones(2, 1).double()
     pastiches = before(contents, blend)
-    gradient, judged = run.judged(contents, pastiches.detach(), [0, 0])
+    gradient, judged = run.judged(contents, pastiches.detach(), 2 * run.styles.all)
     second = 3.0 * instability(before, second_views(contents, generator), pastiches, blend)
     expected = torch.autograd.grad((pastiches * gradient).sum() + second, list(before.parameters()))
     expected = torch.cat([slope.flatten() for slope in expected])

@@ -16,15 +16,15 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from styletransfer.commands.apply.painter import Painter, is_film, paint
+from styletransfer.commands.apply.painter import Painter, is_film, network_path, paint
 from styletransfer.config import ApplyConfig
+from styletransfer.config.groups import each
 from styletransfer.errors import UserError
 from styletransfer.films.read import FILM_EXTENSIONS
 from styletransfer.films.write import CODECS, check_writable, files_of
-from styletransfer.networks.file import network_file
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import settings
-from styletransfer.settings.paths import EXTENSIONS
+from styletransfer.settings.paths import EXTENSIONS, files_at
 from styletransfer.system.files import (
     check_folder,
     check_outputs,
@@ -49,13 +49,13 @@ def main(config: ApplyConfig, folder: Path) -> None:
     Each file appears when it is complete; what was painted before a signal such as Ctrl-C stays, of
     a film under the name of a partial one.
     """
-    source, network = Path(config.input), network_file(config.network)
+    source, network = Path(config.input), network_path(config)
     target = Path(config.output) if config.output else default_output(source, network)
     with stop_on_signals():
         if source.is_dir():
             paint_folder(config, source, target, network)
         else:
-            check_file(source, target, network)
+            check_file(config, source, target, network)
             paint(Painter(config), source, target)
     print(target)
 
@@ -74,7 +74,7 @@ def default_output(source: Path, network: Path) -> Path:
     return Path(as_written(f"{source.stem}_{name}{source.suffix}"))
 
 
-def check_file(source: Path, target: Path, network: Path) -> None:
+def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
     """Raise UserError if a pastiche could not be written later, or would replace what is read."""
     if is_film(target):
         check_writable(target)
@@ -83,7 +83,7 @@ def check_file(source: Path, target: Path, network: Path) -> None:
         raise UserError(f"input={source} is a film and output={target} is not; choose of {endings}")
     else:
         images.check_writable(target)
-    check_outputs(_written(target), [("input", source), ("network", network)])
+    check_outputs(_written(target), [("input", source), *_read_beside(config, network)])
 
 
 def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
@@ -91,10 +91,11 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
     check_folders(source, target)
     files = pairs(source, target)
     written = [name for _, path in files for name in _written(path)]
-    check_outputs(written, [("network", network), *(("input", path) for path, _ in files)])
+    beside = _read_beside(config, network)
+    check_outputs(written, [*beside, *(("input", path) for path, _ in files)])
     painter, values = Painter(config), settings(config, FREE_KEYS)
     depends_on = {key: values[key] for key in values if key not in FREE_KEYS}
-    depends_on["network"] = sha256(network)
+    depends_on["read"] = [sha256(path) for _, path in beside if os.path.isfile(path)]
     target.mkdir(parents=True, exist_ok=True)
     with locked(target, "choose another output"):
         record = _Record(target)
@@ -155,6 +156,12 @@ def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
         advice = "name a folder of some, or a file"
         raise UserError(f"input={source} holds no picture and no film; {advice}")
     return files
+
+
+def _read_beside(config: ApplyConfig, network: Path) -> list[tuple[str, str | Path]]:
+    """Return the keys and the files of the network, and of the styles where they are pictures."""
+    styles = [path for name in each(config.style) for path in files_at(name)]
+    return [("network", network), *(("style", path) for path in styles)]
 
 
 def _written(target: Path) -> tuple[Path, ...]:

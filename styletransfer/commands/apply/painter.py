@@ -2,12 +2,15 @@
 
 import logging
 import math
+import os
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from styletransfer.commands.apply.paintings import Paintings
 from styletransfer.config import ApplyConfig
+from styletransfer.config.groups import each
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
 from styletransfer.films.motion import check_flow
@@ -42,10 +45,15 @@ class Painter:
     def __init__(self, config: ApplyConfig) -> None:
         check(config)
         self.config, self.device = config, choose_device(config.device)
-        file = read(network_file(config.network))
-        dtype = choose_precision(config.precision, self.device)
+        file = read(network_path(config))
+        dtype, encoder = choose_precision(config.precision, self.device), file.network.encoder
+        self.paintings = Paintings(config, encoder, self.device) if encoder else None
+        if not encoder and config.strength != 1:
+            needed = "needs a network that knows any style; give style=PICTURE"
+            raise UserError(f"strength={config.strength} {needed}")
+        styles = self.paintings.files if self.paintings else file.styles
+        self.blend = blend(config, styles, named=not encoder).to(self.device)
         self.network = deployed(file.network, dtype).to(self.device)
-        self.blend = blend(config, file.styles).to(self.device)
 
     def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
         """Return the (height, width) of the pastiche of a picture (UserError: `name` is small)."""
@@ -71,6 +79,8 @@ class Painter:
     def paint(self, content: Tensor, rows: int) -> Tensor:
         """Return the pastiche of a picture, both (1, 3, H, W), sRGB in [0, 1], on the CPU."""
         image = content.to(self.device).contiguous(memory_format=torch.channels_last)
+        if self.paintings:
+            self.paintings.dress(self.network, image)
         if rows < image.shape[2]:
             painted = in_strips(self.network, image, self.blend, rows).cpu()
         else:
@@ -88,6 +98,10 @@ def check(config: ApplyConfig) -> None:
         raise UserError(f"unknown color {config.color!r}; choose {' or '.join(FINISHES)}")
     if not 0 <= config.color_strength <= 1:
         raise UserError(f"color_strength={config.color_strength} must be between 0 and 1")
+    if config.style_size < 1:
+        raise UserError(f"style_size={config.style_size} must be 1 or more")
+    if not 0 <= config.strength <= 1:
+        raise UserError(f"strength={config.strength} must be between 0 and 1")
     if not 0 <= config.steady < 1:
         raise UserError(f"steady={config.steady} must be 0 or more, below 1")
     if config.strip != 0 and config.strip < STRIDE:
@@ -95,10 +109,21 @@ def check(config: ApplyConfig) -> None:
         raise UserError(f"strip={config.strip} must be {allowed}")
 
 
-def blend(config: ApplyConfig, styles: list[str]) -> Tensor:
-    """Return how much of each of a network's styles a pastiche has, (1, S), adding up to 1."""
+def network_path(config: ApplyConfig) -> Path:
+    """Return the file of the network that paints."""
+    if config.network != "auto":
+        return network_file(config.network)
+    is_picture = any(Path(name).suffix or os.path.isdir(name) for name in each(config.style))
+    return network_file("any" if is_picture else "oil")
+
+
+def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
+    """Return how much of each style a pastiche has, (1, S), adding up to 1.
+
+    Of styles that are `named`, `config.style` may choose one.
+    """
     weights, names = config.style_weights or [1.0] * len(styles), ", ".join(styles)
-    if config.style is not None:
+    if config.style is not None and named:
         if config.style_weights:
             raise UserError("style and style_weights exclude each other; leave one of them out")
         if config.style not in styles:
@@ -106,7 +131,7 @@ def blend(config: ApplyConfig, styles: list[str]) -> Tensor:
         weights = [float(name == config.style) for name in styles]
     if len(weights) != len(styles):
         raise UserError(
-            f"style_weights holds {len(weights)} numbers, and the network has {len(styles)} styles "
+            f"style_weights holds {len(weights)} numbers, and there are {len(styles)} styles "
             f"({names}); give one for each"
         )
     shares = torch.tensor([weights], dtype=torch.float64)

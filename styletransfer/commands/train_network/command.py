@@ -5,7 +5,6 @@ Interrupted, it goes on where it ended when the same command is given again. The
 Several processes share the work by `torchrun --nproc-per-node=2 scripts/train_network.py ...`.
 """
 
-import hashlib
 import logging
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -14,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from styletransfer.commands.train_network.prepare import NetworkTask, prepare
+from styletransfer.commands.train_network.prepare import NetworkTask, names_hash, prepare
 from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
 from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
@@ -130,9 +129,8 @@ def check_shares(task: NetworkTask, processes: Processes) -> None:
         )
     listed = ""
     if isinstance(task.photos, Photos):
-        names = [path.name for path in task.photos.files]
-        digest = hashlib.sha256("/".join(names).encode(errors="surrogateescape")).hexdigest()
-        listed = f"{len(names)} files, named as {digest[:8]}"
+        files = task.photos.files
+        listed = f"{len(files)} files, named as {names_hash(files)[:8]}"
     facts = {"pictures": listed, "precision": task.extractor.precision}
     processes.check_equal(dict(flat(recipe(task))) | facts)
 
@@ -160,5 +158,5 @@ def report(task: NetworkTask, seconds: Mapping[str, float]) -> str:
     headings = ["loss mode", "s a step", "ratio", f"min for {config.steps} steps"]
     return (
         f"{config.network}, {config.batch} x {config.crop} x {config.crop} pixels a step, "
-        f"{', '.join(task.names)}; {where}\n{table(headings, rows)}"
+        f"{', '.join(task.names) or 'any style'}; {where}\n{table(headings, rows)}"
     )

@@ -1,5 +1,9 @@
 """What the training of a style network needs, loaded and checked before anything is written."""
 
+import hashlib
+import logging
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,9 +13,10 @@ from torch import Tensor
 from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.load import check_side, files_of
+from styletransfer.job.load import check_side, files_of, style_image
 from styletransfer.modes import LossMode, get_loss_mode
 from styletransfer.networks import LAYOUTS, file
+from styletransfer.networks.encoder import SMALLEST_PAINTING
 from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.networks.training import check_training
@@ -21,8 +26,34 @@ from styletransfer.pictures.crops import Photos
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 
+logger = logging.getLogger(__name__)
+
 # Longer side in pixels of a preview.
 PREVIEW_SIZE = 512
+
+
+class Paintings:
+    """Paintings to take any style from, read when they are asked for, with sides of `least`."""
+
+    def __init__(self, files: list[str], least: int) -> None:
+        self.files, self.least, self.broken = files, least, set[str]()
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def read(self, number: int, size: int) -> Tensor:
+        """Return one (1, 3, h, w), its longer side `size`; if it cannot be read, the next one.
+
+        Those that cannot are logged (UserError: there is none that can).
+        """
+        for name in (*self.files[number:], *self.files[:number]):
+            if name not in self.broken:
+                try:
+                    return style_image(name, size, self.least)
+                except UserError as error:
+                    self.broken.add(name)
+                    logger.warning("skipped: %s", error)
+        raise UserError("style holds no painting that can be used; name another folder")
 
 
 @dataclass(frozen=True)
@@ -33,14 +64,15 @@ class NetworkTask:
     extractor: FeatureExtractor  # the network that judges, on its device, in its precision
     mode: LossMode  # how losses reach the pastiches' gradients
     styles: dict[str, Tensor]  # file -> style image (1, 3, h, w), on the device
-    hashes: list[str]  # of the style files
+    paintings: Paintings  # to take any style from, instead of the styles
+    hashes: list[str]  # of the style files; of the paintings' names
     photos: Photos | list[Tensor]  # to crop from; may be empty
     preview: Tensor  # (1, 3, h, w), the picture to be painted now and then
     start: NetworkFile | None  # the network whose kernels it begins with; None for random ones
 
     @property
     def names(self) -> list[str]:
-        """The styles' names: their files', without folder and extension."""
+        """The known styles' names: their files', without folder and extension."""
         return [Path(name).stem for name in self.styles]
 
 
@@ -53,29 +85,35 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
     dtype = choose_precision(config.precision, device)
     exact = torch.float64 if dtype == torch.float64 else torch.float32
     files = files_of("style", config.style)
-    styles = {}
-    for name in files:
-        picture = images.crop_transparent(images.read(name))
-        check_side(picture)
-        style = images.fill_transparent(images.resize_picture(picture, config.style_size))
-        styles[name] = style.to(device, exact)
+    known = [] if config.any_style else files
     preview = images.read(config.preview)
     check_side(preview)
     preview = images.resize_picture(preview, min(PREVIEW_SIZE, max(preview.size)))
     start = start_network(config)
     photos: Photos | list[Tensor] = Photos(Path(config.pictures)) if config.pictures else []
     extractor = build_features(config.features, config.seed)
-    check_sides(extractor, config, styles)
+    least = check_crop(extractor, config)
+    styles = {name: style_image(name, config.style_size, least) for name in known}
+    paintings = Paintings(files if config.any_style else [], least)
+    if paintings.files:
+        paintings.read(0, config.style_size)  # there is one
     return NetworkTask(
         config=config,
         extractor=optimize_for_inference(extractor.ended_at(layers), device, dtype),
         mode=mode,
-        styles=styles,
-        hashes=[sha256(name) for name in files],
+        styles={name: style.to(device, exact) for name, style in styles.items()},
+        paintings=paintings,
+        hashes=[sha256(name) for name in known] or [names_hash(files)],
         photos=photos,
         preview=images.fill_transparent(preview).to(device, exact),
         start=start,
     )
+
+
+def names_hash(files: Iterable[str | Path]) -> str:
+    """Return a hash of the names of some files, whatever folder they lie in."""
+    listed = "/".join(Path(path).name for path in files)
+    return hashlib.sha256(listed.encode(errors="surrogateescape")).hexdigest()
 
 
 def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
@@ -95,6 +133,13 @@ def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
 
 def check(config: TrainNetworkConfig) -> None:
     """Check the numbers of a training (UserError: naming the key, its value and what it may be)."""
+    if config.any_style and not os.path.isdir(str(config.style)):
+        raise UserError(
+            f"any_style=true learns from many paintings, and style={config.style} is no folder; "
+            "name a folder of them"
+        )
+    if not config.kernels and config.start is None:
+        raise UserError("kernels=false trains no kernels, and start=null has none; leave one out")
     if config.network not in LAYOUTS:
         raise UserError(f"unknown network {config.network!r}; choose {', '.join(LAYOUTS)}")
     for key in ("steps", "batch", "style_size", "preview_every"):
@@ -113,20 +158,12 @@ def check(config: TrainNetworkConfig) -> None:
         raise UserError(f"averaging={config.averaging} must be 0 or more, below 1")
 
 
-def check_sides(
-    extractor: FeatureExtractor, config: TrainNetworkConfig, styles: dict[str, Tensor]
-) -> None:
-    """Check that crops and style images have a position left at the deepest layer."""
+def check_crop(extractor: FeatureExtractor, config: TrainNetworkConfig) -> int:
+    """Return the side in pixels of one position of the deepest layer; a crop has room for it."""
     least = smallest_tile(extractor, Criterion.of(config.objective))
     if config.crop < least:
         raise UserError(
             f"crop={config.crop} must be at least {least}, the pixels that one position of the "
             "deepest layer stands for; raise it, or name shallower layers"
         )
-    for name, style in styles.items():
-        height, width = style.shape[2:]
-        if min(height, width) < least:
-            raise UserError(
-                f"{name} comes down to {width} x {height} pixels, and the deepest layer needs "
-                f"{least}; raise style_size={config.style_size}, or name shallower layers"
-            )
+    return max(least, SMALLEST_PAINTING) if config.any_style else least

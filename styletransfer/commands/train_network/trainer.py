@@ -9,28 +9,30 @@ Several processes share the batch: each draws the same pictures, paints and judg
 and the gradients and losses are added up: but for rounding, all make the step of one alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch.nn.functional import interpolate, one_hot
+from torch.nn.functional import interpolate
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import AdamW
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from styletransfer.commands.train_network.prepare import NetworkTask
+from styletransfer.commands.train_network.styles import AnyStyles, KnownStyles, Style
 from styletransfer.errors import UserError
 from styletransfer.features.vgg import randomize
 from styletransfer.features.weights import digest
 from styletransfer.films.motion import inside, warp
-from styletransfer.networks import LAYOUTS, StyleNetwork
+from styletransfer.networks import LAYOUTS, StyleNetwork, encoder
 from styletransfer.networks.johnson import adopt
 from styletransfer.networks.training import generator_at, schedule
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
-from styletransfer.objective.whole import Objective, style_targets_of
+from styletransfer.objective.whole import Objective
 from styletransfer.pictures.crops import Crops
 from styletransfer.runs.recipe import check_settings
 from styletransfer.system.processes import Processes
@@ -53,6 +55,8 @@ SHIFT, BEND, CELL = 6.0, 1.5, 48
 GRAIN = 0.015
 
 
+# (pictures (N, 3, H, W), the codes of their styles) -> their pastiches.
+Paint = Callable[[Tensor, Tensor], Tensor]
 # Second views (N, 3, H, W) of pictures, and the flow (N, 2, H, W) in pixels to them.
 Views = tuple[Tensor, Tensor]
 
@@ -68,16 +72,16 @@ def second_views(images: Tensor, generator: torch.Generator) -> Views:
     return (warp(images, flow) + grain).clamp(0, 1), flow
 
 
-def instability(network: StyleNetwork, views: Views, pastiches: Tensor, blend: Tensor) -> Tensor:
+def instability(paint: Paint, views: Views, pastiches: Tensor, codes: Tensor) -> Tensor:
     """Return mean((warp(S(x)) - S(second view of x))^2), 0-d, over what both views show.
 
     That is the mean over the pictures of each one's mean; `pastiches` are S(x), (N, 3, H, W), with
-    their graph, and `blend` (N, S) the styles of each. So a network learns to paint films without
+    their graph, and `codes` the styles of each. So a network learns to paint films without
     one, as in Wang et al. 2020 (arXiv:2009.11018): two views of a picture, the second one moved and
     bent by random flow, with grain, are to be painted alike.
     """
     seen, flow = (view.to(pastiches) for view in views)
-    again, shown = network(seen, blend), inside(flow).to(pastiches)
+    again, shown = paint(seen, codes), inside(flow).to(pastiches)
     squared = shown * (warp(pastiches, flow) - again).square()
     every = (1, 2, 3)
     means: Tensor = squared.sum(every) / (3 * shown.sum(every)).clamp_min(1)
@@ -101,25 +105,19 @@ class NetworkTraining:
         if state is not None:
             check_settings(state["recipe"], recipe(task))
         self.make = Crops(task.photos, self.config.photo_share, self.config.crop)
-        self.network = StyleNetwork(LAYOUTS[self.config.network], len(task.styles))
-        if task.start is None:
-            randomize(self.network, self.config.seed)
-        else:
-            adopt(self.network, task.start.network)
+        self.criterion = Criterion.of(self.config.objective)
+        kind = AnyStyles if self.config.any_style else KnownStyles
+        self.styles: AnyStyles | KnownStyles = kind(task, self.criterion)
+        self.network = begun(task, self.styles)
         self.network.to(task.preview).to(memory_format=torch.channels_last)
         decay = get_ema_multi_avg_fn(self.config.averaging)  # type: ignore[no-untyped-call]
         self.average = AveragedModel(self.network, multi_avg_fn=decay).requires_grad_(False)
         # Held: torch now imports libraries that abort the process if an exception crosses them.
         with signals_held():
-            self.optimizer = AdamW(self.network.parameters(), lr=self.config.learning_rate)
+            weights = [weight for weight in self.network.parameters() if weight.requires_grad]
+            self.optimizer = AdamW(weights, lr=self.config.learning_rate)
         self.schedule = schedule(self.optimizer, self.config.steps)
         self.step = 0
-        self.criterion = Criterion.of(self.config.objective)
-        blank = task.preview.new_zeros(1, 3, self.config.crop, self.config.crop)
-        self.styles = [
-            (style, style_targets_of(task.extractor, self.criterion, pair(blank, style)))
-            for style in task.styles.values()
-        ]
         if state is not None:
             for name in PARTS:
                 getattr(self, name).load_state_dict(state[name])
@@ -132,8 +130,7 @@ class NetworkTraining:
         """
         generator = generator_at(self.config.seed, self.step)
         images = self.make(self.config.batch, generator)
-        count = len(self.styles)
-        numbers = torch.randint(count, (len(images),), generator=generator)
+        drawn = self.styles.draw(len(images), generator)
         part = self.processes.share(len(images))
         views = None
         if self.config.stability > 0:
@@ -142,7 +139,7 @@ class NetworkTraining:
         share = (part.stop - part.start) / len(images)
         self.optimizer.zero_grad()
         contents = images[part].to(self.task.preview)
-        losses = self.differentiate(contents, numbers[part], views, share)
+        losses = self.differentiate(contents, drawn[part], views, share)
         losses = {name: share * value for name, value in losses.items()}
         slopes = [weight.grad for weight in self.network.parameters() if weight.grad is not None]
         self.processes.add([*slopes, *losses.values()])
@@ -159,38 +156,40 @@ class NetworkTraining:
         return losses
 
     def differentiate(
-        self, images: Tensor, numbers: Tensor, views: Views | None, share: float
+        self, images: Tensor, drawn: Tensor, views: Views | None, share: float
     ) -> dict[str, Tensor]:
         """Add the gradients of some pictures to the weights', and return the pictures' mean losses.
 
-        The content images (N, 3, H, W) in [0, 1], of styles `numbers` (N,), are a share of a batch.
+        The content images (N, 3, H, W) in [0, 1], with what was drawn for the style of each, are a
+        share of a batch.
         """
-        blend = one_hot(numbers, len(self.styles)).to(images)
-        pastiches = self.network(images, blend)
-        gradient, losses = self.judged(images, pastiches.detach(), numbers.tolist())
+        chosen = zip(drawn, images, strict=True)
+        styles = [self.styles.of(one, content[None]) for one, content in chosen]
+        codes, paint = torch.cat([style.code for style in styles]), painter(self.network)
+        pastiches = paint(images, codes)
+        gradient, losses = self.judged(images, pastiches.detach(), styles)
         if views is None:
-            pastiches.backward(share * gradient)
+            torch.autograd.backward(pastiches, share * gradient)
             return losses
-        unstable = self.config.stability * instability(self.network, views, pastiches, blend)
+        unstable = self.config.stability * instability(paint, views, pastiches, codes)
         torch.autograd.backward([pastiches, share * unstable], [share * gradient, None])
         losses["stability"] = unstable.detach()
         losses["total"] = losses["total"] + losses["stability"]
         return losses
 
     def judged(
-        self, images: Tensor, pastiches: Tensor, numbers: list[int]
+        self, images: Tensor, pastiches: Tensor, styles: list[Style]
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the gradient of the mean objective at each pastiche, and the mean losses.
 
-        The numbers are the styles of the content images and their pastiches, (N, 3, H, W) each.
+        Content images and pastiches are (N, 3, H, W) each, and there is a style for each.
         """
         gradients, values = [], []
-        for index, number in enumerate(numbers):
+        for index, style in enumerate(styles):
             one = slice(index, index + 1)
-            style, targets = self.styles[number]
-            inputs = pair(images[one], style)
+            inputs = pair(images[one], style.image)
             objective = Objective(
-                self.task.extractor, self.task.mode, self.criterion, inputs, targets
+                self.task.extractor, self.task.mode, self.criterion, inputs, style.targets
             )
             leaf = pastiches[one].clone().requires_grad_()
             losses = objective.evaluate(leaf)
@@ -202,9 +201,9 @@ class NetworkTraining:
 
     @torch.no_grad()
     def preview(self) -> Tensor:
-        """Return the preview picture (1, 3, h, S w), painted in each style, side by side."""
-        styles = torch.eye(len(self.styles)).to(self.task.preview)
-        return torch.cat([self.result(self.task.preview, style[None]) for style in styles], dim=3)
+        """Return the preview picture (1, 3, h, S w), painted in several styles, side by side."""
+        paint = painter(self.result)
+        return torch.cat([paint(self.task.preview, code) for code in self.styles.shown], dim=3)
 
     @property
     def result(self) -> StyleNetwork:
@@ -219,6 +218,31 @@ class NetworkTraining:
             "processes": self.processes.count,
             **{name: getattr(self, name).state_dict() for name in PARTS},
         }
+
+
+def begun(task: NetworkTask, styles: AnyStyles | KnownStyles) -> StyleNetwork:
+    """Return the network as it is before the first step."""
+    config = task.config
+    start = task.start.network if task.start else None
+    network = StyleNetwork(LAYOUTS[config.network], len(task.styles))
+    if start is None:
+        randomize(network, config.seed)
+    else:
+        adopt(network, start)
+    if isinstance(styles, AnyStyles):
+        network.encoder = encoder.begun(network, start, styles.usual(), config.seed)
+    elif start is not None and start.encoder is not None:
+        eye = encoder.build_eye(task.preview.device, task.extractor.dtype)
+        codes = torch.cat([encoder.moments(eye, style) for style in task.styles.values()])
+        encoder.dress(network, start.encoder(codes.cpu()))
+    for name, weight in network.segments.named_parameters():
+        weight.requires_grad_(config.kernels or encoder.is_row(name))
+    return network
+
+
+def painter(network: StyleNetwork) -> Paint:
+    """Return how a network paints pictures as codes say."""
+    return network if network.encoder is None else partial(encoder.paint, network)
 
 
 def recipe(task: NetworkTask) -> dict[str, Any]:

@@ -1,0 +1,44 @@
+"""Style images of a network that knows any style: looked at once, and worn when it paints."""
+
+import torch
+from torch import Tensor, nn
+
+from styletransfer.config import ApplyConfig
+from styletransfer.errors import UserError
+from styletransfer.job.load import files_of, style_image
+from styletransfer.networks.encoder import SMALLEST_PAINTING, build_eye, dress, moments
+from styletransfer.pictures import images
+
+# Longer side in pixels at which a photograph is looked at, whose own style is no style at all.
+LOOKED_AT = 512
+
+
+class Paintings:
+    """The styles of pictures, as rows of scales and shifts (UserError: a picture that is none)."""
+
+    def __init__(self, config: ApplyConfig, encoder: nn.Module, device: torch.device) -> None:
+        if config.style is None:
+            raise UserError("this network takes its style from a picture; give style=PICTURE")
+        self.strength, self.encoder, self.device = config.strength, encoder.to(device), device
+        self.eye = build_eye(device, torch.float32)
+        self.files = files_of("style", config.style)
+        self.rows = torch.cat([self._read(name, config.style_size) for name in self.files])
+        self._worn = False
+
+    def dress(self, network: nn.Module, image: Tensor) -> None:
+        """Give a deployed network these styles, for painting a picture (1, 3, H, W)."""
+        if self.strength == 1:
+            if not self._worn:
+                dress(network, self.rows)
+                self._worn = True
+            return
+        size = images.scaled_size((image.shape[2], image.shape[3]), LOOKED_AT)
+        own = self._row(images.resize(image, size))
+        dress(network, torch.lerp(own, self.rows, self.strength))
+
+    def _read(self, name: str, size: int) -> Tensor:
+        return self._row(style_image(name, size, SMALLEST_PAINTING).to(self.device))
+
+    def _row(self, picture: Tensor) -> Tensor:
+        row: Tensor = self.encoder(moments(self.eye, picture))
+        return row

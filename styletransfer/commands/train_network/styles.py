@@ -1,0 +1,108 @@
+"""The styles of a training: a few that are learnt by heart, or a folder's paintings without end."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from styletransfer.commands.train_network.prepare import NetworkTask
+from styletransfer.config import FeaturesConfig
+from styletransfer.functions.moments import Moments
+from styletransfer.functions.moments import moments as feature_moments
+from styletransfer.networks.encoder import SEEN, build_eye, moments, moments_of
+from styletransfer.networks.training import generator_at
+from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.inputs import pair
+from styletransfer.objective.targets import Place, StyleTargets, style_targets
+from styletransfer.objective.whole import style_targets_of
+
+# Share of the training pictures whose style is their own: so a network learns to leave a picture as
+# it is, and what lies between that and a style.
+OWN = 0.04
+# A painting is up to so much larger than style_size, which is the part of it that is seen.
+CLOSEST = 0.35
+# Paintings whose moments tell the encoder what is usual, and those that the preview shows.
+USUAL, SHOWN = 100, 4
+
+
+class Style(NamedTuple):
+    """One style of a training picture."""
+
+    image: Tensor  # (1, 3, h, w), sRGB in [0, 1], on the device
+    targets: StyleTargets  # what the pastiche is to have
+    code: Tensor  # what the network is told: (1, S), which one; or (1, M), the painting's moments
+
+
+class KnownStyles:
+    """Styles with scales and shifts of their own; each painting is looked at once."""
+
+    def __init__(self, task: NetworkTask, criterion: Criterion) -> None:
+        blank = task.preview.new_zeros(1, 3, task.config.crop, task.config.crop)
+        self.shown = [code[None] for code in torch.eye(len(task.styles)).to(task.preview)]
+        self.all = [
+            Style(style, style_targets_of(task.extractor, criterion, pair(blank, style)), code)
+            for style, code in zip(task.styles.values(), self.shown, strict=True)
+        ]
+
+    def draw(self, count: int, generator: torch.Generator) -> Tensor:
+        """Return which styles some pictures are to have, (count,)."""
+        return torch.randint(len(self.all), (count,), generator=generator)
+
+    def of(self, drawn: Tensor, content: Tensor) -> Style:
+        """Return one of the styles; the content image plays no part."""
+        return self.all[int(drawn)]
+
+
+class AnyStyles:
+    """Crops of a folder's paintings, each time another; some pictures are their own style."""
+
+    def __init__(self, task: NetworkTask, criterion: Criterion) -> None:
+        self.task, self.criterion = task, criterion
+        self.eye = build_eye(task.preview.device, task.extractor.dtype)
+        self.size = task.config.style_size
+
+    @property
+    def shown(self) -> list[Tensor]:
+        """The codes of the first paintings, for the preview."""
+        shown = range(min(SHOWN, len(self.task.paintings)))
+        paintings = [self.task.paintings.read(number, self.size) for number in shown]
+        return [moments(self.eye, painting.to(self.task.preview)) for painting in paintings]
+
+    def usual(self) -> Tensor:
+        """Return the moments (USUAL, M) of paintings that any training of this seed sees first."""
+        drawn = self.draw(USUAL, generator_at(self.task.config.seed, -1))
+        return torch.cat([moments(self.eye, self._crop(one)) for one in drawn])
+
+    def draw(self, count: int, generator: torch.Generator) -> Tensor:
+        """Return what decides over the styles of some pictures: numbers in [0, 1), (count, 6)."""
+        return torch.rand((count, 6), generator=generator)
+
+    def of(self, drawn: Tensor, content: Tensor) -> Style:
+        """Return a crop of a painting, or rarely the content image (1, 3, H, W) itself."""
+        style = content if float(drawn[5]) < OWN else self._crop(drawn)
+        extractor, inputs = self.task.extractor, pair(content, style)
+        if self.task.config.features != FeaturesConfig() or SEEN.keys() - extractor.layers.keys():
+            targets = style_targets_of(extractor, self.criterion, inputs)
+            return Style(style, targets, moments(self.eye, style))
+        # Who judges is who looks: once is enough.
+        with torch.no_grad():
+            seen = extractor(style, self.criterion.styles.keys() | SEEN)
+        with_mean = self.criterion.measure.with_mean
+
+        def measured(_: Tensor, places: Sequence[Place]) -> list[Moments]:
+            return [feature_moments(seen[layer], with_mean, at) for layer, at in places]
+
+        with torch.no_grad():
+            targets = style_targets(self.criterion, extractor, inputs, measured)
+        return Style(style, targets, moments_of(seen))
+
+    def _crop(self, drawn: Tensor) -> Tensor:
+        which, close, mirrored, down, right, _ = drawn.tolist()
+        first = int(which * len(self.task.paintings))
+        painting = self.task.paintings.read(first, round(self.size * (1 + CLOSEST * close)))
+        height, width = (min(side, self.size) for side in painting.shape[2:])
+        top = int(down * (painting.shape[2] - height + 1))
+        left = int(right * (painting.shape[3] - width + 1))
+        crop = painting[:, :, top : top + height, left : left + width].to(self.task.preview)
+        return crop.flip(3) if mirrored < 0.5 else crop

@@ -1,0 +1,141 @@
+"""From a painting to the scales and shifts of a style network: any style at once.
+
+What a style is to a network with conditional instance norms is a row of scales and shifts (Dumoulin
+et al. 2017). Ghiasi et al. 2017 (arXiv:1705.06830) learn the way from a painting to that row, over
+a code of a hundred numbers. Here the bundled feature network looks at the painting: the means and
+deviations of its channels, which are what texture is at its simplest (Li et al. 2017,
+arXiv:1701.01036, equation 10), go through two linear layers with a ReLU between them.
+"""
+
+import copy
+from collections.abc import Mapping
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from styletransfer.config import FeaturesConfig
+from styletransfer.features import build_features, optimize_for_inference
+from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.networks.johnson import ConditionalInstanceNorm, StyleNetwork
+
+# The layers whose moments are looked at, with the numbers of their channels.
+SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
+# Side in pixels of one position of the deepest of them.
+SMALLEST_PAINTING = 8
+# Numbers that a style comes down to: as many as Ghiasi et al. 2017 have (section 2.2).
+CODE = 100
+# Keeps the logarithm of the deviation of a dead channel finite.
+EPSILON = 1e-3
+# A moment that hardly varies among paintings is not blown up beyond 1 / LEAST.
+LEAST = 1e-2
+# How far the first rows reach from their mean, as a share of what keeps deviations.
+BEGINNING = 0.2
+
+
+def build_eye(device: torch.device, dtype: torch.dtype) -> FeatureExtractor:
+    """Return the network that looks at paintings: the bundled one, as far as it is needed."""
+    seen = build_features(FeaturesConfig()).ended_at(SEEN)
+    return optimize_for_inference(seen, device, dtype)
+
+
+@torch.no_grad()
+def moments(eye: FeatureExtractor, painting: Tensor) -> Tensor:
+    """Return the means and log deviations (1, M) of a painting's features, in float32.
+
+    The painting is (1, 3, h, w), sRGB in [0, 1], on the device of `build_eye`.
+    """
+    return moments_of(eye(painting, SEEN))
+
+
+@torch.no_grad()
+def moments_of(features: Mapping[str, Tensor]) -> Tensor:
+    """Return what `moments` does, of features that are known."""
+    found = []
+    for name in SEEN:
+        variance, mean = torch.var_mean(features[name].float(), (2, 3), correction=0)
+        found += [mean, (variance.sqrt() + EPSILON).log()]
+    return torch.cat(found, dim=1)
+
+
+class StyleEncoder(nn.Module):
+    """The way from the moments (N, M) of paintings to the rows (N, R) of a network's norms."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, network: StyleNetwork) -> None:
+        super().__init__()
+        seen = 2 * sum(SEEN.values())
+        self.register_buffer("mean", torch.zeros(seen))  # of the moments of many paintings
+        self.register_buffer("deviation", torch.ones(seen))
+        self.code = nn.Linear(seen, CODE)
+        self.rows = nn.Linear(CODE, sum(2 * norm.scale.shape[1] for norm in norms(network)))
+
+    def forward(self, moments: Tensor) -> Tensor:
+        """Return all scales and shifts, norm by norm, in the order of `norms`."""
+        code = torch.relu(self.code((moments.to(self.mean) - self.mean) / self.deviation))
+        rows: Tensor = self.rows(code)
+        return rows
+
+
+def begun(
+    network: StyleNetwork, start: StyleNetwork | None, usual: Tensor, seed: int
+) -> StyleEncoder:
+    """Return the encoder that a training of `network` begins with.
+
+    That is the one of `start`; or one which makes of all paintings nearly the mean of the styles of
+    `start`, and expects moments like the `usual` ones (K, M).
+    """
+    if start is not None and start.encoder is not None:
+        return copy.deepcopy(cast(StyleEncoder, start.encoder)).requires_grad_()
+    made, generator = StyleEncoder(network), torch.Generator().manual_seed(seed)
+    made.mean, made.deviation = usual.mean(0), usual.std(0) + LEAST
+    for layer, share in ((made.code, 1.0), (made.rows, BEGINNING)):
+        nn.init.normal_(layer.weight, std=share * layer.in_features**-0.5, generator=generator)
+        nn.init.zeros_(layer.bias)
+    if start is not None:
+        rows = [value.mean(0) for norm in norms(start) for value in (norm.scale, norm.shift)]
+    else:
+        rows = [value for norm in norms(network) for value in plain(norm.scale.shape[1])]
+    with torch.no_grad():
+        made.rows.bias.copy_(torch.cat(rows))
+    return made
+
+
+def plain(channels: int) -> tuple[Tensor, Tensor]:
+    """Return the scale and the shift (C,) of a norm that only normalises."""
+    return torch.ones(channels), torch.zeros(channels)
+
+
+def paint(network: StyleNetwork, images: Tensor, moments: Tensor) -> Tensor:
+    """Return pastiches (N, 3, H, W) of pictures, each in the style of its moments (N, M)."""
+    assert network.encoder is not None
+    names = [name for name, _ in network.named_parameters() if is_row(name)]
+    rows = dict(zip(names, split(network, network.encoder(moments)), strict=True))
+    made: Tensor = functional_call(network, rows, (images, torch.eye(len(images)).to(images)))
+    return made
+
+
+def is_row(name: str) -> bool:
+    """Tell whether a parameter of this name is a style's: a scale or a shift."""
+    return name.endswith((".scale", ".shift"))
+
+
+def norms(network: nn.Module) -> list[ConditionalInstanceNorm]:
+    """Return the norms of a style network, deployed or not, in their order."""
+    return [module for module in network.modules() if isinstance(module, ConditionalInstanceNorm)]
+
+
+def split(network: nn.Module, rows: Tensor) -> list[Tensor]:
+    """Return rows (N, R) as the scale (N, C), then the shift, of each norm."""
+    sizes = [size for norm in norms(network) for size in 2 * [norm.scale.shape[1]]]
+    return list(torch.split(rows, sizes, dim=1))
+
+
+def dress(network: nn.Module, rows: Tensor) -> None:
+    """Give a network the styles that rows (N, R) are, in place of those it has."""
+    values = iter(split(network, rows.detach()))
+    for norm in norms(network):
+        norm.scale, norm.shift = (nn.Parameter(next(values), False) for _ in range(2))
