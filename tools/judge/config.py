@@ -48,5 +48,7 @@ class JudgeConfig:
     """Of the networks that stylise; the judge works in float32."""
     seed: int = 0
     """Of the random network."""
+    referee: bool = False
+    """Also ask EfficientNet-Lite0, which took no part; needs the extra [judge]."""
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)

@@ -30,7 +30,7 @@ def grain(picture: Tensor) -> float:
     The finest level of the Laplacian pyramid (Burt and Adelson 1983), mostly waves shorter than
     eight pixels. Noise and checkerboards raise it; a blur brings it to nothing.
     """
-    luma = _luma(picture)
+    luma = luma_of(picture)
     return (luma - _blur(luma)).square().mean().sqrt().item()
 
 
@@ -40,7 +40,7 @@ def local_contrast(picture: Tensor) -> float:
     0 for flat colour, at most 0.5. Low in a washed-out picture. The finest grain is blurred away
     first, since `grain` is there for it.
     """
-    luma = _blur(_luma(picture))
+    luma = _blur(luma_of(picture))
     window = (min(WINDOW, luma.shape[2]), min(WINDOW, luma.shape[3]))
     mean = avg_pool2d(luma, window, stride=1)
     square = avg_pool2d(luma.square(), window, stride=1)
@@ -62,7 +62,7 @@ def border_lightness(picture: Tensor) -> float:
     The border is a frame of 1/16 of the shorter side. Zero padding darkens it, layer by layer, and
     a picture's own subject is mostly inside: compare with the content's.
     """
-    luma = _luma(picture)
+    luma = luma_of(picture)
     width = max(1, round(min(luma.shape[2:]) * FRAME))
     is_border = torch.ones_like(luma, dtype=torch.bool)
     is_border[..., width:-width, width:-width] = False
@@ -83,7 +83,7 @@ def probe(picture: Tensor) -> dict[str, float]:
     return {name: measure(picture) for name, measure in PROBES.items()}
 
 
-def _luma(picture: Tensor) -> Tensor:
+def luma_of(picture: Tensor) -> Tensor:
     """Return (1, 1, H, W), in float64: the mean of squares less the squared mean loses digits."""
     shares = torch.tensor(LUMA, dtype=torch.float64, device=picture.device)
     return (picture.double() * shares[:, None, None]).sum(1, keepdim=True)

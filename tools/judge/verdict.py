@@ -69,6 +69,7 @@ class Judgement:
 
     verdicts: dict[str, dict[str, Verdict]]  # pair -> who painted -> verdict on the picture
     probes: dict[str, dict[str, dict[str, float]]]  # pair -> who painted, or style -> values
+    comparisons: dict[str, dict[str, dict[str, float]]]  # pair -> who painted -> figures
     tested: str  # who is under test
     factors: Mapping[str, float]  # of layers in J; 1 for others
 
@@ -97,6 +98,7 @@ def as_json(judgement: Judgement) -> dict[str, object]:
                     "errors": verdict.errors,
                     "seconds": verdict.seconds,
                     "probes": judgement.probes[pair][rival],
+                    "comparisons": judgement.comparisons[pair][rival],
                     "image": verdict.image,
                 }
                 for rival, verdict in row.items()
@@ -127,6 +129,11 @@ def tables(judgement: Judgement) -> dict[str, str]:
         [probe, *(f"{mean(row[picture][probe] for row in probes):.4f}" for picture in probed)]
         for probe in PROBES
     ]
+    comparisons = list(judgement.comparisons.values())
+    compared = [
+        [figure, *(f"{mean(row[name][figure] for row in comparisons):.4f}" for name in columns)]
+        for figure in comparisons[0]["content"]
+    ]
     return {
         "error under VGG-19, mean over pairs": table(["layer", *columns], errors),
         "gap closed" + (counted and f"; {counted}"): table(
@@ -135,4 +142,5 @@ def tables(judgement: Judgement) -> dict[str, str]:
         ),
         "seconds, mean over pairs": table(["", *painted], [["seconds", *seconds]]),
         "probes, mean over pairs": table(["probe", *probed], seen),
+        "beside content and style, mean over pairs": table(["figure", *columns], compared),
     }
