@@ -1,5 +1,5 @@
 // The losses over the steps, by term, on a logarithmic axis.
-import { button, el, find } from "./dom.js";
+import { alone, button, el, find, pause, refill } from "./dom.js";
 import { get, on, shownId, state } from "./store.js";
 
 const [WIDTH, HEIGHT] = [420, 180];
@@ -11,7 +11,6 @@ const history = new Map(); // step -> { name: loss }
 const hidden = new Set(); // terms that are switched off
 const known = new Set();
 let drawnRun = null;
-let scheduled = false;
 
 function ordered() {
   const layers = [...known].filter((name) => !SUMS.includes(name));
@@ -81,16 +80,14 @@ function plot() {
 
 function legend() {
   const last = history.get(Math.max(...history.keys())) ?? {};
-  const focus = document.activeElement?.dataset.term;
   const shown = ordered().filter((name) => name in last || !hidden.has(name));
   const keys = shown.map((name) => {
     const number = last[name] ? String(Number(last[name].toPrecision(3))) : "";
     const parts = [el(`i.swatch.${tint(name)}`), el("span", name), el("span.number", number)];
     const pressed = { "aria-pressed": String(!hidden.has(name)) };
-    return button(parts, () => toggle(name), { class: "term", "data-term": name, ...pressed });
+    return button(parts, () => toggle(name), { class: "term", "data-focus": name, ...pressed });
   });
-  find("terms").replaceChildren(...keys);
-  keys.find((key) => key.dataset.term === focus)?.focus();
+  refill(find("terms"), keys);
 }
 
 function toggle(name) {
@@ -99,16 +96,11 @@ function toggle(name) {
 }
 
 function draw() {
-  scheduled = false;
   find("plot").replaceChildren(...plot());
   legend();
 }
 
-function soon() {
-  if (scheduled) return;
-  scheduled = true;
-  setTimeout(draw, 250);
-}
+const soon = alone(() => pause(250).then(draw));
 
 async function load(id) {
   drawnRun = id;

@@ -1,7 +1,7 @@
 // The two things that can be brushed, regions and protection, as rasters and as settings.
 import { el } from "./dom.js";
 import { BRUSHED } from "./picker.js";
-import { change, fail, list, picture, pictureUrl, state, upload, value } from "./store.js";
+import { change, fail, list, picture, pictureUrl, upload, value } from "./store.js";
 
 // CSS names, as region_styles knows them, with their colours; the first is what is not brushed.
 export const REGIONS = [
@@ -169,11 +169,7 @@ export async function save(key) {
   const number = ++layer.saves;
   let id = null;
   try {
-    if (layer.raster.bytes.some(Boolean)) {
-      const added = await upload(BRUSHED[key], await layer.raster.png());
-      id = added.id;
-      if (!picture(id)) state.pictures.push({ ...added, name: BRUSHED[key] });
-    }
+    if (layer.raster.bytes.some(Boolean)) id = await upload(BRUSHED[key], await layer.raster.png());
   } catch (refusal) {
     return fail(refusal, key);
   }

@@ -1,6 +1,6 @@
 // Past results as a strip; what can be done with the one that is shown; and the command line that
 // makes it, or what the form would make.
-import { button, debounced, el, find, thumbnail } from "./dom.js";
+import { button, clicked, debounced, el, find, refill, thumbnail } from "./dom.js";
 import { clearError } from "./form.js";
 import { refreshRuns } from "./live.js";
 import { active, adopt, attempt, fail, list, on, pictureName, pictureUrl, post } from "./store.js";
@@ -18,7 +18,7 @@ const unfinished = ({ status }) => ["running", "queued"].includes(status);
 
 function open(run) {
   show(active() && run.id === state.current?.id ? "current" : run.id);
-  find("strip").querySelector(`[data-run="${run.id}"]`)?.focus();
+  find("strip").querySelector(`[data-focus="${run.id}"]`)?.focus();
 }
 
 /** The picture of a run; what is not finished has none to show yet. */
@@ -35,7 +35,7 @@ function card(run) {
   const parts = [pictureOf(run), run.status === "finished" ? null : early];
   const properties = {
     class: "thumb",
-    "data-run": run.id,
+    "data-focus": run.id,
     "aria-label": `${title}, ${run.status}`,
     title,
     "aria-current": String(run.id === shownId()),
@@ -48,10 +48,8 @@ function drawStrip() {
   const shown = [versions, shownId(), state.pictures.length];
   if (same(shown, drawnStrip)) return;
   drawnStrip = shown;
-  const focus = document.activeElement?.dataset.run;
   const none = el("li.muted", "Nothing painted yet.");
-  find("strip").replaceChildren(...(state.runs.length ? state.runs.map(card) : [none]));
-  if (focus) find("strip").querySelector(`[data-run="${focus}"]`)?.focus();
+  refill(find("strip"), state.runs.length ? state.runs.map(card) : [none]);
 }
 
 function inWords({ kind }, setting) {
@@ -176,7 +174,7 @@ export function startResults() {
     drawCommand();
   });
   drawStrip();
-  find("copy").addEventListener("click", copy);
+  clicked({ copy });
   on("settings", debounced(check, 300));
   check();
 }

@@ -1,6 +1,6 @@
 // The stage: a picture that wheel, keys and pointers zoom to the pixel and move. Its own size never
 // depends on what it shows, but for the aspect ratio of the content on narrow pages.
-import { find, press } from "./dom.js";
+import { clicked, find, listen, press } from "./dom.js";
 
 const stage = find("stage");
 const planes = [...document.querySelectorAll(".plane")];
@@ -71,6 +71,8 @@ function zoomTo(scale, x = stage.clientWidth / 2, y = stage.clientHeight / 2) {
 }
 
 const zoomBy = (factor, x, y) => zoomTo(view.scale * factor, x, y);
+const zoomIn = () => zoomBy(1.5);
+const zoomOut = () => zoomBy(1 / 1.5);
 const pixelByPixel = () => zoomTo(1 / devicePixelRatio);
 
 function moveBy(x, y) {
@@ -146,9 +148,9 @@ function wheel(event) {
 }
 
 const KEYS = {
-  "+": () => zoomBy(1.5),
-  "=": () => zoomBy(1.5),
-  "-": () => zoomBy(1 / 1.5),
+  "+": zoomIn,
+  "=": zoomIn,
+  "-": zoomOut,
   0: fit,
   1: pixelByPixel,
   ArrowLeft: () => moveBy(60, 0),
@@ -167,16 +169,9 @@ function key(event) {
 }
 
 export function startStage() {
-  find("fit").addEventListener("click", fit);
-  find("one").addEventListener("click", pixelByPixel);
-  find("in").addEventListener("click", () => zoomBy(1.5));
-  find("out").addEventListener("click", () => zoomBy(1 / 1.5));
-  stage.addEventListener("pointerdown", down);
-  stage.addEventListener("pointermove", move);
-  stage.addEventListener("pointerup", up);
-  stage.addEventListener("pointercancel", up);
-  stage.addEventListener("pointerleave", () => brush?.hover(null));
+  clicked({ fit, one: pixelByPixel, in: zoomIn, out: zoomOut });
+  listen(stage, { pointerdown: down, pointermove: move, pointerup: up, pointercancel: up });
+  listen(stage, { pointerleave: () => brush?.hover(null), keydown: key });
   stage.addEventListener("wheel", wheel, { passive: false });
-  stage.addEventListener("keydown", key);
   new ResizeObserver(draw).observe(stage);
 }

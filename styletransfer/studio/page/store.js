@@ -13,6 +13,9 @@ export const state = {
   view: "content", // what the stage shows: "content", "current" or the id of a run
 };
 
+/** Kinds of controls whose values are ids of pictures. */
+export const PICTURES = ["picture", "pictures", "regions", "mask"];
+
 const bus = new EventTarget();
 
 /** Call `action(detail)` at every event of these names, separated by spaces. */
@@ -41,8 +44,13 @@ const sent = (path, type, body) =>
 
 export const get = (path) => answer(path, { cache: "no-store" });
 export const post = (path, body = {}) => sent(path, "application/json", JSON.stringify(body));
-export const upload = (name, blob) =>
-  sent(`/api/pictures?name=${encodeURIComponent(name)}`, "application/octet-stream", blob);
+/** Add a picture to those that can be chosen, and return its id. */
+export async function upload(name, blob) {
+  const path = `/api/pictures?name=${encodeURIComponent(name)}`;
+  const added = await sent(path, "application/octet-stream", blob);
+  if (!picture(added.id)) state.pictures.push(added);
+  return added.id;
+}
 
 export const pictureUrl = (id, side) => `/api/pictures/${id}?side=${side}`;
 export const runUrl = (id, part, query) => `/api/runs/${id}/${part}?${query}`;

@@ -1,8 +1,8 @@
 // Paint, pause, go on, stop; how far it is; what waits; and to which moments one can go back.
-import { button, el, enable, enabled, find, say } from "./dom.js";
+import { alone, button, clicked, el, enable, find, say } from "./dom.js";
 import { planned } from "./easel.js";
 import { paintOn } from "./live.js";
-import { active, attempt, emit, fail, on, post } from "./store.js";
+import { active, attempt, emit, fail, on, PICTURES, post } from "./store.js";
 import { same, show, state, titleOf, value } from "./store.js";
 
 const WORDS = {
@@ -14,8 +14,6 @@ const WORDS = {
   stopped: "Stopped, and kept",
   failed: "Failed",
 };
-const BRUSHED_OR_CHOSEN = ["picture", "pictures", "regions", "mask", "mapping"];
-let asking = false;
 let spoken = "";
 let drawnSnapshots = null;
 
@@ -28,9 +26,7 @@ export function clock(seconds) {
 }
 
 /** Send the settings as a new run. */
-async function paint() {
-  if (asking) return;
-  asking = true;
+const paint = alone(async () => {
   emit("asked");
   const begins = !active();
   if (begins) state.started = "asked";
@@ -44,8 +40,7 @@ async function paint() {
     state.started = null;
     fail(refusal);
   }
-  asking = false;
-}
+});
 
 const act = (action, body) => attempt(`/api/queue/${state.current.id}/${action}`, body);
 
@@ -113,7 +108,7 @@ function drawQueue() {
 function inWords(reason) {
   for (const { key, label, kind } of state.controls.values())
     if (reason.startsWith(`before ${key}=`))
-      return BRUSHED_OR_CHOSEN.includes(kind)
+      return [...PICTURES, "mapping"].includes(kind)
         ? `before another ${label.toLowerCase()}`
         : reason.replace(`${key}=`, `${label} = `);
   return reason;
@@ -139,13 +134,8 @@ function drawSnapshots() {
 }
 
 export function startTransport() {
-  const press = (id, action) =>
-    find(id).addEventListener("click", () => enabled(find(id)) && action());
-  press("go", go);
-  press("stop", () => act("stop"));
-  press("remember", () => act("snapshot"));
-  press("enqueue", paint);
-  press("further", () => paintOn(state.current));
+  clicked({ go, stop: () => act("stop"), remember: () => act("snapshot") });
+  clicked({ enqueue: paint, further: () => paintOn(state.current) });
   on("current", () => {
     drawButtons();
     drawSnapshots();
