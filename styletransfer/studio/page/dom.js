@@ -49,11 +49,30 @@ export function refill(parent, children) {
   if (typeof focus === "string") parent.querySelector(`[data-focus="${focus}"]`)?.focus();
 }
 
+export const within = (low, number, high) => Math.min(high, Math.max(low, number));
+
+/** Make a slider, which says its number to `enter`. */
+export function slider(label, range, enter) {
+  const oninput = () => enter(Number(element.value));
+  const element = el("input", { type: "range", "aria-label": label, ...range, oninput });
+  return element;
+}
+
 /** Fill the track of a slider from 0 to a share of 1. */
-export const track = (slider, share) => slider.style.setProperty("--at", share);
+export const track = (element, share) => element.style.setProperty("--at", share);
 
 /** Tell screen readers, without changing what is seen. */
 export const say = (text) => (find("said").textContent = text);
+
+/** Make a `draw(...parts)` that does nothing where the parts are what they were. */
+export function unlessSame(draw) {
+  let drawn;
+  return (...parts) => {
+    const wanted = JSON.stringify(parts);
+    if (wanted !== drawn) draw(...parts);
+    drawn = wanted;
+  };
+}
 
 export const pause = (milliseconds) =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));

@@ -1,9 +1,9 @@
 // What the stage shows: the content, the run as it is painted, or a result; and, left of a line,
 // the photograph before.
-import { alone, clicked, el, find, listen, press } from "./dom.js";
+import { alone, clicked, el, find, listen, press, within } from "./dom.js";
 import { place, setSize } from "./stage.js";
 import { active, on, picture, pictureName, pictureUrl, runUrl } from "./store.js";
-import { show, state, titleOf, value } from "./store.js";
+import { scaled, show, state, titleOf, value } from "./store.js";
 
 const SIDE = 2048; // the largest preview that the server makes
 const canvas = find("canvas");
@@ -48,8 +48,7 @@ const decode = alone(async () => {
 export function planned(settings) {
   const content = picture(value("content", settings));
   if (!content) return [3, 2];
-  const scale = value("size", settings) / Math.max(content.width, content.height);
-  return [content.width, content.height].map((side) => Math.max(1, Math.round(side * scale)));
+  return scaled(content, value("size", settings) / Math.max(content.width, content.height));
 }
 
 /** Show the content of settings, and that it is the picture before. */
@@ -89,7 +88,7 @@ function draw() {
 }
 
 function moveDivider(to) {
-  share = Math.min(1, Math.max(0, to));
+  share = within(0, to, 1);
   before.style.clipPath = `inset(0 ${100 * (1 - share)}% 0 0)`;
   divider.style.left = `${100 * share}%`;
   divider.setAttribute("aria-valuenow", Math.round(100 * share));

@@ -78,7 +78,6 @@ export function makePicker(control, id) {
     tabindex: "-1",
     multiple: several,
     "aria-label": `File for ${label}`,
-    "data-file": key,
     onchange: async () => {
       await addFiles(file.files, key);
       file.value = "";
@@ -87,13 +86,11 @@ export function makePicker(control, id) {
   const role = several ? "group" : "radiogroup";
   const tiles = el("div.tiles", { id, role, "aria-label": label });
   const note = el("p.chosen");
-  const mix = el("input", {
-    type: "checkbox",
-    onchange: () => {
-      if (!mix.checked) change({ [key]: list(value(key)).slice(0, 1) });
-      draw();
-    },
-  });
+  const onchange = () => {
+    if (!mix.checked) change({ [key]: list(value(key)).slice(0, 1) });
+    draw();
+  };
+  const mix = el("input", { type: "checkbox", onchange });
 
   function choose(picked) {
     if (!several) return change({ [key]: picked || null });

@@ -103,6 +103,10 @@ export function adopt(settings, by = "person") {
 
 export const picture = (id) => state.pictures.find((one) => one.id === id);
 
+/** The sides of a picture that is shrunk or grown by a factor, in whole pixels. */
+export const scaled = ({ width, height }, factor) =>
+  [width, height].map((side) => Math.max(1, Math.round(side * factor)));
+
 /** A picture's name, without the ending of its file. */
 export const pictureName = (id) => picture(id)?.name.replace(/\.\w{2,4}$/, "") ?? "a picture";
 

@@ -1,9 +1,9 @@
 // Paint, pause, go on, stop; how far it is; what waits; and to which moments one can go back.
-import { alone, button, clicked, el, enable, find, say } from "./dom.js";
+import { alone, button, clicked, el, enable, find, say, unlessSame } from "./dom.js";
 import { planned } from "./easel.js";
 import { paintOn } from "./live.js";
 import { active, attempt, emit, fail, on, PICTURES, post } from "./store.js";
-import { same, show, state, titleOf, value } from "./store.js";
+import { show, state, titleOf, value } from "./store.js";
 
 const WORDS = {
   starting: "Starting",
@@ -15,7 +15,6 @@ const WORDS = {
   failed: "Failed",
 };
 let spoken = "";
-let drawnSnapshots = null;
 
 export function clock(seconds) {
   if (seconds === null || seconds === undefined) return "";
@@ -114,12 +113,7 @@ function inWords(reason) {
   return reason;
 }
 
-function drawSnapshots() {
-  const run = state.current;
-  const shown = [run?.id, run?.snapshots ?? [], Boolean(run?.can_steer)];
-  if (same(shown, drawnSnapshots)) return;
-  drawnSnapshots = shown;
-  const [, snapshots, isOpen] = shown;
+const drawSnapshots = unlessSame((id, snapshots, isOpen) => {
   find("no-moments").hidden = snapshots.length > 0;
   const lines = snapshots.map(({ number, step, reason }) => {
     const words = inWords(reason);
@@ -131,16 +125,16 @@ function drawSnapshots() {
   });
   find("moments").replaceChildren(...lines);
   find("moments").scrollTop = find("moments").scrollHeight;
-}
+});
 
 export function startTransport() {
   clicked({ go, stop: () => act("stop"), remember: () => act("snapshot") });
   clicked({ enqueue: paint, further: () => paintOn(state.current) });
   on("current", () => {
+    const run = state.current;
     drawButtons();
-    drawSnapshots();
+    drawSnapshots(run?.id, run?.snapshots ?? [], Boolean(run?.can_steer));
   });
   on("current pictures", drawQueue);
   on("current progress settings view pictures", drawProgress);
-  drawSnapshots();
 }
