@@ -60,9 +60,6 @@ function startTabs() {
   }
 }
 
-const PARTS = [buildForm, startTabs, startStage, startEasel, startTransport, startCurves];
-PARTS.push(startResults, startDrops, startBrush, startLesson);
-
 async function start() {
   startMessages();
   try {
@@ -74,7 +71,8 @@ async function start() {
   for (const control of state.form.groups.flatMap(({ controls }) => controls))
     state.controls.set(control.key, control);
   state.settings = remembered();
-  for (const begin of PARTS) begin();
+  const parts = [buildForm, startTabs, startStage, startEasel, startTransport, startCurves];
+  for (const begin of [...parts, startResults, startDrops, startBrush, startLesson]) begin();
   emit("pictures");
   connect();
 }
