@@ -120,11 +120,8 @@ async def take_picture(request: Request) -> Response:
 
 async def get_picture(request: Request) -> Response:
     """Return a picture, made small; a bundled one is small as it is, and there at once."""
-    shelf, side = _studio(request).pictures, _side(request)
-    picture = shelf.find(request.path_params["id"])
-    if picture.kind != "upload":
-        return FileResponse(picture.path)
-    return _jpeg(await shelf.small(picture.path, side))
+    picture = _studio(request).pictures.find(request.path_params["id"])
+    return await _small(request, picture.path, ready=picture.kind != "upload")
 
 
 async def check(request: Request) -> Response:
@@ -161,7 +158,7 @@ async def act(request: Request) -> Response:
             queue.act(id, "steer", config=(await _run_request(request)).config)
         case "undo":
             number = (await _body(request)).get("snapshot")
-            if not isinstance(number, int) or isinstance(number, bool):
+            if type(number) is not int:  # True is none
                 raise RefusedError("snapshot must be a number")
             queue.act(id, "undo", snapshot=number)
         case "cancel":
@@ -179,20 +176,17 @@ async def list_runs(request: Request) -> Response:
 
 async def get_run_picture(request: Request) -> Response:
     """Return the picture of a run, made small; of the one at work its latest."""
-    studio, id = _studio(request), request.path_params["id"]
-    entry = studio.queue.at_work
-    if entry is not None and entry.id == id:
-        if entry.picture is None:
-            raise RefusedError("the run has no picture yet", 404)
-        return _jpeg(entry.picture)
-    path = str((await _run(request)).record.pastiche)
-    return _jpeg(await studio.pictures.small(path, _side(request)))
+    entry = _studio(request).queue.at_work
+    if entry is None or entry.id != request.path_params["id"]:
+        return await _small(request, (await _run(request)).record.pastiche)
+    if entry.picture is None:
+        raise RefusedError("the run has no picture yet", 404)
+    return _jpeg(entry.picture)
 
 
 async def get_run_content(request: Request) -> Response:
     """Return the content of a run at the pastiche's size, made small."""
-    path = str((await _run(request)).record.content)
-    return _jpeg(await _studio(request).pictures.small(path, _side(request)))
+    return await _small(request, (await _run(request)).record.content)
 
 
 async def download(request: Request) -> Response:
@@ -273,12 +267,14 @@ async def _body(request: Request) -> dict[str, Any]:
     return body
 
 
-def _side(request: Request) -> int:
-    """Return how long in pixels a picture may be that is asked for."""
+async def _small(request: Request, file: str | Path, *, ready: bool = False) -> Response:
+    """Return a picture file, made as small as is asked for; one that is `ready` as it is."""
     side = request.query_params.get("side", "1600")
     if not side.isdecimal() or len(side) > 6:
         raise RefusedError("side must be a number of pixels")
-    return int(side)
+    if ready:
+        return FileResponse(file)
+    return _jpeg(await _studio(request).pictures.small(str(file), int(side)))
 
 
 def _jpeg(picture: bytes) -> Response:

@@ -20,13 +20,13 @@ BRUSHED = {"content_regions": "regions", "protect": "mask"}
 class Control:
     """How one key is set on the page; what it takes is the schema's to say.
 
-    A slider shows numbers from `low` to `high`; the config may take others.
+    A slider shows numbers from `min` to `max`; the config may take others.
     """
 
     key: str
     label: str
-    low: float | None = None
-    high: float | None = None
+    min: float | None = None
+    max: float | None = None
     step: float = 0.01
     log: bool = False  # whether the slider's places are even in the logarithm
 

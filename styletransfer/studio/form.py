@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -37,17 +37,12 @@ def form(shelf: PictureShelf) -> dict[str, Any]:
 def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
     group, _, name = control.key.rpartition(".")
     schema: Any = FIELDS[group].type if group else TrainConfig
-    return {
-        "key": control.key,
-        "label": control.label,
+    return asdict(control) | {
         "kind": "text" if control.kind == "names" else control.kind,
         "default": shown[control.key],
         "help": meanings(schema)[name],
         "choices": control.choices,
-        "min": control.low,
-        "max": control.high,
         "step": 1 if control.kind == "integer" else control.step,
-        "log": control.log,
         "steerable": control.key not in FIXED,
     }
 
@@ -194,12 +189,9 @@ def _text(key: str, value: Any) -> str:
     return value
 
 
-def _number(key: str, value: Any) -> float:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not abs(value) <= sys.float_info.max  # nor is NaN
-    ):
+def _number(key: str, value: Any) -> Any:
+    # Neither True nor NaN is one.
+    if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
         raise RefusedError(f"{key} must be a number", key=key)
     return value
 
@@ -217,6 +209,6 @@ def _mapping(key: str, value: Any) -> dict[str, int]:
     for name, number in value.items():
         if not re.fullmatch(r"[a-z]{1,30}|#[0-9a-f]{6}", name):
             raise RefusedError(f"{key}: {name[:80]!r} is no name of a colour", key=key)
-        if isinstance(number, bool) or not isinstance(number, int):
+        if type(number) is not int:  # True is none
             raise RefusedError(f"{key}.{name} must be a whole number", key=key)
     return {name.replace("#", "0x"): number for name, number in value.items()}

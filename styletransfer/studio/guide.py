@@ -94,15 +94,13 @@ class Guide:
         """Wait for a wish to go on, or to stop; do others meanwhile."""
         self._tell(run, iterate, encode(iterate.picture))
         self._say(type="paused")
-        while True:
-            wish = self._orders.next_wish(self._id, wait=True, other_runs=False)
-            if wish is None:  # the server is gone
-                raise KeyboardInterrupt
+        while wish := self._orders.next_wish(self._id, wait=True, other_runs=False):
             if wish["type"] == "resume":
-                break
+                self._clock.go_on()
+                self._say(type="resumed")
+                return
             self._do(run, wish)
-        self._clock.go_on()
-        self._say(type="resumed")
+        raise KeyboardInterrupt  # the server is gone
 
     def _do(self, run: RecordedRun, wish: dict[str, Any]) -> bool:
         """Do what is asked for, or say why not; tell whether the run goes another way."""

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 import tempfile
+from asyncio.subprocess import DEVNULL, PIPE, create_subprocess_exec
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -50,15 +51,11 @@ class Lessons:
 
 async def _explain(overrides: Sequence[str]) -> str:
     with tempfile.TemporaryDirectory(prefix="styletransfer-", ignore_cleanup_errors=True) as folder:
-        command = ["-m", "styletransfer", "explain", *overrides, f"hydra.run.dir={folder}"]
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},  # two that use all cores slow each other
+        command = [sys.executable, "-m", "styletransfer", "explain", *overrides]
+        command.append(f"hydra.run.dir={folder}")
+        env = os.environ | {"OMP_NUM_THREADS": "1"}  # two that use all cores slow each other
+        process = await create_subprocess_exec(
+            *command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, start_new_session=True, env=env
         )
         try:
             _, said = await asyncio.wait_for(process.communicate(), PATIENCE)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import secrets
 import socket
+import threading
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -43,29 +44,27 @@ def serve(config: StudioConfig, folder: Path) -> None:
             timeout_graceful_shutdown=PATIENCE,
         )
         print(f"the studio is at {address}\nCtrl-C ends it", flush=True)
+        if config.open:  # it waits until we answer, as we wait for no browser
+            threading.Thread(target=_open, args=(address,), daemon=True).start()
         with stop_on_signals() as stop:
             with signals_held():  # the server looks for itself whether one has come
-                server = _Server(options, stop, address if config.open else None)
-                asyncio.run(server.serve([listener]))
+                asyncio.run(_Server(options, stop).serve([listener]))
             raise_waiting()
 
 
+def _open(address: str) -> None:
+    with suppress(OSError, webbrowser.Error):
+        if webbrowser.open(address):
+            return
+    print("no browser could be opened; open the address yourself", flush=True)
+
+
 class _Server(uvicorn.Server):
-    """uvicorn, which ends by our signals, and opens an address in the browser once it listens."""
+    """uvicorn, which ends by our signals."""
 
-    def __init__(self, config: uvicorn.Config, stop: Stop, address: str | None) -> None:
+    def __init__(self, config: uvicorn.Config, stop: Stop) -> None:
         super().__init__(config)
-        self._stop, self._address = stop, address
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and then open the browser, which may take its time."""
-        await super().startup(sockets)
-        if self._address is not None:
-            opened = False
-            with suppress(OSError, webbrowser.Error):
-                opened = await asyncio.to_thread(webbrowser.open, self._address)
-            if not opened:
-                print("no browser could be opened; open the address yourself", flush=True)
+        self._stop = stop
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

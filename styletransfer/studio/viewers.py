@@ -63,12 +63,12 @@ async def live(socket: WebSocket) -> None:
 async def _tell(socket: WebSocket, viewer: Viewer, both: anyio.CancelScope) -> None:
     """Send what there is as fast as the page takes it."""
     with suppress(WebSocketDisconnect, RuntimeError):  # it has just gone
-        while True:
-            for news in await viewer.next():
-                with anyio.move_on_after(PATIENCE) as patience:
+        try:
+            while True:
+                for news in await viewer.next():
                     kind = "text" if isinstance(news, str) else "bytes"
-                    await socket.send({"type": "websocket.send", kind: news})
-                if patience.cancelled_caught:
-                    await socket.close(LATER)
-                    both.cancel()
-                    return
+                    with anyio.fail_after(PATIENCE):
+                        await socket.send({"type": "websocket.send", kind: news})
+        except TimeoutError:
+            await socket.close(LATER)
+            both.cancel()

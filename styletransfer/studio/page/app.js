@@ -1,7 +1,7 @@
 // The studio's page: it asks the server what there is, builds itself, and stays connected.
 import { startBrush } from "./brush.js";
 import { startCurves } from "./curves.js";
-import { button, el, find } from "./dom.js";
+import { button, el, find, listen } from "./dom.js";
 import { startEasel } from "./easel.js";
 import { buildForm, showError } from "./form.js";
 import { startLesson } from "./lesson.js";
@@ -9,17 +9,15 @@ import { connect } from "./live.js";
 import { startDrops } from "./picker.js";
 import { startResults } from "./results.js";
 import { startStage } from "./stage.js";
-import { emit, get, list, on, state } from "./store.js";
+import { emit, get, list, on, picture, PICTURES, state } from "./store.js";
 import { startTransport } from "./transport.js";
 
 /** Settings from the last visit, without pictures that the server no longer has. */
 function remembered() {
   const settings = JSON.parse(localStorage.getItem("settings") ?? "{}");
-  const has = (id) => state.pictures.some((one) => one.id === id);
   for (const [key, value] of Object.entries(settings)) {
     const kind = state.controls.get(key)?.kind;
-    const isPicture = ["picture", "pictures", "regions", "mask"].includes(kind);
-    if (!kind || (isPicture && !list(value).every(has))) delete settings[key];
+    if (!kind || (PICTURES.includes(kind) && !list(value).every(picture))) delete settings[key];
   }
   if (!settings.content_regions) delete settings.region_styles;
   return settings;
@@ -56,10 +54,9 @@ function startTabs() {
     chosen.focus();
   };
   for (const [place, tab] of tabs.entries()) {
-    tab.addEventListener("click", () => choose(tab));
-    tab.addEventListener("keydown", ({ key }) => {
-      if (["ArrowLeft", "ArrowRight"].includes(key)) choose(tabs[1 - place]);
-    });
+    const keydown = ({ key }) =>
+      ["ArrowLeft", "ArrowRight"].includes(key) && choose(tabs[1 - place]);
+    listen(tab, { click: () => choose(tab), keydown });
   }
 }
 
@@ -74,16 +71,8 @@ async function start() {
   for (const control of state.form.groups.flatMap(({ controls }) => controls))
     state.controls.set(control.key, control);
   state.settings = remembered();
-  buildForm();
-  startTabs();
-  startStage();
-  startEasel();
-  startTransport();
-  startCurves();
-  startResults();
-  startDrops();
-  startBrush();
-  startLesson();
+  const parts = [buildForm, startTabs, startStage, startEasel, startTransport, startCurves];
+  for (const begin of [...parts, startResults, startDrops, startBrush, startLesson]) begin();
   emit("pictures");
   connect();
 }

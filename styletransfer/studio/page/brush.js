@@ -1,8 +1,9 @@
 // The brush: regions and protection are painted on the picture with a mouse, a finger or keys; and
 // its bar, which says what it is dipped in, how large it is, and what can be done at once.
-import { button, debounced, el, find, press, say, track } from "./dom.js";
+import { button, clicked, debounced, el, find, press, refill, say } from "./dom.js";
+import { slider, track, within } from "./dom.js";
 import { load, raster, REGIONS, regionStyles, save } from "./layers.js";
-import { lend, place, placed, whenMoved } from "./stage.js";
+import { lend, placed } from "./stage.js";
 import { active, change, list, on, pictureName, show, state, value } from "./store.js";
 
 // `size` is a share of the picture's width.
@@ -53,19 +54,18 @@ function hover(to) {
 
 function ring() {
   const { x, y, width } = placed(at.u, at.v);
-  const cursor = find("cursor");
-  cursor.style.width = cursor.style.height = `${hand.size * width}px`;
-  cursor.style.transform = `translate(${x}px, ${y}px) translate(-50%, -50%)`;
+  const { style } = find("cursor");
+  style.width = style.height = `${hand.size * width}px`;
+  style.transform = `translate(${x}px, ${y}px) translate(-50%, -50%)`;
 }
 
 function resize(to) {
-  hand.size = Math.min(0.5, Math.max(0.01, to));
+  hand.size = within(0.01, to, 0.5);
   drawBar();
   ring();
 }
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-const within = (share) => Math.min(1, Math.max(0, share));
 
 /** The keyboard's brush: arrows carry it, space sets it down, brackets change its size. */
 function key(event) {
@@ -73,7 +73,7 @@ function key(event) {
   else if (event.ctrlKey || event.metaKey || event.altKey) return false;
   else if (event.key in STEPS) {
     const [x, y] = STEPS[event.key].map((one) => one * (event.shiftKey ? 0.005 : 0.025));
-    hover({ u: within(at.u + x), v: within(at.v + y) });
+    hover({ u: within(0, at.u + x, 1), v: within(0, at.v + y, 1) });
   } else if (event.key === " " || event.key === "Enter") {
     raster(hand.key).remember();
     stroke(at, at);
@@ -114,19 +114,21 @@ const holder = {
 async function take(wanted = hand.key) {
   hand.key = wanted;
   if (!active() && state.view !== "content") show("content");
-  await load(hand.key);
-  overlay.hidden = find("brushes").hidden = false;
-  press(find("brush"), true);
-  redraw();
-  drawBar();
-  lend(holder);
+  await reload();
+  setOpen(true);
 }
 
-function putDown() {
-  if (!open()) return;
-  overlay.hidden = find("brushes").hidden = find("cursor").hidden = true;
-  press(find("brush"), false);
-  lend(null);
+function setOpen(wanted) {
+  overlay.hidden = find("brushes").hidden = !wanted;
+  if (!wanted) find("cursor").hidden = true;
+  press(find("brush"), wanted);
+  lend(wanted ? holder : null);
+}
+
+async function reload() {
+  await load(hand.key);
+  redraw();
+  drawBar();
 }
 
 /** Another content has no regions yet; other styles may leave regions without theirs. */
@@ -137,10 +139,7 @@ async function follow({ keys, by }) {
     await load("content_regions");
     change({ region_styles: regionStyles() });
   }
-  if (!open()) return;
-  await load(hand.key);
-  redraw();
-  drawBar();
+  if (open()) await reload();
 }
 
 function dip(how) {
@@ -152,7 +151,6 @@ const segments = (label, buttons) =>
   el("div.segments", { role: "group", "aria-label": label }, buttons);
 
 function buildBar() {
-  const range = { type: "range", min: 1, max: 50, step: 1, "aria-label": "Size of the brush" };
   bar.targets = [
     button("Regions", () => take("content_regions")),
     button("Protect", () => take("protect")),
@@ -162,7 +160,8 @@ function buildBar() {
     button("Erase", () => dip({ erase: true })),
   ];
   bar.regions = el("div.regions", { role: "group", "aria-label": "Region" });
-  bar.size = el("input", { ...range, oninput: () => resize(bar.size.value / 100) });
+  const range = { min: 1, max: 50, step: 1 };
+  bar.size = slider("Size of the brush", range, (percent) => resize(percent / 100));
   bar.undo = button("Undo", undo);
   bar.note = el("p.muted");
   find("brushes").append(
@@ -189,31 +188,29 @@ function styleOf(number, text) {
   });
   const onchange = ({ target }) =>
     change({ region_styles: regionStyles({ [name]: Number(target.value) }) });
-  return el("select", { "aria-label": `Style of ${text.toLowerCase()}`, onchange }, options);
+  const label = { "aria-label": `Style of ${text.toLowerCase()}`, "data-focus": name };
+  return el("select", { ...label, onchange }, options);
 }
 
 function region(number) {
   const swatch = el("i.dab");
   swatch.style.background = `rgb(${REGIONS[number][1].join(" ")})`;
   const text = number === 0 ? "The rest" : `Region ${number}`;
-  const pressed = { class: "pick", "aria-pressed": String(hand.number === number) };
-  const pick = number
-    ? button([swatch, text], () => dip({ number, erase: false }), pressed)
-    : el("span.pick", swatch, text);
+  if (!number) return el("div.region", el("span.pick", swatch, text), styleOf(number, text));
+  const dipped = () => dip({ number, erase: false });
+  const pick = button([swatch, text], dipped, { class: "pick", "data-focus": number });
+  press(pick, hand.number === number);
   return el("div.region", pick, styleOf(number, text));
 }
 
 function drawRegions() {
   offered = Math.max(offered, 2, ...raster("content_regions").present.map((one) => one + 1));
-  const controls = () => [...bar.regions.querySelectorAll("button, select")];
-  const focus = controls().indexOf(document.activeElement);
-  const add = button("+", () => dip({ number: offered++, erase: false }), {
-    "aria-label": "Add a region",
-    title: "Add a region",
-  });
   const all = Array.from({ length: offered }, (_, number) => region(number));
-  bar.regions.replaceChildren(...all, ...(offered < REGIONS.length ? [add] : []));
-  if (focus >= 0) controls()[focus]?.focus();
+  const add = () => dip({ number: offered++, erase: false });
+  // The region that it adds will stand in its place, and have its focus.
+  const label = { "aria-label": "Add a region", title: "Add a region", "data-focus": offered };
+  if (offered < REGIONS.length) all.push(button("+", add, label));
+  refill(bar.regions, all);
 }
 
 function drawBar() {
@@ -231,15 +228,15 @@ function drawBar() {
 
 export function startBrush() {
   buildBar();
-  find("brush").addEventListener("click", () => (open() ? putDown() : take()));
+  clicked({ brush: () => (open() ? setOpen(false) : take()) });
   on("brush", (wanted) => {
     take(wanted);
     find("stage").scrollIntoView({ block: "nearest" });
     find("stage").focus({ preventScroll: true });
   });
   addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && open()) putDown();
+    if (event.key === "Escape" && open()) setOpen(false);
   });
-  whenMoved(ring);
+  on("moved", ring);
   on("settings", follow);
 }

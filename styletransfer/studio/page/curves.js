@@ -1,5 +1,5 @@
 // The losses over the steps, by term, on a logarithmic axis.
-import { button, el, find } from "./dom.js";
+import { alone, button, el, find, pause, press, refill } from "./dom.js";
 import { get, on, shownId, state } from "./store.js";
 
 const [WIDTH, HEIGHT] = [420, 180];
@@ -8,24 +8,20 @@ const MOST = 300; // points of a line; more would not be seen
 const SUMS = ["total", "content", "style"];
 
 const history = new Map(); // step -> { name: loss }
-const hidden = new Set(); // terms that are switched off
-const known = new Set();
+const terms = new Map(); // name -> whether it is drawn
 let drawnRun = null;
-let scheduled = false;
 
 function ordered() {
-  const layers = [...known].filter((name) => !SUMS.includes(name));
-  return [...SUMS.filter((name) => known.has(name)), ...layers];
+  const layers = [...terms.keys()].filter((name) => !SUMS.includes(name));
+  return [...SUMS.filter((name) => terms.has(name)), ...layers];
 }
 
 const tint = (name) => `c${ordered().indexOf(name) % 8}`;
 
 function add(step, losses) {
   history.set(step, losses);
-  for (const name of Object.keys(losses)) {
-    if (!known.has(name) && !SUMS.includes(name)) hidden.add(name);
-    known.add(name);
-  }
+  for (const name of Object.keys(losses))
+    if (!terms.has(name)) terms.set(name, SUMS.includes(name));
 }
 
 /** Say where a loss stands: x by step, y by the logarithm; null if there is nothing to draw. */
@@ -64,7 +60,7 @@ function plot() {
   const all = [...history.keys()].sort((one, other) => one - other);
   const every = Math.ceil(all.length / MOST);
   const steps = all.filter((_, place) => place % every === 0 || place === all.length - 1);
-  const names = ordered().filter((name) => !hidden.has(name));
+  const names = ordered().filter((name) => terms.get(name));
   const axis = axes(steps, names);
   if (!axis) {
     const early = "They appear as soon as something is painted.";
@@ -81,38 +77,31 @@ function plot() {
 
 function legend() {
   const last = history.get(Math.max(...history.keys())) ?? {};
-  const focus = document.activeElement?.dataset.term;
-  const shown = ordered().filter((name) => name in last || !hidden.has(name));
+  const shown = ordered().filter((name) => name in last || terms.get(name));
   const keys = shown.map((name) => {
     const number = last[name] ? String(Number(last[name].toPrecision(3))) : "";
     const parts = [el(`i.swatch.${tint(name)}`), el("span", name), el("span.number", number)];
-    const pressed = { "aria-pressed": String(!hidden.has(name)) };
-    return button(parts, () => toggle(name), { class: "term", "data-term": name, ...pressed });
+    const toggle = () => {
+      terms.set(name, !terms.get(name));
+      draw();
+    };
+    const key = button(parts, toggle, { class: "term", "data-focus": name });
+    press(key, terms.get(name));
+    return key;
   });
-  find("terms").replaceChildren(...keys);
-  keys.find((key) => key.dataset.term === focus)?.focus();
-}
-
-function toggle(name) {
-  if (!hidden.delete(name)) hidden.add(name);
-  draw();
+  refill(find("terms"), keys);
 }
 
 function draw() {
-  scheduled = false;
   find("plot").replaceChildren(...plot());
   legend();
 }
 
-function soon() {
-  if (scheduled) return;
-  scheduled = true;
-  setTimeout(draw, 250);
-}
+const soon = alone(() => pause(250).then(draw));
 
 async function load(id) {
   drawnRun = id;
-  for (const one of [history, known, hidden]) one.clear();
+  for (const one of [history, terms]) one.clear();
   // A run that has just begun has no losses yet, and reports every step from now on.
   if (id && !(id === state.current?.id && !state.current.step)) {
     const steps = await get(`/api/runs/${id}/losses`).catch(() => []); // none: no curve

@@ -28,13 +28,65 @@ export const press = (control, pressed) => control.setAttribute("aria-pressed", 
 /** Say whether a button acts; unlike `disabled` this keeps the keyboard's focus where it is. */
 export const enable = (control, can) => control.setAttribute("aria-disabled", String(!can));
 
-export const enabled = (control) => control.getAttribute("aria-disabled") !== "true";
+/** Do something at clicks on what has an id, while it is enabled: clicked({ go: paint }). */
+export function clicked(actions) {
+  for (const [id, action] of Object.entries(actions)) {
+    const control = find(id);
+    const click = () => control.getAttribute("aria-disabled") !== "true" && action();
+    listen(control, { click });
+  }
+}
+
+/** Do something at each kind of event: listen(stage, { keydown: move }). */
+export function listen(target, actions) {
+  for (const [kind, action] of Object.entries(actions)) target.addEventListener(kind, action);
+}
+
+/** Replace what an element holds; the focus stays with what has the same `data-focus`. */
+export function refill(parent, children) {
+  const focus = parent.contains(document.activeElement) && document.activeElement.dataset.focus;
+  parent.replaceChildren(...children);
+  if (typeof focus === "string") parent.querySelector(`[data-focus="${focus}"]`)?.focus();
+}
+
+export const within = (low, number, high) => Math.min(high, Math.max(low, number));
+
+/** Make a slider, which says its number to `enter`. */
+export function slider(label, range, enter) {
+  const oninput = () => enter(Number(element.value));
+  const element = el("input", { type: "range", "aria-label": label, ...range, oninput });
+  return element;
+}
 
 /** Fill the track of a slider from 0 to a share of 1. */
-export const track = (slider, share) => slider.style.setProperty("--at", share);
+export const track = (element, share) => element.style.setProperty("--at", share);
 
 /** Tell screen readers, without changing what is seen. */
 export const say = (text) => (find("said").textContent = text);
+
+/** Make a `draw(...parts)` that does nothing where the parts are what they were. */
+export function unlessSame(draw) {
+  let drawn;
+  return (...parts) => {
+    const wanted = JSON.stringify(parts);
+    if (wanted !== drawn) draw(...parts);
+    drawn = wanted;
+  };
+}
+
+export const pause = (milliseconds) =>
+  new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Make an action that is not begun again before it has ended. */
+export function alone(action) {
+  let busy = false;
+  return async (...parts) => {
+    if (busy) return;
+    busy = true;
+    await action(...parts);
+    busy = false;
+  };
+}
 
 /** Call `action` once nothing has asked for it during so many milliseconds. */
 export function debounced(action, milliseconds) {

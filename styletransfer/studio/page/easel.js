@@ -1,16 +1,15 @@
 // What the stage shows: the content, the run as it is painted, or a result; and, left of a line,
 // the photograph before.
-import { el, find, press } from "./dom.js";
+import { alone, clicked, el, find, listen, press, within } from "./dom.js";
 import { place, setSize } from "./stage.js";
 import { active, on, picture, pictureName, pictureUrl, runUrl } from "./store.js";
-import { show, state, titleOf, value } from "./store.js";
+import { scaled, show, state, titleOf, value } from "./store.js";
 
 const SIDE = 2048; // the largest preview that the server makes
 const canvas = find("canvas");
 const [before, divider, stage] = [find("before"), find("divider"), find("stage")];
 let drawn = null; // what was asked for last; an answer to anything else comes too late
 let newest = null; // the latest live picture: { id, blob }
-let decoding = false;
 let share = 0.5; // of the stage's width that shows the photograph
 
 function put(image, width, height) {
@@ -36,24 +35,20 @@ async function load(url, width, height, original) {
 const isLive = () => state.view === "current" && active() && newest?.id === state.current.id;
 
 /** Draw the latest live picture; never more than one is being decoded. */
-async function decode() {
-  if (decoding) return;
-  decoding = true;
+const decode = alone(async () => {
   while (drawn !== newest && isLive()) {
     const taken = (drawn = newest);
     const bitmap = await createImageBitmap(taken.blob).catch(() => null); // the next one follows
     if (bitmap && drawn === taken) put(bitmap, bitmap.width, bitmap.height);
     bitmap?.close();
   }
-  decoding = false;
-}
+});
 
 /** The size of the pastiche that these settings would make. */
 export function planned(settings) {
   const content = picture(value("content", settings));
   if (!content) return [3, 2];
-  const scale = value("size", settings) / Math.max(content.width, content.height);
-  return [content.width, content.height].map((side) => Math.max(1, Math.round(side * scale)));
+  return scaled(content, value("size", settings) / Math.max(content.width, content.height));
 }
 
 /** Show the content of settings, and that it is the picture before. */
@@ -93,33 +88,35 @@ function draw() {
 }
 
 function moveDivider(to) {
-  share = Math.min(1, Math.max(0, to));
+  share = within(0, to, 1);
   before.style.clipPath = `inset(0 ${100 * (1 - share)}% 0 0)`;
   divider.style.left = `${100 * share}%`;
   divider.setAttribute("aria-valuenow", Math.round(100 * share));
   divider.setAttribute("aria-valuetext", `${Math.round(100 * share)} % photograph`);
 }
 
-function startCompare() {
-  find("compare").addEventListener("click", () => {
-    before.hidden = divider.hidden = !before.hidden;
-    press(find("compare"), !before.hidden);
-  });
-  divider.addEventListener("pointerdown", (event) => divider.setPointerCapture(event.pointerId));
-  divider.addEventListener("pointermove", (event) => {
+function compare() {
+  before.hidden = divider.hidden = !before.hidden;
+  press(find("compare"), !before.hidden);
+}
+
+const comparing = {
+  pointerdown: ({ pointerId }) => divider.setPointerCapture(pointerId),
+  pointermove(event) {
     if (divider.hasPointerCapture(event.pointerId)) moveDivider(place(event).x / stage.clientWidth);
-  });
-  divider.addEventListener("keydown", (event) => {
+  },
+  keydown(event) {
     const way = { ArrowLeft: -0.05, ArrowRight: 0.05, Home: -1, End: 1 }[event.key];
     if (!way) return;
     event.preventDefault();
     moveDivider(share + way);
-  });
-  moveDivider(share);
-}
+  },
+};
 
 export function startEasel() {
-  startCompare();
+  clicked({ compare });
+  listen(divider, comparing);
+  moveDivider(share);
   on("view current pictures runs", draw);
   on("settings", ({ keys, by }) => {
     if (keys.includes("content") && by === "person" && !active()) show("content");

@@ -1,6 +1,6 @@
 // Controls for numbers, choices and texts. Each is { element, refresh(value) } and names what a
 // person enters by change(). `id` belongs to the element that the label stands for.
-import { el, track } from "./dom.js";
+import { el, slider, track, within } from "./dom.js";
 import { change, fallback, list, on, pictureName, value } from "./store.js";
 
 const NOTCHES = 200; // places of a slider that is even in the logarithm
@@ -26,12 +26,10 @@ function entered(text, { kind }) {
   return numbers.length === 1 ? numbers[0] : numbers;
 }
 
-function slider({ key, label, ...control }) {
+function slide({ key, label, ...control }) {
   const { range, place, number } = scaleOf(control);
-  const share = (one) =>
-    Math.min(1, Math.max(0, (place(one) - range.min) / (range.max - range.min)));
-  const enter = () => change({ [key]: number(element.value) });
-  const element = el("input", { type: "range", ...range, "aria-label": label, oninput: enter });
+  const share = (one) => within(0, (place(one) - range.min) / (range.max - range.min), 1);
+  const element = slider(label, range, (at) => change({ [key]: number(at) }));
   element.style.setProperty("--home", share(list(control.default)[0] ?? control.min));
   const refresh = (one) => {
     if (one === null) return;
@@ -56,12 +54,12 @@ function number(control, id) {
       else change({ [key]: numbers });
     },
   });
-  const slide = control.min === null ? null : slider(control);
+  const beside = control.min === null ? null : slide(control);
   const refresh = (numbers) => {
     box.value = list(numbers).join(", ");
-    slide?.refresh(list(numbers)[0] ?? null);
+    beside?.refresh(list(numbers)[0] ?? null);
   };
-  return { element: el("div.slide", slide?.element ?? null, box), refresh };
+  return { element: el("div.slide", beside?.element ?? null, box), refresh };
 }
 
 function choice({ key, label, choices }, id) {
@@ -92,16 +90,16 @@ function text({ key }, id) {
 function shares({ key }, id) {
   const element = el("div.shares", { id, role: "group" });
   const enter = () => {
-    const inputs = [...element.querySelectorAll("input")];
-    for (const input of inputs) track(input, input.value / 100);
-    change({ [key]: inputs.map((input) => Number(input.value) / 100) });
+    const shares = [...element.querySelectorAll("input")].map((input) => {
+      track(input, input.value / 100);
+      return Number(input.value) / 100;
+    });
+    change({ [key]: shares });
   };
   const share = (style, place) => {
-    const percent = 100 * (list(value(key))[place] ?? 1);
-    const name = { "aria-label": `Share of ${pictureName(style)}` };
-    const range = { type: "range", min: 0, max: 100, step: 1, value: percent };
-    const input = el("input", { ...range, ...name, oninput: enter });
-    track(input, percent / 100);
+    const range = { min: 0, max: 100, step: 1, value: 100 * (list(value(key))[place] ?? 1) };
+    const input = slider(`Share of ${pictureName(style)}`, range, enter);
+    track(input, range.value / 100);
     return el("label", el("span", `${place + 1} ${pictureName(style)}`), input);
   };
   const draw = () => {

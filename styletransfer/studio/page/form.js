@@ -2,7 +2,7 @@
 import { button, el, find } from "./dom.js";
 import { makeField } from "./fields.js";
 import { makePicker } from "./picker.js";
-import { active, change, emit, fallback, on, same, state, value } from "./store.js";
+import { active, change, emit, fallback, on, same, state, value, values } from "./store.js";
 
 const rows = new Map(); // key -> { control, element, field, reset, error }
 // What the brush sets together has one place for its errors.
@@ -114,8 +114,7 @@ function group({ title, controls }) {
 
 export function buildForm() {
   const [first, ...others] = state.form.groups;
-  const defaults = () => [...state.controls.keys()].map((key) => [key, fallback(key)]);
-  const reset = () => change(Object.fromEntries(defaults()));
+  const reset = () => change(values({}));
   find("form").replaceChildren(
     ...first.controls.map(row),
     el("details.more", { id: "more" }, el("summary", "More"), others.map(group)),

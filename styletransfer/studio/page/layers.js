@@ -1,7 +1,7 @@
 // The two things that can be brushed, regions and protection, as rasters and as settings.
 import { el } from "./dom.js";
 import { BRUSHED } from "./picker.js";
-import { change, fail, list, picture, pictureUrl, state, upload, value } from "./store.js";
+import { change, fail, list, picture, pictureUrl, scaled, upload, value } from "./store.js";
 
 // CSS names, as region_styles knows them, with their colours; the first is what is not brushed.
 export const REGIONS = [
@@ -141,9 +141,8 @@ export const raster = (key) => rasters.get(key)?.raster;
 export async function load(key) {
   const content = picture(value("content")) ?? { width: 1, height: 1 };
   const id = value(key);
-  const sides = [content.width, content.height];
-  const scale = Math.min(1, SIDE / Math.max(...sides));
-  const [width, height] = sides.map((side) => Math.max(1, Math.round(side * scale)));
+  const fitting = Math.min(1, SIDE / Math.max(content.width, content.height));
+  const [width, height] = scaled(content, fitting);
   const old = rasters.get(key);
   if (old?.id === id && old.raster.width === width && old.raster.height === height) return;
   const made = new Raster(width, height, KINDS[key]);
@@ -169,11 +168,7 @@ export async function save(key) {
   const number = ++layer.saves;
   let id = null;
   try {
-    if (layer.raster.bytes.some(Boolean)) {
-      const added = await upload(BRUSHED[key], await layer.raster.png());
-      id = added.id;
-      if (!picture(id)) state.pictures.push({ ...added, name: BRUSHED[key] });
-    }
+    if (layer.raster.bytes.some(Boolean)) id = await upload(BRUSHED[key], await layer.raster.png());
   } catch (refusal) {
     return fail(refusal, key);
   }

@@ -1,5 +1,5 @@
 // A picture, or several, chosen from thumbnails; files are dropped, pasted or chosen anywhere.
-import { button, el, find, say, thumbnail } from "./dom.js";
+import { button, el, find, listen, refill, say, thumbnail } from "./dom.js";
 import { change, emit, fail, list, on, pictureName, pictureUrl } from "./store.js";
 import { state, upload, value } from "./store.js";
 
@@ -30,11 +30,10 @@ async function send(files, key) {
     say(`Reading ${file.name}`);
     emit("reading", { key, name: file.name });
     try {
-      const added = await upload(file.name, file);
-      purposes[added.id] ??= key;
+      const id = await upload(file.name, file);
+      purposes[id] ??= key;
       localStorage.setItem("purposes", JSON.stringify(purposes));
-      if (!state.pictures.some(({ id }) => id === added.id)) state.pictures.push(added);
-      ids.add(added.id);
+      ids.add(id);
     } catch (refusal) {
       fail(refusal, key);
     }
@@ -61,7 +60,8 @@ async function addFiles(files, key) {
 /** A tile: a thumbnail that can be chosen; without an id it stands for no picture. */
 function tile({ id, name }, { type, key, chosen, choose }) {
   const checked = chosen.includes(id) || (!id && !chosen.length);
-  const input = el("input.away", { type, name: key, value: id, onchange: () => choose(id) });
+  const properties = { type, name: key, value: id, "data-focus": id, onchange: () => choose(id) };
+  const input = el("input.away", properties);
   input.checked = checked;
   const image = id ? thumbnail(pictureUrl(id, 160)) : el("i", name);
   const place = chosen.length > 1 ? chosen.indexOf(id) + 1 : 0;
@@ -78,7 +78,6 @@ export function makePicker(control, id) {
     tabindex: "-1",
     multiple: several,
     "aria-label": `File for ${label}`,
-    "data-file": key,
     onchange: async () => {
       await addFiles(file.files, key);
       file.value = "";
@@ -87,13 +86,11 @@ export function makePicker(control, id) {
   const role = several ? "group" : "radiogroup";
   const tiles = el("div.tiles", { id, role, "aria-label": label });
   const note = el("p.chosen");
-  const mix = el("input", {
-    type: "checkbox",
-    onchange: () => {
-      if (!mix.checked) change({ [key]: list(value(key)).slice(0, 1) });
-      draw();
-    },
-  });
+  const onchange = () => {
+    if (!mix.checked) change({ [key]: list(value(key)).slice(0, 1) });
+    draw();
+  };
+  const mix = el("input", { type: "checkbox", onchange });
 
   function choose(picked) {
     if (!several) return change({ [key]: picked || null });
@@ -105,7 +102,6 @@ export function makePicker(control, id) {
   }
 
   function draw() {
-    const focused = document.activeElement?.name === key ? document.activeElement.value : null;
     const chosen = list(value(key));
     if (chosen.length > 1) mix.checked = true;
     const type = several && mix.checked ? "checkbox" : "radio";
@@ -114,10 +110,8 @@ export function makePicker(control, id) {
     const pictures = offered(key);
     if (control.default === null) pictures.unshift({ id: "", name: "None" });
     const how = { type, key, chosen, choose };
-    tiles.replaceChildren(add, ...pictures.map((one) => tile(one, how)));
+    refill(tiles, [add, ...pictures.map((one) => tile(one, how))]);
     note.title = note.textContent = chosen.map(pictureName).join(" + ");
-    if (focused === null) return;
-    [...tiles.querySelectorAll("input")].find((one) => one.value === focused)?.focus();
   }
 
   on("pictures", draw);
@@ -171,11 +165,6 @@ function ask(files) {
 }
 
 export function startDrops() {
-  addEventListener("dragenter", over);
-  addEventListener("dragover", over);
-  addEventListener("dragleave", (event) => {
-    if (event.relatedTarget === null) zone.hidden = true;
-  });
-  addEventListener("drop", drop);
-  addEventListener("paste", paste);
+  const dragleave = ({ relatedTarget }) => (zone.hidden ||= relatedTarget === null);
+  listen(window, { dragenter: over, dragover: over, dragleave, drop, paste });
 }

@@ -1,15 +1,14 @@
 // Past results as a strip; what can be done with the one that is shown; and the command line that
 // makes it, or what the form would make.
-import { button, debounced, el, find, thumbnail } from "./dom.js";
+import { button, clicked, debounced, el, find, refill, thumbnail, unlessSame } from "./dom.js";
 import { clearError } from "./form.js";
 import { refreshRuns } from "./live.js";
 import { active, adopt, attempt, fail, list, on, pictureName, pictureUrl, post } from "./store.js";
-import { runUrl, same, show, shownId, state, titleOf, value } from "./store.js";
+import { runUrl, show, shownId, state, titleOf, value } from "./store.js";
 import { clock } from "./transport.js";
 
 const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
-let drawnStrip = null;
-let drawnResult = "";
+const line = find("command").querySelector("pre");
 let checks = 0;
 let complained = null; // the key beside which the last check has said something
 let formCommand = "";
@@ -18,7 +17,7 @@ const unfinished = ({ status }) => ["running", "queued"].includes(status);
 
 function open(run) {
   show(active() && run.id === state.current?.id ? "current" : run.id);
-  find("strip").querySelector(`[data-run="${run.id}"]`)?.focus();
+  find("strip").querySelector(`[data-focus="${run.id}"]`)?.focus();
 }
 
 /** The picture of a run; what is not finished has none to show yet. */
@@ -35,7 +34,7 @@ function card(run) {
   const parts = [pictureOf(run), run.status === "finished" ? null : early];
   const properties = {
     class: "thumb",
-    "data-run": run.id,
+    "data-focus": run.id,
     "aria-label": `${title}, ${run.status}`,
     title,
     "aria-current": String(run.id === shownId()),
@@ -43,16 +42,10 @@ function card(run) {
   return el("li", button(parts, () => open(run), properties));
 }
 
-function drawStrip() {
-  const versions = state.runs.map(({ id, status, seconds }) => [id, status, seconds]);
-  const shown = [versions, shownId(), state.pictures.length];
-  if (same(shown, drawnStrip)) return;
-  drawnStrip = shown;
-  const focus = document.activeElement?.dataset.run;
+const drawStrip = unlessSame(() => {
   const none = el("li.muted", "Nothing painted yet.");
-  find("strip").replaceChildren(...(state.runs.length ? state.runs.map(card) : [none]));
-  if (focus) find("strip").querySelector(`[data-run="${focus}"]`)?.focus();
-}
+  refill(find("strip"), state.runs.length ? state.runs.map(card) : [none]);
+});
 
 function inWords({ kind }, setting) {
   if (["picture", "pictures"].includes(kind)) return list(setting).map(pictureName).join(" + ");
@@ -119,30 +112,21 @@ function actions(run) {
   );
 }
 
-function drawResult() {
-  const run = state.runs.find(({ id }) => id === shownId());
-  const version = run && !unfinished(run) ? JSON.stringify(run) : "";
-  if (drawnResult === version) return;
-  drawnResult = version;
-  const parts = version ? [facts(run), downloads(run), actions(run), differences(run)] : [];
+const drawResult = unlessSame((run) => {
+  const parts = run ? [facts(run), downloads(run), actions(run), differences(run)] : [];
   find("result").replaceChildren(...parts.filter(Boolean));
-}
+});
 
 /** Ask for the form's command line, which checks its settings, too. */
 async function check() {
   const number = ++checks;
-  try {
-    const { command } = await post("/api/check", { settings: state.settings });
-    if (number !== checks) return;
-    if (complained) clearError(complained);
-    complained = null;
-    formCommand = command;
-  } catch (refusal) {
-    if (number !== checks) return;
-    complained = refusal.key;
-    if (refusal.key) fail(refusal);
-    else formCommand = refusal.message;
-  }
+  const asked = post("/api/check", { settings: state.settings });
+  const { command, message, key } = await asked.catch((refusal) => refusal);
+  if (number !== checks) return;
+  if (key) fail({ message, key });
+  else formCommand = command ?? message;
+  if (complained && !message) clearError(complained);
+  complained = key;
   drawCommand();
 }
 
@@ -152,31 +136,31 @@ function drawCommand() {
   const command = (run ?? painted)?.command ?? formCommand;
   const others = painted ? "Of what is being painted" : "Of the settings";
   find("whose").textContent = run ? "Of the result that is shown" : others;
-  const text = find("command").querySelector("pre");
-  if (text.textContent === command) return;
-  text.textContent = command;
+  if (line.textContent === command) return;
+  line.textContent = command;
   find("copy").textContent = "Copy";
 }
 
 async function copy() {
-  const text = find("command").querySelector("pre");
   try {
-    await navigator.clipboard.writeText(text.textContent);
+    await navigator.clipboard.writeText(line.textContent);
     find("copy").textContent = "Copied";
   } catch {
-    getSelection().selectAllChildren(text);
+    getSelection().selectAllChildren(line);
     find("copy").textContent = "Selected: press Ctrl-C";
   }
 }
 
+function draw() {
+  const versions = state.runs.map(({ id, status, seconds }) => [id, status, seconds]);
+  drawStrip(versions, shownId(), state.pictures.length);
+  drawResult(state.runs.find((run) => run.id === shownId() && !unfinished(run)));
+  drawCommand();
+}
+
 export function startResults() {
-  on("runs view current pictures", () => {
-    drawStrip();
-    drawResult();
-    drawCommand();
-  });
-  drawStrip();
-  find("copy").addEventListener("click", copy);
+  on("runs view current pictures", draw);
+  clicked({ copy });
   on("settings", debounced(check, 300));
   check();
 }

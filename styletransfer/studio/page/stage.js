@@ -1,6 +1,7 @@
 // The stage: a picture that wheel, keys and pointers zoom to the pixel and move. Its own size never
 // depends on what it shows, but for the aspect ratio of the content on narrow pages.
-import { find, press } from "./dom.js";
+import { clicked, find, listen, press, within } from "./dom.js";
+import { emit } from "./store.js";
 
 const stage = find("stage");
 const planes = [...document.querySelectorAll(".plane")];
@@ -10,11 +11,7 @@ let size = { width: 3, height: 2 }; // of the picture, in its own pixels
 let view = { scale: 1, x: 0, y: 0 }; // CSS pixels to one of the picture; where its corner is
 let fitted = true;
 let brush = null; // { begin(place), move(places), end(), abandon(), hover(place), key(event) }
-let onMove = () => {};
 const pointers = new Map(); // id -> where it is, in CSS pixels of the stage
-
-/** Call `action()` whenever the picture has moved. */
-export const whenMoved = (action) => (onMove = action);
 
 const fittingScale = () =>
   Math.min(stage.clientWidth / size.width, stage.clientHeight / size.height);
@@ -39,7 +36,7 @@ function draw() {
   find("percent").textContent = `${Math.round(100 * dense)} %`;
   press(find("fit"), fitted);
   press(find("one"), !fitted && Math.abs(dense - 1) < 0.01);
-  onMove();
+  emit("moved");
 }
 
 /** Say how large the picture is; the same place stays in sight where the aspect ratio stays. */
@@ -62,7 +59,7 @@ function fit() {
 /** Zoom so that the place under (x, y), in CSS pixels of the stage, stays where it is. */
 function zoomTo(scale, x = stage.clientWidth / 2, y = stage.clientHeight / 2) {
   const least = Math.min(fittingScale(), 1 / devicePixelRatio);
-  const next = Math.min(LARGEST / devicePixelRatio, Math.max(least, scale));
+  const next = within(least, scale, LARGEST / devicePixelRatio);
   fitted = next <= fittingScale() * 1.001 && next >= fittingScale() * 0.999;
   view.x = x - ((x - view.x) * next) / view.scale;
   view.y = y - ((y - view.y) * next) / view.scale;
@@ -71,6 +68,8 @@ function zoomTo(scale, x = stage.clientWidth / 2, y = stage.clientHeight / 2) {
 }
 
 const zoomBy = (factor, x, y) => zoomTo(view.scale * factor, x, y);
+const zoomIn = () => zoomBy(1.5);
+const zoomOut = () => zoomBy(1 / 1.5);
 const pixelByPixel = () => zoomTo(1 / devicePixelRatio);
 
 function moveBy(x, y) {
@@ -146,9 +145,9 @@ function wheel(event) {
 }
 
 const KEYS = {
-  "+": () => zoomBy(1.5),
-  "=": () => zoomBy(1.5),
-  "-": () => zoomBy(1 / 1.5),
+  "+": zoomIn,
+  "=": zoomIn,
+  "-": zoomOut,
   0: fit,
   1: pixelByPixel,
   ArrowLeft: () => moveBy(60, 0),
@@ -167,16 +166,9 @@ function key(event) {
 }
 
 export function startStage() {
-  find("fit").addEventListener("click", fit);
-  find("one").addEventListener("click", pixelByPixel);
-  find("in").addEventListener("click", () => zoomBy(1.5));
-  find("out").addEventListener("click", () => zoomBy(1 / 1.5));
-  stage.addEventListener("pointerdown", down);
-  stage.addEventListener("pointermove", move);
-  stage.addEventListener("pointerup", up);
-  stage.addEventListener("pointercancel", up);
-  stage.addEventListener("pointerleave", () => brush?.hover(null));
+  clicked({ fit, one: pixelByPixel, in: zoomIn, out: zoomOut });
+  listen(stage, { pointerdown: down, pointermove: move, pointerup: up, pointercancel: up });
+  listen(stage, { pointerleave: () => brush?.hover(null), keydown: key });
   stage.addEventListener("wheel", wheel, { passive: false });
-  stage.addEventListener("keydown", key);
   new ResizeObserver(draw).observe(stage);
 }

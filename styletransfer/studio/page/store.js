@@ -13,6 +13,9 @@ export const state = {
   view: "content", // what the stage shows: "content", "current" or the id of a run
 };
 
+/** Kinds of controls whose values are ids of pictures. */
+export const PICTURES = ["picture", "pictures", "regions", "mask"];
+
 const bus = new EventTarget();
 
 /** Call `action(detail)` at every event of these names, separated by spaces. */
@@ -41,8 +44,13 @@ const sent = (path, type, body) =>
 
 export const get = (path) => answer(path, { cache: "no-store" });
 export const post = (path, body = {}) => sent(path, "application/json", JSON.stringify(body));
-export const upload = (name, blob) =>
-  sent(`/api/pictures?name=${encodeURIComponent(name)}`, "application/octet-stream", blob);
+/** Add a picture to those that can be chosen, and return its id. */
+export async function upload(name, blob) {
+  const path = `/api/pictures?name=${encodeURIComponent(name)}`;
+  const added = await sent(path, "application/octet-stream", blob);
+  if (!picture(added.id)) state.pictures.push(added);
+  return added.id;
+}
 
 export const pictureUrl = (id, side) => `/api/pictures/${id}?side=${side}`;
 export const runUrl = (id, part, query) => `/api/runs/${id}/${part}?${query}`;
@@ -94,6 +102,10 @@ export function adopt(settings, by = "person") {
 }
 
 export const picture = (id) => state.pictures.find((one) => one.id === id);
+
+/** The sides of a picture that is shrunk or grown by a factor, in whole pixels. */
+export const scaled = ({ width, height }, factor) =>
+  [width, height].map((side) => Math.max(1, Math.round(side * factor)));
 
 /** A picture's name, without the ending of its file. */
 export const pictureName = (id) => picture(id)?.name.replace(/\.\w{2,4}$/, "") ?? "a picture";

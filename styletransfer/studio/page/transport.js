@@ -1,9 +1,9 @@
 // Paint, pause, go on, stop; how far it is; what waits; and to which moments one can go back.
-import { button, el, enable, enabled, find, say } from "./dom.js";
+import { alone, button, clicked, el, enable, find, say, unlessSame } from "./dom.js";
 import { planned } from "./easel.js";
 import { paintOn } from "./live.js";
-import { active, attempt, emit, fail, on, post } from "./store.js";
-import { same, show, state, titleOf, value } from "./store.js";
+import { active, attempt, emit, fail, on, PICTURES, post } from "./store.js";
+import { show, state, titleOf, value } from "./store.js";
 
 const WORDS = {
   starting: "Starting",
@@ -14,10 +14,7 @@ const WORDS = {
   stopped: "Stopped, and kept",
   failed: "Failed",
 };
-const BRUSHED_OR_CHOSEN = ["picture", "pictures", "regions", "mask", "mapping"];
-let asking = false;
 let spoken = "";
-let drawnSnapshots = null;
 
 export function clock(seconds) {
   if (seconds === null || seconds === undefined) return "";
@@ -28,9 +25,7 @@ export function clock(seconds) {
 }
 
 /** Send the settings as a new run. */
-async function paint() {
-  if (asking) return;
-  asking = true;
+const paint = alone(async () => {
   emit("asked");
   const begins = !active();
   if (begins) state.started = "asked";
@@ -44,8 +39,7 @@ async function paint() {
     state.started = null;
     fail(refusal);
   }
-  asking = false;
-}
+});
 
 const act = (action, body) => attempt(`/api/queue/${state.current.id}/${action}`, body);
 
@@ -113,18 +107,13 @@ function drawQueue() {
 function inWords(reason) {
   for (const { key, label, kind } of state.controls.values())
     if (reason.startsWith(`before ${key}=`))
-      return BRUSHED_OR_CHOSEN.includes(kind)
+      return [...PICTURES, "mapping"].includes(kind)
         ? `before another ${label.toLowerCase()}`
         : reason.replace(`${key}=`, `${label} = `);
   return reason;
 }
 
-function drawSnapshots() {
-  const run = state.current;
-  const shown = [run?.id, run?.snapshots ?? [], Boolean(run?.can_steer)];
-  if (same(shown, drawnSnapshots)) return;
-  drawnSnapshots = shown;
-  const [, snapshots, isOpen] = shown;
+const drawSnapshots = unlessSame((id, snapshots, isOpen) => {
   find("no-moments").hidden = snapshots.length > 0;
   const lines = snapshots.map(({ number, step, reason }) => {
     const words = inWords(reason);
@@ -136,21 +125,16 @@ function drawSnapshots() {
   });
   find("moments").replaceChildren(...lines);
   find("moments").scrollTop = find("moments").scrollHeight;
-}
+});
 
 export function startTransport() {
-  const press = (id, action) =>
-    find(id).addEventListener("click", () => enabled(find(id)) && action());
-  press("go", go);
-  press("stop", () => act("stop"));
-  press("remember", () => act("snapshot"));
-  press("enqueue", paint);
-  press("further", () => paintOn(state.current));
+  clicked({ go, stop: () => act("stop"), remember: () => act("snapshot") });
+  clicked({ enqueue: paint, further: () => paintOn(state.current) });
   on("current", () => {
+    const run = state.current;
     drawButtons();
-    drawSnapshots();
+    drawSnapshots(run?.id, run?.snapshots ?? [], Boolean(run?.can_steer));
   });
   on("current pictures", drawQueue);
   on("current progress settings view pictures", drawProgress);
-  drawSnapshots();
 }
