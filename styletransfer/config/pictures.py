@@ -165,7 +165,10 @@ class GalleryConfig:
     folders=, several too."""
     output: str | None = path(None, written=True)
     """Where the page goes, as NAME.html; the contact sheet becomes NAME.png beside it. Default:
-    gallery.html in the first folder."""
+    gallery.html in the first folder, or blind.html."""
+    blind: str | None = None
+    """A key that differs, such as experiment: the page shows two pictures at a time that differ in
+    it alone, without saying which is which, and counts what is preferred."""
 
 
 @dataclass

@@ -75,8 +75,10 @@ class StyleEncoder(nn.Module):
 
     def forward(self, moments: Tensor) -> Tensor:
         """Return all scales and shifts, norm by norm, in the order of `norms`."""
-        code = torch.relu(self.code((moments.to(self.mean) - self.mean) / self.deviation))
-        rows: Tensor = self.rows(code)
+        usual = (moments.to(self.mean) - self.mean) / self.deviation
+        # Divided by their lengths: Adam moves each weight alike, and sums of many would leap.
+        code = torch.relu(self.code(usual / self.code.in_features**0.5))
+        rows: Tensor = self.rows(code / CODE**0.5)
         return rows
 
 
@@ -93,7 +95,7 @@ def begun(
     made, generator = StyleEncoder(network), torch.Generator().manual_seed(seed)
     made.mean, made.deviation = usual.mean(0), usual.std(0) + LEAST
     for layer, share in ((made.code, 1.0), (made.rows, BEGINNING)):
-        nn.init.normal_(layer.weight, std=share * layer.in_features**-0.5, generator=generator)
+        nn.init.normal_(layer.weight, std=share, generator=generator)
         nn.init.zeros_(layer.bias)
     if start is not None:
         rows = [value.mean(0) for norm in norms(start) for value in (norm.scale, norm.shift)]

@@ -1,17 +1,27 @@
 """A gallery of runs: which are found, where they stand, what the page says, and bad input."""
 
+import json
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from galleries import Tags, make_run, make_sweep
-from helpers import refusal
+from helpers import check_error, refusal
 from PIL import Image
 
 from styletransfer.cli import script
-from styletransfer.commands.gallery.cards import BOTTOM, TOP, lay_out_curve, make_cards, ranks
+from styletransfer.commands.gallery.cards import (
+    BOTTOM,
+    LARGEST,
+    TOP,
+    lay_out_curve,
+    make_cards,
+    make_preview,
+    ranks,
+)
 from styletransfer.commands.gallery.command import make_gallery
 from styletransfer.commands.gallery.found import (
     FoundRun,
@@ -227,3 +237,26 @@ def test_several_folders_on_the_command_line_and_a_page_elsewhere(desk, capsys):
     script("gallery")([*names, "output=new/choice.html"])
     assert capsys.readouterr().out.splitlines() == ["3 runs", "new/choice.png", "new/choice.html"]
     assert {path.name for path in Path("new").iterdir()} == {"choice.png", "choice.html"}
+
+
+def test_a_blind_page_shows_pairs_that_differ_in_one_key_alone(tmp_path):
+    make_sweep(tmp_path)
+    summary, page = make_gallery(GalleryConfig(str(tmp_path), blind="style"))
+    assert (summary, page.name) == ("3 pairs of style", "blind.html")
+    assert not page.with_suffix(".png").exists()
+    text = page.read_text()
+    pairs = json.loads(text.partition('id="pairs">')[2].partition("</script>")[0])
+    assert [pair["names"] for pair in pairs] == [["oil.jpg", "ink.jpg"]] * 3
+    weights = {}
+    for run in find_runs([tmp_path])[0]:
+        settings, made = run.record.settings, make_preview(run.picture, LARGEST).uri
+        weights.setdefault(settings["objective.content_weight"], set()).add(made)
+    assert [set(pair["pictures"]) for pair in pairs] == list(weights.values())
+    assert "oil" not in Tags(text).text
+
+    blind = partial(make_gallery, GalleryConfig(str(tmp_path), blind="style"))
+    for number in range(3):
+        (tmp_path / str(number) / "pastiche.png").unlink()
+    check_error("no two pictures differ in style alone; sweep it: style=ONE,OTHER", blind)
+    blind = partial(make_gallery, GalleryConfig(str(tmp_path), blind="steps"))
+    check_error("blind=steps does not differ .*; style, objective.content_weight does", blind)

@@ -1,12 +1,17 @@
 """The pages of `explain` and of `gallery` in a real browser; skipped where there is no Chromium."""
 
+import json
+from pathlib import Path
+
 import pytest
 from explained import studied
 from galleries import make_sweep
 from helpers import MODES
+from PIL import Image
 from studio_pages import CHROMIUM, needs_chromium, playwright
 
 from styletransfer.commands.explain.command import draw_page
+from styletransfer.commands.gallery.cards import LARGEST, make_preview
 from styletransfer.commands.gallery.command import make_gallery
 from styletransfer.config import GalleryConfig
 
@@ -93,3 +98,40 @@ def test_gallery_sorts_enlarges_and_fits(browser, width, tmp_path):
     widths = page.eval_on_selector_all("img[src]", "all => all.map((one) => one.naturalWidth)")
     assert all(widths)
     assert [said for said in told if not said.startswith("data:")] == [path.as_uri()]
+
+
+def test_a_blind_page_counts_what_is_preferred(browser, tmp_path):
+    """Whatever side it is on: by a click, and by the arrow keys."""
+    make_sweep(tmp_path)
+    for number in range(6):  # the first style is red, the second one is blue
+        Image.new("RGB", (40, 30), "red" if number < 3 else "blue").save(
+            tmp_path / str(number) / "pastiche.png"
+        )
+    _, path = make_gallery(GalleryConfig(str(tmp_path), blind="style"))
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    reds = {"images": "#pair img", "red": make_preview(tmp_path / "0/pastiche.png", LARGEST).uri}
+    is_red = (
+        "({images, red}) => [...document.querySelectorAll(images)].map((one) => one.src === red)"
+    )
+    assert page.text_content("#said") == "1 of 3"
+    for wanted, press in ((True, True), (True, False), (False, True)):
+        sides = page.evaluate(is_red, reds)
+        assert sorted(sides) == [False, True]
+        side = sides.index(wanted)
+        if press:
+            page.keyboard.press(("ArrowLeft", "ArrowRight")[side])
+        else:
+            page.locator("#pair button").nth(side).click()
+    said = page.text_content("#said")
+    assert sorted(said.split("; ")) == [
+        "ink.jpg: 1 of 3 (6 to 79 %)",
+        "oil.jpg: 2 of 3 (21 to 94 %)",
+    ]
+    with page.expect_download() as kept:
+        page.click("#file")
+    made = json.loads(Path(kept.value.path()).read_text())
+    assert made["counts"]["oil.jpg"] == {"preferred": 2, "of": 3, "percent": [21, 94]}
+    assert len(made["answers"]) == 3
+    page.keyboard.press("ArrowLeft")  # nothing is left to choose from
+    assert page.text_content("#said") == said

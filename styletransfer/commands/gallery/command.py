@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from styletransfer.commands.gallery import found
+from styletransfer.commands.gallery import blind, found
 from styletransfer.commands.gallery.cards import Card, draw_sheet, make_cards, ranks
 from styletransfer.config import GalleryConfig, each
 from styletransfer.errors import UserError
@@ -26,7 +26,8 @@ def main(config: GalleryConfig, folder: Path) -> None:
     """Make page and sheet, and say where they are; `folder`, for new runs, stays as it is."""
     summary, page = make_gallery(config)
     print(summary)
-    print(page.with_suffix(".png"))
+    if not config.blind:
+        print(page.with_suffix(".png"))
     print(page)
 
 
@@ -38,18 +39,27 @@ def make_gallery(config: GalleryConfig) -> tuple[str, Path]:
     folders = [Path(folder) for folder in each(config.folders)]
     if not folders:
         raise UserError("name the folder of a sweep or of runs: styletransfer gallery FOLDER")
-    page = Path(config.output) if config.output else folders[0] / "gallery.html"
+    name = "blind.html" if config.blind else "gallery.html"
+    page = Path(config.output) if config.output else folders[0] / name
     if page.suffix.lower() != ".html":
         raise UserError(f"output={page} must end in .html; the contact sheet gets the same name")
     sheet = page.with_suffix(".png")
     runs, unreadable = found.find_runs(folders)
-    check_outputs((page, sheet), [file for run in runs for file in run.record.files])
+    check_outputs(
+        (page,) if config.blind else (page, sheet),
+        [file for run in runs for file in run.record.files],
+    )
     axes = found.differing(runs)
     varied = found.main_axes(runs, axes)
+    title = found.shown(", ".join(folder.resolve().name or str(folder) for folder in folders))
+    if config.blind:
+        pairs = blind.pairs(runs, varied, config.blind)
+        write_page(page, draw_page("blind", title=title, key=config.blind, pairs=pairs))
+        return f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'} of {config.blind}", page
     cards = make_cards(runs, varied, axes)
     summary, sections = summarised(cards, unreadable), found.lay_out(varied, len(runs))
-    title = found.shown(", ".join(folder.resolve().name or str(folder) for folder in folders))
     text = draw_page(
+        "page",
         title=title,
         summary=summary,
         cards=cards,
@@ -60,9 +70,14 @@ def make_gallery(config: GalleryConfig) -> tuple[str, Path]:
     )
     with atomic(sheet) as temporary:
         draw_sheet(title, sections, cards).save(temporary, format="PNG")
+    write_page(page, text)
+    return summary, page
+
+
+def write_page(page: Path, text: str) -> None:
+    """Write a page, whole or not at all."""
     with atomic(page) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
-    return summary, page
 
 
 def summarised(cards: Sequence[Card], unreadable: Sequence[tuple[str, str]]) -> str:
@@ -76,14 +91,14 @@ def summarised(cards: Sequence[Card], unreadable: Sequence[tuple[str, str]]) -> 
     return line
 
 
-def draw_page(**values: Any) -> str:
-    """Return the page as HTML; everything is inside it, and it may load nothing else."""
+def draw_page(name: str, **values: Any) -> str:
+    """Return a page as HTML, by its template's name; all is inside, and it may load nothing."""
     files = templates("styletransfer.commands.gallery")
-    style, script = (files.get_template(name).render() for name in ("page.css", "page.js"))
+    style, script = (files.get_template(one).render() for one in ("page.css", f"{name}.js"))
     # By https://www.w3.org/TR/CSP3/: only what has one of these hashes is obeyed.
     digests = (hashlib.sha256(text.encode()).digest() for text in (style, script))
     styles, scripts = (f"'sha256-{base64.b64encode(code).decode()}'" for code in digests)
-    return files.get_template("page.html").render(
+    return files.get_template(f"{name}.html").render(
         **values,
         command=command,
         shown=found.shown,

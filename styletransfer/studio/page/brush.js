@@ -1,7 +1,7 @@
 // The brush: regions and protection are painted on the picture with a mouse, a finger or keys; and
 // its bar, which says what it is dipped in, how large it is, and what can be done at once.
 import { button, clicked, debounced, el, find, press, refill, say } from "./dom.js";
-import { slider, track, within } from "./dom.js";
+import { slider, within } from "./dom.js";
 import { load, raster, REGIONS, regionStyles, save } from "./layers.js";
 import { lend, placed } from "./stage.js";
 import { active, change, list, on, pictureName, show, state, value } from "./store.js";
@@ -218,7 +218,6 @@ function drawBar() {
   bar.targets.forEach((target, at) => press(target, protect === (at === 1)));
   bar.tools.forEach((tool, at) => press(tool, hand.erase === (at === 1)));
   bar.size.value = 100 * hand.size;
-  track(bar.size, hand.size * 2);
   bar.undo.setAttribute("aria-disabled", String(!raster(hand.key)?.past.length));
   bar.regions.hidden = protect;
   if (!protect) drawRegions();

@@ -58,8 +58,6 @@ export function slider(label, range, enter) {
   return element;
 }
 
-/** Fill the track of a slider from 0 to a share of 1. */
-export const track = (element, share) => element.style.setProperty("--at", share);
 
 /** Tell screen readers, without changing what is seen. */
 export const say = (text) => (find("said").textContent = text);

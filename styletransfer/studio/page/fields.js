@@ -1,6 +1,6 @@
 // Controls for numbers, choices and texts. Each is { element, refresh(value) } and names what a
 // person enters by change(). `id` belongs to the element that the label stands for.
-import { el, slider, track, within } from "./dom.js";
+import { el, slider, within } from "./dom.js";
 import { change, fallback, list, on, pictureName, value } from "./store.js";
 
 const NOTCHES = 200; // places of a slider that is even in the logarithm
@@ -28,13 +28,12 @@ function entered(text, { kind }) {
 
 function slide({ key, label, ...control }) {
   const { range, place, number } = scaleOf(control);
-  const share = (one) => within(0, (place(one) - range.min) / (range.max - range.min), 1);
   const element = slider(label, range, (at) => change({ [key]: number(at) }));
-  element.style.setProperty("--home", share(list(control.default)[0] ?? control.min));
+  const home = place(list(control.default)[0] ?? control.min) - range.min;
+  element.style.setProperty("--home", within(0, home / (range.max - range.min), 1));
   const refresh = (one) => {
     if (one === null) return;
     if (number(element.value) !== one) element.value = place(one);
-    track(element, share(one));
     element.setAttribute("aria-valuetext", one);
   };
   return { element, refresh };
@@ -91,7 +90,6 @@ function shares({ key }, id) {
   const element = el("div.shares", { id, role: "group" });
   const enter = () => {
     const shares = [...element.querySelectorAll("input")].map((input) => {
-      track(input, input.value / 100);
       return Number(input.value) / 100;
     });
     change({ [key]: shares });
@@ -99,7 +97,6 @@ function shares({ key }, id) {
   const share = (style, place) => {
     const range = { min: 0, max: 100, step: 1, value: 100 * (list(value(key))[place] ?? 1) };
     const input = slider(`Share of ${pictureName(style)}`, range, enter);
-    track(input, range.value / 100);
     return el("label", el("span", `${place + 1} ${pictureName(style)}`), input);
   };
   const draw = () => {

@@ -1,0 +1,41 @@
+"""Two pictures at a time without their names, to see which of two settings people prefer."""
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from styletransfer.commands.gallery.cards import LARGEST, make_preview
+from styletransfer.commands.gallery.found import Axis, FoundRun
+from styletransfer.errors import UserError
+
+
+def pairs(runs: Sequence[FoundRun], varied: Sequence[Axis], key: str) -> list[dict[str, object]]:
+    """Return the pairs of runs that differ in `key` alone, of all that was varied.
+
+    Each has the `names` of both values and their `pictures`, data URIs (UserError: there is none,
+    or a picture that cannot be read).
+    """
+    judged = next((axis for axis in varied if axis.key == key), None)
+    if judged is None:
+        names = ", ".join(axis.key for axis in varied) or "nothing"
+        raise UserError(f"blind={key} does not differ between these runs; {names} does")
+    others = [axis for axis in varied if axis is not judged]
+    found = [
+        (first, second)
+        for first, second in combinations([n for n, run in enumerate(runs) if run.picture], 2)
+        if judged.values[first] != judged.values[second]
+        and all(axis.values[first] == axis.values[second] for axis in others)
+    ]
+    if not found:
+        raise UserError(f"no two pictures differ in {key} alone; sweep it: {key}=ONE,OTHER")
+    pictures = {
+        number: make_preview(path, LARGEST).uri
+        for number in sorted({number for pair in found for number in pair})
+        if (path := runs[number].picture)
+    }
+    return [
+        {
+            "names": [judged.values[number] for number in pair],
+            "pictures": [pictures[number] for number in pair],
+        }
+        for pair in found
+    ]
