@@ -11,16 +11,33 @@ import warnings
 from pathlib import Path
 
 import torch
+from torch import Tensor, nn
 
-from styletransfer.config import ExportConfig
+from styletransfer.config import ExportConfig, FeaturesConfig
 from styletransfer.errors import UserError
+from styletransfer.features import build_features
+from styletransfer.networks import StyleNetwork
+from styletransfer.networks.encoder import SEEN, moments_of, paint_rows
 from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.system.files import atomic, check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
-# Of the inputs and the output; None stands for the three colours.
-AXES = ("batch", None, "height", "width")
+# Of pictures, those that may have any length.
+AXES = {0: "batch", 2: "height", 3: "width"}
+# What the files say of themselves, and of what goes in and out.
+SAID = {
+    "source": f"styletransfer style network, version {VERSION}",
+    "normalization": "none: 8-bit values divided by 255",
+    "smallest_side": str(SMALLEST_SIDE),
+}
+MEANINGS = {
+    "image": "batch x 3 x height x width, float32; red, green, blue; sRGB from 0 to 1",
+    "painting": "1 x 3 x height x width, as an image",
+    "pastiche": "as image, and of its size",
+    "blend": "batch x styles, float32: how much of each style; rows add up to 1",
+    "style": "batch x numbers, float32: a style, of which several may be blended",
+}
 # The exporter's example: neither square nor a multiple of the stride, and more than one picture,
 # so that none of these is taken for a constant.
 EXAMPLE = (2, 3, 22, 33)
@@ -40,61 +57,100 @@ def main(config: ExportConfig, folder: Path) -> None:
                 "pip install onnx onnxscript"
             )
     network = network_file(config.network)
-    saved = read(network)
-    check_outputs([target], [("network", network)])
+    saved, targets = read(network), [target]
+    if saved.network.encoder is not None:
+        targets.append(target.with_suffix(".style.onnx"))
+    check_outputs(targets, [("network", network)])
     with signals_held():  # an exception in the midst of torch's exporter may end the process
         exported = as_onnx(saved)
     raise_waiting()
-    with atomic(target) as temporary:
-        temporary.write_bytes(exported)
-    print(target)
+    for path, data in zip(targets, exported, strict=True):
+        with atomic(path) as temporary:
+            temporary.write_bytes(data)
+        print(path)
 
 
-def as_onnx(saved: NetworkFile) -> bytes:
-    """Return a network in the format ONNX, all weights inside.
+class ByRow(nn.Module):
+    """A network that is told its style by a row (N, R)."""
 
-    Its input is `image` and, for several styles, `blend`; its output `pastiche`, of the same size.
-    Padding to multiples of the stride and the crop are parts of the graph, so pictures may have
-    any size from SMALLEST_SIDE up, and a batch any number of them.
+    def __init__(self, network: StyleNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, image: Tensor, style: Tensor) -> Tensor:
+        """Return the pastiches (N, 3, H, W) of pictures."""
+        return paint_rows(self.network, image, style)
+
+
+class Looking(nn.Module):
+    """The way from a painting to its row, with the network that looks at it."""
+
+    def __init__(self, encoder: nn.Module) -> None:
+        super().__init__()
+        self.eye, self.encoder = build_features(FeaturesConfig()).ended_at(SEEN), encoder
+
+    def forward(self, painting: Tensor) -> Tensor:
+        """Return the row (1, R) of a painting (1, 3, h, w)."""
+        row: Tensor = self.encoder(moments_of(self.eye(painting, SEEN)))
+        return row
+
+
+def as_onnx(saved: NetworkFile) -> list[bytes]:
+    """Return a network in the format ONNX, all weights inside, and its encoder if it has one.
+
+    The network's input is `image`, with `blend` for several styles, or with `style`, which is what
+    the encoder makes of a `painting`; its output is `pastiche`, of the image's size. Padding to
+    multiples of the stride and the crop are parts of the graph, so pictures may have any size from
+    SMALLEST_SIDE up, and a batch any number of them.
+    """
+    image = torch.zeros(EXAMPLE)
+    if (encoder := saved.network.encoder) is None:
+        given = {"image": image}
+        if len(saved.styles) > 1:
+            given["blend"] = torch.ones(EXAMPLE[0], len(saved.styles))
+        return [exported(saved.network, given, "pastiche", {"styles": json.dumps(saved.styles)})]
+    rows = encoder(torch.zeros(EXAMPLE[0], 2 * sum(SEEN.values())))
+    by_row = exported(ByRow(saved.network), {"image": image, "style": rows}, "pastiche", {})
+    painting = image[:1].repeat(1, 1, 2, 2)
+    return [by_row, exported(Looking(encoder), {"painting": painting}, "style", {})]
+
+
+def exported(module: nn.Module, given: dict[str, Tensor], made: str, told: dict[str, str]) -> bytes:
+    """Return a module in the format ONNX that takes what is `given`, by name, and returns `made`.
+
+    Height and width may be any; so may the batch, where the example has several. Beside what the
+    file says of these, it says what is `told`.
     """
     from onnx_ir import Shape
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
-    several = len(saved.styles) > 1
-    example = (torch.zeros(EXAMPLE), torch.ones(EXAMPLE[0], len(saved.styles)))
-    axes = {place: name for place, name in enumerate(AXES) if name}
+    free = [
+        {
+            axis: name
+            for axis, name in AXES.items()
+            if axis < value.dim() and (axis or len(value) > 1)
+        }
+        for value in given.values()
+    ]
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, about itself
         program = torch.onnx.export(
-            saved.network,
-            example if several else example[:1],
-            input_names=["image", "blend"] if several else ["image"],
-            output_names=["pastiche"],
-            dynamic_shapes=(axes, {0: "batch"}) if several else (axes,),
+            module.eval(),
+            tuple(given.values()),
+            input_names=list(given),
+            output_names=[made],
+            dynamic_shapes=tuple(free),
             dynamo=True,
             verbose=False,
         )
     assert program is not None
     # What it holds of our source code and of the folders it lies in is nobody's business.
     ClearMetadataAndDocStringPass()(program.model)
-    program.model.graph.outputs[0].shape = Shape([name or 3 for name in AXES])
-    program.model.metadata_props.update(described(saved.styles))
+    if made == "pastiche":
+        program.model.graph.outputs[0].shape = Shape([AXES.get(axis, 3) for axis in range(4)])
+    said = {name: MEANINGS[name] for name in (*given, made)}
+    program.model.metadata_props.update(SAID | said | told)
     serialized: bytes = program.model_proto.SerializeToString()
     return serialized
-
-
-def described(styles: list[str]) -> dict[str, str]:
-    """Return what the file says of itself, in ONNX's metadata."""
-    told = {
-        "source": f"styletransfer style network, version {VERSION}",
-        "styles": json.dumps(styles),
-        "image": "batch x 3 x height x width, float32; red, green, blue; sRGB from 0 to 1",
-        "normalization": "none: 8-bit values divided by 255",
-        "smallest_side": str(SMALLEST_SIDE),
-        "pastiche": "as image, and of its size",
-    }
-    if len(styles) > 1:
-        told["blend"] = "batch x styles, float32: how much of each style; rows add up to 1"
-    return told

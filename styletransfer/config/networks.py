@@ -119,4 +119,5 @@ class ExportConfig:
     network: str = path(MISSING)
     """A file that train_network has written, or the name of a network that ships."""
     output: str = path(MISSING, written=True)
-    """The file to write; ends in .onnx."""
+    """The file to write; ends in .onnx. Of a network for any style NAME.style.onnx is written, too,
+    which makes of a painting what the network takes for its style."""

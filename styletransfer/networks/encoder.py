@@ -114,9 +114,14 @@ def plain(channels: int) -> tuple[Tensor, Tensor]:
 def paint(network: StyleNetwork, images: Tensor, moments: Tensor) -> Tensor:
     """Return pastiches (N, 3, H, W) of pictures, each in the style of its moments (N, M)."""
     assert network.encoder is not None
+    return paint_rows(network, images, network.encoder(moments))
+
+
+def paint_rows(network: StyleNetwork, images: Tensor, rows: Tensor) -> Tensor:
+    """Return pastiches (N, 3, H, W) of pictures, each in the style that a row (N, R) is."""
     names = [name for name, _ in network.named_parameters() if is_row(name)]
-    rows = dict(zip(names, split(network, network.encoder(moments)), strict=True))
-    made: Tensor = functional_call(network, rows, (images, torch.eye(len(images)).to(images)))
+    styles = dict(zip(names, split(network, rows), strict=True))
+    made: Tensor = functional_call(network, styles, (images, torch.eye(len(images)).to(images)))
     return made
 
 

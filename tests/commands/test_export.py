@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from helpers import ROOT, check_error, picture, style_network
@@ -16,6 +17,7 @@ from styletransfer.cli import script
 from styletransfer.commands.export import main
 from styletransfer.config import ExportConfig
 from styletransfer.networks import Architecture, StyleNetwork, file
+from styletransfer.networks.encoder import begun, build_eye, moments, paint_rows
 from styletransfer.pictures import images
 
 SLIM = Architecture((3, 4, 5), 1)
@@ -58,6 +60,33 @@ def test_any_size_comes_back_as_torch_paints_it_and_the_file_says_how(desk, styl
     assert told["source"] == f"styletransfer style network, version {file.VERSION}"
     assert told["smallest_side"] == "8"
     assert {*inputs, "pastiche", "normalization"} <= told.keys()
+
+
+@pytest.mark.slow
+@torch.no_grad()
+def test_a_network_for_any_style_is_a_file_for_paintings_and_one_for_pictures(tmp_path):
+    """The first makes of a painting what the second takes as its style; styles can be mixed."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    network = style_network(SLIM, 0)
+    network.encoder = begun(network, None, torch.rand(9, 1920), seed=3)
+    file.write(tmp_path / "any.safetensors", network, [])
+    main(ExportConfig(str(tmp_path / "any.safetensors"), str(tmp_path / "any.onnx")), tmp_path)
+    look, paint = (
+        onnxruntime.InferenceSession(str(tmp_path / name))
+        for name in ("any.style.onnx", "any.onnx")
+    )
+    eye = build_eye(torch.device("cpu"), torch.float32)
+    paintings = [picture(seed, 24 + 9 * seed, 40).float() for seed in range(3)]
+    styles = np.concatenate(
+        [look.run(["style"], {"painting": one.numpy()})[0] for one in paintings]
+    )
+    rows = network.encoder(torch.cat([moments(eye, one) for one in paintings]))
+    assert (torch.from_numpy(styles) - rows).abs().max() < 1e-4
+    shown = torch.rand(3, 3, 33, 46)
+    (painted,) = paint.run(["pastiche"], {"image": shown.numpy(), "style": styles})
+    assert (torch.from_numpy(painted) - paint_rows(network, shown, rows)).abs().max() < 1e-4
+    told = look.get_modelmeta().custom_metadata_map
+    assert {"painting", "style", "smallest_side"} <= told.keys()
 
 
 @pytest.mark.slow

@@ -12,9 +12,10 @@ from styletransfer.config import FeaturesConfig, each
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.job.job import Job
-from styletransfer.job.load import files_of
+from styletransfer.job.load import files_of, style_image
 from styletransfer.modes import get_loss_mode
 from styletransfer.networks import StyleNetwork, deployed
+from styletransfer.networks.encoder import SMALLEST_PAINTING, build_eye, dress, moments
 from styletransfer.networks.file import network_file, read
 from styletransfer.objective.criterion import Criterion
 from styletransfer.optimize.run import complete_run
@@ -65,13 +66,23 @@ def read_networks(
     known: dict[str, KnownStyle] = {}
     for file in files:
         saved = read(network_file(file))
+        styles = saved.styles or _dress(saved.network, config)
         network = deployed(saved.network, dtype).to(device)
-        for number, name in enumerate(saved.styles):
+        for number, name in enumerate(styles):
             if name in known:
                 raise UserError(f"networks: {file} is the second that knows the style {name}")
-            blend = one_hot(torch.tensor([number], device=device), len(saved.styles))
+            blend = one_hot(torch.tensor([number], device=device), len(styles))
             known[name] = KnownStyle(network, blend.float())
     return known
+
+
+def _dress(network: StyleNetwork, config: JudgeConfig) -> list[str]:
+    """Give a network that knows any style those of all style images, and return their names."""
+    eye, files = build_eye(torch.device("cpu"), torch.float32), files_of("styles", config.styles)
+    seen = [moments(eye, style_image(file, config.size, SMALLEST_PAINTING)) for file in files]
+    assert network.encoder is not None
+    dress(network, network.encoder(torch.cat(seen)))
+    return [Path(file).stem for file in files]
 
 
 def pairs_of(config: JudgeConfig, known: dict[str, KnownStyle]) -> list[PairConfig]:
