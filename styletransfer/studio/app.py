@@ -76,6 +76,7 @@ def make_app(studio: Studio, port: int, token: str) -> Starlette:
             Route("/api/pictures", list_pictures),
             Route("/api/pictures", take_picture, methods=["POST"]),
             Route("/api/pictures/{id}", get_picture),
+            Route("/api/look", get_look),
             Route("/api/check", check, methods=["POST"]),
             Route("/api/queue", submit, methods=["POST"]),
             Route("/api/queue/{id}/{action}", act, methods=["POST"]),
@@ -122,6 +123,21 @@ async def get_picture(request: Request) -> Response:
     """Return a picture, made small; a bundled one is small as it is, and there at once."""
     picture = _studio(request).pictures.find(request.path_params["id"])
     return await _small(request, picture.path, ready=picture.kind != "upload")
+
+
+async def get_look(request: Request) -> Response:
+    """Return what the network for any style makes of a photograph in some styles, at once."""
+    studio, asked = _studio(request), request.query_params
+    styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
+    try:
+        shares = [float(share) for share in asked.getlist("share")]
+    except ValueError:
+        shares = [-1.0]
+    fits = all(0 <= share <= 1e6 for share in shares) and (sum(shares) > 0 or not shares)
+    if not styles or len(shares) not in (0, len(styles)) or not fits:
+        raise RefusedError("a look needs styles, and shares of 0 or more for all or none of them")
+    content = studio.pictures.find(asked.get("content", "")).path
+    return _jpeg(await studio.reader.ask("look", content, styles, shares))
 
 
 async def check(request: Request) -> Response:

@@ -74,6 +74,7 @@ class RunQueue:
         self.viewers: set[Viewer] = set()  # the pages that watch
         self.painter = Worker(paint, self._hear, self._painter_ended)
         self._message: dict[str, Any] | None = None
+        self._complaints = 0  # so that one is told from the same one again
         self._runs_changed = 0
 
     @property
@@ -229,7 +230,9 @@ class RunQueue:
             viewer.tell(kind, news)
 
     def _complain(self, error: str | None) -> None:
-        self._message = None if error is None else {"error": error, "key": key_in(error)}
+        self._complaints += error is not None
+        said = {"number": self._complaints, "error": error, "key": key_in(error or "")}
+        self._message = None if error is None else said
 
     def _end(self, entry: QueueEntry, status: str, error: str | None = None) -> None:
         entry.status, entry.error = status, error

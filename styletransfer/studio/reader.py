@@ -7,6 +7,7 @@ arguments), its answer (number, value, None) or (number, None, message).
 import asyncio
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
 from multiprocessing.connection import Connection
@@ -38,7 +39,7 @@ class Reader:
         self._numbers = count()
 
     async def ask(self, name: str, *arguments: Any) -> Any:
-        """Return what `measure`, `small` or `converted` returns.
+        """Return what `measure`, `small`, `look` or `converted` returns.
 
         Raises:
             UserError: from there, or the process has died of the picture.
@@ -82,7 +83,7 @@ def main(pipe: Connection) -> None:
     import torch
 
     torch.set_num_threads(1)
-    functions: dict[str, Any] = {"measure": measure, "small": small, "converted": converted}
+    functions: dict[str, Any] = {one.__name__: one for one in (measure, small, converted, look)}
     with suppress(EOFError, OSError):
         while (question := pipe.recv()) is not None:
             number, name, arguments = question
@@ -108,6 +109,14 @@ def small(path: str, side: int) -> bytes:
     image = _opened(path)[1].copy()
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     return jpeg(image, QUALITY)
+
+
+def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
+    """Return a first look at a photograph in some styles, as a JPEG."""
+    from styletransfer.pictures.convert import jpeg
+    from styletransfer.studio.look import paint
+
+    return jpeg(paint(_opened(content)[1], styles, shares), QUALITY)
 
 
 def converted(path: str, extension: str) -> bytes:

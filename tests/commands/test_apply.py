@@ -216,7 +216,7 @@ def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, monkey
 def any_network():
     """Write a network that knows any style, and return it."""
     network = style_network(SLIM, 0)
-    network.encoder = begun(network, style_network(SLIM, 2), torch.rand(9, 1920), seed=3)
+    network.encoder = begun(network, style_network(SLIM, 2), partial(torch.rand, 9, 1920), seed=3)
     network.encoder.rows.weight.data.mul_(5)  # so that styles differ
     file.write(Path("any.safetensors"), network, [])
     return network

@@ -6,6 +6,7 @@ import logging
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,7 @@ def test_a_network_for_any_style_is_a_file_for_paintings_and_one_for_pictures(tm
     """The first makes of a painting what the second takes as its style; styles can be mixed."""
     onnxruntime = pytest.importorskip("onnxruntime")
     network = style_network(SLIM, 0)
-    network.encoder = begun(network, None, torch.rand(9, 1920), seed=3)
+    network.encoder = begun(network, None, partial(torch.rand, 9, 1920), seed=3)
     file.write(tmp_path / "any.safetensors", network, [])
     main(ExportConfig(str(tmp_path / "any.safetensors"), str(tmp_path / "any.onnx")), tmp_path)
     look, paint = (

@@ -54,6 +54,19 @@ def test_command_line_follows_the_settings(page):
     page.expect("[data-control=size] .reset").to_be_hidden()
 
 
+def test_a_chosen_style_is_seen_at_once_and_compared_with_the_photograph(page):
+    """What the network for any style makes of it stands on the easel before anything is painted."""
+    seen = "() => document.getElementById('canvas').toDataURL()"
+    shown = page.evaluate(seen)
+    with page.expect_response(lambda answer: "/api/look" in answer.url) as looked:
+        page.click("[data-picker=style] .tile[title=woodcut]")
+    assert "style=style-woodcut" in looked.value.url
+    page.wait_for_function(f"(shown) => ({seen})() !== shown", arg=shown)
+    page.expect("#status").to_contain_text("First look")
+    page.expect("#original").to_have_attribute("src", "/api/pictures/content-coffee?side=2048")
+    page.click("[data-picker=style] .tile[title=oil]")
+
+
 def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     error = f"[data-control='{WEIGHT}'] .error"
     fresh.enter(WEIGHT, "-1")

@@ -4,11 +4,15 @@ import io
 import json
 
 import pytest
+import torch
 from helpers import picture
 from PIL import Image
 from studios import opened
 
+from styletransfer.networks.encoder import build_eye, dress, moments
+from styletransfer.networks.file import network_file, read
 from styletransfer.pictures import images
+from styletransfer.pictures.convert import as_picture
 from styletransfer.studio import pictures
 
 
@@ -152,3 +156,37 @@ def test_a_reader_that_dies_is_a_message_and_is_there_again(tmp_path):
                 break
             assert "was killed" in answer.json()["error"]
         assert answer.status_code == 200
+
+
+@torch.no_grad()
+def test_a_look_is_what_the_network_for_any_style_paints(client):
+    """In several styles by their shares; what is no look is refused."""
+    ids = [upload(client, photo(seed, 48, 64)).json()["id"] for seed in (1, 200)]
+    content = upload(client, photo(90, 40, 600)).json()["id"]
+    network, eye = read(network_file("any")).network, build_eye(torch.device("cpu"), torch.float32)
+    rows = [
+        network.encoder(moments(eye, images.resize(color(red, 48, 64), (384, 512))))
+        for red in (1, 200)
+    ]
+    for asked, row in (
+        ({"style": ids[:1]}, rows[0]),
+        ({"style": ids, "share": [1, 3]}, rows[0].lerp(rows[1], 0.75)),
+        ({"style": ids, "share": [0, 1]}, rows[1]),
+    ):
+        dress(network, row)
+        painted = network(color(90, 34, 512), torch.ones(1, 1))
+        made = client.get("/api/look", params={"content": content, **asked})
+        with Image.open(io.BytesIO(made.content)) as image:
+            assert (as_picture(image, "look").rgb - painted).abs().mean() < 0.01  # JPEG's
+    one = {"content": content, "style": ids[:1]}
+    for wrong in ({"style": []}, {"share": [1, 2]}, {"share": [0]}, {"share": ["a"]}):
+        refused = client.get("/api/look", params={**one, **wrong})
+        assert (refused.status_code, "a look needs styles" in refused.json()["error"]) == (
+            400,
+            True,
+        )
+    assert client.get("/api/look", params={**one, "content": "none"}).status_code == 404
+
+
+def color(red, height, width):
+    return torch.tensor([red, 80, 120]).view(1, 3, 1, 1).expand(1, 3, height, width) / 255

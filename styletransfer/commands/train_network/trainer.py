@@ -230,7 +230,7 @@ def begun(task: NetworkTask, styles: AnyStyles | KnownStyles) -> StyleNetwork:
     else:
         adopt(network, start)
     if isinstance(styles, AnyStyles):
-        network.encoder = encoder.begun(network, start, styles.usual(), config.seed)
+        network.encoder = encoder.begun(network, start, styles.usual, config.seed)
     elif start is not None and start.encoder is not None:
         eye = encoder.build_eye(task.preview.device, task.extractor.dtype)
         codes = torch.cat([encoder.moments(eye, style) for style in task.styles.values()])

@@ -2,7 +2,7 @@
 // the photograph before.
 import { alone, clicked, el, find, listen, press, within } from "./dom.js";
 import { place, setSize } from "./stage.js";
-import { active, on, picture, pictureName, pictureUrl, runUrl } from "./store.js";
+import { active, list, on, picture, pictureName, pictureUrl, runUrl } from "./store.js";
 import { scaled, show, state, titleOf, value } from "./store.js";
 
 const SIDE = 2048; // the largest preview that the server makes
@@ -51,11 +51,20 @@ export function planned(settings) {
   return scaled(content, value("size", settings) / Math.max(content.width, content.height));
 }
 
-/** Show the content of settings, and that it is the picture before. */
-function showContent(settings) {
+/** Show a first look at the content of settings, and that it is the picture before. */
+async function showContent(settings) {
   const id = value("content", settings);
-  const url = pictureUrl(id, SIDE);
-  if (id) load(url, ...planned(settings), url);
+  if (!id) return;
+  const [url, size] = [pictureUrl(id, SIDE), planned(settings)];
+  const shares = list(value("style_weights", settings)).map((share) => ["share", share]);
+  const styles = list(value("style", settings)).map((style) => ["style", style]);
+  const query = new URLSearchParams([["content", id], ...styles, ...shares]);
+  if (find("original").getAttribute("src") !== url) {
+    await load(url, ...size, url); // the photograph, until there is a look at it
+    if (drawn !== url) return;
+  }
+  await load(`/api/look?${query}`, ...size, url);
+  if (!drawn) load(url, ...size, url);
 }
 
 function showCurrent(run) {

@@ -1,6 +1,6 @@
 // Controls for numbers, choices and texts. Each is { element, refresh(value) } and names what a
 // person enters by change(). `id` belongs to the element that the label stands for.
-import { el, slider, within } from "./dom.js";
+import { el, slider } from "./dom.js";
 import { change, fallback, list, on, pictureName, value } from "./store.js";
 
 const NOTCHES = 200; // places of a slider that is even in the logarithm
@@ -29,8 +29,6 @@ function entered(text, { kind }) {
 function slide({ key, label, ...control }) {
   const { range, place, number } = scaleOf(control);
   const element = slider(label, range, (at) => change({ [key]: number(at) }));
-  const home = place(list(control.default)[0] ?? control.min) - range.min;
-  element.style.setProperty("--home", within(0, home / (range.max - range.min), 1));
   const refresh = (one) => {
     if (one === null) return;
     if (number(element.value) !== one) element.value = place(one);

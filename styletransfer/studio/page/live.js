@@ -9,7 +9,7 @@ const [PATIENCE, AGAIN] = [5000, 1500];
 
 let followed = null; // the run as the form has it
 let runsSeen = null;
-let told = null; // the last message; the server repeats it until the next run
+let told = null; // the number of the last message; the server repeats it until the next run
 let wish = null; // { id, settings }: how the run should be, until the painter has it so
 let sending = false;
 
@@ -75,8 +75,8 @@ async function takeState({ current, queue, runs_changed, message }) {
   const isOther = state.current?.id !== current?.id;
   Object.assign(state, { current, queue });
   if (isOther) state.progress = null;
-  const news = message && !same(message, told) ? message : null;
-  told = message;
+  const news = message && told !== null && message.number !== told ? message : null;
+  told = message?.number ?? 0; // of the first state on it is no news
   if (current) follow(current, news !== null);
   emit("current");
   if (news) emit("refusal", news);

@@ -52,7 +52,7 @@ function statusText() {
   const run = state.current;
   if (!run || (state.view === "content" && !active())) {
     const [width, height] = planned(state.settings);
-    return `${width} × ${height} pixels, ${value("steps")} steps`;
+    return `First look. Paint makes ${width} × ${height} pixels in ${value("steps")} steps`;
   }
   const { step, steps, scale, scales, seconds, left } = reported();
   const word = WORDS[run.status];

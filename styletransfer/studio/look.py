@@ -1,0 +1,50 @@
+"""A first look: what the network for any style makes of a photograph, before any run."""
+
+import os
+from collections.abc import Sequence
+from functools import cache, lru_cache
+
+import torch
+from PIL import Image
+from torch import Tensor, nn
+
+from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.job.load import style_image
+from styletransfer.networks import StyleNetwork, deployed
+from styletransfer.networks.encoder import SMALLEST_PAINTING, build_eye, dress, moments
+from styletransfer.networks.file import network_file, read
+from styletransfer.pictures.convert import as_picture, to_image
+
+# Longer side in pixels of both pictures, and how many styles are remembered.
+SIDE, REMEMBERED = 512, 64
+
+
+@torch.no_grad()
+def paint(content: Image.Image, styles: Sequence[str], shares: Sequence[float]) -> Image.Image:
+    """Return a photograph in the style of picture files, blended by shares, alike without any.
+
+    A UserError says that a style image cannot be read.
+    """
+    small = content.copy()
+    small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
+    rows = torch.cat([_row(path, os.stat(path).st_mtime_ns) for path in styles])
+    weights = torch.tensor(list(shares) or [1.0] * len(rows))
+    network = _network()[0]
+    dress(network, (weights / weights.sum())[None] @ rows)
+    return to_image(network(as_picture(small, "content").rgb, torch.ones(1, 1)))
+
+
+@lru_cache(REMEMBERED)
+def _row(path: str, age: int) -> Tensor:
+    """Return the row of a style image; of another age it is another one."""
+    _, encoder, eye = _network()
+    row: Tensor = encoder(moments(eye, style_image(path, SIDE, SMALLEST_PAINTING)))
+    return row
+
+
+@cache
+def _network() -> tuple[StyleNetwork, nn.Module, FeatureExtractor]:
+    """Return the network, ready to paint, its encoder, and what looks at styles for it."""
+    network = read(network_file("any")).network
+    assert network.encoder is not None
+    return deployed(network), network.encoder, build_eye(torch.device("cpu"), torch.float32)
