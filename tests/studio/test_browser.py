@@ -13,6 +13,15 @@ WEIGHT = "objective.content_weight"
 BOXES = """['.stage', '.actions', '#go'].map(
   (one) => JSON.stringify(document.querySelector(one).getBoundingClientRect())).join()"""
 
+IS_SHOWN = """async (url) => {
+  const [image, canvas] = [new Image(), document.createElement("canvas")];
+  image.src = url;
+  await image.decode();
+  [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
+  canvas.getContext("2d").drawImage(image, 0, 0);
+  return canvas.toDataURL() === document.getElementById("canvas").toDataURL();
+}"""
+
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
@@ -56,12 +65,9 @@ def test_command_line_follows_the_settings(page):
 
 def test_a_chosen_style_is_seen_at_once_and_compared_with_the_photograph(page):
     """What the network for any style makes of it stands on the easel before anything is painted."""
-    seen = "() => document.getElementById('canvas').toDataURL()"
-    shown = page.evaluate(seen)
-    with page.expect_response(lambda answer: "/api/look" in answer.url) as looked:
+    with page.expect_response(lambda answer: "style=style-woodcut" in answer.url) as looked:
         page.click("[data-picker=style] .tile[title=woodcut]")
-    assert "style=style-woodcut" in looked.value.url
-    page.wait_for_function(f"(shown) => ({seen})() !== shown", arg=shown)
+    page.wait_for_function(IS_SHOWN, arg=looked.value.url)
     page.expect("#status").to_contain_text("First look")
     page.expect("#original").to_have_attribute("src", "/api/pictures/content-coffee?side=2048")
     page.click("[data-picker=style] .tile[title=oil]")
