@@ -9,6 +9,8 @@ from helpers import ROOT
 from PIL import Image
 
 from benchmarks import painting, processes
+from tools.painters import endless
+from tools.painters.canvas import frame
 from tools.painters.paint import PAINTERS, SEED, main, paint
 
 
@@ -44,6 +46,20 @@ def test_a_picture_is_its_seeds_and_is_nowhere_flat(name):
     for half in np.array_split(picture.mean(2), 2):
         for quarter in np.array_split(half, 2, axis=1):
             assert quarter.std() > 8
+
+
+def test_each_way_paints_a_picture_of_its_own_for_each_seed():
+    made = [np.asarray(endless.painting(seed, 64), dtype=float) for seed in (*range(12), 0)]
+    assert np.array_equal(made[0], made[-1])
+    assert len({picture.tobytes() for picture in made}) == 12
+    assert all(max(picture.shape) == 64 and picture.std() > 2 for picture in made)
+    f, drawn = frame(64, 1.25, np.random.default_rng(0)), []
+    for way, _ in endless.WAYS:
+        light = way(f, endless.scene(f))
+        assert light.shape == (51, 64, 3)
+        assert np.isfinite(light).all()
+        drawn.append(light.tobytes())
+    assert len({*drawn}) == len(endless.WAYS)
 
 
 def test_the_script_writes_the_pictures_asked_for(tmp_path, capsys):

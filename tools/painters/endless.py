@@ -62,8 +62,9 @@ def recoloured(colour: Array, rng: Rng) -> Array:
         hue = rng.uniform(0, 2 * np.pi) + rng.normal(0, rng.choice([0.3, 1.0, 2.5]), count)
         chroma = rng.uniform(0, rng.choice([0.04, 0.1, 0.17]), count)
         stops = np.stack([chroma * np.cos(hue), chroma * np.sin(hue)], -1)
-        shift = np.clip(place + 0.5 * colour[..., 1] / (colour[..., 1].std() + 0.02) * 0.15, 0, 1)
-        spot = shift * (count - 1)
+        # Places as light as others take another colour where their old one was another.
+        leaning = 0.075 * colour[..., 1] / (colour[..., 1].std() + 0.02)
+        spot = np.clip(place + leaning, 0, 1) * (count - 1)
         first = np.minimum(spot.astype(int), count - 2)
         share = (spot - first)[..., None]
         chromatic = stops[first] * (1 - share) + stops[first + 1] * share
@@ -128,7 +129,7 @@ def pieces(f: Frame, colour: Array) -> Array:
 
 def lines(f: Frame, colour: Array) -> Array:
     """Lines whose width is the tone: engravings, woodcuts, hatchings, in two inks or in colours."""
-    rng, light = f.rng, blur(colour[..., 0], rng_radius(f))
+    rng, light = f.rng, blur(colour[..., 0], softness(f))
     tone = (light - light.min()) / (np.ptp(light) + 1e-6)
     ink = np.zeros(f.shape, np.float32)
     for _ in range(int(rng.integers(1, 3))):
@@ -144,14 +145,14 @@ def lines(f: Frame, colour: Array) -> Array:
     return to_linear(paper + (dark - paper) * ink[..., None])
 
 
-def rng_radius(f: Frame) -> float:
+def softness(f: Frame) -> float:
     """Return a radius in pixels by which a scene is simplified."""
     return float(f.rng.uniform(0.8, 5) * f.unit)
 
 
 def planes(f: Frame, colour: Array) -> Array:
     """Flat planes of few tones, with outlines or without: posters, cut paper, prints."""
-    rng, radius = f.rng, rng_radius(f)
+    rng, radius = f.rng, softness(f)
     soft = np.stack([blur(np.ascontiguousarray(colour[..., i]), radius) for i in range(3)], -1)
     count = int(rng.integers(3, 8))
     step = np.floor(soft[..., 0] * count + rng.uniform(0, 1) * 0.2 * f.noise(30)).astype(int)
@@ -168,7 +169,7 @@ def planes(f: Frame, colour: Array) -> Array:
 
 def washes(f: Frame, colour: Array) -> Array:
     """Thin paint that pools and grains on paper, or soft pastel and chalk."""
-    rng, radius = f.rng, rng_radius(f)
+    rng, radius = f.rng, softness(f)
     soft = np.stack([blur(np.ascontiguousarray(colour[..., i]), radius) for i in range(3)], -1)
     pool = soft[..., 0] - blur(np.ascontiguousarray(soft[..., 0]), 3 * radius)
     tooth = f.noise((rng.uniform(1, 4), rng.uniform(1, 4)), rng.uniform(1.5, 3))
