@@ -33,6 +33,8 @@ from styletransfer.system.signals import Stopped
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
+# The layout of VGG-19 with few channels: stride 16 at relu5_1.
+VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))
 
 
 def tiny_network(widths=((4, 4), (6, 6)), seed=0, **options):
@@ -81,11 +83,17 @@ def process(*command, **options):
     return subprocess.run(command, check=False, **options)
 
 
+def lines_of(stderr):
+    """Return the lines on standard error but for a progress bar."""
+    lines = re.split(r"\r +\r|[\r\n]+", stderr)
+    return [line for line in lines if line and not re.search(r"step/s|s/step", line)]
+
+
 def refusal(capsys, *words, run=main):
     """Run what fails; return its only line on standard error but for a progress bar."""
     capsys.readouterr()
     status, printed = call(capsys, *words, run=run)
-    lines = [line for line in re.split(r"[\r\n]+", printed.err) if line and "step/s" not in line]
+    lines = lines_of(printed.err)
     assert (status, len(lines)) == (1, 1), printed.err
     assert lines[0].startswith("error: ")
     return lines[0]

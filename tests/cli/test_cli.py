@@ -173,13 +173,16 @@ def test_help_needs_no_torch_and_the_overview_no_hydra():
 
 
 @pytest.mark.slow
-def test_the_default_job_needs_no_torchvision_and_no_compiler(desk):
-    """Which take a second or two to import, a tenth of the default job."""
+def test_the_default_job_needs_no_torchvision_no_compiler_and_no_internet(desk):
+    """The first two take a second or two to import; at the proxy that it is told nobody listens."""
     code = (
         "import sys; from styletransfer.cli import main;"
-        "main(['train', 'size=32', 'steps=1', 'device=cpu']); print(*sys.modules)"
+        "main(['train', 'size=48', 'steps=2', 'output=new.png']); print(*sys.modules)"
     )
-    modules = set(process(sys.executable, "-c", code, timeout=300).stdout.splitlines()[-1].split())
+    offline = {"https_proxy": "http://127.0.0.1:9", "PATH": "", "HOME": str(desk)}
+    done = process(sys.executable, "-c", code, env=offline, timeout=300)
+    assert images.read("new.png").size == (32, 48)
+    modules = set(done.stdout.splitlines()[-1].split())
     assert "torch" in modules
     assert not {"torchvision", "matplotlib", "torch._dynamo", "sympy"} & modules
 

@@ -1,8 +1,5 @@
 """Feature networks: names, layout, preprocessing and other options; and the one that ships."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 import torchvision
@@ -152,14 +149,3 @@ def test_the_default_job_lowers_its_loss(tmp_path):
     outcome = paint(TrainConfig(size=64, steps=12, device="cpu"), tmp_path)
     assert outcome.result.losses["total"] < metrics_of(tmp_path)[0]["total"] / 2
     assert images.read(outcome.picture).size == (43, 64)
-
-
-@pytest.mark.slow
-def test_the_default_command_runs_offline(tmp_path):
-    """Without a network: a proxy that nobody listens at."""
-    output = tmp_path / "pastiche.png"
-    command = [sys.executable, "scripts/train.py", "size=48", "steps=2", f"output={output}"]
-    command.append(f"hydra.run.dir={tmp_path}")
-    environment = {"https_proxy": "http://127.0.0.1:9", "PATH": "", "HOME": str(tmp_path)}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
-    assert images.read(output).size == (32, 48)

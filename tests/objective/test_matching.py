@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers import MODES, gradient, picture, relative_error, tiny_network
+from helpers import MODES, VGG19, gradient, picture, relative_error, tiny_network
 from torch.nn.functional import cosine_similarity, interpolate
 
 from styletransfer.config import ObjectiveConfig
@@ -15,8 +15,6 @@ from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.matching import matching
 from styletransfer.objective.whole import Objective
 
-# The layout of VGG-19 with few channels.
-VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))
 MATCHED = ObjectiveConfig(match_weight=0.5, content_weight=0.25)
 SKY = (torch.arange(52)[None, None, None] < 29).expand(1, 1, 37, 52).double()
 DIVIDED = Inputs(

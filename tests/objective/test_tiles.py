@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 import torch
-from helpers import check_error, gradient, layers, picture, relative_error, tiny_network
+from helpers import VGG19, check_error, gradient, layers, picture, relative_error, tiny_network
 
 from styletransfer.config import ObjectiveConfig
 from styletransfer.losses import STYLE_LOSSES
@@ -20,8 +20,6 @@ from styletransfer.objective.tiles import grid, stages
 from styletransfer.objective.whole import Objective
 from styletransfer.system.processes import Processes
 
-# The layout of VGG-19 with few channels: stride 16 at relu5_1.
-VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))
 # Odd numbers of convolutions in a block, so that halos begin at odd positions: before a pool that
 # another follows in the same stage, and before one that does not.
 ODD = ((3, 4), (4, 5, 4), (5, 5, 4), (6, 5, 5))
