@@ -25,7 +25,6 @@ from styletransfer.settings.values import quote_path
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
 PAIR = ["content=content.png", "style=style.png"]
 
-
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 

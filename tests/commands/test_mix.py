@@ -101,20 +101,17 @@ def test_a_run_can_be_mixed(tmp_path, monkeypatch, tiny_vgg, capsys):
     assert (again.rgb - images.read("x.tiff").rgb).abs().max() < 1e-5
 
 
-REFUSED = [
-    ([], "name the folder of a run: styletransfer mix FOLDER strength=0.6"),
-    (["run", "other"], "cannot understand 'other' beside 'run'; write KEY=VALUE"),
-    (["nowhere"], "nowhere is not the folder of a run: it holds no run.json"),
-    (["run", "strength=1.5"], "strength=1.5 must be from 0 (the content) to 1"),
-    (["run", "lightness_strength=nan"], "lightness_strength=nan must be from 0"),
-    (["run", "strenght=1"], "unknown key strenght; did you mean strength?"),
-    (["run", "output=y.xyz"], "cannot write y.xyz: unknown extension '.xyz'"),
-]
-
-
 def test_refused(desk, capsys):
     before = {path: path.read_bytes() for path in desk.rglob("*") if path.is_file()}
-    for arguments, message in REFUSED:
+    for arguments, message in (
+        ([], "name the folder of a run: styletransfer mix FOLDER strength=0.6"),
+        (["run", "other"], "cannot understand 'other' beside 'run'; write KEY=VALUE"),
+        (["nowhere"], "nowhere is not the folder of a run: it holds no run.json"),
+        (["run", "strength=1.5"], "strength=1.5 must be from 0 (the content) to 1"),
+        (["run", "lightness_strength=nan"], "lightness_strength=nan must be from 0"),
+        (["run", "strenght=1"], "unknown key strenght; did you mean strength?"),
+        (["run", "output=y.xyz"], "cannot write y.xyz: unknown extension '.xyz'"),
+    ):
         assert refusal(capsys, "mix", *arguments).startswith(f"error: {message}")
     assert {path: path.read_bytes() for path in desk.rglob("*") if path.is_file()} == before
 

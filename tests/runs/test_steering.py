@@ -192,19 +192,16 @@ def test_back_means_as_if_nothing_had_been_done_since():
     assert [step for step, *_ in hand.seen][:8] == [1, 2, 3, 4, 5, 6, 3, 4]
 
 
-REFUSED = [
-    ({"objective.contnt_weight": 1}, "did you mean objective.content_weight"),
-    ({"content": "other.png"}, "content cannot change during a run"),
-    ({"style": "absent.png"}, "absent.png"),
-    ({"objective.style_loss": "pigeon"}, "pigeon"),
-]
-
-
 def test_what_cannot_be_is_refused_and_only_so_many_snapshots_are_kept():
     entries = []
 
     def refused(work):
-        for values, words in REFUSED:
+        for values, words in (
+            ({"objective.contnt_weight": 1}, "did you mean objective.content_weight"),
+            ({"content": "other.png"}, "content cannot change during a run"),
+            ({"style": "absent.png"}, "absent.png"),
+            ({"objective.style_loss": "pigeon"}, "pigeon"),
+        ):
             check_error(words, work.steer, values)
         assert not work.history[1:]
         for n in range(30):
