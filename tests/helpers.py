@@ -111,6 +111,11 @@ def largest_file(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+def press(number=signal.SIGTERM):
+    """Send a signal to this process."""
+    os.kill(os.getpid(), number)
+
+
 def stop_after(step, monkeypatch, number=signal.SIGTERM):
     """Send a signal while a callback of a run works."""
     real = Metrics.__call__
@@ -118,7 +123,7 @@ def stop_after(step, monkeypatch, number=signal.SIGTERM):
     def pressed(self, iterate):
         real(self, iterate)
         if iterate.step == step:
-            os.kill(os.getpid(), number)
+            press(number)
 
     monkeypatch.setattr(Metrics, "__call__", pressed)
 
@@ -129,7 +134,7 @@ def ended_early(monkeypatch, training, train):
 
     def ended(self):
         if self.step == 1:
-            os.kill(os.getpid(), signal.SIGTERM)
+            press()
         if self.step == 3:
             raise SystemExit(9)  # killed: nothing is written any more
         return advance(self)
@@ -145,6 +150,17 @@ def ended_early(monkeypatch, training, train):
 def metrics_of(folder):
     """Return the lines of a run's metrics."""
     return [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
+
+
+def record_of(folder):
+    """Return what run.json says of a run."""
+    return json.loads(Path(folder, "run.json").read_text())
+
+
+def files_in(folder):
+    """Return what each file below a folder holds, by its path from there."""
+    files = (path for path in Path(folder).rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def relative_error(actual, expected):

@@ -1,12 +1,11 @@
 """Every command ends by a signal in one line, with its status, and leaves nothing half-written."""
 
 import json
-import os
 import signal
 import sys
 
 import pytest
-from helpers import ROOT, call, process
+from helpers import ROOT, call, press, process
 
 from styletransfer.cli import module, script
 from styletransfer.cli.errors import end_at_once, one_line_errors
@@ -14,10 +13,6 @@ from styletransfer.system.files import atomic
 from styletransfer.system.signals import STOPPING, interruptible
 
 pytestmark = pytest.mark.usefixtures("signals")
-
-
-def press(number=signal.SIGTERM):
-    os.kill(os.getpid(), number)
 
 
 def attack(script, folder, count):

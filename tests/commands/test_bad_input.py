@@ -4,13 +4,12 @@ What any face of the package refuses is asked of the Python API, which says the 
 composing anew; what only a command line can get wrong is asked of `styletransfer train`.
 """
 
-import json
 import re
 import warnings
 
 import pytest
 import torch
-from helpers import call, check_error, lines_of, write_pictures
+from helpers import call, check_error, lines_of, record_of, write_pictures
 from PIL import Image
 
 from styletransfer import UserError
@@ -102,7 +101,7 @@ def test_a_run_that_gives_up_prints_where_the_picture_is(desk, tmp_path, capsys)
     assert (status, printed.splitlines()[-1]) == (1, str(output))
     assert "stopped early" in printed
     assert output.exists()
-    assert json.loads((tmp_path / "run/run.json").read_text())["status"] == "gave up"
+    assert record_of(tmp_path / "run")["status"] == "gave up"
 
 
 def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from film_files import make
-from helpers import picture, style_network, write_pictures
+from helpers import files_in, picture, style_network, write_pictures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +18,6 @@ from styletransfer.errors import UserError
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures.convert import to_image
 from styletransfer.runs.folder import write_record
-from styletransfer.system.files import sha256
 
 TINY = ["experiment=tiny", "content=photo.png", "style=painting.png", "size=16", "steps=1"]
 # Command -> its words without output=, what it reads, and how the name of its output ends.
@@ -55,10 +54,6 @@ def desk(tmp_path, monkeypatch):
     return tmp_path
 
 
-def kept(folder):
-    return {str(path): sha256(path) for path in folder.rglob("*") if path.is_file()}
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_no_command_writes_over_what_it_reads(case, desk, capsys):
     """By its own name, through a link, another folder's link, or a second name of the file."""
@@ -76,14 +71,14 @@ def test_no_command_writes_over_what_it_reads(case, desk, capsys):
             output.symlink_to(name)
         else:
             os.link(name, output)
-        before = kept(desk)
+        before = files_in(desk)
         # A gallery's sheet has the name of its page.
         target = output.with_suffix(".html") if case == "gallery" else output
         with pytest.raises(SystemExit) as end:
             cli.main([case.split()[0], *words, f"output={target}"])
         assert end.value.code == 1, (name, way)
         assert "would overwrite" in capsys.readouterr().err, (name, way)
-        assert kept(desk) == before, (name, way)
+        assert files_in(desk) == before, (name, way)
         if way in ("link", "second"):
             output.unlink()
 
@@ -106,10 +101,10 @@ def test_folders_keep_what_they_hold(theirs, links, tmp_path_factory):
         (folder / "out" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "out" / name).symlink_to(folder / "in" / there)
     file.write(folder / "net.st", style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
-    before = kept(folder)
+    before = files_in(folder)
     config = ApplyConfig(*(str(folder / name) for name in ("net.st", "in", "out")), device="cpu")
     for _ in range(2):
         with suppress(UserError):
             main(config, Path("unused"))
             assert len([*(folder / "out").rglob("[!.]*.*")]) >= len(theirs)
-        assert kept(folder).items() >= before.items()
+        assert files_in(folder).items() >= before.items()

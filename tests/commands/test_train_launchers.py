@@ -1,6 +1,5 @@
 """Sweeps of `train` by real launchers, in processes of their own: killed, stopped, requeued."""
 
-import json
 import os
 import signal
 import subprocess
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from helpers import ROOT
+from helpers import ROOT, record_of
 
 from styletransfer.cli.jobs import cores
 from styletransfer.system.checkpoint import Checkpoint
@@ -57,7 +56,7 @@ def wait_for(*names):
 
 
 def status(job):
-    return str(json.loads(Path(f"sweep/{job}/run.json").read_text())["status"])
+    return record_of(f"sweep/{job}")["status"]
 
 
 def alone(*words):
@@ -116,8 +115,7 @@ def test_a_signal_ends_all_jobs_and_loses_nothing(launcher, number, to_all):
     assert "Traceback" not in printed
     for job in (0, 1):
         assert status(job) == "stopped"
-        made = [path.name for path in Path(f"sweep/{job}").iterdir()]
-        assert {"checkpoint.pt", "pastiche.png"} <= {*made}
+        assert {"checkpoint.pt", "pastiche.png"} <= {*os.listdir(f"sweep/{job}")}
     assert not Path("sweep/3/run.json").exists()
     assert all_end(family)
 
@@ -159,7 +157,7 @@ def test_jobs_share_the_cores(launcher, words, at_once):
     free = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
     code, printed = end(begin(launcher, "steps=1", *words, environment=free))
     assert code == 0, printed
-    assert json.loads(Path("sweep/0/run.json").read_text())["threads"] == max(1, cores() // at_once)
+    assert record_of("sweep/0")["threads"] == max(1, cores() // at_once)
 
 
 def test_a_job_that_submitit_requeues_goes_on():

@@ -1,13 +1,12 @@
 """A run that is steered: other settings on the way, back to a snapshot, and all of it again."""
 
-import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
-from helpers import check_error, composed, metrics_of, picture, refusal, write_pictures
+from helpers import check_error, composed, metrics_of, picture, record_of, refusal, write_pictures
 
 from styletransfer.config import ChangeConfig, TrainConfig
 from styletransfer.pictures import images
@@ -72,19 +71,16 @@ def again(folder, recorded):
     return paint(own_settings(TrainConfig(), Path(recorded), []), Path(folder))
 
 
-def record(folder):
-    return json.loads(Path(folder, "run.json").read_text())
-
-
 def changes(folder):
-    return record(folder)["config"]["changes"]
+    return record_of(folder)["config"]["changes"]
 
 
 def assert_same(folder, other):
     for name in ("pastiche.png", "metrics.jsonl"):
         assert Path(folder, name).read_bytes() == Path(other, name).read_bytes()
-    assert record(folder)["status"] == record(other)["status"] == "finished"
-    assert record(folder)["config"] | {"resume": 0} == record(other)["config"] | {"resume": 0}
+    ours, theirs = record_of(folder), record_of(other)
+    assert ours["status"] == theirs["status"] == "finished"
+    assert ours["config"] | {"resume": 0} == theirs["config"] | {"resume": 0}
 
 
 REGIONS = {
