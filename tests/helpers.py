@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,6 +82,20 @@ def process(*command, **options):
     environment.pop("PYTHONUNBUFFERED", None)
     options |= {"env": environment, "capture_output": True, "text": True}
     return subprocess.run(command, check=False, **options)
+
+
+def begun(*command, env, stderr=subprocess.PIPE, **options):
+    """Begin a command in a group of processes of its own; what it prints comes through pipes."""
+    options |= {"stdout": subprocess.PIPE, "stderr": stderr, "text": True}
+    return subprocess.Popen(command, env=env, start_new_session=True, **options)
+
+
+def until(is_so, patience=300):
+    """Wait until something is so; even a busy machine does anything in that time."""
+    end = time.monotonic() + patience
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def lines_of(stderr):

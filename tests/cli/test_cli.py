@@ -65,16 +65,13 @@ NAMES = [
 ]
 
 
-def test_any_file_name_works_as_typed():
+def test_any_file_name_works_as_typed_alone_and_in_brackets():
     keys = ("content", "style", "style_detail", "protect", "output", "init", "content_regions")
     for first in range(0, len(NAMES), len(keys)):
         meant = dict(zip(keys, NAMES[first:], strict=False))
         words = [quote_path(f"{key}={name}", keys, ["style"]) for key, name in meant.items()]
         composed = OmegaConf.to_object(compose("train", words))
         assert {key: getattr(composed, key) for key in meant} == meant
-
-
-def test_several_file_names_in_brackets():
     for typed, names in (
         ("[c.jpg,'a,b.jpg', d e.jpg ]", ["c.jpg", "a,b.jpg", "d e.jpg"]),
         ("[\"it's,so\",'],[',it's.jpg]", ["it's,so", "],[", "it's.jpg"]),
@@ -85,15 +82,13 @@ def test_several_file_names_in_brackets():
         assert OmegaConf.to_object(compose("train", [word])).style == names
 
 
-def test_what_is_left_to_hydra():
+def test_what_is_left_to_hydra_and_what_commas_separate_in_a_sweep():
     keys = ["content", "output"]
     for word in ("output=null", "content='a b.png'", 'content="a,b.png"', "size=a b", "content"):
         assert quote_path(word, keys) == word
     assert quote_path("hydra.run.dir=a,b", keys) == "hydra.run.dir='a,b'"
     assert quote_path("hydra.run.dir=${now:%H}", keys) == "hydra.run.dir=${now:%H}"
 
-
-def test_commas_separate_in_a_sweep_only():
     def quote(value, *lists):
         return quote_path(f"style={value}", ["style"], lists, sweep=True).partition("=")[2]
 

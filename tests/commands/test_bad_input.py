@@ -119,9 +119,7 @@ def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
         monkeypatch.setattr(paint_module, "prepare", failing)
         ended, _, said = train(capsys)
         assert (ended, bool(re.fullmatch(line, said))) == (status, True), said
-
-
-def test_a_mistake_of_ours_keeps_its_traceback(desk, monkeypatch, capsys):
+    # A mistake of ours keeps its traceback.
     monkeypatch.setattr(paint_module, "prepare", lambda config, **given: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train(capsys)

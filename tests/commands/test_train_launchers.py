@@ -4,12 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
-from helpers import ROOT, record_of
+from helpers import ROOT, begun, record_of, until
 
 from styletransfer.cli.jobs import cores
 from styletransfer.system.checkpoint import Checkpoint
@@ -31,14 +30,8 @@ def begin(launcher, *words, environment=ONE_THREAD):
     """Start a sweep into the folder `sweep`, in a process group of its own."""
     pytest.importorskip(f"hydra_plugins.hydra_{launcher.partition('_')[0]}_launcher")
     swept = ["--multirun", f"hydra/launcher={launcher}", "hydra.sweep.dir=sweep", "resume=auto"]
-    return subprocess.Popen(
-        [*SCRIPT, *WORDS, *words, *swept],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    command = (*SCRIPT, *WORDS, *words, *swept)
+    return begun(*command, env=environment, stderr=subprocess.STDOUT)
 
 
 def end(process):
@@ -49,10 +42,7 @@ def end(process):
 
 def wait_for(*names):
     """Wait until these files are there."""
-    late = time.monotonic() + 300
-    while not all(Path(name).exists() for name in names):
-        assert time.monotonic() < late, sorted(map(str, Path().rglob("*")))
-        time.sleep(0.05)
+    until(lambda: all(Path(name).exists() for name in names))
 
 
 def status(job):
@@ -81,8 +71,7 @@ def test_a_sweep_that_was_killed_goes_on(launcher):
     words += [TWO_WORKERS] if launcher == "joblib" else []
     process = begin(launcher, *words)
     wait_for("sweep/0/pastiche.png", "sweep/1/checkpoint.pt")
-    while status(0) != "finished":
-        time.sleep(0.05)
+    until(lambda: status(0) == "finished")
     os.killpg(process.pid, signal.SIGKILL)
     end(process)
     assert not Path("sweep/1/pastiche.png").exists()

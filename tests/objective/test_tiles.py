@@ -136,15 +136,18 @@ def test_layers(widths, contents, styles):
     check(tiny_network(widths, padding="replicate"), config, noise(61, 45), 16)
 
 
-def test_gradients_add_up_and_in_bfloat16_point_the_same_way():
+def test_gradients_add_up_or_leave_the_picture_alone_and_in_bfloat16_point_the_same_way():
     network = tiny_network(VGG19).to(memory_format=torch.channels_last)
     given = (network, MODE, Criterion.of(GATYS), noise(40, 35))
     whole, tiled = Objective(*given), TiledObjective(*given, 16)
     for order in ((whole, tiled), (tiled, whole)):
         leaf = picture(3, 40, 35).requires_grad_()
+        found = gradient_at(order[0], leaf)
+        assert leaf.grad is None
+        assert torch.equal(leaf, picture(3, 40, 35))
         for objective in order:
             objective.evaluate(leaf)
-        assert relative_error(leaf.grad, 2 * gradient_at(whole, leaf)) < 1e-10
+        assert relative_error(leaf.grad, 2 * found) < 1e-10
         assert leaf.grad.is_contiguous()
     given, image = (network.bfloat16(), *given[1:3], noise(64, 64)), picture(3, 64, 64).float()
     found = [gradient(made, image) for made in (Objective(*given), TiledObjective(*given, 32))]
