@@ -34,6 +34,7 @@ from styletransfer.system.signals import Stopped
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
+LAYERS = ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1,relu2_1]"]
 # The layout of VGG-19 with few channels: stride 16 at relu5_1.
 VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))
 
@@ -184,12 +185,8 @@ def relative_error(actual, expected):
 
 def layers(**settings):
     """Return an objective on the layers that a tiny network has."""
-    defaults: dict[str, Any] = {
-        "content_layers": ["relu2_1"],
-        "style_layers": ["relu1_1", "relu2_1"],
-        "content_weight": 0.5,
-        "style_weight": 2.0,
-    }
+    defaults = {"content_layers": ["relu2_1"], "style_layers": ["relu1_1", "relu2_1"]}
+    defaults |= {"content_weight": 0.5, "style_weight": 2.0}
     return ObjectiveConfig(**(defaults | settings))
 
 

@@ -115,6 +115,12 @@ def submit(client, **settings):
     return str(answer.json()["id"])
 
 
+def act(client, id, action, wanted=202, **body):
+    """Ask for something to be done to a run of the queue; the answer has the status `wanted`."""
+    answer = client.post(f"/api/queue/{id}/{action}", json=body)
+    assert answer.status_code == wanted, answer.text
+
+
 def watch(socket, until):
     """Return the messages of a live socket up to one that is waited for; pictures as bytes."""
     seen: list[dict[str, Any]] = []

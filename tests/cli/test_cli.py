@@ -57,18 +57,16 @@ def test_unknown_commands(capsys):
         assert refusal(capsys, name).startswith(message)
 
 
-NAMES = [
-    *("été (1).png", "a=b.png", "a,b.png", "[x].png", "{x}.png", "it's.png", 'say "hi".png'),
-    *("two  spaces .png", "$HOME.png", "${now:%H}.png", "a${b}.png", "\\${x}.png"),
-    *("back\\slash.png", "#%&;:@!?*~.png", "null.png", "-m.png", "choice(a,b).png", "日本.png"),
-    *("'a'b'.png", "a\nb.png"),
-]
-
-
 def test_any_file_name_works_as_typed_alone_and_in_brackets():
+    names = [
+        *("été (1).png", "a=b.png", "a,b.png", "[x].png", "{x}.png", "it's.png", 'say "hi".png'),
+        *("two  spaces .png", "$HOME.png", "${now:%H}.png", "a${b}.png", "\\${x}.png"),
+        *("back\\slash.png", "#%&;:@!?*~.png", "null.png", "-m.png", "choice(a,b).png", "日本.png"),
+        *("'a'b'.png", "a\nb.png"),
+    ]
     keys = ("content", "style", "style_detail", "protect", "output", "init", "content_regions")
-    for first in range(0, len(NAMES), len(keys)):
-        meant = dict(zip(keys, NAMES[first:], strict=False))
+    for first in range(0, len(names), len(keys)):
+        meant = dict(zip(keys, names[first:], strict=False))
         words = [quote_path(f"{key}={name}", keys, ["style"]) for key, name in meant.items()]
         composed = OmegaConf.to_object(compose("train", words))
         assert {key: getattr(composed, key) for key in meant} == meant
@@ -229,22 +227,20 @@ def test_a_folder_that_is_gone(desk, capsys, monkeypatch):
     assert call(capsys, "train", "experiment=tiny") == (1, ("", message))
 
 
-HELP = f"{sys.executable} -m styletransfer --help"
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_streams_that_take_nothing():
+    shown = f"{sys.executable} -m styletransfer --help"
     for command, status, message in (
-        (f"{HELP} > /dev/full", 1, "error: cannot write: No space left on device"),
-        (f"PYTHONUNBUFFERED=1 {HELP} > /dev/full", 1, "error: cannot write: No space left"),
-        (f"{HELP} >&- 2>&- <&-", 0, ""),
+        (f"{shown} > /dev/full", 1, "error: cannot write: No space left on device"),
+        (f"PYTHONUNBUFFERED=1 {shown} > /dev/full", 1, "error: cannot write: No space left"),
+        (f"{shown} >&- 2>&- <&-", 0, ""),
         (f"{sys.executable} -m styletransfer trian 2>/dev/full", 1, ""),
     ):
         done = process("bash", "-c", command, cwd=ROOT, timeout=300)
         assert done.returncode == status
         assert done.stderr.startswith(message)
         assert len(done.stderr.splitlines()) == bool(message)
-    done = process("bash", "-c", f"({HELP}; echo $? >&2) | true", cwd=ROOT, timeout=300)
+    done = process("bash", "-c", f"({shown}; echo $? >&2) | true", cwd=ROOT, timeout=300)
     assert done.stderr in ("0\n", "141\n")
 
 

@@ -26,15 +26,11 @@ def test_one_pass_enters_every_node_once():
 
 
 def test_every_mode_has_the_same_trunk():
-    trunks = [
-        [
-            [(node.name, node.layer) for node in group.nodes]
-            for group in studied(mode).groups
-            if group.kind in ("trunk", "image")
-        ]
-        for mode in MODES
-    ]
-    assert trunks[0] == trunks[1] == trunks[2]
+    def trunk(mode):
+        groups = (group for group in studied(mode).groups if group.kind in ("trunk", "image"))
+        return [[(node.name, node.layer) for node in group.nodes] for group in groups]
+
+    assert trunk(MODES[0]) == trunk(MODES[1]) == trunk(MODES[2])
 
 
 def test_a_real_backward_is_a_node_of_the_trunk():

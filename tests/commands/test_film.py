@@ -137,10 +137,9 @@ def test_frames_that_are_damaged_or_not_ours_are_told(config, tmp_path, painting
         main(config, tmp_path / "run")
 
 
-def test_any_films_can_be_measured_as_the_guide_says(source, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_any_films_can_be_measured_as_the_guide_says(source, here, capsys):
     for name in ("film", "alone", "painted"):
-        (tmp_path / f"{name}.mp4").write_bytes(source.read_bytes())
+        (here / f"{name}.mp4").write_bytes(source.read_bytes())
     exec((ROOT / "docs" / "film.md").read_text().split("```python\n")[1].split("```")[0], {})
     _, _, *lines = capsys.readouterr().out.splitlines()
     assert len({line.split("|")[2] for line in lines}) == 1 < len(lines)

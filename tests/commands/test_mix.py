@@ -22,14 +22,13 @@ def record(folder, **changes):
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
+def desk(here):
     """A folder with the folder `run` of a finished run in it, as `train` leaves it."""
-    monkeypatch.chdir(tmp_path)
     images.write("photo.png", picture(3, 40, 50))
     images.write("run/content_resized.png", picture(1, 24, 32))
     images.write("run/pastiche.png", picture(2, 24, 32))
     record("run")
-    return tmp_path
+    return here
 
 
 def kept(name):
@@ -83,8 +82,7 @@ def test_by_default_it_goes_to_the_run_which_may_be_unfinished(desk, capsys):
     assert names == {f"mix_{each}.png" for each in ("0.25", "lightness_0.5_color_0", "0.1", "0.9")}
 
 
-def test_a_run_can_be_mixed(tmp_path, monkeypatch, tiny_vgg, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_a_run_can_be_mixed(here, tiny_vgg, capsys):
     images.write("content.png", picture(0, 24, 32), ALPHA)
     images.write("style.png", picture(1, 24, 32))
     given = ["experiment=tiny", "content=content.png", "style=style.png", "hydra.run.dir=run"]
@@ -133,10 +131,9 @@ def test_pictures_that_are_not_there_or_not_the_runs(desk, capsys):
     assert not list(Path("run").glob("mix*"))
 
 
-def test_a_run_does_not_overwrite_what_it_is_made_of(tmp_path, monkeypatch, tiny_vgg, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_a_run_does_not_overwrite_what_it_is_made_of(here, tiny_vgg, capsys):
     write_pictures("content_resized.png", "style.png", "pastiche.png")
-    before = files_in(tmp_path)
+    before = files_in(here)
     for given, message in (
         (["content=content_resized.png", "output=x.png"], "would overwrite content="),
         (["content=pastiche.png", "output=x.png"], "would overwrite content="),
@@ -144,4 +141,4 @@ def test_a_run_does_not_overwrite_what_it_is_made_of(tmp_path, monkeypatch, tiny
     ):
         words = ["experiment=tiny", "style=style.png", "hydra.run.dir=.", *given]
         assert message in refusal(capsys, "train", *words)
-    assert files_in(tmp_path).items() >= before.items()
+    assert files_in(here).items() >= before.items()

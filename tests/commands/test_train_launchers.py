@@ -152,11 +152,8 @@ def test_jobs_share_the_cores(launcher, words, at_once):
 def test_a_job_that_submitit_requeues_goes_on():
     process = begin("submitit_local", "steps=500")
     wait_for("sweep/0/checkpoint.pt")
-    (job,) = (
-        one
-        for one in psutil.Process(process.pid).children(recursive=True)
-        if "submitit.core._submit" in one.cmdline()
-    )
+    family = psutil.Process(process.pid).children(recursive=True)
+    (job,) = (one for one in family if "submitit.core._submit" in one.cmdline())
     job.send_signal(signal.SIGUSR2)  # as Slurm does to a job that it takes the machine from
     code, printed = end(process)
     assert code == 0, printed

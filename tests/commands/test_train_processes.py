@@ -19,6 +19,13 @@ WORDS = [
     *("experiment=tiny", "content=content.png", "style=style.png", "precision=float64"),
     *("tile=16", "steps=9", "scales=1", "device=cpu", "checkpoint_every=1e-9", "resume=auto"),
 ]
+# Three pictures for two processes: one has twice the work of the other.
+NETWORK = [
+    *("style=[oil.png,wash.png]", "pictures=photos", "preview=preview.png", "style_size=32"),
+    *("network=tiny", "steps=10", "batch=3", "crop=16", "precision=float64", "device=cpu"),
+    *("objective.style_layers=[relu1_1]", "objective.content_layers=[relu2_1]"),
+    *("preview_every=5", "checkpoint_every=1e-9"),
+]
 
 
 @pytest.fixture
@@ -80,16 +87,6 @@ def test_processes_that_were_given_different_settings(desk):
 
 
 # A training of a style network.
-
-# Three pictures for two processes: one has twice the work of the other.
-NETWORK = [
-    *("style=[oil.png,wash.png]", "pictures=photos", "preview=preview.png", "style_size=32"),
-    *("network=tiny", "steps=10", "batch=3", "crop=16", "precision=float64", "device=cpu"),
-    *("objective.style_layers=[relu1_1]", "objective.content_layers=[relu2_1]"),
-    *("preview_every=5", "checkpoint_every=1e-9"),
-]
-
-
 @pytest.fixture
 def alone(desk, capsys):
     """Two styles, photographs of which one is broken, and what one process makes of them."""

@@ -16,6 +16,7 @@ from styletransfer.runs.paint import paint
 
 CPU = torch.device("cpu")
 WIDE = ((8, 128), (192, 64))
+LOSS_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu4_2", "relu5_1")
 
 
 @pytest.mark.parametrize("name", ["vgg16", "vgg19"])
@@ -105,11 +106,6 @@ def test_pooling_and_padding(content):
 
 
 # The network that ships with the project.
-
-
-LOSS_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu4_2", "relu5_1")
-
-
 @pytest.fixture(scope="module")
 def bundled():
     return build_features(FeaturesConfig())

@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from styletransfer.films.motion import check_flow, motion_between, reliability, 
 from styletransfer.pictures import images
 from styletransfer.resources import resource
 
+needs_opencv = pytest.mark.skipif(not find_spec("cv2"), reason="needs OpenCV, of [video]")
 INNER = (..., slice(3, -3), slice(3, -3))
 
 
@@ -68,12 +70,7 @@ def test_softening_only_takes_away():
     assert torch.equal(softened(torch.ones_like(mask)), torch.ones_like(mask))
 
 
-@pytest.fixture
-def _opencv():
-    pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
-
-
-@pytest.mark.usefixtures("_opencv")
+@needs_opencv
 @pytest.mark.parametrize(("clip", "flow"), [(pan, pan_flow()), (zoom, zoom_flow())])
 def test_opencv_finds_the_motion(clip, flow):
     frames = (interpolate(clip(time), (96, 128), mode="bicubic").clamp(0, 1) for time in (1, 0))
@@ -84,7 +81,7 @@ def test_opencv_finds_the_motion(clip, flow):
     assert motion.reliability[..., 12:-12, 12:-12].mean() > 0.8
 
 
-@pytest.mark.usefixtures("_opencv")
+@needs_opencv
 def test_motion_is_that_of_what_the_eye_sees():
     """Of two textures, the one in the colour of the larger luma: green before red before blue."""
     texture = interpolate(picture(5, 12, 16)[:, :1], (48, 64), mode="bicubic").clamp(0, 1)
@@ -97,7 +94,7 @@ def test_motion_is_that_of_what_the_eye_sees():
         assert across.median() > 1.5
 
 
-@pytest.mark.usefixtures("_opencv")
+@needs_opencv
 def test_two_photographs_are_a_cut():
     names = ("astronaut", "chelsea", "coffee", "rocket")
     photos = [images.read(resource("assets") / "content" / f"{name}.jpg").rgb for name in names]
@@ -106,7 +103,7 @@ def test_two_photographs_are_a_cut():
         assert not motion_between(image, torch.roll(image, 6, 3)).is_cut
 
 
-@pytest.mark.usefixtures("_opencv")
+@needs_opencv
 def test_frames_that_are_too_small_are_refused_and_a_missing_opencv_is_told(monkeypatch):
     check_flow((8, 12))
     for height, width in ((8, 11), (8, 400)):

@@ -205,17 +205,15 @@ def test_autocast_changes_no_dtype():
         assert_same(ours, expected, [x])
 
 
-CONV_WEIGHT = torch.linspace(-1, 1, 54, dtype=torch.float64).view(2, 3, 3, 3)
-
-
 def test_torch_func_transforms():
+    weight = torch.linspace(-1, 1, 54, dtype=torch.float64).view(2, 3, 3, 3)
     target, other = torch.eye(3).double(), torch.ones(1, 3, 2, 4).double()
-    kernels, shape = transform_kernels(CONV_WEIGHT), (1, 3, 2, 4)
+    kernels, shape = transform_kernels(weight), (1, 3, 2, 4)
     check_torch_func(lambda x: gram_tap(x, target)[1], lambda x: style_formula(x, target), shape)
     check_torch_func(lambda x: content_tap(x, other)[1], lambda x: content_formula(x, other), shape)
     check_torch_func(
         lambda x: winograd_conv(x, kernels),
-        lambda x: nn.functional.conv2d(x, CONV_WEIGHT, padding=1),
+        lambda x: nn.functional.conv2d(x, weight, padding=1),
         (1, 3, 2, 5),
     )
     check_torch_func(max_pool, lambda x: torch.max_pool2d(x, 2), (2, 3, 2, 4))

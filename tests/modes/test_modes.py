@@ -76,15 +76,10 @@ def test_all_modes_have_the_losses_and_the_gradient_of_the_formula(
 ):
     """Written out, with nothing but autograd."""
     factors, tv_weight = [0.25, 7.0, 0.5], 3.0
-    settings = {
-        "style_loss": style_loss,
-        "normalization": normalization,
-        "tv_weight": tv_weight,
-        "content_layers": ["conv2_1"],
-        "style_layers": ["relu1_1", "conv1_2", "relu2_2"],
-        "style_layer_weights": factors,
-    }
     layers = ["conv2_1", "relu1_1", "conv1_2", "relu2_2"]
+    settings = {"style_loss": style_loss, "normalization": normalization, "tv_weight": tv_weight}
+    settings |= {"content_layers": layers[:1], "style_layers": layers[1:]}
+    settings |= {"style_layer_weights": factors}
     leaf, measure = picture(seed=3).requires_grad_(), STYLE_LOSSES[style_loss]
     f, p, s = (out_of_place(network, x, layers) for x in (leaf, content, style))
 

@@ -17,15 +17,12 @@ from styletransfer.objective.whole import Objective
 
 MATCHED = ObjectiveConfig(match_weight=0.5, content_weight=0.25)
 SKY = (torch.arange(52)[None, None, None] < 29).expand(1, 1, 37, 52).double()
-DIVIDED = Inputs(
-    picture(1, 37, 52),
-    (picture(2, 40, 33), picture(3, 35, 48)),
-    (
-        Region("sky", SKY, (StylePart(0, weights=picture(4, 40, 33)[:, :1].round()),)),
-        Region("house", 1 - SKY, (StylePart(0), StylePart(1))),
-    ),
-    painted=picture(5, 37, 52),
+REGIONS = (
+    Region("sky", SKY, (StylePart(0, weights=picture(4, 40, 33)[:, :1].round()),)),
+    Region("house", 1 - SKY, (StylePart(0), StylePart(1))),
 )
+STYLES = picture(2, 40, 33), picture(3, 35, 48)
+DIVIDED = Inputs(picture(1, 37, 52), STYLES, REGIONS, painted=picture(5, 37, 52))
 
 
 def columns_of(network, image):
@@ -124,10 +121,8 @@ def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
 def test_all_modes_agree():
     network = tiny_network(VGG19)
     criterion = Criterion.of(MATCHED)
-    slopes = [
-        gradient(Objective(network, get_loss_mode(mode), criterion, DIVIDED), picture(6, 37, 52))
-        for mode in MODES
-    ]
+    made = (Objective(network, get_loss_mode(mode), criterion, DIVIDED) for mode in MODES)
+    slopes = [gradient(objective, picture(6, 37, 52)) for objective in made]
     assert all(relative_error(slope, slopes[0]) < 1e-10 for slope in slopes[1:])
 
 

@@ -125,9 +125,8 @@ def test_resizing_keeps_aspect_ratio_and_constants_and_is_antialiased_and_clampe
         assert images.scaled_size(size, 8) == expected
         assert images.resize_picture(images.Picture(torch.rand(1, 3, *size)), 8).size == expected
     board = (torch.arange(64)[:, None] + torch.arange(64)).remainder(2).float()[None, None]
-    assert torch.allclose(
-        images.resize(board, (9, 11))[..., 2:-2, 2:-2], torch.tensor(0.5), atol=0.02
-    )
+    inner = images.resize(board, (9, 11))[..., 2:-2, 2:-2]
+    assert torch.allclose(inner, torch.tensor(0.5), atol=0.02)
     assert torch.allclose(images.resize(torch.full((1, 3, 7, 5), 0.3), (20, 3)), torch.tensor(0.3))
     edges = images.resize(board[..., :6, :6], (31, 31))
     assert (edges.min(), edges.max()) == (0.0, 1.0)
@@ -172,7 +171,6 @@ def test_filling_keeps_opaque_pixels_and_continues_them_without_hidden_colours()
         alpha = torch.rand(1, 1, *size).round()
         alpha[..., 0, 0] = 1
         colour = torch.tensor([0.9, 0.5, 0.2]).view(1, 3, 1, 1)
-        filled = images.fill_transparent(
-            images.Picture(colour * alpha, alpha)
-        )  # black where transparent
+        black_elsewhere = images.Picture(colour * alpha, alpha)
+        filled = images.fill_transparent(black_elsewhere)
         assert torch.allclose(filled, colour.expand_as(filled), atol=1e-5)

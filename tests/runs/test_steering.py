@@ -83,17 +83,13 @@ def assert_same(folder, other):
     assert ours["config"] | {"resume": 0} == theirs["config"] | {"resume": 0}
 
 
-REGIONS = {
-    "content_regions": "labels.png",
-    "style": ["style.png", "other.png"],
-    "region_styles": {"red": 1, "blue": 2},
-}
+REGIONS = {"content_regions": "labels.png", "region_styles": {"red": 1, "blue": 2}}
 # Each part of a job that a change replaces, and each place on a run's way.
 STEERED = {
     "styles, losses, the network": (
         ADAM,
         {
-            2: steer(**REGIONS),
+            2: steer(style=["style.png", "other.png"], **REGIONS),
             3: steer(objective__style_loss="moments", objective__content_weight=2.0),
             4: steer(objective__tv_weight=0.5),  # the last step of a scale
             5: steer(loss_mode="fake_backward", features__pooling="average"),

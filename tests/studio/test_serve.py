@@ -70,8 +70,7 @@ def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
     assert "open the address yourself" in out
 
 
-def test_bad_input_and_a_missing_extra(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_bad_input_and_a_missing_extra(here, monkeypatch, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"port={port} cannot be had" in refusal(capsys, *STUDIO, f"port={port}")
@@ -84,4 +83,4 @@ def test_bad_input_and_a_missing_extra(tmp_path, monkeypatch, capsys):
         assert said in refusal(capsys, *STUDIO, word)
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     assert "pip install 'styletransfer[studio]'" in refusal(capsys, *STUDIO)
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
