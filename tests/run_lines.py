@@ -34,8 +34,7 @@ from styletransfer.networks import LAYOUTS, StyleNetwork, file
 from styletransfer.pictures import images
 from styletransfer.settings.schemas import keys
 
-PICTURES = ["content=content.png", "style=style.png"]
-RUN = ["experiment=tiny", *PICTURES, "steps=2", "scales=1"]
+RUN = ["experiment=tiny", "content=content.png", "style=style.png", "steps=2", "scales=1"]
 CROPS = ["pictures=null", "steps=2", "batch=1", "crop=16", "style_size=40", "device=cpu"]
 # Command -> words that make it a matter of a moment.
 TINY = {

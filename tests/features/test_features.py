@@ -15,7 +15,6 @@ from styletransfer.pictures import images
 from styletransfer.runs.paint import paint
 
 CPU = torch.device("cpu")
-WIDE = ((8, 128), (192, 64))
 LOSS_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu4_2", "relu5_1")
 
 
@@ -66,7 +65,7 @@ def test_a_network_is_frozen_and_ends_at_the_deepest_tap(network):
 
 
 def wide():
-    network = vgg.build(WIDE, padding="replicate")
+    network = vgg.build(((8, 128), (192, 64)), padding="replicate")
     vgg.randomize(network, seed=0)
     return network
 
