@@ -2,7 +2,6 @@
 
 import importlib
 import pkgutil
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -12,8 +11,6 @@ from torch.func import grad, jacrev, vmap
 from styletransfer import functions, lessons
 from styletransfer.lessons.checks import Case
 
-# Bad input: a function, its arguments, the error, and words of its message.
-Bad = tuple[Callable, tuple, type[Exception], list[str]]
 LAYOUTS = ["contiguous", "channels_last", "strided"]
 
 

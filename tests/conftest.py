@@ -64,11 +64,17 @@ def tiny_vgg(monkeypatch):
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
-    """The folder to work in, with two pictures."""
+def here(tmp_path, monkeypatch):
+    """An empty folder, to work in."""
     monkeypatch.chdir(tmp_path)
-    write_pictures("content.png", "style.png")
     return tmp_path
+
+
+@pytest.fixture
+def desk(here):
+    """The folder to work in, with two pictures."""
+    write_pictures("content.png", "style.png")
+    return here
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 from html.parser import HTMLParser
+from itertools import product
 
 from helpers import picture
 
@@ -52,12 +53,7 @@ def make_run(folder, settings, *, total=1.0, seconds=2.0, status="finished", cho
 
 def make_sweep(folder):
     """Leave a sweep of two styles and three weights, of which one run is without an end."""
-    for number, (style, weight) in enumerate(
-        (style, weight) for style in ("/a/oil.jpg", "/a/ink.jpg") for weight in (10.0, 0.5, 2.0)
-    ):
-        make_run(
-            folder / str(number),
-            {"style": style, "objective.content_weight": weight, "steps": 3},
-            total=1.0 + number,
-            seconds=9.0 - number,
-        )
+    swept = product(("/a/oil.jpg", "/a/ink.jpg"), (10.0, 0.5, 2.0))
+    for number, (style, weight) in enumerate(swept):
+        settings = {"style": style, "objective.content_weight": weight, "steps": 3}
+        make_run(folder / str(number), settings, total=1.0 + number, seconds=9.0 - number)

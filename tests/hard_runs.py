@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psutil
 import torch
-from helpers import picture, style_network
+from helpers import LAYERS, picture, style_network
 from safetensors.torch import load_file
 
 from styletransfer.cli import main as command_line
@@ -40,7 +40,6 @@ from styletransfer.system.signals import STOPPING, interruptible
 PAIR = "content=../0.png style=../1.png"
 RUN = f"experiment=tiny {PAIR} hydra.run.dir=run"
 TRAINING = "style=../1.png preview=../0.png network=tiny pictures=null steps=12 batch=1 crop=16"
-LAYERS = "objective.content_layers=[relu2_1] objective.style_layers=[relu1_1,relu2_1]"
 PAINTING = "network=../net.safetensors input=../in.mkv output=new/out.mp4 hydra.run.dir=run"
 COMMANDS = [
     f"train {RUN} steps=40 snapshot_every=5 checkpoint_every=1e-9",
@@ -48,7 +47,7 @@ COMMANDS = [
     *([f"apply {PAINTING} device=cpu"] if find_spec("av") else []),
     f"compare {RUN} rounds=1 output=overview.png",
     f"explain {RUN}",
-    f"train_network {TRAINING} {LAYERS} style_size=40 device=cpu hydra.run.dir=run "
+    f"train_network {TRAINING} {' '.join(LAYERS)} style_size=40 device=cpu hydra.run.dir=run "
     "preview_every=3 checkpoint_every=1e-9",
     "gradcheck",
     "train_tiny --steps 2000",
@@ -57,7 +56,7 @@ ADAM = "optimizer=adam optimizer.averaging=0.9"
 HEAVIER = "{after:10,set:{objective.content_weight:1}}"
 ADAM_TOO = "{after:50,set:{optimizer:adam,style_scale:0.7}}"
 KILLED = (
-    f"train experiment=tiny {PAIR} {LAYERS} size=48 steps=60 scales=2 tile=off "
+    f"train experiment=tiny {PAIR} {' '.join(LAYERS)} size=48 steps=60 scales=2 tile=off "
     "checkpoint_every=1e-9 hydra.run.dir=. resume=auto "
 )
 # Both optimisers, whole and in tiles, and what else a run may be made of.

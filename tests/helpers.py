@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,9 @@ from styletransfer.system.signals import Stopped
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
+LAYERS = ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1,relu2_1]"]
+# The layout of VGG-19 with few channels: stride 16 at relu5_1.
+VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))
 
 
 def tiny_network(widths=((4, 4), (6, 6)), seed=0, **options):
@@ -81,11 +85,31 @@ def process(*command, **options):
     return subprocess.run(command, check=False, **options)
 
 
+def begun(*command, env, stderr=subprocess.PIPE, **options):
+    """Begin a command in a group of processes of its own; what it prints comes through pipes."""
+    options |= {"stdout": subprocess.PIPE, "stderr": stderr, "text": True}
+    return subprocess.Popen(command, env=env, start_new_session=True, **options)
+
+
+def until(is_so, patience=300):
+    """Wait until something is so; even a busy machine does anything in that time."""
+    end = time.monotonic() + patience
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def lines_of(stderr):
+    """Return the lines on standard error but for a progress bar."""
+    lines = re.split(r"\r +\r|[\r\n]+", stderr)
+    return [line for line in lines if line and not re.search(r"step/s|s/step", line)]
+
+
 def refusal(capsys, *words, run=main):
     """Run what fails; return its only line on standard error but for a progress bar."""
     capsys.readouterr()
     status, printed = call(capsys, *words, run=run)
-    lines = [line for line in re.split(r"[\r\n]+", printed.err) if line and "step/s" not in line]
+    lines = lines_of(printed.err)
     assert (status, len(lines)) == (1, 1), printed.err
     assert lines[0].startswith("error: ")
     return lines[0]
@@ -103,6 +127,11 @@ def largest_file(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+def press(number=signal.SIGTERM):
+    """Send a signal to this process."""
+    os.kill(os.getpid(), number)
+
+
 def stop_after(step, monkeypatch, number=signal.SIGTERM):
     """Send a signal while a callback of a run works."""
     real = Metrics.__call__
@@ -110,7 +139,7 @@ def stop_after(step, monkeypatch, number=signal.SIGTERM):
     def pressed(self, iterate):
         real(self, iterate)
         if iterate.step == step:
-            os.kill(os.getpid(), number)
+            press(number)
 
     monkeypatch.setattr(Metrics, "__call__", pressed)
 
@@ -121,7 +150,7 @@ def ended_early(monkeypatch, training, train):
 
     def ended(self):
         if self.step == 1:
-            os.kill(os.getpid(), signal.SIGTERM)
+            press()
         if self.step == 3:
             raise SystemExit(9)  # killed: nothing is written any more
         return advance(self)
@@ -139,18 +168,25 @@ def metrics_of(folder):
     return [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
 
 
+def record_of(folder):
+    """Return what run.json says of a run."""
+    return json.loads(Path(folder, "run.json").read_text())
+
+
+def files_in(folder):
+    """Return what each file below a folder holds, by its path from there."""
+    files = (path for path in Path(folder).rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
 def relative_error(actual, expected):
     return float((actual - expected).norm() / expected.norm())
 
 
 def layers(**settings):
     """Return an objective on the layers that a tiny network has."""
-    defaults: dict[str, Any] = {
-        "content_layers": ["relu2_1"],
-        "style_layers": ["relu1_1", "relu2_1"],
-        "content_weight": 0.5,
-        "style_weight": 2.0,
-    }
+    defaults = {"content_layers": ["relu2_1"], "style_layers": ["relu1_1", "relu2_1"]}
+    defaults |= {"content_weight": 0.5, "style_weight": 2.0}
     return ObjectiveConfig(**(defaults | settings))
 
 

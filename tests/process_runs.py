@@ -10,11 +10,11 @@ import atexit
 import contextlib
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
 
+from helpers import process
 from torch import distributed
 from torch.distributed import destroy_process_group
 
@@ -30,15 +30,8 @@ def torchrun(count, *words):
     """Start so many processes of a script with its words, or of this one."""
     if not words[0].endswith(".py"):
         words = (__file__, *words)
-    run = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    return subprocess.run(
-        [*run, f"--nproc-per-node={count}", *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        timeout=500,
-    )
+    run = (sys.executable, "-m", "torch.distributed.run", "--standalone")
+    return process(*run, f"--nproc-per-node={count}", *words, timeout=500)
 
 
 def befall(what, kind, method):

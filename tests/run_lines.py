@@ -23,7 +23,7 @@ from typing import get_origin
 import torch
 from galleries import make_run
 from hard_runs import end_of, limit, start, warm_up
-from helpers import ROOT, picture
+from helpers import LAYERS, ROOT, picture
 from PIL import Image
 from safetensors.torch import save_file
 
@@ -34,9 +34,7 @@ from styletransfer.networks import LAYOUTS, StyleNetwork, file
 from styletransfer.pictures import images
 from styletransfer.settings.schemas import keys
 
-LAYERS = ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1,relu2_1]"]
-PICTURES = ["content=content.png", "style=style.png"]
-RUN = ["experiment=tiny", *PICTURES, "steps=2", "scales=1"]
+RUN = ["experiment=tiny", "content=content.png", "style=style.png", "steps=2", "scales=1"]
 CROPS = ["pictures=null", "steps=2", "batch=1", "crop=16", "style_size=40", "device=cpu"]
 # Command -> words that make it a matter of a moment.
 TINY = {

@@ -12,12 +12,9 @@ import pytest
 from PIL import Image, ImageOps
 from studios import Process
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="no Playwright: pip install -e '.[browser]'"
-)
-axe = pytest.importorskip(
-    "axe_playwright_python.sync_playwright", reason="no axe-core: pip install -e '.[browser]'"
-)
+WHY = "no Playwright or no axe-core: pip install -e '.[browser]'"
+playwright = pytest.importorskip("playwright.sync_api", reason=WHY)
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason=WHY)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium to open the page with")
@@ -119,15 +116,11 @@ def visited(address, width=1280, scheme="light", height=844):
     """Open the page in a new browser; narrow ones are phones, with a finger."""
     playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as tools:
-        browser = tools.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE
-        )
-        context = browser.new_context(
-            viewport={"width": width, "height": height},
-            has_touch=width < 500,
-            is_mobile=width < 500,
-            color_scheme=scheme,
-        )
+        patient = {"args": ["--no-sandbox"], "timeout": PATIENCE}
+        browser = tools.chromium.launch(executable_path=CHROMIUM, **patient)
+        phone = {"has_touch": width < 500, "is_mobile": width < 500}
+        size = {"width": width, "height": height}
+        context = browser.new_context(viewport=size, color_scheme=scheme, **phone)
         context.set_default_timeout(PATIENCE)
         yield visit(context, address)
         browser.close()

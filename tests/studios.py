@@ -6,10 +6,8 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import threading
-import time
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from types import SimpleNamespace
@@ -18,7 +16,7 @@ from typing import Any
 import httpx2
 import psutil
 import pytest
-from helpers import ROOT
+from helpers import ROOT, begun, until
 
 pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
@@ -80,19 +78,16 @@ def pretend(pipe):
         say(type="begun", **standing)
         report = {"step": 1, "steps": 2, "scale": 1, "scales": 1, "seconds": 0.1, "left": None}
         say(type="progress", picture=JPEG, history=[(1, {"style/a": 1.0, "total": 2.0})], **report)
-        ended = {"status": "stopped", "error": None}
-        while (wish := orders.next_wish(id, wait=True)) is not None:
-            match wish["type"]:
-                case "pause":
-                    say(type="paused")
-                case "resume":
-                    say(type="finished", picture=JPEG, **standing)
-                    ended = {"status": "finished", "error": None}
-                case "stop" | "leave":
-                    break
-                case "steer" | "undo":
-                    say(type="standing", error="size=3 is too small", **standing)
-        say(type="ended", **ended)
+        refused = {"type": "standing", "error": "size=3 is too small", **standing}
+        finished = {"type": "finished", "picture": JPEG, **standing}
+        answers = {"pause": {"type": "paused"}, "resume": finished}
+        answers |= {"steer": refused, "undo": refused}
+        status = "stopped"
+        while (wish := orders.next_wish(id, wait=True)) and wish["type"] not in ("stop", "leave"):
+            status = "finished" if wish["type"] == "resume" else status
+            if wish["type"] in answers:
+                say(**answers[wish["type"]])
+        say(type="ended", status=status, error=None)
 
 
 @contextmanager
@@ -118,6 +113,12 @@ def submit(client, **settings):
     answer = client.post("/api/queue", json={"settings": settings})
     assert answer.status_code == 202, answer.text
     return str(answer.json()["id"])
+
+
+def act(client, id, action, wanted=202, **body):
+    """Ask for something to be done to a run of the queue; the answer has the status `wanted`."""
+    answer = client.post(f"/api/queue/{id}/{action}", json=body)
+    assert answer.status_code == wanted, answer.text
 
 
 def watch(socket, until):
@@ -159,15 +160,9 @@ class Process:
     """A studio in a process of its own, and a browser that has been let in."""
 
     def __init__(self, folder, *words, **environment):
-        self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "scripts" / "studio.py"), *words],
-            cwd=folder,
-            env=os.environ | {"OMP_NUM_THREADS": "1"} | environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        command = (sys.executable, str(ROOT / "scripts" / "studio.py"), *words)
+        environment = os.environ | {"OMP_NUM_THREADS": "1"} | environment
+        self.process = begun(*command, env=environment, cwd=folder)
         line = self.process.stdout.readline()
         address = re.search(r"(http://127\.0\.0\.1:(\d+))/\?token=(\S{20,})", line)
         assert address, line + self.process.communicate()[1]
@@ -204,11 +199,3 @@ class Process:
         self.process.kill()
         self.process.communicate()
         self.client.close()
-
-
-def until(is_so):
-    """Wait until something is so."""
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)

@@ -32,8 +32,7 @@ def as_bytes(image):
     return (image[0].permute(1, 2, 0).numpy() * 255).round().astype(np.uint8)
 
 
-def test_names_that_no_file_can_have(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_names_that_no_file_can_have(here):
     for name in ("a\0.png", "~a\0.png", "\ud800.png", f"{'a' * 300}.png"):
         for key in ("content", "features.weights"):
             with pytest.raises(UserError) as caught:
@@ -43,7 +42,7 @@ def test_names_that_no_file_can_have(tmp_path, monkeypatch):
     for odd in (None, b"a.png", 3):
         with pytest.raises(UserError, match=r"is no file name; give a str or a pathlib\.Path"):
             Result(CONTENT, {}, 0).save(odd)
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []
 
 
 def test_every_form_of_a_picture_is_the_same_picture(tmp_path):
@@ -109,19 +108,18 @@ def test_bad_keys():
         check_error(message, tiny, **settings)
 
 
-def test_a_result_is_saved_and_shown(tmp_path, monkeypatch, capfd):
+def test_a_result_is_saved_and_shown(here, capfd):
     """And nothing is printed, and no other file written."""
-    monkeypatch.chdir(tmp_path)
     result = tiny()
-    assert (capfd.readouterr(), [*tmp_path.iterdir()]) == (("", ""), [])
+    assert (capfd.readouterr(), [*here.iterdir()]) == (("", ""), [])
     assert result.steps == 6
     assert result.image.shape == (1, 3, 24, 32)
-    result.save(tmp_path / "pastiche.png")
-    saved = images.read(tmp_path / "pastiche.png").rgb
+    result.save(here / "pastiche.png")
+    saved = images.read(here / "pastiche.png").rgb
     assert (saved - result.image).abs().max() < 0.6 / 255
     assert np.array_equal(np.asarray(result.to_pil()), as_bytes(saved))
     assert np.array_equal(result.numpy(), result.image[0].permute(1, 2, 0).numpy())
-    check_error("unknown extension", result.save, tmp_path / "pastiche.gif")
+    check_error("unknown extension", result.save, here / "pastiche.gif")
 
 
 def test_a_callback_sees_every_step_and_a_bar_shows_them(capsys):

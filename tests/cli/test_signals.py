@@ -1,12 +1,11 @@
 """Every command ends by a signal in one line, with its status, and leaves nothing half-written."""
 
 import json
-import os
 import signal
 import sys
 
 import pytest
-from helpers import ROOT, call, process
+from helpers import ROOT, call, press, process
 
 from styletransfer.cli import module, script
 from styletransfer.cli.errors import end_at_once, one_line_errors
@@ -14,10 +13,6 @@ from styletransfer.system.files import atomic
 from styletransfer.system.signals import STOPPING, interruptible
 
 pytestmark = pytest.mark.usefixtures("signals")
-
-
-def press(number=signal.SIGTERM):
-    os.kill(os.getpid(), number)
 
 
 def attack(script, folder, count):
@@ -47,19 +42,18 @@ def test_any_command_line_succeeds_or_fails_in_one_line_and_leaves_nothing(tmp_p
 @pytest.mark.parametrize(
     ("name", "number"), [("train", signal.SIGTERM), *(("gradcheck", n) for n in STOPPING)]
 )
-def test_a_command_that_is_stopped(name, number, tmp_path, monkeypatch, capsys):
+def test_a_command_that_is_stopped(name, number, here, monkeypatch, capsys):
     def stopped(*args):
-        with atomic(tmp_path / "half") as temporary:
+        with atomic(here / "half") as temporary:
             temporary.write_text("begun")
             press(number)
             press()
         pytest.fail("not reached")
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(f"{module(name)}.main", stopped)
     status, printed = call(capsys, run=script(name))
     assert (status, printed.err) == (128 + number, "error: interrupted\n")
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["begun"]
+    assert [path.read_text() for path in here.iterdir()] == ["begun"]
 
 
 def test_a_second_signal_does_not_break_the_last_line(capsys):

@@ -1,8 +1,6 @@
 """Films through style networks: frame by frame, alone and in folders."""
 
-import os
 import re
-import signal
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -10,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from film_files import frames, make, sounds
-from helpers import check_error, check_refused, picture, style_network
+from helpers import check_error, check_refused, files_in, picture, press, style_network
 
 from styletransfer.commands.apply.command import main
 from styletransfer.config import ApplyConfig
@@ -54,10 +52,6 @@ def written(monkeypatch):
 
     monkeypatch.setattr(FilmWriter, "write", watched)
     return seen
-
-
-def files(folder):
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("[!.]*") if path.is_file())
 
 
 def expected(size=(26, 34)):
@@ -107,26 +101,27 @@ def test_a_signal_waits_for_the_frame_and_leaves_a_film_that_plays_and_is_not_ta
         nonlocal count
         count += 1
         if count == 3:
-            os.kill(os.getpid(), signal.SIGTERM)
+            press()
         copy(sound, until)
 
     monkeypatch.setattr(Sound, "copy", pressed)
     with pytest.raises(Stopped):
         apply(input="album", output="done")
     part = desk / "done" / "in.styletransfer-partial.mp4"
-    assert files(desk / "done") == ["a.png", part.name]
+    assert files_in(desk / "done").keys() == {".styletransfer.jsonl", "a.png", part.name}
     assert len(frames(part)) == 3
     assert 0.25 < sounds(part)[0][2][-1] < 0.4  # seconds: it ends where they do
     assert re.search(rf"the film up to here, 3 frames, is in .*{part.name}", caplog.text)
     (desk / "album" / "broken.mkv").write_bytes(b"no film")
     check_error("1 of 4 files could not be painted", apply, input="album", output="done")
     assert "broken.mkv is no film that FFmpeg can read" in caplog.text
-    assert files(desk / "done") == ["a.png", "in.mp4", "z.avi.mp4"]
-    assert [len(frames(desk / "done" / name)) for name in ("in.mp4", "z.avi.mp4")] == [5, 5]
+    films = ["in.mp4", "z.avi.mp4"]
+    assert files_in(desk / "done").keys() == {".styletransfer.jsonl", "a.png", *films}
+    assert [len(frames(desk / "done" / name)) for name in films] == [5, 5]
 
 
 def test_bad_input_is_one_line_and_writes_nothing(desk):
-    before = files(desk)
+    before = files_in(desk)
     cases = [
         ({"output": "out.png"}, "input=in.mp4 is a film and output=out.png is not"),
         ({"input": "net.safetensors"}, "net.safetensors is no film that FFmpeg can read"),
@@ -135,4 +130,4 @@ def test_bad_input_is_one_line_and_writes_nothing(desk):
         ({"size": 11, "steady": 0.5}, "11 x 8 pixels are too small or too narrow"),
     ]
     check_refused(apply, cases)
-    assert files(desk) == before
+    assert files_in(desk) == before

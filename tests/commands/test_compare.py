@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers import check_refused, composed
+from helpers import LAYERS, check_refused, composed
 from helpers import picture as noise
 
 from styletransfer.commands.compare.command import compare, descend, gradient_errors, main
@@ -20,8 +20,7 @@ from styletransfer.pictures import images
 
 STEPS = 5
 TINY = [
-    *("features=vgg19", "features.weights=random", "objective.tv_weight=0.01"),
-    *("objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1,relu2_1]"),
+    *(*LAYERS, "features=vgg19", "features.weights=random", "objective.tv_weight=0.01"),
     *("size=24", "scales=2", f"steps={STEPS}", "points=3", "rounds=1"),
     *("device=cpu", "precision=float32"),
 ]

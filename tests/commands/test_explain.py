@@ -8,7 +8,7 @@ from html import unescape
 import pytest
 from explained import studied
 from galleries import Tags
-from helpers import MODES, check_error, composed
+from helpers import LAYERS, MODES, check_error, composed
 from rich.console import Console
 
 from styletransfer.commands.explain.command import draw_page, draw_tree, main
@@ -17,10 +17,8 @@ from styletransfer.commands.explain.facts import answers, format_bytes
 from styletransfer.settings.compose import compose
 
 SVG = "{http://www.w3.org/2000/svg}"
-SMALL = [
-    *("features=vgg19", "features.weights=random", "size=24", "device=cpu", "precision=float32"),
-    *("objective.style_layers=[relu1_1,relu2_1]", "objective.content_layers=[relu2_1]"),
-]
+SMALL = [*LAYERS, "features=vgg19", "features.weights=random", "size=24", "device=cpu"]
+SMALL += ["precision=float32"]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -73,15 +71,12 @@ def test_page_is_complete_in_itself_and_begins_with_the_chosen_mode():
     assert [*map("".join, rows)] == ["a24", "b34", "d45", "c5None", "e20None"]
 
 
-ANSWERS = {
-    "fake_backward": "No: ContentLoss.backward and StyleLoss.backward are ordinary methods",
-    "loss_attribute": "No: there is none. The losses' nodes run autograd's own formulas.",
-    "autograd_function": "Yes: 2 MomentsTapBackward, 1 ContentTapBackward among the nodes",
-}
-
-
 def test_a_hand_written_backward_is_called_where_autograd_enters_one():
-    for mode, losses in ANSWERS.items():
+    for mode, losses in {
+        "fake_backward": "No: ContentLoss.backward and StyleLoss.backward are ordinary methods",
+        "loss_attribute": "No: there is none. The losses' nodes run autograd's own formulas.",
+        "autograd_function": "Yes: 2 MomentsTapBackward, 1 ContentTapBackward among the nodes",
+    }.items():
         in_losses, in_trunk = answers(studied(mode)).values()
         assert in_losses.startswith(losses)
         times = "2 times" if mode == "fake_backward" else "1 time"

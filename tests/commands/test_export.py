@@ -116,12 +116,11 @@ def test_it_is_one_file_that_tells_nothing_of_where_it_was_made(desk, monkeypatc
     assert (desk / "1.onnx").read_bytes() == before
 
 
-def test_bad_input_and_a_missing_extra_are_one_line_and_write_nothing(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bad_input_and_a_missing_extra_are_one_line_and_write_nothing(here, monkeypatch):
     file.write(Path("net.safetensors"), StyleNetwork(SLIM, 1), ["oil"])
     Path("text.safetensors").write_text("hello")
     Path("folder.onnx").mkdir()
-    before = sorted(tmp_path.iterdir())
+    before = sorted(here.iterdir())
     for network, output, message in (
         ("gone.safetensors", "net.onnx", "no style network at gone.safetensors"),
         ("text.safetensors", "net.onnx", "text.safetensors is no style network"),
@@ -131,5 +130,5 @@ def test_bad_input_and_a_missing_extra_are_one_line_and_write_nothing(tmp_path, 
     ):
         there = None if "pip" in message else "there"
         monkeypatch.setattr(importlib.util, "find_spec", lambda name, there=there: there)
-        check_error(re.escape(message), main, ExportConfig(network, output), tmp_path)
-    assert sorted(tmp_path.iterdir()) == before
+        check_error(re.escape(message), main, ExportConfig(network, output), here)
+    assert sorted(here.iterdir()) == before

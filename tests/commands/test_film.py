@@ -1,7 +1,6 @@
 """`film` from command line to file: a film that goes on where it stopped."""
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 import torch
 from clips import tiny_film
 from film_files import frames as frames_of
-from helpers import ROOT, check_error, check_refused, composed
+from helpers import ROOT, check_error, check_refused, composed, files_in, press
 
 from styletransfer import __version__
 from styletransfer.commands.film import main
@@ -41,10 +40,6 @@ def settings(source):
 @pytest.fixture
 def config(settings, photos):
     return replace(settings, style=photos[1])
-
-
-def files(folder):
-    return {path.name: path.read_bytes() for path in (folder / "frames").iterdir()}
 
 
 @pytest.fixture
@@ -88,21 +83,21 @@ def test_a_film_has_the_frames_and_times_of_its_input(config, source, tmp_path, 
 def test_it_goes_on_where_it_stopped_and_ends_the_same(config, tmp_path, painting, capsys):
     main(config, tmp_path / "whole")
     seen, hooks = painting
-    hooks.append(lambda count: count != COUNT + 2 or os.kill(os.getpid(), STOPPING[0]))
+    hooks.append(lambda count: count != COUNT + 2 or press(STOPPING[0]))
     with pytest.raises(Stopped):
         main(config, tmp_path / "run")
     part = frames_of(tmp_path / "run" / "painted.styletransfer-partial.mp4")
-    assert len(part) == len(files(tmp_path / "run")) == 2
+    assert len(part) == len(files_in(tmp_path / "run" / "frames")) == 2
     assert not (tmp_path / "run" / "painted.mp4").exists()
     main(config, tmp_path / "run")
     assert len(seen) == 2 * COUNT + 1
-    assert files(tmp_path / "run") == files(tmp_path / "whole")
+    assert files_in(tmp_path / "run" / "frames") == files_in(tmp_path / "whole" / "frames")
     assert len(frames_of(tmp_path / "run" / "painted.mp4")) == COUNT
 
 
 def test_other_settings_are_refused_in_its_folder(config, tmp_path, photos, capsys):
     main(config, tmp_path)
-    before = files(tmp_path)
+    before = files_in(tmp_path / "frames")
     main(replace(config, output=str(tmp_path / "again.mkv")), tmp_path)
     assert len(frames_of(tmp_path / "again.mkv")) == COUNT
     with pytest.raises(UserError, match=r"temporal_weight=1\.0 differs.*hydra\.run\.dir"):
@@ -111,7 +106,7 @@ def test_other_settings_are_refused_in_its_folder(config, tmp_path, photos, caps
     check_error(r"style=.* has changed", main, config, tmp_path)
     (tmp_path / "film.json").write_text(f'{{"version": "{__version__}", "files": []}}')
     check_error("is no run's record of this version", main, config, tmp_path)
-    assert files(tmp_path) == before
+    assert files_in(tmp_path / "frames") == before
 
 
 def test_the_colours_of_the_input_and_frames_by_themselves(
@@ -142,10 +137,9 @@ def test_frames_that_are_damaged_or_not_ours_are_told(config, tmp_path, painting
         main(config, tmp_path / "run")
 
 
-def test_any_films_can_be_measured_as_the_guide_says(source, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_any_films_can_be_measured_as_the_guide_says(source, here, capsys):
     for name in ("film", "alone", "painted"):
-        (tmp_path / f"{name}.mp4").write_bytes(source.read_bytes())
+        (here / f"{name}.mp4").write_bytes(source.read_bytes())
     exec((ROOT / "docs" / "film.md").read_text().split("```python\n")[1].split("```")[0], {})
     _, _, *lines = capsys.readouterr().out.splitlines()
     assert len({line.split("|")[2] for line in lines}) == 1 < len(lines)

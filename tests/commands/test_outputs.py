@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from film_files import make
-from helpers import picture, style_network, write_pictures
+from helpers import files_in, picture, style_network, write_pictures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,45 +18,34 @@ from styletransfer.errors import UserError
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures.convert import to_image
 from styletransfer.runs.folder import write_record
-from styletransfer.system.files import sha256
 
 TINY = ["experiment=tiny", "content=photo.png", "style=painting.png", "size=16", "steps=1"]
+FILM = ["experiment=tiny", "content=film.mp4", "style=painting.png", "size=32"]
+MASKS = ["init=start.png", "protect=mask.png", "content_regions=[left.png]"]
+GIVEN = ["photo.png", "painting.png", "start.png", "mask.png", "left.png"]
 # Command -> its words without output=, what it reads, and how the name of its output ends.
 CASES = {
-    "train": (
-        [*TINY, "init=start.png", "protect=mask.png", "content_regions=[left.png]"],
-        ["photo.png", "painting.png", "start.png", "mask.png", "left.png"],
-        ".png",
-    ),
+    "train": ([*TINY, *MASKS], GIVEN, ".png"),
     "compare": ([*TINY, "rounds=1"], ["photo.png", "painting.png"], ".png"),
-    "film": (
-        ["experiment=tiny", "content=film.mp4", "style=painting.png", "size=32"],
-        ["film.mp4", "painting.png"],
-        ".mp4",
-    ),
+    "film": (FILM, ["film.mp4", "painting.png"], ".mp4"),
     "apply": (["network=net.onnx", "input=photo.png"], ["net.onnx", "photo.png"], ".png"),
     "apply film": (["network=net.onnx", "input=film.mp4"], ["net.onnx", "film.mp4"], ".mp4"),
     "export": (["network=net.onnx"], ["net.onnx"], ".onnx"),
     "mix": (["run"], ["run/pastiche.png", "run/content_resized.png", "photo.png"], ".png"),
     "gallery": (["run"], ["run/pastiche.png", "photo.png"], ".png"),
 }
+NAMES = ("a.png", "b.gif", "b.gif.png", "trip/a.png", "trip/b.png")
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
+def desk(here):
     """A folder with everything that a command reads."""
-    monkeypatch.chdir(tmp_path)
     file.write(Path("net.onnx"), style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
-    given = ("photo.png", "painting.png", "start.png", "mask.png", "left.png")
     kept = ("run/pastiche.png", "run/content_resized.png")
-    write_pictures(*given, *kept, height=12, width=16)
-    config = {"content": str(tmp_path / "photo.png"), "style": "painting.png"}
+    write_pictures(*GIVEN, *kept, height=12, width=16)
+    config = {"content": str(here / "photo.png"), "style": "painting.png"}
     write_record(Path("run"), {"config": config}, "finished", Path("run/pastiche.png"), 1.0)
-    return tmp_path
-
-
-def kept(folder):
-    return {str(path): sha256(path) for path in folder.rglob("*") if path.is_file()}
+    return here
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -76,19 +65,16 @@ def test_no_command_writes_over_what_it_reads(case, desk, capsys):
             output.symlink_to(name)
         else:
             os.link(name, output)
-        before = kept(desk)
+        before = files_in(desk)
         # A gallery's sheet has the name of its page.
         target = output.with_suffix(".html") if case == "gallery" else output
         with pytest.raises(SystemExit) as end:
             cli.main([case.split()[0], *words, f"output={target}"])
         assert end.value.code == 1, (name, way)
         assert "would overwrite" in capsys.readouterr().err, (name, way)
-        assert kept(desk) == before, (name, way)
+        assert files_in(desk) == before, (name, way)
         if way in ("link", "second"):
             output.unlink()
-
-
-NAMES = ("a.png", "b.gif", "b.gif.png", "trip/a.png", "trip/b.png")
 
 
 @given(
@@ -106,10 +92,10 @@ def test_folders_keep_what_they_hold(theirs, links, tmp_path_factory):
         (folder / "out" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "out" / name).symlink_to(folder / "in" / there)
     file.write(folder / "net.st", style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
-    before = kept(folder)
+    before = files_in(folder)
     config = ApplyConfig(*(str(folder / name) for name in ("net.st", "in", "out")), device="cpu")
     for _ in range(2):
         with suppress(UserError):
             main(config, Path("unused"))
             assert len([*(folder / "out").rglob("[!.]*.*")]) >= len(theirs)
-        assert kept(folder).items() >= before.items()
+        assert files_in(folder).items() >= before.items()

@@ -17,6 +17,14 @@ from styletransfer.pictures import images
 
 TRAIN = ("train", "experiment=tiny", "content=content.png", "style=a.png")
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
+TWO = ("style=[a.png,b.png]", "content_regions=labels.png", "region_styles={red:1,blue:2}")
+MASKS = ("style=[a.png,b.png]", "content_regions=[left.png,right.png]")
+SEVERAL = ("style_regions=[labels.png,labels.png]", "style_weights=[1,2]", "style_scale=[1,0.5]")
+WAYS = {
+    "red, blue": ("content_regions=labels.png", "style_regions=labels.png"),
+    "left, right": (*MASKS, "region_styles={left:2,right:1}"),
+    "blue, red": (*TWO[:2], *SEVERAL, "style_rotation=[90,180]", "style_detail=a.png"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -38,16 +46,6 @@ def train(capsys):
 
 def pixels(path):
     return np.asarray(Image.open(path))
-
-
-TWO = ("style=[a.png,b.png]", "content_regions=labels.png", "region_styles={red:1,blue:2}")
-MASKS = ("style=[a.png,b.png]", "content_regions=[left.png,right.png]")
-SEVERAL = ("style_regions=[labels.png,labels.png]", "style_weights=[1,2]", "style_scale=[1,0.5]")
-WAYS = {
-    "red, blue": ("content_regions=labels.png", "style_regions=labels.png"),
-    "left, right": (*MASKS, "region_styles={left:2,right:1}"),
-    "blue, red": (*TWO[:2], *SEVERAL, "style_rotation=[90,180]", "style_detail=a.png"),
-}
 
 
 @pytest.mark.parametrize("names", WAYS)
@@ -102,11 +100,7 @@ def test_python_says_the_same_with_arrays(train):
     one_by_one = (*TWO[:2], "region_styles.red=1", "region_styles.blue=2")
     assert train(*one_by_one, "output=out.png")[0] == 0
     numbers = (pixels("labels.png")[..., 2] > 0).astype(np.int64)
-    made = stylize(
-        "content.png",
-        ["a.png", Image.open("b.png")],
-        experiment="tiny",
-        content_regions=numbers,
-        region_styles={0: np.int64(1), "1": 2},
-    )
+    styles, regions = ["a.png", Image.open("b.png")], {0: np.int64(1), "1": 2}
+    given = {"experiment": "tiny", "content_regions": numbers, "region_styles": regions}
+    made = stylize("content.png", styles, **given)
     assert np.array_equal(np.asarray(made.to_pil()), pixels("out.png"))

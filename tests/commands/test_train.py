@@ -1,10 +1,12 @@
 """Whole runs: files in, a pastiche out, by the script and by the function that it calls."""
 
+import os
 import re
 
 import pytest
 import torch
-from helpers import ROOT, composed, metrics_of, picture
+from helpers import ROOT, composed, files_in, metrics_of, picture
+from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from styletransfer import cli
@@ -24,20 +26,11 @@ def configured(photos, *overrides):
     return composed("train", *words, *overrides)
 
 
-def files_in(folder):
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-
-
 def test_run_folder(photos, tmp_path, capsys):
     run = paint(configured(photos), tmp_path / "run")
-    assert files_in(tmp_path / "run") == {
-        "pastiche.png",
-        "content_resized.png",
-        "metrics.jsonl",
-        "run.json",
-        "snapshots/step_00003.png",
-        "snapshots/step_00006.png",
-    }
+    snapshots = {"snapshots/step_00003.png", "snapshots/step_00006.png"}
+    made = {"pastiche.png", "content_resized.png", "metrics.jsonl", "run.json"}
+    assert files_in(tmp_path / "run").keys() == made | snapshots
     assert run.picture == tmp_path / "run" / "pastiche.png"
     assert (run.device, run.precision) == ("cpu", "float32")
     saved = images.read(run.picture).rgb
@@ -85,7 +78,7 @@ def test_presets_run_shrunk(photos, tmp_path):
         assert run.picture.exists()
 
 
-def test_the_script_says_losses_time_and_place(tmp_path, photos, capsys):
+def test_the_script_says_losses_time_and_place_and_leaves_hydra_as_it_was(tmp_path, photos, capsys):
     words = [f"content={photos[0]}", f"style={photos[1]}", "loss_mode=fake_backward", "scales=1"]
     cli.script("train")(["experiment=tiny", *words, "steps=2", "output=out.jpg"])
     losses, how, where = capsys.readouterr().out.splitlines()
@@ -94,6 +87,11 @@ def test_the_script_says_losses_time_and_place(tmp_path, photos, capsys):
     assert where == "out.jpg"
     assert images.read(tmp_path / "out.jpg").size == (24, 32)
     (run,) = (tmp_path / "outputs").glob("*/*")
+    assert (run / "pastiche.png").exists()
     assert len(metrics_of(run)) == 2
-    config = OmegaConf.load(run / ".hydra" / "config.yaml")
+    record = ["config.yaml", "hydra.yaml", "overrides.yaml"]
+    assert sorted(os.listdir(run / ".hydra")) == record
+    config, hydra, _ = (OmegaConf.load(run / ".hydra" / name) for name in record)
     assert (config.steps, config.features.name, config.output) == (2, "vgg19", "out.jpg")
+    assert hydra.hydra.job.name == "train"
+    assert not GlobalHydra.instance().is_initialized()

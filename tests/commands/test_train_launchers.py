@@ -1,16 +1,14 @@
 """Sweeps of `train` by real launchers, in processes of their own: killed, stopped, requeued."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
-from helpers import ROOT
+from helpers import ROOT, begun, record_of, until
 
 from styletransfer.cli.jobs import cores
 from styletransfer.system.checkpoint import Checkpoint
@@ -32,14 +30,8 @@ def begin(launcher, *words, environment=ONE_THREAD):
     """Start a sweep into the folder `sweep`, in a process group of its own."""
     pytest.importorskip(f"hydra_plugins.hydra_{launcher.partition('_')[0]}_launcher")
     swept = ["--multirun", f"hydra/launcher={launcher}", "hydra.sweep.dir=sweep", "resume=auto"]
-    return subprocess.Popen(
-        [*SCRIPT, *WORDS, *words, *swept],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    command = (*SCRIPT, *WORDS, *words, *swept)
+    return begun(*command, env=environment, stderr=subprocess.STDOUT)
 
 
 def end(process):
@@ -50,14 +42,11 @@ def end(process):
 
 def wait_for(*names):
     """Wait until these files are there."""
-    late = time.monotonic() + 300
-    while not all(Path(name).exists() for name in names):
-        assert time.monotonic() < late, sorted(map(str, Path().rglob("*")))
-        time.sleep(0.05)
+    until(lambda: all(Path(name).exists() for name in names))
 
 
 def status(job):
-    return str(json.loads(Path(f"sweep/{job}/run.json").read_text())["status"])
+    return record_of(f"sweep/{job}")["status"]
 
 
 def alone(*words):
@@ -82,8 +71,7 @@ def test_a_sweep_that_was_killed_goes_on(launcher):
     words += [TWO_WORKERS] if launcher == "joblib" else []
     process = begin(launcher, *words)
     wait_for("sweep/0/pastiche.png", "sweep/1/checkpoint.pt")
-    while status(0) != "finished":
-        time.sleep(0.05)
+    until(lambda: status(0) == "finished")
     os.killpg(process.pid, signal.SIGKILL)
     end(process)
     assert not Path("sweep/1/pastiche.png").exists()
@@ -116,8 +104,7 @@ def test_a_signal_ends_all_jobs_and_loses_nothing(launcher, number, to_all):
     assert "Traceback" not in printed
     for job in (0, 1):
         assert status(job) == "stopped"
-        made = [path.name for path in Path(f"sweep/{job}").iterdir()]
-        assert {"checkpoint.pt", "pastiche.png"} <= {*made}
+        assert {"checkpoint.pt", "pastiche.png"} <= {*os.listdir(f"sweep/{job}")}
     assert not Path("sweep/3/run.json").exists()
     assert all_end(family)
 
@@ -159,17 +146,14 @@ def test_jobs_share_the_cores(launcher, words, at_once):
     free = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
     code, printed = end(begin(launcher, "steps=1", *words, environment=free))
     assert code == 0, printed
-    assert json.loads(Path("sweep/0/run.json").read_text())["threads"] == max(1, cores() // at_once)
+    assert record_of("sweep/0")["threads"] == max(1, cores() // at_once)
 
 
 def test_a_job_that_submitit_requeues_goes_on():
     process = begin("submitit_local", "steps=500")
     wait_for("sweep/0/checkpoint.pt")
-    (job,) = (
-        one
-        for one in psutil.Process(process.pid).children(recursive=True)
-        if "submitit.core._submit" in one.cmdline()
-    )
+    family = psutil.Process(process.pid).children(recursive=True)
+    (job,) = (one for one in family if "submitit.core._submit" in one.cmdline())
     job.send_signal(signal.SIGUSR2)  # as Slurm does to a job that it takes the machine from
     code, printed = end(process)
     assert code == 0, printed

@@ -51,11 +51,8 @@ def test_the_three_ways_print_the_same_gradient():
 
 def test_the_guides_closed_form_passes_gradcheck():
     tap, pool = run("autograd_function")["StyleTap"], run("global_max_pool")["GlobalMaxPool"]
-    generator = torch.Generator().manual_seed(0)
-    features, target = (
-        torch.randn(shape, dtype=torch.float64, generator=generator)
-        for shape in ((1, 3, 2, 4), (3, 3))
-    )
+    seeded = {"dtype": torch.float64, "generator": torch.Generator().manual_seed(0)}
+    features, target = (torch.randn(shape, **seeded) for shape in ((1, 3, 2, 4), (3, 3)))
     for any_target in (target, target + target.T):
         assert gradcheck(lambda x, to=any_target: tap.apply(x, to), features.requires_grad_())
     x = torch.arange(12, dtype=torch.float64).view(1, 3, 2, 2).requires_grad_()

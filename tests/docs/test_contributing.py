@@ -14,6 +14,7 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 # Below which line of which file, or "" for a new one, and what goes there.
 BLOCK = re.compile(r"```(?:python|yaml)\n# (\S+?)(?:, below ([^\n]+))?\n(.*?)```", re.S)
 PAINT = ["experiment=tiny", "content=a.png", "style=b.png", "features.weights=random"]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +61,6 @@ def test_the_recipes_work_on_a_copy(copy):
     page = run(copy, "train", "--help")
     assert "mirrored" in page
     assert "Path of a picture whose light" in page
-
-
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_map_is_the_one_that_import_linter_checks():

@@ -7,14 +7,7 @@ import torch
 from clips import pan, pan_flow
 from helpers import check_error, picture, run_settings, tiny_network
 
-from styletransfer.films.flicker import (
-    FilmPainter,
-    Flicker,
-    Steady,
-    measure,
-    style_loss_of,
-    warping_error,
-)
+from styletransfer.films import flicker
 from styletransfer.films.motion import Motion, reliability, softened
 from styletransfer.job.job import Job
 from styletransfer.modes import get_loss_mode
@@ -50,7 +43,7 @@ def move(monkeypatch, motion):
 
 def test_after_the_first_one_a_frame_starts_as_the_one_before_moved_along(job, monkeypatch):
     move(monkeypatch, moving(SOME))
-    painter = FilmPainter(job, 3, 10.0)
+    painter = flicker.FilmPainter(job, 3, 10.0)
     first = painter.job_of(picture(7))
     assert (first.config, first.start, first.pictures.anchor) == (job.config, None, None)
     assert torch.equal(first.pictures.content, picture(7))
@@ -69,10 +62,10 @@ def test_after_the_first_one_a_frame_starts_as_the_one_before_moved_along(job, m
 
 def test_after_a_cut_all_begins_anew(job, monkeypatch):
     move(monkeypatch, moving(0.1 * ALL))
-    painter = FilmPainter(job, 3, 10.0)
+    painter = flicker.FilmPainter(job, 3, 10.0)
     painter.before = picture(7), picture(8)
     assert painter.job_of(picture(9)).start is None
-    steady = Steady(0.9)
+    steady = flicker.Steady(0.9)
     steady.mixed(picture(1), picture(1))
     assert torch.equal(steady.mixed(picture(2), picture(3)), picture(3))
     move(monkeypatch, moving(ALL, 0))  # and goes on from there
@@ -83,7 +76,7 @@ def test_after_a_cut_all_begins_anew(job, monkeypatch):
 def test_a_share_of_the_frame_before_moved_along_is_kept(monkeypatch):
     """Of the mixture, where motion can be relied on; and no colour leaves [0, 1]."""
     move(monkeypatch, moving(SOME))
-    steady = Steady(0.6)
+    steady = flicker.Steady(0.6)
     assert torch.equal(steady.mixed(picture(1), picture(2)), picture(2))
     moved = picture(2)[..., [*range(2, 20), 19, 19]]
     second = picture(4) + 0.6 * SOME * (moved - picture(4))
@@ -92,12 +85,12 @@ def test_a_share_of_the_frame_before_moved_along_is_kept(monkeypatch):
     third = picture(6) + 0.6 * SOME * (moved - picture(6))
     assert torch.allclose(steady.mixed(picture(5), picture(6)), third, atol=1e-12)
     move(monkeypatch, moving(ALL, 0.5))
-    edges = Steady(0.9)
+    edges = flicker.Steady(0.9)
     edges.mixed(picture(1), picture(2).round())
     mixed = edges.mixed(picture(1), picture(2).round())
     assert 0 <= mixed.min() < mixed.max() <= 1
     move(monkeypatch, moving(ALL))
-    untouched = Steady(0.0)
+    untouched = flicker.Steady(0.0)
     untouched.mixed(picture(1), picture(2))
     assert torch.equal(untouched.mixed(picture(3), picture(4)), picture(4))
 
@@ -105,7 +98,7 @@ def test_a_share_of_the_frame_before_moved_along_is_kept(monkeypatch):
 def test_a_pan_stays_sharp(monkeypatch):
     motion = Motion(pan_flow(), softened(reliability(pan_flow(), -pan_flow())))
     move(monkeypatch, lambda image, other: motion)
-    steady = Steady(0.8)
+    steady = flicker.Steady(0.8)
     for frame in map(pan, range(8)):
         mixed = steady.mixed(frame, frame)
     assert (mixed - pan(7))[..., 3:-3, 3:-3].abs().max() < 2e-3
@@ -124,14 +117,14 @@ def test_flicker_and_style_of_each_film(monkeypatch):
     """Over one frame and over five; of the input no style."""
     move(monkeypatch, still)
     films = {"input": ramp(0.0), "painted": ramp(0.1)}
-    measured = measure(films, lambda frame: float(frame.mean()))
-    assert measured["input"] == Flicker(0.0, 0.0, None)
+    measured = flicker.measure(films, lambda frame: float(frame.mean()))
+    assert measured["input"] == flicker.Flicker(0.0, 0.0, None)
     painted = measured["painted"]
     assert (painted.short, painted.long, painted.style) == pytest.approx((0.1**2, 0.5**2, 0.3))
     films = {"input": ramp(0.0, 5), "painted": ramp(0.1, 5)}
-    assert measure(films)["painted"] == Flicker(pytest.approx(0.01), None, None)
+    assert flicker.measure(films)["painted"] == flicker.Flicker(pytest.approx(0.01), None, None)
     for painted, differ in ((ramp(0.1, 4), "lengths"), ([picture(1)] * 5, "sizes")):
-        check_error(differ, measure, films | {"painted": painted})
+        check_error(differ, flicker.measure, films | {"painted": painted})
 
 
 def test_only_what_is_relied_on_and_does_not_move_along_counts():
@@ -141,9 +134,9 @@ def test_only_what_is_relied_on_and_does_not_move_along_counts():
     flow[:, 0] = 2
     moved = b[..., [*range(2, 20), 19, 19]]
     expected = (((a - moved) ** 2) * weights).sum().item() / 3 / weights.sum()
-    assert warping_error(Motion(flow, weights), a, b) == pytest.approx(expected)
+    assert flicker.warping_error(Motion(flow, weights), a, b) == pytest.approx(expected)
     for share in (0.0, 0.24):  # across a cut
-        assert warping_error(still(a, None, share), a, b) is None
+        assert flicker.warping_error(still(a, None, share), a, b) is None
 
 
 def test_the_style_loss_is_the_objectives_without_content_and_total_variation(content, style):
@@ -154,6 +147,6 @@ def test_the_style_loss_is_the_objectives_without_content_and_total_variation(co
     losses = whole.evaluate(picture(3).requires_grad_()).as_floats()
     assert losses["total_variation"] > 0
     expected = sum(value for name, value in losses.items() if name.startswith("style/"))
-    assert style_loss_of(job)(picture(3)) == pytest.approx(expected)
+    assert flicker.style_loss_of(job)(picture(3)) == pytest.approx(expected)
     config.objective.style_weight = 0.0
-    assert style_loss_of(replace(job, config=config)) is None
+    assert flicker.style_loss_of(replace(job, config=config)) is None

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from comparing import LAYOUTS, Bad, assert_same, check_bad_input, check_torch_func, images, leaf
+from comparing import LAYOUTS, assert_same, check_bad_input, check_torch_func, images, leaf
 from torch import nn
 
 from styletransfer.functions import (
@@ -205,17 +205,15 @@ def test_autocast_changes_no_dtype():
         assert_same(ours, expected, [x])
 
 
-CONV_WEIGHT = torch.linspace(-1, 1, 54, dtype=torch.float64).view(2, 3, 3, 3)
-
-
 def test_torch_func_transforms():
+    weight = torch.linspace(-1, 1, 54, dtype=torch.float64).view(2, 3, 3, 3)
     target, other = torch.eye(3).double(), torch.ones(1, 3, 2, 4).double()
-    kernels, shape = transform_kernels(CONV_WEIGHT), (1, 3, 2, 4)
+    kernels, shape = transform_kernels(weight), (1, 3, 2, 4)
     check_torch_func(lambda x: gram_tap(x, target)[1], lambda x: style_formula(x, target), shape)
     check_torch_func(lambda x: content_tap(x, other)[1], lambda x: content_formula(x, other), shape)
     check_torch_func(
         lambda x: winograd_conv(x, kernels),
-        lambda x: nn.functional.conv2d(x, CONV_WEIGHT, padding=1),
+        lambda x: nn.functional.conv2d(x, weight, padding=1),
         (1, 3, 2, 5),
     )
     check_torch_func(max_pool, lambda x: torch.max_pool2d(x, 2), (2, 3, 2, 4))
@@ -274,30 +272,28 @@ def test_winograd_conv_equals_torch(layout, size, device):
     assert (ours - exact).norm() < 1e-5 * exact.norm()
 
 
-F, K = torch.zeros(1, 3, 2, 2), torch.zeros(6, 6, 4, 3)
-BAD: list[Bad] = [
-    (gram_matrix, (torch.zeros(2, 3, 4, 4),), ValueError, ["(1, C, H, W)", "(2, 3, 4, 4)"]),
-    (gram_matrix, (torch.zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
-    (gram_matrix, (F.long(),), TypeError, ["int64"]),
-    (moments_tap, (F[0],), ValueError, ["(1, C, H, W)", "(3, 2, 2)"]),
-    (moments_tap, (F.int(),), TypeError, ["int32"]),
-    (moments, (torch.zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
-    (content_tap, (F, torch.zeros(1, 3, 2, 3)), ValueError, ["(1, 3, 2, 2)", "(1, 3, 2, 3)"]),
-    (content_tap, (F, F.double()), TypeError, ["float32", "float64"]),
-    (content_tap, (F[0], F[0]), ValueError, ["(1, C, H, W)", "(3, 2, 2)"]),
-    (max_pool, (torch.zeros(3, 2, 2),), ValueError, ["(N, C, H, W)", "(3, 2, 2)"]),
-    (max_pool, (torch.zeros(1, 3, 1, 2),), ValueError, ["at least 2", "(1, 3, 1, 2)"]),
-    (max_pool, (F.int(),), TypeError, ["int32"]),
-    (winograd_conv, (F, torch.zeros(6, 6, 3, 4)), ValueError, ["(1, 3, 2, 2)", "(6, 6, 3, 4)"]),
-    (winograd_conv, (F, torch.zeros(3, 3, 3, 3)), ValueError, ["(6, 6, K, C)"]),
-    (winograd_conv, (F, K, torch.zeros(3)), ValueError, ["(4,)", "(3,)"]),
-    (winograd_conv, (F, K.double()), TypeError, ["float32", "float64"]),
-    (winograd_conv, (F, K.clone().requires_grad_()), ValueError, ["constants", "detach"]),
-    (winograd_conv, (F, K, torch.zeros(4).requires_grad_()), ValueError, ["constants", "detach"]),
-    (transform_kernels, (torch.zeros(4, 3, 5, 5),), ValueError, ["(K, C, 3, 3)", "(4, 3, 5, 5)"]),
-]
-
-
 def test_bad_input_names_both_sides():
-    for function, arguments, error, words in BAD:
+    zeros = torch.zeros
+    f, k = zeros(1, 3, 2, 2), zeros(6, 6, 4, 3)
+    for function, arguments, error, words in (
+        (gram_matrix, (zeros(2, 3, 4, 4),), ValueError, ["(1, C, H, W)", "(2, 3, 4, 4)"]),
+        (gram_matrix, (zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
+        (gram_matrix, (f.long(),), TypeError, ["int64"]),
+        (moments_tap, (f[0],), ValueError, ["(1, C, H, W)", "(3, 2, 2)"]),
+        (moments_tap, (f.int(),), TypeError, ["int32"]),
+        (moments, (zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
+        (content_tap, (f, zeros(1, 3, 2, 3)), ValueError, ["(1, 3, 2, 2)", "(1, 3, 2, 3)"]),
+        (content_tap, (f, f.double()), TypeError, ["float32", "float64"]),
+        (content_tap, (f[0], f[0]), ValueError, ["(1, C, H, W)", "(3, 2, 2)"]),
+        (max_pool, (zeros(3, 2, 2),), ValueError, ["(N, C, H, W)", "(3, 2, 2)"]),
+        (max_pool, (zeros(1, 3, 1, 2),), ValueError, ["at least 2", "(1, 3, 1, 2)"]),
+        (max_pool, (f.int(),), TypeError, ["int32"]),
+        (winograd_conv, (f, zeros(6, 6, 3, 4)), ValueError, ["(1, 3, 2, 2)", "(6, 6, 3, 4)"]),
+        (winograd_conv, (f, zeros(3, 3, 3, 3)), ValueError, ["(6, 6, K, C)"]),
+        (winograd_conv, (f, k, zeros(3)), ValueError, ["(4,)", "(3,)"]),
+        (winograd_conv, (f, k.double()), TypeError, ["float32", "float64"]),
+        (winograd_conv, (f, k.clone().requires_grad_()), ValueError, ["constants", "detach"]),
+        (winograd_conv, (f, k, zeros(4).requires_grad_()), ValueError, ["constants", "detach"]),
+        (transform_kernels, (zeros(4, 3, 5, 5),), ValueError, ["(K, C, 3, 3)", "(4, 3, 5, 5)"]),
+    ):
         check_bad_input(function, arguments, error, words)

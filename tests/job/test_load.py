@@ -23,6 +23,7 @@ from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
+TWO = {"content_regions": "labels.png", "style": ["a.png", "b.png"]}
 
 
 def paint(path, *colors, height=24, width=32):
@@ -40,9 +41,8 @@ def shade(path, columns, height=24, width=32):
 
 
 @pytest.fixture(autouse=True)
-def desk(tmp_path, monkeypatch):
+def desk(here):
     """A folder with a content image, three styles and labels of them."""
-    monkeypatch.chdir(tmp_path)
     write_pictures("content.png", "a.png", "b.png", "c.png")
     paint("labels.png", RED, BLUE)
     paint("swapped.png", BLUE, RED)
@@ -132,23 +132,14 @@ def test_a_region_takes_the_styles_that_hold_it_and_an_undivided_one_is_for_all(
     made = pictures(content_regions="labels.png")
     assert [sources(region) for region in made.regions] == [[(0, 1.0)]] * 2
     paint("only_red.png", RED)
-    made = pictures(
-        content_regions="labels.png",
-        style=["a.png", "b.png"],
-        style_regions=["labels.png", "only_red.png"],
-        style_weights=[1.0, 3.0],
-    )
+    regions = ["labels.png", "only_red.png"]
+    made = pictures(**TWO, style_regions=regions, style_weights=[1.0, 3.0])
     found = {region.name: sources(region) for region in made.regions}
     assert found == {"red": [(0, 0.25), (1, 0.75)], "blue": [(0, 0.25)]}
 
 
 def test_without_their_own_regions_each_region_gets_the_style_that_is_said():
-    made = pictures(
-        content_regions="labels.png",
-        style=["a.png", "b.png"],
-        region_styles={"red": 2, "blue": 1},
-        style_detail="c.png",
-    )
+    made = pictures(**TWO, region_styles={"red": 2, "blue": 1}, style_detail="c.png")
     found = {region.name: [source.style for source in region.sources] for region in made.regions}
     assert found == {"red": [1, 2], "blue": [0, 2]}
     assert all(source.weights is None for region in made.regions for source in region.sources)

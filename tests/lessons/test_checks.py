@@ -4,7 +4,6 @@ import pytest
 import torch
 from comparing import (
     LAYOUTS,
-    Bad,
     assert_same,
     case_of,
     check_bad_input,
@@ -154,22 +153,19 @@ def test_torch_func_transforms():
     check_torch_func(lambda x: global_max_pool(x)[0], lambda x: x.flatten(2).amax(2), (2, 3, 2, 2))
 
 
-F, W = torch.zeros(1, 3, 2, 2), torch.zeros(2, 2)
-BAD: list[Bad] = [
-    (relu, (torch.ones(2, dtype=torch.int64),), TypeError, ["int64", "x.float()"]),
-    (scale, (F, F.int()), TypeError, ["weight", "int32"]),
-    (scale, (F, F.double()), TypeError, ["float32", "float64"]),
-    (scale, (F, torch.zeros(4)), ValueError, ["(4,)", "(1, 3, 2, 2)"]),
-    (scale, (F, F.to("meta")), ValueError, ["cpu", "meta"]),
-    (linear, (torch.zeros(4, 3), torch.zeros(3, 4)), ValueError, ["(4, 3)", "(3, 4)"]),
-    (linear, (torch.zeros(3), torch.zeros(3)), ValueError, ["(outputs, inputs)"]),
-    (linear, (F[0, 0], W, torch.zeros(3)), ValueError, ["(2, 2)", "(2,)", "(3,)"]),
-    (linear, (F[0, 0], W, W[0].half()), TypeError, ["float32", "bias", "float16"]),
-    (global_max_pool, (torch.zeros(2, 3),), ValueError, ["(N, C, ...)", "(2, 3)"]),
-    (Linear, (0, 3), ValueError, ["(0, 3)"]),
-]
-
-
 def test_bad_input_names_both_sides():
-    for bad in BAD:
+    f, w = torch.zeros(1, 3, 2, 2), torch.zeros(2, 2)
+    for bad in (
+        (relu, (torch.ones(2, dtype=torch.int64),), TypeError, ["int64", "x.float()"]),
+        (scale, (f, f.int()), TypeError, ["weight", "int32"]),
+        (scale, (f, f.double()), TypeError, ["float32", "float64"]),
+        (scale, (f, torch.zeros(4)), ValueError, ["(4,)", "(1, 3, 2, 2)"]),
+        (scale, (f, f.to("meta")), ValueError, ["cpu", "meta"]),
+        (linear, (torch.zeros(4, 3), torch.zeros(3, 4)), ValueError, ["(4, 3)", "(3, 4)"]),
+        (linear, (torch.zeros(3), torch.zeros(3)), ValueError, ["(outputs, inputs)"]),
+        (linear, (f[0, 0], w, torch.zeros(3)), ValueError, ["(2, 2)", "(2,)", "(3,)"]),
+        (linear, (f[0, 0], w, w[0].half()), TypeError, ["float32", "bias", "float16"]),
+        (global_max_pool, (torch.zeros(2, 3),), ValueError, ["(N, C, ...)", "(2, 3)"]),
+        (Linear, (0, 3), ValueError, ["(0, 3)"]),
+    ):
         check_bad_input(*bad)

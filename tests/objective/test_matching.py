@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers import MODES, gradient, picture, relative_error, tiny_network
+from helpers import MODES, VGG19, gradient, picture, relative_error, tiny_network
 from torch.nn.functional import cosine_similarity, interpolate
 
 from styletransfer.config import ObjectiveConfig
@@ -15,19 +15,14 @@ from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.matching import matching
 from styletransfer.objective.whole import Objective
 
-# The layout of VGG-19 with few channels.
-VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))
 MATCHED = ObjectiveConfig(match_weight=0.5, content_weight=0.25)
 SKY = (torch.arange(52)[None, None, None] < 29).expand(1, 1, 37, 52).double()
-DIVIDED = Inputs(
-    picture(1, 37, 52),
-    (picture(2, 40, 33), picture(3, 35, 48)),
-    (
-        Region("sky", SKY, (StylePart(0, weights=picture(4, 40, 33)[:, :1].round()),)),
-        Region("house", 1 - SKY, (StylePart(0), StylePart(1))),
-    ),
-    painted=picture(5, 37, 52),
+REGIONS = (
+    Region("sky", SKY, (StylePart(0, weights=picture(4, 40, 33)[:, :1].round()),)),
+    Region("house", 1 - SKY, (StylePart(0), StylePart(1))),
 )
+STYLES = picture(2, 40, 33), picture(3, 35, 48)
+DIVIDED = Inputs(picture(1, 37, 52), STYLES, REGIONS, painted=picture(5, 37, 52))
 
 
 def columns_of(network, image):
@@ -126,10 +121,8 @@ def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
 def test_all_modes_agree():
     network = tiny_network(VGG19)
     criterion = Criterion.of(MATCHED)
-    slopes = [
-        gradient(Objective(network, get_loss_mode(mode), criterion, DIVIDED), picture(6, 37, 52))
-        for mode in MODES
-    ]
+    made = (Objective(network, get_loss_mode(mode), criterion, DIVIDED) for mode in MODES)
+    slopes = [gradient(objective, picture(6, 37, 52)) for objective in made]
     assert all(relative_error(slope, slopes[0]) < 1e-10 for slope in slopes[1:])
 
 

@@ -10,7 +10,7 @@ from styletransfer.errors import UserError
 from styletransfer.functions import gram_matrix
 from styletransfer.losses import temporal_loss
 from styletransfer.modes import get_loss_mode
-from styletransfer.objective.criterion import Criterion, check_size, gradient_at
+from styletransfer.objective.criterion import Criterion, check_size
 from styletransfer.objective.inputs import Anchor, pair
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.pictures.images import resize
@@ -20,18 +20,6 @@ MODE = "autograd_function"
 
 def losses_at(objective, image):
     return objective.evaluate(image.clone().requires_grad_()).as_floats()
-
-
-def test_a_gradient_adds_to_what_is_there_or_leaves_the_picture_alone(network, content, style):
-    objective = make_objective(MODE, network, content, style)
-    image = picture(seed=3)
-    leaf = image.clone().requires_grad_()
-    found = gradient_at(objective, leaf)
-    assert leaf.grad is None
-    assert torch.equal(leaf, image)
-    for _ in range(2):
-        objective.evaluate(leaf)
-    assert relative_error(leaf.grad, 2 * found) < 1e-12
 
 
 @pytest.mark.parametrize(

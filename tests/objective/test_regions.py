@@ -28,15 +28,10 @@ def soft(seed=9, height=16, width=20):
 def two_regions(mask=None):
     """Two styles, one left and one right; the second is mostly looked at in its upper part."""
     mask = left() if mask is None else mask
-    seen = soft(8, 18, 14)
-    return Inputs(
-        picture(1),
-        (picture(2, 18, 14), picture(3, 15, 21)),
-        (
-            Region("sky", mask, (StylePart(0), StylePart(1, share=0.5))),
-            Region("house", 1 - mask, (StylePart(0, weights=seen), StylePart(1, 3.0))),
-        ),
-    )
+    sky = Region("sky", mask, (StylePart(0), StylePart(1, share=0.5)))
+    seen = StylePart(0, weights=soft(8, 18, 14))
+    house = Region("house", 1 - mask, (seen, StylePart(1, 3.0)))
+    return Inputs(picture(1), (picture(2, 18, 14), picture(3, 15, 21)), (sky, house))
 
 
 def objective(pictures, mode="autograd_function", tile=None, **settings):

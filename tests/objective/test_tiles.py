@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 import torch
-from helpers import check_error, gradient, layers, picture, relative_error, tiny_network
+from helpers import VGG19, check_error, gradient, layers, picture, relative_error, tiny_network
 
 from styletransfer.config import ObjectiveConfig
 from styletransfer.losses import STYLE_LOSSES
@@ -20,8 +20,6 @@ from styletransfer.objective.tiles import grid, stages
 from styletransfer.objective.whole import Objective
 from styletransfer.system.processes import Processes
 
-# The layout of VGG-19 with few channels: stride 16 at relu5_1.
-VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))
 # Odd numbers of convolutions in a block, so that halos begin at odd positions: before a pool that
 # another follows in the same stage, and before one that does not.
 ODD = ((3, 4), (4, 5, 4), (5, 5, 4), (6, 5, 5))
@@ -138,15 +136,18 @@ def test_layers(widths, contents, styles):
     check(tiny_network(widths, padding="replicate"), config, noise(61, 45), 16)
 
 
-def test_gradients_add_up_and_in_bfloat16_point_the_same_way():
+def test_gradients_add_up_or_leave_the_picture_alone_and_in_bfloat16_point_the_same_way():
     network = tiny_network(VGG19).to(memory_format=torch.channels_last)
     given = (network, MODE, Criterion.of(GATYS), noise(40, 35))
     whole, tiled = Objective(*given), TiledObjective(*given, 16)
     for order in ((whole, tiled), (tiled, whole)):
         leaf = picture(3, 40, 35).requires_grad_()
+        found = gradient_at(order[0], leaf)
+        assert leaf.grad is None
+        assert torch.equal(leaf, picture(3, 40, 35))
         for objective in order:
             objective.evaluate(leaf)
-        assert relative_error(leaf.grad, 2 * gradient_at(whole, leaf)) < 1e-10
+        assert relative_error(leaf.grad, 2 * found) < 1e-10
         assert leaf.grad.is_contiguous()
     given, image = (network.bfloat16(), *given[1:3], noise(64, 64)), picture(3, 64, 64).float()
     found = [gradient(made, image) for made in (Objective(*given), TiledObjective(*given, 32))]

@@ -38,6 +38,7 @@ from styletransfer.runs.watchers import StepPictures
 CURVES = Path(__file__).with_name("loss_curves.json")
 OPTIMIZERS = ["lbfgs", "adam"]
 MODE = get_loss_mode("loss_attribute")
+CONTENT = 0.3 + 0.4 * picture(1)
 
 
 def run(config, content, style, network=None, mode=MODE, **options):
@@ -188,11 +189,6 @@ def test_a_run_on_a_gpu(optimizer, content, style):
 
 
 # `color=`: whose colours a pastiche has, in every loss mode.
-
-
-CONTENT = 0.3 + 0.4 * picture(1)
-
-
 def job_of(mode="autograd_function", strength=1.0, **settings):
     settings = {"steps": 4, "scales": 2, "init": "noise", "color_strength": strength} | settings
     pictures = pair(CONTENT, picture(2, 18, 14))

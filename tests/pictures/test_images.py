@@ -14,18 +14,8 @@ from helpers import check_error
 from PIL import Image, ImageCms, JpegImagePlugin
 
 from styletransfer.errors import UserError
+from styletransfer.pictures import images
 from styletransfer.pictures.convert import small_picture
-from styletransfer.pictures.images import (
-    Picture,
-    check_writable,
-    crop_transparent,
-    fill_transparent,
-    read,
-    resize,
-    resize_picture,
-    scaled_size,
-    write,
-)
 
 
 def samples(channels=3, bits=8, height=9, width=13):
@@ -43,9 +33,9 @@ def test_files_return_every_sample_in_srgb_and_equal_bytes(tmp_path, extension, 
     path, again = tmp_path / f"a{extension}", tmp_path / f"b{extension}"
     for alpha in (None, pixels[:, 3:]) if extension != ".jpg" else (None,):
         for copy in (path, again):
-            write(copy, pixels[:, :3], alpha, bit_depth=bits)
+            images.write(copy, pixels[:, :3], alpha, bit_depth=bits)
         assert path.read_bytes() == again.read_bytes()
-        picture = read(path)
+        picture = images.read(path)
         assert extension == ".jpg" or torch.equal(picture.rgb, pixels[:, :3])
         assert (picture.alpha is None) == (alpha is None)
         assert alpha is None or torch.equal(picture.alpha, alpha)
@@ -54,22 +44,22 @@ def test_files_return_every_sample_in_srgb_and_equal_bytes(tmp_path, extension, 
     described = ImageCms.getProfileDescription(ImageCms.ImageCmsProfile(io.BytesIO(profile)))
     assert described.startswith("sRGB")
     assert struct.unpack(">6H", profile[24:36]) == (2000, 1, 1, 0, 0, 0)  # not today's date
-    write(path, samples(3, 16))  # by default 16 bits in TIFF alone
-    error = (read(path).rgb - samples(3, 16)).abs().max()
+    images.write(path, samples(3, 16))  # by default 16 bits in TIFF alone
+    error = (images.read(path).rgb - samples(3, 16)).abs().max()
     assert (error < 1e-6) == (extension in (".tif", ".TIFF"))
 
 
 def test_jpeg_keeps_chroma_and_lies_on_white(tmp_path):
     ramp = torch.linspace(0, 1, 32)
     rgb = torch.stack((ramp.expand(16, 32), ramp.flip(0).expand(16, 32), torch.ones(16, 32)))[None]
-    write(tmp_path / "a.jpeg", rgb)
-    assert (read(tmp_path / "a.jpeg").rgb - rgb).abs().max() < 0.03
+    images.write(tmp_path / "a.jpeg", rgb)
+    assert (images.read(tmp_path / "a.jpeg").rgb - rgb).abs().max() < 0.03
     with Image.open(tmp_path / "a.jpeg") as image:
         assert JpegImagePlugin.get_sampling(image) == 0  # 4:4:4
-    black = Picture(torch.zeros(1, 3, 8, 16), torch.full((1, 1, 8, 16), 0.2))
-    write(tmp_path / "a.jpg", black.rgb, black.alpha)
-    assert read(tmp_path / "a.jpg").alpha is None
-    assert torch.allclose(read(tmp_path / "a.jpg").rgb, torch.tensor(0.8), atol=0.01)
+    black = images.Picture(torch.zeros(1, 3, 8, 16), torch.full((1, 1, 8, 16), 0.2))
+    images.write(tmp_path / "a.jpg", black.rgb, black.alpha)
+    assert images.read(tmp_path / "a.jpg").alpha is None
+    assert torch.allclose(images.read(tmp_path / "a.jpg").rgb, torch.tensor(0.8), atol=0.01)
     small = small_picture(black, 8)  # as do small pictures of all kinds
     assert (small.size, small.mode) == ((8, 4), "RGB")
     assert np.unique(np.asarray(small)).tolist() == [204]
@@ -78,12 +68,12 @@ def test_jpeg_keeps_chroma_and_lies_on_white(tmp_path):
 
 def test_values_are_clamped_and_rounded_whatever_their_type(tmp_path):
     values = torch.tensor([-0.5, 0.4 / 255, 0.6 / 255, 254.4 / 255, 254.6 / 255, 7.0])
-    write(tmp_path / "a.png", values.expand(1, 3, 1, 6))
-    assert (read(tmp_path / "a.png").rgb[0, 0, 0] * 255).tolist() == [0, 0, 1, 254, 255, 255]
+    images.write(tmp_path / "a.png", values.expand(1, 3, 1, 6))
+    assert (images.read(tmp_path / "a.png").rgb[0, 0, 0] * 255).tolist() == [0, 0, 1, 254, 255, 255]
     rgb = torch.full((1, 3, 4, 4), 0.5, dtype=torch.bfloat16, requires_grad=True)
     alpha = torch.full((1, 1, 4, 4), 201 / 255)
-    write(tmp_path / "a.png", rgb, alpha)
-    picture = read(tmp_path / "a.png")
+    images.write(tmp_path / "a.png", rgb, alpha)
+    picture = images.read(tmp_path / "a.png")
     assert torch.allclose(picture.rgb, torch.tensor(0.5), atol=1 / 255)
     assert torch.equal(picture.alpha, alpha)  # its precision is its own, not that of the colours
 
@@ -99,42 +89,46 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
         "folder.png": r"folder\.png: (it is a folder|Is a directory)",
         "pipe.png": r"pipe\.png: it is a device or pipe; name a file",
     }
-    check_writable(tmp_path / "new" / "folder" / "a.png")  # which is not made yet
-    for check in (check_writable, lambda path, **kw: write(path, torch.zeros(1, 3, 2, 2), **kw)):
+    images.check_writable(tmp_path / "new" / "folder" / "a.png")  # which is not made yet
+    for check in (
+        images.check_writable,
+        lambda path, **kw: images.write(path, torch.zeros(1, 3, 2, 2), **kw),
+    ):
         for name, message in refusals.items():
             check_error(message, check, tmp_path / name)
         for name, bits in (("a.jpg", 16), ("a.webp", 16), ("a.png", 12)):
             check_error(f"has no {bits}-bit samples; use 8", check, tmp_path / name, bit_depth=bits)
     for name, side in (("a.webp", 16384), ("a.jpg", 65536)):
         with pytest.raises(UserError, match=f"cannot hold {side} x 1 pixels"):
-            write(tmp_path / name, torch.zeros(1, 3, 1, side))
+            images.write(tmp_path / name, torch.zeros(1, 3, 1, side))
     for value in (float("nan"), float("inf")):
         with pytest.raises(UserError, match="NaN or infinity"):
-            write(tmp_path / "a.png", torch.tensor(value).expand(1, 3, 2, 2))
+            images.write(tmp_path / "a.png", torch.tensor(value).expand(1, 3, 2, 2))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.png", "pipe.png"]
 
 
 def test_a_full_disk_leaves_the_old_picture_and_nothing_else(tmp_path, monkeypatch):
     path = tmp_path / "new" / "a.png"
-    write(path, torch.zeros(1, 3, 2, 2))
+    images.write(path, torch.zeros(1, 3, 2, 2))
     (tmp_path / "plain").touch()
     assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
     full = Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(UserError, match=r"cannot write .*a\.png: No space left on device"):
-        write(path, torch.ones(1, 3, 2, 2))
+        images.write(path, torch.ones(1, 3, 2, 2))
     assert list(path.parent.iterdir()) == [path]
-    assert torch.equal(read(path).rgb, torch.zeros(1, 3, 2, 2))
+    assert torch.equal(images.read(path).rgb, torch.zeros(1, 3, 2, 2))
 
 
 def test_resizing_keeps_aspect_ratio_and_constants_and_is_antialiased_and_clamped():
     for size, expected in (((3, 4), (6, 8)), ((4, 3), (8, 6)), ((3, 4000), (1, 8))):
-        assert scaled_size(size, 8) == expected
-        assert resize_picture(Picture(torch.rand(1, 3, *size)), 8).size == expected
+        assert images.scaled_size(size, 8) == expected
+        assert images.resize_picture(images.Picture(torch.rand(1, 3, *size)), 8).size == expected
     board = (torch.arange(64)[:, None] + torch.arange(64)).remainder(2).float()[None, None]
-    assert torch.allclose(resize(board, (9, 11))[..., 2:-2, 2:-2], torch.tensor(0.5), atol=0.02)
-    assert torch.allclose(resize(torch.full((1, 3, 7, 5), 0.3), (20, 3)), torch.tensor(0.3))
-    edges = resize(board[..., :6, :6], (31, 31))
+    inner = images.resize(board, (9, 11))[..., 2:-2, 2:-2]
+    assert torch.allclose(inner, torch.tensor(0.5), atol=0.02)
+    assert torch.allclose(images.resize(torch.full((1, 3, 7, 5), 0.3), (20, 3)), torch.tensor(0.3))
+    edges = images.resize(board[..., :6, :6], (31, 31))
     assert (edges.min(), edges.max()) == (0.0, 1.0)
 
 
@@ -142,7 +136,7 @@ def test_hidden_colours_do_not_bleed_when_resizing():
     rgb, alpha = torch.zeros(1, 3, 16, 16), torch.zeros(1, 1, 16, 16)
     rgb[:, 0, :, :7], rgb[:, 1, :, 7:], alpha[..., :7] = 1, 1, 1
     for longer_side in (5, 40):
-        resized = resize_picture(Picture(rgb, alpha), longer_side)
+        resized = images.resize_picture(images.Picture(rgb, alpha), longer_side)
         assert resized.rgb[:, 1].max() == 0
         visible = resized.alpha[:, 0] > 0.01
         assert torch.allclose(resized.rgb[:, 0][visible], torch.tensor(1.0), atol=1e-3)
@@ -151,13 +145,13 @@ def test_hidden_colours_do_not_bleed_when_resizing():
 def test_cropping_keeps_the_visible_box():
     rgb, alpha = torch.rand(1, 3, 6, 8), torch.zeros(1, 1, 6, 8)
     alpha[0, 0, 1, 2], alpha[0, 0, 3, 6] = 0.5, 1
-    cropped = crop_transparent(Picture(rgb, alpha))
+    cropped = images.crop_transparent(images.Picture(rgb, alpha))
     assert torch.equal(cropped.rgb, rgb[..., 1:4, 2:7])
     assert torch.equal(cropped.alpha, alpha[..., 1:4, 2:7])
-    opaque = Picture(rgb)
-    assert crop_transparent(opaque) is opaque
-    ghost = Picture(rgb, torch.zeros(1, 1, 6, 8), "ghost.png")
-    for function in (fill_transparent, crop_transparent):
+    opaque = images.Picture(rgb)
+    assert images.crop_transparent(opaque) is opaque
+    ghost = images.Picture(rgb, torch.zeros(1, 1, 6, 8), "ghost.png")
+    for function in (images.fill_transparent, images.crop_transparent):
         check_error(r"ghost\.png is fully transparent", function, ghost)
 
 
@@ -166,16 +160,17 @@ def test_filling_keeps_opaque_pixels_and_continues_them_without_hidden_colours()
     rgb[..., 16:] += 0.8
     alpha[..., 12:20, 4:8], alpha[..., 12:20, 24:28] = 0, 0
     rgb[..., 2, 20], alpha[..., 2, 20] = 0, 0.5
-    filled = fill_transparent(Picture(rgb, alpha))
+    filled = images.fill_transparent(images.Picture(rgb, alpha))
     opaque = alpha.expand_as(rgb) == 1
     assert torch.equal(filled[opaque], rgb[opaque])
     assert filled[..., 14:18, 5:7].max() < 0.3
     assert filled[..., 14:18, 25:27].min() > 0.7
     assert ((filled[..., 2, 20] > 0.35) & (filled[..., 2, 20] < 0.55)).all()  # half laid over it
-    assert fill_transparent(Picture(rgb)) is rgb
+    assert images.fill_transparent(images.Picture(rgb)) is rgb
     for size in ((1, 1), (1, 9), (7, 5), (16, 16)):
         alpha = torch.rand(1, 1, *size).round()
         alpha[..., 0, 0] = 1
         colour = torch.tensor([0.9, 0.5, 0.2]).view(1, 3, 1, 1)
-        filled = fill_transparent(Picture(colour * alpha, alpha))  # black where transparent
+        black_elsewhere = images.Picture(colour * alpha, alpha)
+        filled = images.fill_transparent(black_elsewhere)
         assert torch.allclose(filled, colour.expand_as(filled), atol=1e-5)

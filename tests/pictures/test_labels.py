@@ -14,6 +14,7 @@ from styletransfer.pictures.labels import read_mask, read_regions
 
 RED, BLUE, GREEN, WHITE = (255, 0, 0), (0, 0, 255), (0, 128, 0), (255, 255, 255)
 COLORS = [WHITE, RED, BLUE, GREEN]
+RAMP = np.tile(np.linspace(0, 1, 16, dtype=np.float32), (10, 1))
 
 
 def drawn(scale=1):
@@ -123,9 +124,6 @@ def saved(path, grey):
     """Write floats (H, W) in [0, 1] as a grey picture; return its path."""
     images.write(path, torch.as_tensor(grey, dtype=torch.float32).expand(1, 3, *grey.shape))
     return path
-
-
-RAMP = np.tile(np.linspace(0, 1, 16, dtype=np.float32), (10, 1))
 
 
 def test_soft_edges_of_masks_are_kept_whatever_they_are_given_as(tmp_path):

@@ -22,16 +22,14 @@ from styletransfer.pictures.regions import (
 from styletransfer.pictures.rotate import inner_size, rotated, rotated_regions
 
 RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 128, 0)
+HALF = np.repeat(np.eye(1, 2, dtype=np.float32), 6, axis=1).repeat(8, axis=0)
+MASKS = read_regions([HALF, 1 - HALF], "masks")
 
 
 def stripes(*colors, name="labels"):
     """Upright stripes of equal widths."""
     row = np.repeat(np.array(colors, np.uint8), 6, axis=0)
     return read_regions(np.tile(row, (9, 1, 1)), name)
-
-
-HALF = np.repeat(np.eye(1, 2, dtype=np.float32), 6, axis=1).repeat(8, axis=0)
-MASKS = read_regions([HALF, 1 - HALF], "masks")
 
 
 def test_weights_are_averages_over_the_area_of_a_pixel():

@@ -1,14 +1,12 @@
 """Nothing is lost: runs that are stopped, damaged or shared, and what goes on after them."""
 
-import json
-import os
 import shutil
 import signal
 import tempfile
 from pathlib import Path
 
 import pytest
-from helpers import metrics_of, picture, refusal, status_of, stop_after, write_pictures
+from helpers import metrics_of, press, record_of, refusal, status_of, stop_after, write_pictures
 
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
@@ -61,15 +59,11 @@ def steps_of(folder):
     return [line["step"] for line in metrics_of(folder)]
 
 
-def recorded(folder):
-    return json.loads(Path(folder, "run.json").read_text())["status"]
-
-
 def assert_finished(folder="run", like="whole"):
     for name in ("pastiche.png", "metrics.jsonl"):
         assert Path(folder, name).read_bytes() == Path(like, name).read_bytes()
     assert not list(Path(folder).glob("checkpoint*"))
-    assert recorded(folder) == "finished"
+    assert record_of(folder)["status"] == "finished"
 
 
 def test_resume_goes_on_with_the_runs_own_settings_from_another_folder(begun, monkeypatch):
@@ -89,7 +83,7 @@ def test_the_output_may_lie_in_the_folder_that_the_run_goes_on_in(begun):
 
 
 def test_auto_goes_on_and_ends(begun, capsys):
-    images.write("content/new.png", picture(3, 8, 8))  # init=content is no folder
+    write_pictures("content/new.png", height=8, width=8)  # init=content is no folder
     words = arguments("resume=auto", "hydra.run.dir=run")
     assert call(*words) == 0
     assert_finished()
@@ -128,7 +122,7 @@ def test_what_is_no_runs_checkpoint_or_anothers(begun, capsys):
     for wrong in ({"recipe": {}}, whole | {"run": whole["run"] | {"image": "x"}}):
         checkpoint.save(wrong)
         assert "is no run's checkpoint; start afresh" in refusal(capsys, "train", "resume=run")
-        assert recorded("run") == "stopped"
+        assert record_of("run")["status"] == "stopped"
     before = Path("run", "metrics.jsonl").read_bytes()
     for path in Path("run").glob("checkpoint*"):
         path.write_bytes(path.read_bytes()[:-1])
@@ -163,7 +157,7 @@ def test_what_changes_no_pixel_may_differ(begun, capsys, monkeypatch):
     assert "threads 1, and goes on with 99: the last bits may differ" in capsys.readouterr().out
     assert Path("new.png").read_bytes() == Path("whole", "pastiche.png").read_bytes()
     assert Path("run", "snapshots", "step_00010.png").exists()
-    assert json.loads(Path("run", "run.json").read_text())["seconds"] >= 1000
+    assert record_of("run")["seconds"] >= 1000
 
 
 def test_signals_while_files_are_written_wait(desk, monkeypatch):
@@ -172,15 +166,15 @@ def test_signals_while_files_are_written_wait(desk, monkeypatch):
     write, save = images.write, Checkpoint.save
 
     def pressed_while_writing(*args, **options):
-        os.kill(os.getpid(), signal.SIGINT)
+        press(signal.SIGINT)
         write(*args, **options)
-        os.kill(os.getpid(), signal.SIGTERM)
+        press()
 
     def pressed_while_saving(self, state):
         assert len(steps_of("run")) == state["run"]["steps"]  # no line is missing after a kill
-        os.kill(os.getpid(), signal.SIGINT)
+        press(signal.SIGINT)
         save(self, state)
-        os.kill(os.getpid(), signal.SIGINT)
+        press(signal.SIGINT)
 
     monkeypatch.setattr(images, "write", pressed_while_writing)
     monkeypatch.setattr(Checkpoint, "save", pressed_while_saving)
@@ -201,7 +195,7 @@ def test_a_signal_while_a_run_is_loaded(begun, monkeypatch, capsys):
     load = Checkpoint.load
 
     def pressed(self):
-        os.kill(os.getpid(), signal.SIGTERM)
+        press()
         return load(self)
 
     with monkeypatch.context() as patch:
@@ -247,4 +241,4 @@ def test_a_picture_that_cannot_be_written_goes_elsewhere(desk, monkeypatch, caps
     assert "styletransfer-" in place
     assert [Path(path).name for path in tried[:2]] == ["out.png", "pastiche.png"]
     assert images.read(place).size == (24, 32)
-    assert recorded("run") == "gave up"
+    assert record_of("run")["status"] == "gave up"

@@ -1,13 +1,12 @@
 """A run that is steered: other settings on the way, back to a snapshot, and all of it again."""
 
-import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 import torch
-from helpers import check_error, composed, metrics_of, picture, refusal, write_pictures
+from helpers import check_error, composed, metrics_of, picture, record_of, refusal, write_pictures
 
 from styletransfer.config import ChangeConfig, TrainConfig
 from styletransfer.pictures import images
@@ -72,32 +71,25 @@ def again(folder, recorded):
     return paint(own_settings(TrainConfig(), Path(recorded), []), Path(folder))
 
 
-def record(folder):
-    return json.loads(Path(folder, "run.json").read_text())
-
-
 def changes(folder):
-    return record(folder)["config"]["changes"]
+    return record_of(folder)["config"]["changes"]
 
 
 def assert_same(folder, other):
     for name in ("pastiche.png", "metrics.jsonl"):
         assert Path(folder, name).read_bytes() == Path(other, name).read_bytes()
-    assert record(folder)["status"] == record(other)["status"] == "finished"
-    assert record(folder)["config"] | {"resume": 0} == record(other)["config"] | {"resume": 0}
+    ours, theirs = record_of(folder), record_of(other)
+    assert ours["status"] == theirs["status"] == "finished"
+    assert ours["config"] | {"resume": 0} == theirs["config"] | {"resume": 0}
 
 
-REGIONS = {
-    "content_regions": "labels.png",
-    "style": ["style.png", "other.png"],
-    "region_styles": {"red": 1, "blue": 2},
-}
+REGIONS = {"content_regions": "labels.png", "region_styles": {"red": 1, "blue": 2}}
 # Each part of a job that a change replaces, and each place on a run's way.
 STEERED = {
     "styles, losses, the network": (
         ADAM,
         {
-            2: steer(**REGIONS),
+            2: steer(style=["style.png", "other.png"], **REGIONS),
             3: steer(objective__style_loss="moments", objective__content_weight=2.0),
             4: steer(objective__tv_weight=0.5),  # the last step of a scale
             5: steer(loss_mode="fake_backward", features__pooling="average"),
@@ -192,19 +184,16 @@ def test_back_means_as_if_nothing_had_been_done_since():
     assert [step for step, *_ in hand.seen][:8] == [1, 2, 3, 4, 5, 6, 3, 4]
 
 
-REFUSED = [
-    ({"objective.contnt_weight": 1}, "did you mean objective.content_weight"),
-    ({"content": "other.png"}, "content cannot change during a run"),
-    ({"style": "absent.png"}, "absent.png"),
-    ({"objective.style_loss": "pigeon"}, "pigeon"),
-]
-
-
 def test_what_cannot_be_is_refused_and_only_so_many_snapshots_are_kept():
     entries = []
 
     def refused(work):
-        for values, words in REFUSED:
+        for values, words in (
+            ({"objective.contnt_weight": 1}, "did you mean objective.content_weight"),
+            ({"content": "other.png"}, "content cannot change during a run"),
+            ({"style": "absent.png"}, "absent.png"),
+            ({"objective.style_loss": "pigeon"}, "pigeon"),
+        ):
             check_error(words, work.steer, values)
         assert not work.history[1:]
         for n in range(30):

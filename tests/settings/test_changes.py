@@ -77,14 +77,11 @@ def test_changes_in_turn():
     assert with_change(changes[:1], ChangeConfig(3, {})) == [changes[0], ChangeConfig(3, {})]
 
 
-def test_the_command_to_copy():
+def test_the_command_to_copy_reads_as_the_same_file_names():
     assert command(None) == ""
     typed = ["size=64", "style='my oil.jpg'", "output='a$b.png'", "experiment=bold"]
     expected = "styletransfer train size=64 'style=my oil.jpg' 'output='\"'\"'a$b.png'\"'\"'' "
     assert command(typed) == expected + "experiment=bold"
-
-
-def test_what_is_shown_reads_as_the_same_file_names():
     for names in (
         ["a.jpg", "b,c.jpg", "my oil.jpg", "été (1)=[a,b].png", "it's", '"', "null"],
         ["${so}", "\\", " edges ", "\xa0", "[a]", "{b}", "a:b", "choice(1,2)", "a${b}.jpg", "3"],

@@ -103,14 +103,13 @@ def test_several_styles_are_mixed_and_shared_out(page):
 
 
 def test_pasted_picture_is_asked_about(page):
-    page.evaluate(
-        """() => {
-          const clipboard = new DataTransfer();
-          clipboard.items.add(new File(["no picture"], "clip.png", { type: "image/png" }));
-          document.dispatchEvent(
-            new ClipboardEvent("paste", { clipboardData: clipboard, bubbles: true }));
-        }"""
-    )
+    paste = """() => {
+      const clipboard = new DataTransfer();
+      clipboard.items.add(new File(["no picture"], "clip.png", { type: "image/png" }));
+      document.dispatchEvent(
+        new ClipboardEvent("paste", { clipboardData: clipboard, bubbles: true }));
+    }"""
+    page.evaluate(paste)
     page.expect("dialog").to_be_visible()
     page.keyboard.press("Escape")
     page.expect("dialog").to_be_hidden()

@@ -114,30 +114,27 @@ def test_the_command_line_is_the_very_settings(client):
     assert config.region_styles == {"red": 1, "0x00e100": 2}
 
 
-VALUES = [
-    ("size", 0.5, "could not be converted to Integer"),
-    ("size", 10**30, "is too large"),
-    ("size", "512", "must be a number"),
-    ("size", True, "must be a number"),
-    ("size", 10**400, "must be a number"),
-    ("size", None, "must be a number"),
-    ("optimizer.name", "../adam", "must be one of lbfgs"),
-    ("style_weights", ["a"], "must be a number"),
-    ("style_weights", [1] * 65, "at most"),
-    ("style", ["style-oil"] * 65, "at most"),
-    ("tile", "x" * 301, "at most"),
-    ("device", "cpu\nsize=3", "must be a text"),
-    ("region_styles", {"red}": 1}, "no name of a colour"),
-    ("region_styles", {"red": "1"}, "whole number"),
-    ("region_styles", [1], "must give each"),
-    ("sise", 3, "did you mean size?"),
-    ("", 3, "unknown key"),
-    ("experiment", "bold", "unknown key"),
-]
-
-
 def test_values_that_no_control_gives(client):
-    for key, value, said in VALUES:
+    for key, value, said in (
+        ("size", 0.5, "could not be converted to Integer"),
+        ("size", 10**30, "is too large"),
+        ("size", "512", "must be a number"),
+        ("size", True, "must be a number"),
+        ("size", 10**400, "must be a number"),
+        ("size", None, "must be a number"),
+        ("optimizer.name", "../adam", "must be one of lbfgs"),
+        ("style_weights", ["a"], "must be a number"),
+        ("style_weights", [1] * 65, "at most"),
+        ("style", ["style-oil"] * 65, "at most"),
+        ("tile", "x" * 301, "at most"),
+        ("device", "cpu\nsize=3", "must be a text"),
+        ("region_styles", {"red}": 1}, "no name of a colour"),
+        ("region_styles", {"red": "1"}, "whole number"),
+        ("region_styles", [1], "must give each"),
+        ("sise", 3, "did you mean size?"),
+        ("", 3, "unknown key"),
+        ("experiment", "bold", "unknown key"),
+    ):
         status, answer = check(client, **{key: value})
         assert status in (400, 422)
         assert said in answer["error"]

@@ -8,6 +8,8 @@ from studios import opened
 
 from styletransfer.studio import app, guide, lessons, reader
 
+TINY = {"size": 48, "precision": "float32", "device": "cpu"}
+
 
 def test_the_time_left_is_that_of_the_pixels_left(monkeypatch):
     now = [0.0]
@@ -32,9 +34,6 @@ def test_no_more_is_worked_on_at_once(tmp_path, monkeypatch):
     with opened(tmp_path) as client:
         assert client.post("/api/check", json={"settings": {}}).status_code == 429
         assert client.post("/api/pictures", content=b"x").status_code == 429
-
-
-TINY = {"size": 48, "precision": "float32", "device": "cpu"}
 
 
 @pytest.fixture

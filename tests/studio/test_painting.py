@@ -12,7 +12,7 @@ import psutil
 import pytest
 import tifffile
 from PIL import Image
-from studios import LIVE, opened, painter, status, submit, watch
+from studios import LIVE, act, opened, painter, status, submit, watch
 
 from styletransfer.cli import script
 from styletransfer.pictures import images
@@ -34,11 +34,6 @@ def finished(client):
     with client.websocket_connect(LIVE) as socket:
         id = submit(client, **TINY, color="content_luminance")
         return id, watch(socket, status("finished", id=id))
-
-
-def act(client, id, action, **body):
-    answer = client.post(f"/api/queue/{id}/{action}", json=body)
-    assert answer.status_code == 202, answer.text
 
 
 def is_at(step):
@@ -191,10 +186,8 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
 @pytest.mark.slow
 def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    with (
-        opened(tmp_path, painter.main, processes=True) as client,
-        client.websocket_connect(LIVE) as socket,
-    ):
+    studio = opened(tmp_path, painter.main, processes=True)
+    with studio as client, client.websocket_connect(LIVE) as socket:
         worker = client.app.state.studio.queue.painter
         id, waiting = submit(client, **LONG), submit(client, **TINY)
         watch(socket, is_at(3))

@@ -3,10 +3,11 @@
 import asyncio
 import multiprocessing
 import shutil
+from functools import partial
 
 import pytest
 from starlette.websockets import WebSocket, WebSocketDisconnect
-from studios import JPEG, LIVE, opened, status, submit, watch
+from studios import JPEG, LIVE, act, opened, status, submit, watch
 
 from styletransfer.studio import queue, viewers
 from styletransfer.studio.worker import Orders
@@ -18,10 +19,6 @@ SETTINGS = {"size": 64}
 def client(tmp_path):
     with opened(tmp_path) as client:
         yield client
-
-
-def act(client, id, action, **body):
-    return client.post(f"/api/queue/{id}/{action}", json=body)
 
 
 def is_picture(message):
@@ -40,13 +37,13 @@ def test_a_run_from_beginning_to_end(client, socket, tmp_path):
     with client.websocket_connect(LIVE) as second:  # a new page sees what the others see
         seen = watch(second, is_picture)
         assert (seen[0]["current"]["id"], seen[-1]["bytes"]) == (id, JPEG)
-    assert act(client, id, "pause").status_code == 202
+    act(client, id, "pause")
     run = watch(socket, status("paused"))[-1]["current"]
     assert (run["id"], run["step"], run["steps"]) == (id, 1, 2)
     assert run["command"] == "styletransfer train color=content_palette"
     act(client, id, "resume")
     assert watch(socket, status("finished"))[-1]["current"]["can_steer"]
-    assert act(client, id, "pause").status_code == 409
+    act(client, id, "pause", 409)
     assert not (tmp_path / id).exists()  # the painter wrote nothing into it
 
 
@@ -58,8 +55,8 @@ def test_runs_wait_for_their_turn_and_too_many_are_refused(client, socket, monke
     assert refused.status_code == 429
     assert "wait already" in refused.json()["error"]
     watch(socket, status("painting"))
-    assert act(client, second, "cancel").status_code == 202
-    assert act(client, second, "cancel").status_code == 409
+    act(client, second, "cancel")
+    act(client, second, "cancel", 409)
     assert not (tmp_path / second).exists()
     act(client, first, "stop")
     assert watch(socket, status("painting", id=third))[-1]["queue"] == []
@@ -74,38 +71,34 @@ def test_a_finished_run_makes_way_for_the_next(client, socket, tmp_path):
     act(client, first, "resume")
     watch(socket, status("finished"))
     watch(socket, status("painting", id=submit(client)))
-    assert act(client, first, "steer", settings=SETTINGS).status_code == 409
+    act(client, first, "steer", 409, settings=SETTINGS)
 
 
 def test_a_refused_wish_is_told_beside_its_control(client, socket):
     id = submit(client)
     watch(socket, status("painting"))
     for number in (1, 2):  # the same refusal again is another one
-        assert act(client, id, "steer", settings=SETTINGS | {"size": 3}).status_code == 202
+        act(client, id, "steer", settings=SETTINGS | {"size": 3})
         told = watch(socket, lambda m, n=number: (m.get("message") or {}).get("number") == n)[-1]
         assert told["message"] == {"number": number, "error": "size=3 is too small", "key": "size"}
     assert told["current"]["status"] == "painting"
-    assert act(client, id, "steer", settings={"size": "x"}).status_code == 400
-    assert act(client, id, "explode").status_code == 404
+    act(client, id, "steer", 400, settings={"size": "x"})
+    act(client, id, "explode", 404)
     for number in (None, "1", True, [1]):
-        assert act(client, id, "undo", snapshot=number).status_code == 400
+        act(client, id, "undo", 400, snapshot=number)
 
 
 def test_what_cannot_be_done_to_a_run_that_is_not_there(client):
     for action in ("pause", "resume", "stop", "snapshot", "undo", "steer", "cancel"):
-        answer = act(client, "2026-01-01_00-00-00", action, snapshot=1, settings={})
-        assert answer.status_code == 409
+        act(client, "2026-01-01_00-00-00", action, 409, snapshot=1, settings={})
 
 
 def test_too_many_pages(client, monkeypatch):
     monkeypatch.setattr(viewers, "MOST", 1)
-    with (
-        client.websocket_connect(LIVE),
-        pytest.raises(WebSocketDisconnect),
-        client.websocket_connect(LIVE),
-    ):
+    page = partial(client.websocket_connect, LIVE)
+    with page(), pytest.raises(WebSocketDisconnect), page():
         pass
-    with client.websocket_connect(LIVE) as socket:
+    with page() as socket:
         assert socket.receive_json()["type"] == "state"
 
 

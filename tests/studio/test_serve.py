@@ -1,12 +1,11 @@
 """The studio as a process: how it begins, how it ends, and what is left then."""
 
-import json
 import signal
 import socket
 
 import psutil
 import pytest
-from helpers import refusal
+from helpers import record_of, refusal
 from studios import Process
 
 from styletransfer.studio import command
@@ -35,7 +34,7 @@ def test_a_signal_stops_the_run_and_keeps_it(start, number, tmp_path):
     status, _, err = studio.end(number)
     assert (status, err) == (128 + number, "error: interrupted\n")
     run = tmp_path / "outputs" / "studio" / id
-    assert json.loads((run / "run.json").read_text())["status"] == "stopped"
+    assert record_of(run)["status"] == "stopped"
     assert (run / "checkpoint.pt").is_file()
     assert (run / "pastiche.png").is_file()
     assert not list(run.glob("*.tmp"))
@@ -46,8 +45,7 @@ def test_a_server_that_is_killed_takes_its_processes_with_it(start, tmp_path):
     studio = start("open=false")
     id = studio.paint()
     studio.end(signal.SIGKILL)
-    record = tmp_path / "outputs" / "studio" / id / "run.json"
-    assert json.loads(record.read_text())["status"] == "stopped"
+    assert record_of(tmp_path / "outputs" / "studio" / id)["status"] == "stopped"
     again = start("open=false")
     (run,) = again.client.get("/api/runs").json()
     assert (run["id"], run["status"], run["has_checkpoint"]) == (id, "stopped", True)
@@ -72,8 +70,7 @@ def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
     assert "open the address yourself" in out
 
 
-def test_bad_input_and_a_missing_extra(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_bad_input_and_a_missing_extra(here, monkeypatch, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"port={port} cannot be had" in refusal(capsys, *STUDIO, f"port={port}")
@@ -86,4 +83,4 @@ def test_bad_input_and_a_missing_extra(tmp_path, monkeypatch, capsys):
         assert said in refusal(capsys, *STUDIO, word)
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     assert "pip install 'styletransfer[studio]'" in refusal(capsys, *STUDIO)
-    assert list(tmp_path.iterdir()) == []
+    assert list(here.iterdir()) == []

@@ -14,16 +14,8 @@ from helpers import check_error, largest_file
 
 from styletransfer.errors import UserError
 from styletransfer.system import checkpoint as module
+from styletransfer.system import files
 from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.files import (
-    atomic,
-    check_folder,
-    is_locked,
-    keep_lines,
-    locked,
-    remove_stale,
-    to_json,
-)
 
 STATE = {"step": 3, "picture": torch.arange(5000.0), "list": [1.5, None, float("inf")]}
 REFUSED = r"damaged|not a checkpoint|another version"
@@ -138,18 +130,18 @@ def test_when_a_save_is_due(tmp_path, monkeypatch):
 
 
 def test_a_folder_has_one_run(tmp_path):
-    with locked(tmp_path):
-        assert is_locked(tmp_path)
-        check_error(r"another run is at work in .*another fo", locked(tmp_path).__enter__)
-    with pytest.raises(ZeroDivisionError), locked(tmp_path):
+    with files.locked(tmp_path):
+        assert files.is_locked(tmp_path)
+        check_error(r"another run is at work in .*another fo", files.locked(tmp_path).__enter__)
+    with pytest.raises(ZeroDivisionError), files.locked(tmp_path):
         raise ZeroDivisionError
-    assert not is_locked(tmp_path)
+    assert not files.is_locked(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_lock_on_a_file_that_is_gone_is_none(tmp_path, monkeypatch):
     """Between opening the file and locking it the owner leaves, and another one comes."""
-    real, other = os.open, locked(tmp_path)
+    real, other = os.open, files.locked(tmp_path)
 
     def slow(path, *flags):
         file = real(path, *flags)
@@ -159,7 +151,7 @@ def test_a_lock_on_a_file_that_is_gone_is_none(tmp_path, monkeypatch):
         return file
 
     monkeypatch.setattr(os, "open", slow)
-    check_error("another run is at work", locked(tmp_path).__enter__)
+    check_error("another run is at work", files.locked(tmp_path).__enter__)
     other.__exit__(None, None, None)
 
 
@@ -167,12 +159,12 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path):
     target, link = tmp_path / "picture.png", tmp_path / "link"
     target.write_bytes(b"older")
     link.symlink_to(target)
-    with suppress(ZeroDivisionError), atomic(target) as temporary:
+    with suppress(ZeroDivisionError), files.atomic(target) as temporary:
         temporary.write_bytes(b"half")
         os.link(temporary, tmp_path / "half")
         raise ZeroDivisionError
     assert target.read_bytes() == b"older"
-    with atomic(link) as written:
+    with files.atomic(link) as written:
         written.write_bytes(b"new")
     assert (target.read_bytes(), link.is_symlink()) == (b"new", True)
     # What a killed writer has left is removed, and nothing else.
@@ -180,26 +172,26 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path):
     names = {"picture.png", "link", "mine.tmp", ".hidden.tmp"}
     for name in names:
         (tmp_path / name).touch()
-    remove_stale(tmp_path)
+    files.remove_stale(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == names
 
 
 def test_what_cannot_be_written_is_one_line(tmp_path):
     for name, message in (("a" * 300, "File name too long; choose"), (".", "it is a folder; add")):
-        with pytest.raises(UserError, match=message), atomic(tmp_path / name):
+        with pytest.raises(UserError, match=message), files.atomic(tmp_path / name):
             pytest.fail("not reached")
-        check_error(message, check_folder, tmp_path / name)
-    check_error("it is a device or pipe; name a file", check_folder, os.devnull)
-    check_folder(tmp_path / "new" / "file")
+        check_error(message, files.check_folder, tmp_path / name)
+    check_error("it is a device or pipe; name a file", files.check_folder, os.devnull)
+    files.check_folder(tmp_path / "new" / "file")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_lines_are_kept_and_json_has_no_word_for_what_is_not_finite(tmp_path):
     path, kept, cut = tmp_path / "lines.jsonl", b'{"step": 1}\n{"step": 1, "x": 2}\n', b'{"step": 1'
     path.write_bytes(b'{"step": 2}\nnonsense\n\xff\n[]\n{}\n7\n' + kept + cut)
-    keep_lines(path, lambda line: line["step"] == 1)
+    files.keep_lines(path, lambda line: line["step"] == 1)
     assert path.read_bytes() == kept
     value = {"a": [1.5, math.nan, (math.inf,)], "b": {"c": -math.inf}, "d": "NaN", "e": None}
-    parsed = json.loads(to_json(value), parse_constant=pytest.fail)
+    parsed = json.loads(files.to_json(value), parse_constant=pytest.fail)
     assert parsed == {"a": [1.5, None, [None]], "b": {"c": None}, "d": "NaN", "e": None}
-    assert to_json({"a": 1}, indent=2) == '{\n  "a": 1\n}'
+    assert files.to_json({"a": 1}, indent=2) == '{\n  "a": 1\n}'

@@ -58,30 +58,26 @@ def test_what_the_machine_has_left_is_a_bound(machine, monkeypatch, tmp_path):
 
 
 def test_control_groups_version_2(machine, tmp_path):
-    root = files(
-        tmp_path,
-        {
-            "proc/self/cgroup": "0::/outer/inner\n",
-            "sys/fs/cgroup/outer/memory.max": "1000\n",
-            "sys/fs/cgroup/outer/memory.current": "700\n",
-            "sys/fs/cgroup/outer/memory.stat": "anon 500\ninactive_file 200\n",
-            "sys/fs/cgroup/outer/inner/memory.max": "max\n",
-            "sys/fs/cgroup/outer/inner/memory.current": "600\n",
-        },
-    )
+    told = {
+        "proc/self/cgroup": "0::/outer/inner\n",
+        "sys/fs/cgroup/outer/memory.max": "1000\n",
+        "sys/fs/cgroup/outer/memory.current": "700\n",
+        "sys/fs/cgroup/outer/memory.stat": "anon 500\ninactive_file 200\n",
+        "sys/fs/cgroup/outer/inner/memory.max": "max\n",
+        "sys/fs/cgroup/outer/inner/memory.current": "600\n",
+    }
+    root = files(tmp_path, told)
     # The outer group's limit binds; its page cache would be given back.
     assert memory_here(root) == (1000, 1000 - 700 + 200)
 
 
 def test_control_groups_version_1_in_a_container(machine, tmp_path, monkeypatch):
-    root = files(
-        tmp_path,
-        {
-            "proc/self/cgroup": "9:cpu:/\n4:memory:/unseen/path\n0::/\n",
-            "sys/fs/cgroup/memory/memory.limit_in_bytes": "5000",
-            "sys/fs/cgroup/memory/memory.usage_in_bytes": "1500",
-        },
-    )
+    told = {
+        "proc/self/cgroup": "9:cpu:/\n4:memory:/unseen/path\n0::/\n",
+        "sys/fs/cgroup/memory/memory.limit_in_bytes": "5000",
+        "sys/fs/cgroup/memory/memory.usage_in_bytes": "1500",
+    }
+    root = files(tmp_path, told)
     assert memory_here(root) == (5000, 3500)
     # What is worth a file follows the container's limit, not the host's memory.
     monkeypatch.setattr(memory, "memory_here", lambda: memory_here(root))

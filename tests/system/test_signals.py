@@ -1,12 +1,12 @@
 """Signals: raised where nothing can be lost, and kept until then."""
 
-import os
 import signal
 import threading
 import time
 from contextlib import suppress
 
 import pytest
+from helpers import press
 
 from styletransfer.system.signals import (
     STOPPING,
@@ -19,10 +19,6 @@ from styletransfer.system.signals import (
 )
 
 pytestmark = pytest.mark.usefixtures("signals")
-
-
-def press(number=signal.SIGINT):
-    os.kill(os.getpid(), number)
 
 
 @pytest.mark.parametrize("number", STOPPING)
@@ -41,7 +37,7 @@ def test_what_is_held_is_finished_but_for_interruptible_parts():
     done = []
     with stop_on_signals() as stop:
         with signals_held():
-            press()
+            press(signal.SIGINT)
             press(signal.SIGTERM)
             done.append(1)
             with pytest.raises(Stopped), interruptible():
@@ -50,8 +46,8 @@ def test_what_is_held_is_finished_but_for_interruptible_parts():
         assert stop.asked.status == 130
     with stop_on_signals(), signals_held():
         with pytest.raises(Stopped), interruptible():
-            press()
-        press()
+            press(signal.SIGINT)
+        press(signal.SIGINT)
         done.append(3)
     assert done == [1, 2, 3]
 
@@ -59,7 +55,7 @@ def test_what_is_held_is_finished_but_for_interruptible_parts():
 def test_who_is_deaf_is_not_interrupted_and_obeys_what_another_was_told():
     with stop_on_signals() as stop:
         with deaf(), interruptible():
-            press()
+            press(signal.SIGINT)
         assert stop.asked.status == 130
         with signals_held(), pytest.raises(Stopped) as stopped:
             obey(Stopped(signal.SIGTERM))
@@ -73,7 +69,7 @@ def test_a_signal_that_a_destructor_has_dropped_is_raised_later(capsys):
 
         def __del__(self):
             with suppress(Stopped if self.is_python else ()):
-                press()
+                press(signal.SIGINT)
 
     with stop_on_signals(), signals_held():
         with interruptible():
@@ -120,7 +116,7 @@ def test_another_thread_has_no_signals():
     thread.start()
     inside.wait(60)
     with pytest.raises(Stopped), stop_on_signals():
-        press()
+        press(signal.SIGINT)
     leave.set()
     thread.join()
     assert seen == [*before, None]

@@ -4,7 +4,6 @@ import json
 import math
 import sys
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -70,14 +69,9 @@ def test_plain_and_the_objective_agree_in_float64(monkeypatch):
 
 def test_a_run_has_a_row_for_each_way_and_writes_its_files(tiny, tmp_path):
     measured = benchmark(composed("benchmark", *tiny, "regions=[2]"), tmp_path)
-    assert [row.name for row in measured.rows] == [
-        "plain",
-        "loss_attribute float32",
-        f"{CLOSED} float32",
-        f"{CLOSED} float32 tiled",
-        f"{CLOSED} float32 2 regions",
-        f"{CLOSED} float32 2 regions tiled",
-    ]
+    ways = ("", " tiled", " 2 regions", " 2 regions tiled")
+    names = ["plain", "loss_attribute float32", *(f"{CLOSED} float32{way}" for way in ways)]
+    assert [row.name for row in measured.rows] == names
     plain_row = measured.rows[0]
     assert (plain_row.time_ratio, plain_row.memory_ratio) == (Spread(1, 1, 1), 1)
     assert {row.tile for row in measured.rows} == {None, 16}
@@ -166,20 +160,18 @@ def test_what_follows_from_rows():
     assert Spread.of([3.0, 1.0, 2.0, 5.0, 4.0]) == Spread(3.0, 2.0, 4.0)
 
 
-BAD: list[tuple[dict[str, Any], str]] = [
-    ({"rounds": 0}, "rounds=0 must be 1 or more"),
-    ({"sizes": [32, 32]}, "each once"),
-    ({"sizes": [1]}, "too small for relu2_1"),
-    ({"modes": ["autograd"]}, "unknown loss mode 'autograd'; choose fake_backward,"),
-    ({"precisions": ["float16"]}, "unknown precision 'float16'"),
-    ({"regions": [1]}, "must be 2 to 64 each"),
-    ({"tile": 1}, "tile=1 must be at least 2"),
-    ({"features": FeaturesConfig("vgg19", "random", pooling="average")}, "not what the plain"),
-    ({"objective": ObjectiveConfig(tv_weight=0.1)}, "not what the plain loop does"),
-]
-
-
 def test_bad_input_is_one_line_and_leaves_nothing(tiny, tmp_path):
+    bad = [
+        ({"rounds": 0}, "rounds=0 must be 1 or more"),
+        ({"sizes": [32, 32]}, "each once"),
+        ({"sizes": [1]}, "too small for relu2_1"),
+        ({"modes": ["autograd"]}, "unknown loss mode 'autograd'; choose fake_backward,"),
+        ({"precisions": ["float16"]}, "unknown precision 'float16'"),
+        ({"regions": [1]}, "must be 2 to 64 each"),
+        ({"tile": 1}, "tile=1 must be at least 2"),
+        ({"features": FeaturesConfig("vgg19", "random", pooling="average")}, "not what the plain"),
+        ({"objective": ObjectiveConfig(tv_weight=0.1)}, "not what the plain loop does"),
+    ]
     good = composed("benchmark", *tiny)
-    check_refused(lambda **given: benchmark(replace(good, **given), tmp_path / "run"), BAD)
+    check_refused(lambda **given: benchmark(replace(good, **given), tmp_path / "run"), bad)
     assert list(tmp_path.iterdir()) == []

@@ -37,14 +37,12 @@ TINY = DistillConfig(
     look_every=2,
     checkpoint_every=1e-9,
 )
+LAYERS = ["relu1_1", "relu1_2", "relu2_1", "relu2_2"]
 
 
 @pytest.fixture(autouse=True)
 def _short_looks(monkeypatch):
     monkeypatch.setattr(trainer, "HELD_OUT_BATCHES", 1)
-
-
-LAYERS = ["relu1_1", "relu1_2", "relu2_1", "relu2_2"]
 
 
 def run_of(config, start=None):
@@ -122,22 +120,20 @@ def test_a_training_that_diverges_keeps_the_last_checkpoint(tmp_path):
         distill(TINY, tmp_path)
 
 
-BAD = [
-    ({"steps": 0}, "steps=0 must be 1 or more"),
-    ({"crop": 40}, "multiple of 16"),
-    ({"on_policy": 1.5}, "on_policy=1.5 must be between 0 and 1"),
-    ({"batch": 9}, "must hold the 4 on-policy pictures"),
-    ({"gram_weight": math.nan}, "gram_weight=nan must be a finite number"),
-    ({"widths": [[4, 4]]}, "2, 2, 4, 4 and 1 to 4"),
-    ({"widths": [*TINY.widths[:4], [5]]}, "conv5_1 5 channels; the teacher has 4 there"),
-    ({"teacher": FeaturesConfig(name="vgg16")}, "teacher.name=vgg16 must be vgg19"),
-    ({"pictures": "no such folder"}, "not a folder"),
-    ({"trained": 0}, "trained=0 must reach, after the 1 frozen ones, the convolution of a"),
-]
-
-
 def test_bad_settings_are_named_before_anything_is_written(tmp_path):
-    check_refused(lambda **given: distill(replace(TINY, **given), tmp_path / "run"), BAD)
+    bad = [
+        ({"steps": 0}, "steps=0 must be 1 or more"),
+        ({"crop": 40}, "multiple of 16"),
+        ({"on_policy": 1.5}, "on_policy=1.5 must be between 0 and 1"),
+        ({"batch": 9}, "must hold the 4 on-policy pictures"),
+        ({"gram_weight": math.nan}, "gram_weight=nan must be a finite number"),
+        ({"widths": [[4, 4]]}, "2, 2, 4, 4 and 1 to 4"),
+        ({"widths": [*TINY.widths[:4], [5]]}, "conv5_1 5 channels; the teacher has 4 there"),
+        ({"teacher": FeaturesConfig(name="vgg16")}, "teacher.name=vgg16 must be vgg19"),
+        ({"pictures": "no such folder"}, "not a folder"),
+        ({"trained": 0}, "trained=0 must reach, after the 1 frozen ones, the convolution of a"),
+    ]
+    check_refused(lambda **given: distill(replace(TINY, **given), tmp_path / "run"), bad)
     assert not (tmp_path / "run").exists()
 
 

@@ -38,9 +38,7 @@ def test_the_model_of_processes_is_the_formula_it_names():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAINTERS)
 def test_a_picture_is_its_seeds_and_is_nowhere_flat(name):
-    picture, again, other = (
-        np.asarray(paint(name, 64, seed), dtype=float) for seed in (SEED, SEED, SEED + 1)
-    )
+    picture, again, other = (np.asarray(paint(name, 64, n), float) for n in (SEED, SEED, SEED + 1))
     assert np.array_equal(picture, again)
     assert not np.array_equal(picture, other)
     for half in np.array_split(picture.mean(2), 2):
