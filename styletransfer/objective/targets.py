@@ -61,8 +61,6 @@ def content_targets(
     network, layer and size.
 
     Args:
-        criterion: weights, and whether losses are relative.
-        extractor: the network.
         values: layer -> features (1, C, h, w) of the content image, or those that are matched with
             them, or a part of their rows.
         reference: those of the content image reduced by `at_reference`, and all that are matched.
@@ -102,12 +100,7 @@ def style_targets(
 
     A region's losses weigh as much as its share of the picture, so that each position weighs the
     same as without regions. Relative losses are as those of `content_targets`.
-
-    Args:
-        criterion: layers, weights, the style loss and the propagation.
-        extractor: the network.
-        pictures: at one scale, each large enough for all layers.
-        measured: looks at the style images.
+    The pictures are those of one scale, each large enough for all layers.
     """
     measure, layers = criterion.measure, list(criterion.styles)
     averages = _style_moments(criterion, extractor, pictures, measured)
@@ -153,11 +146,8 @@ def _style_moments(
         places: list[Place] = []
         for index, region in enumerate(pictures.regions):
             for part in (part for part in region.sources if part.style == number):
-                layers = [
-                    layer
-                    for layer in criterion.styles
-                    if part.layers is None or layer in part.layers
-                ]
+                heard = criterion.styles if part.layers is None else part.layers
+                layers = [layer for layer in criterion.styles if layer in heard]
                 for place in _positions(criterion, extractor, part.weights, layers).items():
                     owners.append(((index, place[0]), part.share))
                     places.append(place)
@@ -171,9 +161,8 @@ def _average(parts: list[tuple[float, Moments]]) -> Moments:
     if len(parts) == 1:
         return parts[0][1]
     total = sum(share for share, _ in parts)
-    means = [moments.mean * (share / total) for share, moments in parts]
-    seconds = [moments.second * (share / total) for share, moments in parts]
-    return Moments(torch.stack(means).sum(0), torch.stack(seconds).sum(0))
+    scaled = [[moment * (share / total) for moment in moments] for share, moments in parts]
+    return Moments(*(torch.stack(of_all).sum(0) for of_all in zip(*scaled, strict=True)))
 
 
 def _blank(measure: StyleMeasure, target: Tensor) -> float:

@@ -56,14 +56,10 @@ class TiledObjective:
     Beside one tile's activations it holds the inputs of a band's stages, the content's features
     there, the picture and its gradient.
 
-    Args:
-        extractor: the frozen network, on the device and in the dtype of the computation.
+    Args as for `Objective`, and:
         mode: must be autograd_function: tiling rests on the closed form of the gradient.
-        criterion: which losses act where, with linear weights.
-        pictures: content, styles and regions, on the same device.
         tile: side of a tile in pixels without its halo; at least the stride of the deepest layer.
             See `Stage.tiles`.
-        styles: as for `Objective`.
         processes: that share the work, all with the same arguments; one by default.
         bands: that each process takes in turn.
 
