@@ -63,8 +63,7 @@ def files_read(config: Any) -> list[tuple[str, str]]:
 
 def read_one(key: str, path: str | None, given: Given) -> Picture:
     """Return the picture of a key that has one; a UserError says why it cannot be read."""
-    picture: Picture = given[key] if key in given else images.read(path or "")
-    return picture
+    return given[key] if key in given else images.read(path or "")  # type: ignore[no-any-return]
 
 
 def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture]:

@@ -186,17 +186,12 @@ class MemoryLayout:
 
 
 def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None) -> MemoryLayout:
-    """Choose the tile and the history for one scale.
+    """Choose the tile and the history for one scale, with `free` bytes of memory to use up.
 
     tile=auto takes the whole picture if it fits, otherwise the largest tile that does, and only
-    with small tiles a shorter history. What still does not fit is cut into bands.
-
-    Args:
-        free: bytes of memory that may be used up.
-        limit: the largest tile to consider, in pixels, after a larger one ran out of memory.
-
-    Raises:
-        UserError: a tile that cannot be.
+    with small tiles a shorter history. What still does not fit is cut into bands. `limit` is the
+    largest tile to consider, in pixels, after a larger one ran out of memory. (UserError: a tile
+    that cannot be.)
     """
     asked = parse_tile(job.config.tile)
     if asked:

@@ -20,6 +20,7 @@ forward and one of the content: pass two begins by finding both again for its ba
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -162,8 +163,7 @@ class TiledObjective:
         with self.processes.sharing_shortage():
             saved = self._measure(image, losses)
         self.processes.add([moment for pair in sums.values() for moment in pair])
-        for layer in self.targets.styles:
-            self._compare(self.targets.styles[layer], sums, terms, slopes)
+        self._compare(sums, terms, slopes)
         with self.processes.sharing_shortage():
             gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
             for number, mine in enumerate(losses):
@@ -194,15 +194,9 @@ class TiledObjective:
         }
         return replace(self.targets, contents=contents)
 
-    def _compare(
-        self,
-        targets: Sequence[Target],
-        sums: dict[str, Moments],
-        terms: dict[str, Tensor],
-        slopes: Slopes,
-    ) -> None:
+    def _compare(self, sums: dict[str, Moments], terms: dict[str, Tensor], slopes: Slopes) -> None:
         """Fill in style losses, and their gradients with respect to the moments."""
-        for target in targets:
+        for target in chain.from_iterable(self.targets.styles.values()):
             leaves = Moments(*(moment.requires_grad_() for moment in sums[target.name]))
             with torch.enable_grad():
                 loss = target.weight * self.criterion.measure.loss(leaves, target.value)

@@ -157,12 +157,11 @@ def _motif(size: int, g: Generator) -> Tensor:
     kind = pick(g, 4)
     if kind == 0:
         return (hard * torch.sin(u * math.pi) * torch.sin(v * math.pi)).sigmoid()
-    row = v.floor()
-    p = ((u + 0.5 * (row % 2)) % 1.0 - 0.5).abs()
-    q = (v % 1.0 - 0.5).abs()
+    p = (u + 0.5 * (v.floor() % 2)) % 1.0 - 0.5
+    q = v % 1.0 - 0.5
     if kind == 1:
-        return (hard * 2 * (0.42 - torch.maximum(p, q))).sigmoid()
-    radius = (p * p + q * q).sqrt()
+        return (hard * 2 * (0.42 - torch.maximum(p.abs(), q.abs()))).sigmoid()
+    radius = torch.hypot(p, q)
     if kind == 2:
         return (hard * 2 * (uniform(g, 0.15, 0.45) - radius)).sigmoid()
     return 0.5 + 0.5 * torch.cos(radius * uniform(g, 8.0, 30.0))
@@ -325,20 +324,16 @@ def _leaves(canvas: Tensor, g: Generator, palette: Tensor, count: int) -> Tensor
     return canvas.clamp_(0.0, 1.0)
 
 
-def _curls(g: Generator) -> Tensor:
-    """Return (points, 2) on a few wandering curves, in [-1, 1] more or less."""
+def _drawn(canvas: Tensor, g: Generator, palette: Tensor) -> Tensor:
+    """Return the canvas with a few wandering curves on it, thin to thick."""
+    size = canvas.shape[1]
     count, steps = 1 + pick(g, 14), 400
     turning = torch.randn(count, 8, generator=g) * uniform(g, 1.0, 6.0)
     heading = F.interpolate(turning[None], size=steps, mode="linear")[0]
     heading = heading + torch.rand(count, 1, generator=g) * TAU
     moves = torch.stack((heading.cos(), heading.sin()), dim=-1) * uniform(g, 0.002, 0.008)
-    return (moves.cumsum(dim=1) + torch.rand(count, 1, 2, generator=g) * 2 - 1).flatten(0, 1)
-
-
-def _drawn(canvas: Tensor, g: Generator, palette: Tensor) -> Tensor:
-    """Return the canvas with curves on it, thin to thick."""
-    size = canvas.shape[1]
-    place = ((_curls(g) + 1.0) * size).long()  # twice the resolution, for smooth edges
+    points = moves.cumsum(dim=1) + torch.rand(count, 1, 2, generator=g) * 2
+    place = (points.flatten(0, 1) * size).long()  # twice the resolution, for smooth edges
     place = place[((place >= 0) & (place < 2 * size)).all(dim=1)]
     ink = torch.zeros(1, 2 * size, 2 * size)
     ink[0, place[:, 1], place[:, 0]] = 1.0

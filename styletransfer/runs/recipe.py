@@ -115,9 +115,7 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
             if key not in ("version", "config", "files") and then[key] != now[key]:
                 logger.warning(
                     "the run was begun with %s %s, and goes on with %s: the last bits may differ",
-                    key,
-                    then[key],
-                    now[key],
+                    *(key, then[key], now[key]),
                 )
     except (LookupError, TypeError, AttributeError) as error:
         raise UserError("what is there is no run's record of this version; start afresh") from error
@@ -192,24 +190,18 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
             f"{folder / RECORD} was written by another version; start afresh"
         ) from error
     ours = settings(config, FREE_KEYS)
-    is_typed = {
-        key: any(key == name or key.startswith(f"{name}.") for name in typed) for key in ours
-    }
-    check_settings(
-        recorded, recorded | {key: ours[key] for key in ours if is_typed[key]}, FREE_KEYS
-    )
+    named = {key for key in ours if any(f"{key}.".startswith(f"{name}.") for name in typed)}
+    check_settings(recorded, recorded | {key: ours[key] for key in named}, FREE_KEYS)
     # Groups whose files set keys outside of them.
-    presets = {name.partition(".")[0] for name in typed} - {
-        *TrainConfig.__dataclass_fields__,
-        "hydra",
-    }
+    presets = {name.partition(".")[0] for name in typed} - {"hydra"}
+    presets -= TrainConfig.__dataclass_fields__.keys()
     differs = any(recorded.get(key) != ours[key] for key in ours if key not in FREE_KEYS)
     if presets and differs:
         raise UserError(
             f"{min(presets)}= would change the settings that the run in {folder} was begun with; "
             f"leave it out, or start afresh without resume="
         )
-    free = {key: getattr(config, key) for key in FREE_KEYS if is_typed[key]}
+    free = {key: getattr(config, key) for key in FREE_KEYS if key in named}
     return replace(own, **free | {"resume": "auto"})
 
 

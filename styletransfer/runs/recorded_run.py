@@ -39,13 +39,8 @@ MOST = 20
 
 def describe(config: TrainConfig, job: Job) -> Recipe:
     """Return what the picture of a job depends on (UserError: a file cannot be read)."""
-    return recipe(
-        config,
-        FREE_KEYS,
-        processes=job.processes.count,
-        device=str(job.device),
-        precision=job.precision,
-    )
+    facts = {"processes": job.processes.count, "device": str(job.device)}
+    return recipe(config, FREE_KEYS, **facts, precision=job.precision)
 
 
 @dataclass(frozen=True)

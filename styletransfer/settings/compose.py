@@ -39,15 +39,9 @@ def compose(
 ) -> DictConfig:
     """Return the config of NAME.yaml with overrides, as a command would have it.
 
-    A caller's own Hydra is left as it was.
-
-    Args:
-        overrides: KEY=VALUE in Hydra's grammar.
-        config_dir: a folder with more files, as `--config-dir` names it.
-        with_hydra: keep Hydra's own settings, under `hydra`.
-
-    Raises:
-        UserError: an unknown key, a value of the wrong type, or a file that cannot be read.
+    A caller's own Hydra is left as it was. `with_hydra` keeps Hydra's settings, under `hydra`;
+    `config_dir` is a folder with more files, as `--config-dir` names it. (UserError: an unknown
+    key, a value of the wrong type, or a file that cannot be read.)
     """
     of_hydra = any(word.lstrip("+~").startswith("hydra") for word in overrides)
     pure = not (config_dir or with_hydra or of_hydra)
@@ -71,8 +65,7 @@ def compose(
 def settings_of(config: DictConfig, name: str) -> Any:
     """Return a command's composed config as an instance of its schema, `~` in names expanded.
 
-    Raises:
-        UserError: a value that is missing, refers to nothing or is too large.
+    (UserError: a value that is missing, refers to nothing or is too large.)
     """
     try:
         settings = OmegaConf.to_object(config)

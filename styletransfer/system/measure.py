@@ -29,15 +29,11 @@ def seconds_by_round(
     device: torch.device,
     after: Callable[[], object] = lambda: None,
 ) -> dict[str, list[float]]:
-    """Return name -> wall time of one call in seconds, round by round.
+    """Return name -> wall time of one call in seconds, for each of at least one round.
 
     Each is called once to warm up. Then every round calls all of them, each time beginning with
-    another, so that a machine that drifts slows all of them alike.
-
-    Args:
-        rounds: timed calls of each, at least 1.
-        device: where the work runs; its queue is drained before and after each call.
-        after: is called after each call, off the clock.
+    another, so that a machine that drifts slows all of them alike. The device's queue is drained
+    before and after each call; `after` is called after each, off the clock.
     """
     names = list(work)
     for call in work.values():
