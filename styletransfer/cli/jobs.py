@@ -136,9 +136,7 @@ def remove_unused(folders: Iterable[Path]) -> None:
 def run_sweep(hydra: Any, name: str, jobs: Jobs, overrides: Sequence[str]) -> None:
     """Run a job for each combination of the values in `overrides`, and say how many succeeded.
 
-    Raises:
-        UserError: not all did, or none was begun.
-        Stopped: a signal came; the jobs have ended.
+    (UserError: not all did, or none was begun; Stopped: a signal came; the jobs have ended.)
     """
     config = hydra.compose_config(
         name, list(overrides), RunMode.MULTIRUN, with_log_configuration=True

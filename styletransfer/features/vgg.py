@@ -86,11 +86,9 @@ def load(
 ) -> None:
     """Copy torchvision-named tensors into `network`; classifier tensors are left aside.
 
-    A file may hold content gains too, each a 0-d tensor "content_gain.LAYER".
-
-    Raises:
-        UserError: a tensor is missing, unexpected, of another shape, or not finite, or a kernel is
-            all zero, or a gain is of no layer or not above zero.
+    A file may hold content gains too, each a 0-d tensor "content_gain.LAYER". (UserError: a tensor
+    is missing, unexpected, of another shape, or not finite, or a kernel is all zero, or a gain is
+    of no layer or not above zero.)
     """
     network.content_gains = _content_gains(network, state, origin)
     expected = {
@@ -127,7 +125,7 @@ def load(
 def _content_gains(
     network: FeatureExtractor, state: Mapping[str, Tensor], origin: str
 ) -> dict[str, float]:
-    gains: dict[str, float] = {}
+    gains = {}
     for key in (key for key in state if key.startswith(CONTENT_GAIN)):
         layer, gain = key.removeprefix(CONTENT_GAIN), state[key]
         if layer not in network.layers or gain.dim() or not 0 < gain < math.inf:

@@ -1,9 +1,11 @@
 """A style transfer, ready to run, and its plan: scales, their steps and sizes, where it starts."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -107,7 +109,7 @@ def check_run(config: StyleTransferConfig) -> None:
         raise UserError(f"unknown color {config.color!r}; choose {', '.join(COLORS)}")
     rates = f"above 0 and at most {HIGHEST_LEARNING_RATE:g}"
     # Comparisons with NaN are false.
-    for key, is_in_range, must in (
+    ranges: list[tuple[str, Callable[[Any], bool], str]] = [
         ("color_strength", lambda x: 0 <= x <= 1, "from 0 to 1"),
         ("size", lambda x: x >= 1, "1 or more"),
         ("steps", lambda x: x >= 1, "1 or more"),
@@ -120,7 +122,8 @@ def check_run(config: StyleTransferConfig) -> None:
         ("optimizer.preconditioner", lambda x: 0 <= x < math.inf, "finite, 0 or more"),
         ("optimizer.learning_rate", lambda x: 0 < x <= HIGHEST_LEARNING_RATE, rates),
         ("optimizer.averaging", lambda x: 0 <= x < 1, "0 or more, below 1"),
-    ):
+    ]
+    for key, is_in_range, must in ranges:
         if not is_in_range(value := attrgetter(key)(config)):
             raise UserError(f"{key}={value} must be {must}")
 

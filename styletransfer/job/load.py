@@ -63,7 +63,7 @@ def files_read(config: Any) -> list[tuple[str, str]]:
 
 def read_one(key: str, path: str | None, given: Given) -> Picture:
     """Return the picture of a key that has one; a UserError says why it cannot be read."""
-    return given[key] if key in given else images.read(path or "")  # type: ignore[no-any-return]
+    return given[key] if key in given else images.read(path or "")
 
 
 def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture]:
@@ -144,13 +144,10 @@ def load(
     A style's transparent margins are cut off, and its visible colours spread into what
     transparency is left, so that no invisible colour enters a statistic.
 
-    Args:
-        given: pictures in memory, by the keys whose files they stand for.
-        enlarge: False leaves pictures that are smaller than the pastiche as they are, for a plan.
-
-    Raises:
-        UserError: a picture that cannot be read, is fully transparent or next to nothing; weights,
-            scales, regions or masks that do not fit.
+    Pictures in memory are `given` by the keys whose files they stand for. Without `enlarge`, for a
+    plan, those smaller than the pastiche stay as they are. (UserError: a picture that cannot be
+    read, is fully transparent or next to nothing; weights, scales, regions or masks that do not
+    fit.)
     """
     given = given or {}
     content = _read_content(config, given)
@@ -193,10 +190,8 @@ def check_side(picture: Picture) -> None:
     """Refuse a picture that is smaller than SMALLEST_SIDE."""
     height, width = picture.size
     if min(height, width) < SMALLEST_SIDE:
-        raise UserError(
-            f"{picture.name} shows {width} x {height} pixels; each side needs at least "
-            f"{SMALLEST_SIDE}"
-        )
+        least = f"each side needs at least {SMALLEST_SIDE}"
+        raise UserError(f"{picture.name} shows {width} x {height} pixels; {least}")
 
 
 def style_image(path: str, size: int, least: int) -> Tensor:

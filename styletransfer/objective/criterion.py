@@ -120,9 +120,8 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
 
 def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
     """Check the content and the style images of an objective; see `check_size`."""
-    names = ["the content image", "the style image"]
-    if len(pictures.styles) > 1:
-        names[1:] = [f"style image {number + 1}" for number in range(len(pictures.styles))]
+    several = [f"style image {number + 1}" for number, _ in enumerate(pictures.styles)]
+    names = ["the content image", *(several if several[1:] else ["the style image"])]
     for image, name in zip(pictures.tensors, names, strict=True):
         check_size(extractor, (image.shape[2], image.shape[3]), name)
 

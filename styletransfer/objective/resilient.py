@@ -41,11 +41,9 @@ class ElasticObjective:
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
 
-        `image` is (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad.
-
-        Raises:
-            MemoryError, RuntimeError: memory ran out and the tile cannot be halved any more.
-            UserError, Stopped: see `Processes.meet`.
+        `image` is (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad. (MemoryError,
+        RuntimeError: memory ran out and the tile cannot be halved any more; UserError, Stopped:
+        see `Processes.meet`.)
         """
         self.processes.meet(image, HERE)
         while True:

@@ -145,9 +145,7 @@ class Run:
 
         Its scale begins anew with all of its steps, or the next larger one that the job has.
         L-BFGS's history belongs to the objective that it was learnt from, and is dropped.
-
-        Raises:
-            UserError: settings that cannot work; see `Objective`.
+        (UserError: settings that cannot work; see `Objective`.)
         """
         self._take(job)
         sides = [max(scale.size) for scale in self.scales]
@@ -185,11 +183,7 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from the `state_dict` of a run of an equal job; it is used up.
-
-        Raises:
-            UserError: the state belongs to another job.
-        """
+        """Go on from the `state_dict` of an equal job, which is used up (UserError: it is not)."""
         device = self.start.device
         self._index, self.steps, self.planned = state["index"], state["steps"], state["planned"]
         self.image, self._momentum = state["image"].to(device), state["momentum"]

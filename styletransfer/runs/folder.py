@@ -86,11 +86,7 @@ class Step:
 
 
 def read_run(folder: Path) -> RunFolder:
-    """Return what `write_record` wrote.
-
-    Raises:
-        UserError: `folder` is not that of a run, or what is there is damaged.
-    """
+    """Return what `write_record` wrote (UserError: no run's folder, or it is damaged)."""
     path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

@@ -89,10 +89,8 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
     """Check that what has the recipe `now` may go on from what another with `then` has left.
 
     Another device or torch, or other threads or processes, only change the last bits: a warning.
-    Keys that are `free` may differ.
-
-    Raises:
-        UserError: another version, setting or file, which the message names; or `then` is none.
+    Keys that are `free` may differ. (UserError: another version, setting or file, which the message
+    names; or `then` is none.)
     """
     try:
         if then["version"] != now["version"]:
@@ -171,12 +169,9 @@ def _parts(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
 def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:
     """Return the settings that the run in `folder` was begun with, with `resume=auto`.
 
-    Args:
-        config: of the command line; only `typed` keys that change no pixel are taken over.
-        typed: the keys on the command line, groups included.
-
-    Raises:
-        UserError: `folder` is not that of a run, or a typed key has another value there.
+    Of `config`, that of the command line, only those `typed` keys are taken over that change no
+    pixel. (UserError: `folder` is not that of a run, or a typed key, groups included, has another
+    value there.)
     """
     recorded = read_run(folder).settings
     try:

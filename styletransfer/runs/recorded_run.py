@@ -39,8 +39,8 @@ MOST = 20
 
 def describe(config: TrainConfig, job: Job) -> Recipe:
     """Return what the picture of a job depends on (UserError: a file cannot be read)."""
-    facts = {"processes": job.processes.count, "device": str(job.device)}
-    return recipe(config, FREE_KEYS, **facts, precision=job.precision)
+    count, device = job.processes.count, str(job.device)
+    return recipe(config, FREE_KEYS, processes=count, device=device, precision=job.precision)
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,7 @@ class RecordedRun:
     def steer(self, values: dict[str, Any]) -> None:
         """Go on under other settings from the best picture so far, and put that on record.
 
-        Changes that were planned for later are dropped.
-
-        Raises:
-            UserError: they cannot be; the run is as it was.
+        Changes that were planned for later are dropped. (UserError: the run is as it was.)
         """
         config = changed(self.now, values)
         job = prepare(config, like=self.job)
