@@ -58,11 +58,8 @@ def prepare(
 ) -> Job:
     """Load and check everything that `config` names; a UserError says what would make it fail.
 
-    Args:
-        given: pictures in memory, by the keys whose files they stand for.
-        enlarge: False for a plan, which needs sizes, not pixels.
-        processes: that share the work, each of which prepares the same.
-        like: another job, whose network is taken if it is the same.
+    `given` and `enlarge` are as for `load`; of the `processes` that share the work each prepares
+    the same; the network of a job `like` this one is taken if it is the same.
     """
     # Cheap checks come first.
     check_run(config)
@@ -87,15 +84,8 @@ def prepare(
     check_layers(extractor, layers, config, loaded)
     if like is None:
         extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
-    job = Job(
-        config=config,
-        extractor=extractor,
-        mode=mode,
-        pictures=loaded.pictures,
-        start=loaded.start,
-        alpha=loaded.alpha,
-        processes=processes,
-    )
+    start, alpha = loaded.start, loaded.alpha
+    job = Job(config, extractor, mode, loaded.pictures, start, alpha, processes=processes)
     _tell_vanished(job)
     _check_memory(job)
     return job

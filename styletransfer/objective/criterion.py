@@ -174,7 +174,10 @@ class Evaluates(Protocol):
     """Whatever has losses at a picture: an `Objective`, whole or in tiles."""
 
     def evaluate(self, image: Tensor) -> Losses:
-        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`."""
+        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
+
+        It is (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad.
+        """
 
 
 def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:

@@ -94,12 +94,7 @@ class Inputs:
         return None if self.protected is None else Protection(self.content, self.protected)
 
     def resized(self, size: Size, style_sizes: Sequence[Size]) -> Self:
-        """Return the pictures at one scale.
-
-        Args:
-            size: (height, width) of the content image and all that lies on it.
-            style_sizes: of each style image and what lies on it.
-        """
+        """Return the pictures at one scale: `size` is the content's, and that of all on it."""
 
         def at(style: int | None) -> Size:
             return size if style is None else style_sizes[style]

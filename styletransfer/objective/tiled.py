@@ -126,12 +126,9 @@ class TiledObjective:
         return self.matching.values(layer, (size[0] // stride, size[1] // stride), rows)
 
     def evaluate(self, image: Tensor) -> Losses:
-        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
+        """Do as `Evaluates` says, with an image of the content's size.
 
         `image.grad` is touched last: an evaluation that runs out of memory leaves it as it was.
-
-        Args:
-            image: (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad; of the content's size.
         """
         terms, gradient = self._differentiate(image.detach())
         priors = self.prior.losses(image)

@@ -76,24 +76,21 @@ def grid(
     downs = _axis(layers, height, side, rows or (0, height))
     columns = _axis(layers, width, side, (0, width))
     return [
-        Tile(
-            window=(..., down.window, right.window),
-            trims=_crossed(down.trims, right.trims),
-            own=_crossed(down.own, right.own),
-            place=_crossed(down.place, right.place),
-        )
+        Tile((..., down.window, right.window), *map(_crossed, down.parts, right.parts))
         for down, right in product(downs, columns)
     ]
 
 
+# Along one axis, what `Tile` has as trims, own and place.
+Parts = tuple[dict[str, slice], dict[str, slice], dict[str, slice]]
+
+
 @dataclass(frozen=True)
 class _Strip:
-    """A tile along one axis; the attributes are those of Tile."""
+    """A tile along one axis."""
 
     window: slice
-    trims: dict[str, slice]
-    own: dict[str, slice]
-    place: dict[str, slice]
+    parts: Parts
 
 
 def pooling(layers: nn.ModuleDict) -> int:
@@ -117,18 +114,19 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
     """Return the strip that owns the input from owned[0] to owned[1], the latter not included."""
     spans = _needed(layers, length, owned)
     start, stop = next(spans)
-    strip = _Strip(slice(start, stop), {}, {}, {})
-    stride = 1
+    window, stride = slice(start, stop), 1
+    parts: Parts = ({}, {}, {})
+    trims, own, place = parts
     for (name, layer), (low, high) in zip(layers.items(), spans, strict=True):
         if is_pool(layer):
             stride *= 2
             start //= 2
-            strip.trims[name] = slice(low - start, high - start)
+            trims[name] = slice(low - start, high - start)
             start = low
         first, last = owned[0] // stride, owned[1] // stride
-        strip.own[name] = slice(first - start, last - start)
-        strip.place[name] = slice(first, last)
-    return strip
+        own[name] = slice(first - start, last - start)
+        place[name] = slice(first, last)
+    return _Strip(window, parts)
 
 
 def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:

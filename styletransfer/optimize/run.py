@@ -157,19 +157,13 @@ class Run:
         self.planned = self.steps + sum(scale.steps for scale in self.scales[self._index :])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that goes on from here: plain values and live tensors, which later steps move.
-
-        Take it between two iterates, or after an interruption; and a `copy.deepcopy` of it to keep
-        it in memory.
-        """
-        level = None
-        if self._level is not None:
-            level = {
-                "tile": self._level.objective.tile,
-                "bands": self._level.bands,
-                "halved": self._level.objective.halved,
-                "descent": self._level.descent.state_dict(),
-            }
+        """Return what `Descent.state_dict` does; take it between two iterates, or interrupted."""
+        level = self._level and {
+            "tile": self._level.objective.tile,
+            "bands": self._level.bands,
+            "halved": self._level.objective.halved,
+            "descent": self._level.descent.state_dict(),
+        }
         return {
             "index": self._index,
             "steps": self.steps,

@@ -65,10 +65,8 @@ def peak_memory(work: Work, device: torch.device) -> int:
     every time, free of what the C library keeps or other threads do. Neither sees memory that a
     library takes behind torch's back.
 
-    Args:
-        work: called twice; the first call, unmeasured, fills caches that later calls share. It
-            should hold no tensor back, or the second call begins by releasing what the first held.
-        device: where the work runs.
+    The work is called twice on `device`; the first call, unmeasured, fills caches that later calls
+    share. It should hold no tensor back, or the second one begins by releasing what the first held.
     """
     work()
     if device.type != "cpu":
