@@ -46,10 +46,8 @@ HERE, CHILDREN = "BasicLauncher", ("JoblibLauncher", "LocalLauncher")
 class Jobs:
     """Runs each job that Hydra composes, here or, unpickled, where a launcher has started it.
 
-    Args:
-        start: runs one, given its config and the run folder that Hydra chose.
-        claimed: the folders that this process makes, by their full paths.
-        sweep: whether a job that fails leaves the others to be run.
+    `start` runs one, given its config and the run folder that Hydra chose; `claimed` are the full
+    paths of folders that this process makes; of a `sweep`, a job that fails leaves the others.
     """
 
     def __init__(

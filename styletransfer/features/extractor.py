@@ -43,12 +43,9 @@ class Normalize(nn.Module):
 class FeatureExtractor(nn.Module):
     """A sequence of named layers that stays in eval mode.
 
-    The preprocessing is part of the network: callers hand over sRGB images in [0, 1].
-
-    Args:
-        layers: layer name -> module, in the order of evaluation.
-        content_gains: layer -> how many times as much as another network's its content loss has
-            to count for the picture to keep as much of the content; 1 for layers not named.
+    The preprocessing is part of the network: callers hand over sRGB images in [0, 1]. The layers
+    are in the order of evaluation. `content_gains` say how many times as much as another network's
+    a layer's content loss has to count for the picture to keep as much of the content; else 1.
     """
 
     def __init__(

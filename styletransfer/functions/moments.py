@@ -82,11 +82,7 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
 
 
 def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return which rows of `pixel_rows` have weight (n,), and their weights (n, 1) in `dtype`.
-
-    Args:
-        weights: (H, W), at least 0.
-    """
+    """Return which rows of `pixel_rows` weigh anything (n,), and their weights (n, 1)."""
     flat = weights.detach().flatten()
     (index,) = flat.nonzero(as_tuple=True)
     return index, flat[index, None].to(dtype)

@@ -30,13 +30,8 @@ logger = logging.getLogger(__name__)
 
 # Keys that name pictures; init may be a word as well.
 PICTURE_KEYS = (
-    "content",
-    "style",
-    "style_detail",
-    "content_regions",
-    "style_regions",
-    "protect",
-    "init",
+    *("content", "style", "style_detail", "content_regions", "style_regions"),
+    *("protect", "init"),
 )
 
 # By the key whose files it stands for, what is in memory: a Picture, for style also several; for

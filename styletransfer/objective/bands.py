@@ -175,10 +175,7 @@ def shares(height: int, stride: int, processes: Processes, each: int) -> list[Sp
 
 
 def band(stages: Sequence[Stage], size: tuple[int, int], tile: int, owned: Span) -> Band:
-    """Return a band with all that its owned rows look at, from those of `shares`.
-
-    Args: as for `Stage.tiles`, with all stages of the network.
-    """
+    """Return a band with all that its rows, of `shares`, look at; args as for `Stage.tiles`."""
     stride = stages[-1].stride * pooling(stages[-1].layers)
     low, high = owned[0] // stride, owned[1] // stride  # rows of the output
     parts: list[Part] = []

@@ -77,8 +77,7 @@ def make_objective(
 ) -> ElasticObjective:
     """Return the objective of one scale: whole or in tiles, and in smaller ones if need be.
 
-    Args: as for `TiledObjective`; a tile of None is the whole picture at once, which several
-        processes share all the same.
+    As for `TiledObjective`; a tile of None is the whole picture, which processes share too.
     """
     longest = max(pictures.content.shape[2:])
 

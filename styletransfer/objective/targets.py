@@ -60,13 +60,11 @@ def content_targets(
     and multiplied by its network's `content_gains`, so that one set of weights serves every
     network, layer and size.
 
-    Args:
-        values: layer -> features (1, C, h, w) of the content image, or those that are matched with
-            them, or a part of their rows.
-        reference: those of the content image reduced by `at_reference`, and all that are matched.
-            The larger a photograph is, the less there is in each position of its features, while
-            strokes that are painted on it have as much as ever: relative to its own features at
-            its full size, it would have them taken away.
+    The values are layer -> features (1, C, h, w) of the content image, or those that are matched
+    with them, or a part of their rows; the reference is those of the content image reduced by
+    `at_reference`, and all that are matched. The larger a photograph is, the less there is in each
+    position of its features, while strokes that are painted on it have as much as ever: relative to
+    its own features at its full size, it would have them taken away.
     """
     targets = {}
     for layer, weight in criterion.contents.items():

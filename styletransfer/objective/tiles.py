@@ -170,13 +170,11 @@ class Stage:
         return picture[0] // self.stride, picture[1] // self.stride
 
     def tiles(self, picture: tuple[int, int], tile: int, rows: Span | None = None) -> list[Tile]:
-        """Cut the input for a picture of (height, width) pixels into tiles.
+        """Cut the input for a picture of (height, width) pixels into tiles; for `rows` see `grid`.
 
-        Args:
-            picture: at least the stride of the stage's output along each axis.
-            tile: side in pixels at the first stage. A later one, whose layers hold fewer values
-                per pixel, takes half as many positions: at stride 4 twice as many pixels.
-            rows: of the input that the tiles own; see `grid`.
+        The picture has at least the stride of the stage's output along each axis. A tile has that
+        side in pixels at the first stage. A later one, whose layers hold fewer values per pixel,
+        takes half as many positions: at stride 4 twice as many pixels.
         """
         side = tile if self.stride == 1 else max(tile // 2, pooling(self.layers))
         return grid(self.layers, self.size(picture), side, rows)

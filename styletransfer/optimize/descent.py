@@ -39,13 +39,7 @@ class Descent:
     is minimised is objective(clamp(point)) plus a small pull back to the range, a plain function
     of the point, so that nothing ever moves behind the optimiser's back. (Protected pixels are held
     behind the clamp, as a part of that function.) The optimiser's own leaf is the shift from the
-    start to the point, for L-BFGS in the coordinates of `Preconditioner`.
-
-    Args:
-        objective: what to minimise.
-        start: (1, 3, H, W), where to begin.
-        config: the optimiser and its settings.
-        protection: what holds pixels that are protected; None where none are.
+    start (1, 3, H, W) to the point, for L-BFGS in the coordinates of `Preconditioner`.
     """
 
     def __init__(

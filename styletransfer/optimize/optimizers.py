@@ -53,8 +53,7 @@ class LBFGS:
     def step(self, closure: Callable[[], object]) -> None:
         """Make one step; nothing has changed before `closure` returns.
 
-        Args:
-            closure: sets the gradient at the point. It is taken over: the next step changes it.
+        It sets the gradient at the point, which is taken over: the next step changes it.
         """
         with torch.enable_grad():
             closure()
@@ -132,9 +131,8 @@ class Preconditioner:
     is its own transpose: what it does to a shift it also does to a gradient. The mean square of
     lightness's gain over frequencies is 1, so that steps keep about their length.
 
-    Args:
-        picture: (1, 3, H, W), of which size, dtype and device are taken.
-        exponent: of the gains; 0 leaves pictures as they are, 1 evens the curvatures out.
+    Size, dtype and device are those of a picture (1, 3, H, W). The exponent is that of the gains: 0
+    leaves pictures as they are, 1 evens the curvatures out.
     """
 
     def __init__(self, picture: Tensor, exponent: float) -> None:

@@ -65,9 +65,8 @@ class Outcome:
 class BestPicture:
     """Keeps the best picture so far without waiting for the device.
 
-    Args:
-        start: (1, 3, H, W), in [0, 1]; the best one until another has been seen.
-        averaging: decay per step of the running mean of pictures; 0 keeps none.
+    Until one has been seen that is the start (1, 3, H, W), in [0, 1]. `averaging` is the decay per
+    step of the running mean of pictures; 0 keeps none.
     """
 
     def __init__(self, start: Tensor, averaging: float) -> None:

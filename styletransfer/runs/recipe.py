@@ -38,11 +38,9 @@ def recipe(
 ) -> Recipe:
     """Return what a result depends on, as plain values (UserError: a file cannot be read).
 
-    Args:
-        config: the settings of any command.
-        free: keys that change nothing in the result; what files they name is not read.
-        files: hashes by key, beside those of the files that the settings name.
-        facts: what may change the last bits, such as device="cpu".
+    `config` may be that of any command; `free` keys change nothing in the result, and files that
+    they name are not read; `files` are more hashes by key, beside those of the files that the
+    settings name; `facts` may change the last bits, such as device="cpu".
     """
     values = settings(config, free)
     return {

@@ -67,12 +67,8 @@ class Guide(Protocol):
 class RecordedRun:
     """A run with its folder and its checkpoint, which it goes on from if it should.
 
-    Args:
-        job: what `config` comes to, before any change.
-        picture: where the pastiche goes.
-
-    Raises:
-        UserError: a checkpoint that is damaged or of another run.
+    `job` is what `config` comes to, before any change; the pastiche goes to `picture`. (UserError:
+    a checkpoint that is damaged or of another run.)
     """
 
     def __init__(self, config: TrainConfig, job: Job, folder: Path, picture: Path) -> None:

@@ -111,9 +111,8 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     nothing is to be written), and nothing where a run begins in a folder of its own.
     ${names:PATHS}: the names of one or more files without folder and extension, joined by "+".
 
-    Args:
-        claimed: receives the run's folder and the parents of it that did not exist before. None
-            where a config is only looked at, and no folder is made.
+    `claimed` receives the run's folder and the parents of it that did not exist before; it is None
+    where a config is only looked at, and no folder is made.
     """
 
     def new(path: str, instead: str = "") -> str:
