@@ -65,15 +65,11 @@ def add_moments_gradient(
     total: Tensor | float,
     weights: Tensor | None = None,
 ) -> Tensor | None:
-    """Return addend + dL/dF, in the memory format and dtype of F.
+    """Return addend + dL/dF, in the memory format and dtype of F (1, C, h, w).
 
-    Args:
-        addend: what has reached the features otherwise, of their shape, or None.
-        features: F, (1, C, h, w): all positions over which the moments are means, or some.
-        grad_mean: g, (C,), or None for zeros.
-        grad_second: H, (C, C), or None for zeros.
-        total: n, the positions over which the moments are means, or the sum of their weights.
-        weights: m, (h, w), of these positions; None for 1 each.
+    F are all positions over which the moments are means, or some, with weights m (h, w), None for 1
+    each; the total n counts all of them, or sums their weights. The addend, of the shape of F, is
+    what has reached them otherwise; it, g (C,) and H (C, C) may be None for zeros.
     """
     if grad_mean is None and grad_second is None:
         return addend

@@ -235,11 +235,9 @@ def enlarge(
     An enlarged picture is a blur, and the first ten steps would go into finding some detail again.
     Noise, as `init` says, has no detail worth keeping.
 
-    Args:
-        image: (1, 3, h, w), what the scale before has made of `start`, or `start` itself.
-        start: (1, 3, H, W), where the run began.
-        size: (height, width) of the finer scale.
-        wraps: whether the picture goes on at its other side.
+    The image (1, 3, h, w) is what the scale before has made of `start` (1, 3, H, W), or that very
+    picture; `size` is the (height, width) of the finer scale; a picture that `wraps` goes on at its
+    other side.
     """
     larger = resize(image, size, wraps=wraps)
     if init == "noise":

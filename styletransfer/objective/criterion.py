@@ -64,13 +64,12 @@ class Criterion:
                 "all content and style weights are 0: nothing to optimise; "
                 "raise objective.content_weight or objective.style_weight"
             )
-        relative = config.normalization == "target"
         return cls(
             contents,
             styles,
             measure,
             config.tv_weight,
-            relative,
+            config.normalization == "target",
             frozenset(matches),
             config.match_painted,
             config.propagation,

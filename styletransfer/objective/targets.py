@@ -110,14 +110,9 @@ def style_targets(
                 continue
             value = measure.statistic(_average(averages[number, layer]))
             blank = _blank(measure, value) if criterion.is_relative else 1.0
-            styles[layer].append(
-                Target(
-                    name="/".join(part for part in ("style", region.name, layer) if part),
-                    value=value,
-                    weight=weight * region.share / (blank or 1.0),
-                    positions=positions[layer],
-                )
-            )
+            name = "/".join(part for part in ("style", region.name, layer) if part)
+            linear = weight * region.share / (blank or 1.0)
+            styles[layer].append(Target(name, value, linear, positions[layer]))
     return styles
 
 

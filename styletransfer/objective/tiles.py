@@ -60,17 +60,13 @@ class Tile:
 def grid(
     layers: nn.ModuleDict, size: tuple[int, int], side: int, rows: Span | None = None
 ) -> list[Tile]:
-    """Cut the input of some layers into tiles of nearly equal size.
+    """Cut the input, of (height, width), of some layers into tiles of nearly equal size.
 
-    Args:
-        layers: convolutions that keep the size, activations, and pools that halve it, rounding
-            down; in the order of evaluation.
-        size: height and width of the input, at least the pooling of all `layers` each.
-        side: positions of the input that a tile owns at most along each axis; at least that
-            pooling. The last tile of an axis also owns the rest that no position of the deepest
-            layer stands for.
-        rows: of the input that the tiles own, from a multiple of that pooling to another or to the
-            end; all by default.
+    The layers are, in the order of evaluation, convolutions that keep the size, activations, and
+    pools that halve it, rounding down. A tile owns at most `side` positions along each axis; that
+    and the input are at least the pooling of all layers. The last tile of an axis also owns the
+    rest that no position of the deepest layer stands for. The tiles own all rows by default, or
+    those from a multiple of that pooling to another or to the end.
     """
     height, width = size
     downs = _axis(layers, height, side, rows or (0, height))

@@ -35,12 +35,9 @@ class Pair:
 class LBFGS:
     """The limited-memory BFGS method (Nocedal and Wright 2006, algorithms 7.4 and 7.5).
 
-    Args:
-        point: a contiguous leaf, which is moved.
-        history: pairs that are kept.
-        rate: share of the quasi-Newton step that is made.
-        first: mean change of a value in a step that follows the bare gradient, as the first does:
-            of the curvature nothing is known then.
+    It moves a contiguous leaf, and keeps a `history` of so many pairs. `rate` is the share of the
+    quasi-Newton step that is made, `first` the mean change of a value in a step that follows the
+    bare gradient, as the first does: of the curvature nothing is known then.
     """
 
     def __init__(self, point: Tensor, *, history: int, rate: float, first: float) -> None:

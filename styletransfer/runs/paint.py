@@ -80,15 +80,8 @@ def paint(
                 result, picture, problem = run.complete(watchers, guide)
                 seconds = time.perf_counter() - began
             stopped = stop.asked
-    return FinishedRun(
-        picture=picture,
-        result=result,
-        seconds=seconds,
-        device=str(job.device),
-        precision=job.precision,
-        problem=result.problem or problem,
-        stopped=stopped,
-    )
+    problem = result.problem or problem
+    return FinishedRun(picture, result, seconds, str(job.device), job.precision, problem, stopped)
 
 
 def assist(config: TrainConfig, processes: Processes) -> None:
