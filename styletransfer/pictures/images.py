@@ -93,9 +93,9 @@ def write(
         temporary.write_bytes(encoded)
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
+def check_writable(path: str | os.PathLike[str], *, bit_depth: int | None = None) -> None:
     """Raise the UserError before a long run that `write` to this path would raise after it."""
-    _file_kind(path, None)
+    _file_kind(path, bit_depth)
     check_folder(path)
 
 
