@@ -19,10 +19,9 @@ def resource(name: str) -> Path:
 
 
 def templates(package: str) -> "Environment":
-    """Return the files in `templates/` of a package; what they show is escaped, and must be there.
+    """Return the files in `templates/` of a package, such as "styletransfer.commands.explain".
 
-    Args:
-        package: such as "styletransfer.commands.explain".
+    What they show is escaped, and must be there.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

@@ -47,13 +47,11 @@ def hydrated(
     exit status. Errors of Hydra's own are one line as well; HYDRA_FULL_ERROR=1 in the environment
     brings their tracebacks back.
 
-    Args:
-        name: of a command; or, with a schema, of a tool that is no part of the package.
-        function: by default the `main` of the command of that name, imported when it is needed.
-            The first line of its module's docstring is a tool's summary.
-        schema: of a tool: a dataclass, which the file's defaults list calls NAME_schema. From then
-            on `compose(name)` and `settings_of(config, name)` know the tool as well.
-        folder: where NAME.yaml is; the groups of the package's configs/ can be used there.
+    The function is by default the `main` of the command of that name, imported when it is needed.
+    With a schema, a dataclass, `name` is that of a tool that is no part of the package: the first
+    line of the docstring of the function's module is its summary, the defaults list of NAME.yaml,
+    in `folder`, calls the schema NAME_schema and can use the groups of the package's configs/, and
+    from then on `compose(name)` and `settings_of(config, name)` know the tool as well.
     """
     if schema is not None:
         summary = (inspect.getmodule(function).__doc__ or name).splitlines()[0]

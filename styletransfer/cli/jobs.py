@@ -46,10 +46,8 @@ HERE, CHILDREN = "BasicLauncher", ("JoblibLauncher", "LocalLauncher")
 class Jobs:
     """Runs each job that Hydra composes, here or, unpickled, where a launcher has started it.
 
-    Args:
-        start: runs one, given its config and the run folder that Hydra chose.
-        claimed: the folders that this process makes, by their full paths.
-        sweep: whether a job that fails leaves the others to be run.
+    `start` runs one, given its config and the run folder that Hydra chose; `claimed` are the full
+    paths of folders that this process makes; of a `sweep`, a job that fails leaves the others.
     """
 
     def __init__(
@@ -136,9 +134,7 @@ def remove_unused(folders: Iterable[Path]) -> None:
 def run_sweep(hydra: Any, name: str, jobs: Jobs, overrides: Sequence[str]) -> None:
     """Run a job for each combination of the values in `overrides`, and say how many succeeded.
 
-    Raises:
-        UserError: not all did, or none was begun.
-        Stopped: a signal came; the jobs have ended.
+    (UserError: not all did, or none was begun; Stopped: a signal came; the jobs have ended.)
     """
     config = hydra.compose_config(
         name, list(overrides), RunMode.MULTIRUN, with_log_configuration=True

@@ -32,12 +32,9 @@ def path(
 ) -> T:
     """Say that a key's value is a file name: the command line takes any, as it is typed.
 
-    Args:
-        default: the key's value.
-        positional: it may be given without its key.
-        swept: a folder or a pattern stands for one job for each of its pictures.
-        written: the file is made, not read.
-        words: that are no file names, whatever lies beside.
+    It may be `positional`, given without its key; `swept`, where a folder or a pattern stands for
+    one job for each of its pictures; `written`, a file that is made, not read. `words` are no file
+    names, whatever lies beside.
     """
     marks = {"positional": positional, "swept": swept, "written": written, "choices": words}
     declared: T = field(default=default, metadata={"path": True, **marks})

@@ -43,13 +43,9 @@ class Normalize(nn.Module):
 class FeatureExtractor(nn.Module):
     """A sequence of named layers that stays in eval mode.
 
-    The preprocessing is part of the network: callers hand over sRGB images in [0, 1].
-
-    Args:
-        preprocess: maps sRGB images in [0, 1] to the network's input.
-        layers: layer name -> module, in the order of evaluation.
-        content_gains: layer -> how many times as much as another network's its content loss has
-            to count for the picture to keep as much of the content; 1 for layers not named.
+    The preprocessing is part of the network: callers hand over sRGB images in [0, 1]. The layers
+    are in the order of evaluation. `content_gains` say how many times as much as another network's
+    a layer's content loss has to count for the picture to keep as much of the content; else 1.
     """
 
     def __init__(
@@ -87,10 +83,11 @@ class FeatureExtractor(nn.Module):
 
     def wrapped(self) -> "FeatureExtractor":
         """Return the network for pictures that go on at their other side, with the same weights."""
-        layers = {
-            name: Wrapped(layer) if isinstance(layer, nn.Conv2d) else layer
-            for name, layer in self.layers.items()
-        }
+        return self.changed(lambda x: Wrapped(x) if isinstance(x, nn.Conv2d) else x)
+
+    def changed(self, change: Callable[[nn.Module], nn.Module]) -> "FeatureExtractor":
+        """Return the network with other layers."""
+        layers = {name: change(layer) for name, layer in self.layers.items()}
         return FeatureExtractor(self.preprocess, layers, self.content_gains)
 
     def forward(self, image: Tensor, layers: Iterable[str]) -> dict[str, Tensor]:
@@ -173,13 +170,8 @@ def optimize_for_inference(
 ) -> FeatureExtractor:
     """Return the network on `device` in `dtype`; its weights must not change any more."""
     extractor.to(device, dtype).to(memory_format=torch.channels_last)
-    return FeatureExtractor(
-        extractor.preprocess,
-        {
-            name: WinogradConv2d(layer) if isinstance(layer, nn.Conv2d) and _pays(layer) else layer
-            for name, layer in extractor.layers.items()
-        },
-        extractor.content_gains,
+    return extractor.changed(
+        lambda x: WinogradConv2d(x) if isinstance(x, nn.Conv2d) and _pays(x) else x
     )
 
 

@@ -44,15 +44,11 @@ def build(
     padding: str = "zeros",
     preprocessing: str = "imagenet",
 ) -> FeatureExtractor:
-    """Return a frozen VGG-shaped network with uninitialised weights.
+    """Return a frozen VGG-shaped network with uninitialised weights; see `FeaturesConfig`.
 
-    Args:
-        widths: output channels of each convolution, by block; a 2 x 2 pool stands between blocks.
-        pooling: "max" as trained, or "average" (Gatys et al. 2016 found it more pleasing).
-        padding: of the first convolution. "replicate" keeps the black frame that zero padding
-            pretends to see from reaching the picture's border.
-        preprocessing: "imagenet" subtracts the ImageNet mean and divides by its standard
-            deviation; "none" feeds sRGB in [0, 1] as it is.
+    `widths` are the output channels of each convolution, by block; a 2 x 2 pool stands between
+    blocks. Gatys et al. 2016 found average pooling more pleasing. The padding "replicate" keeps the
+    black frame that zero padding pretends to see from reaching the picture's border.
     """
     layers: dict[str, nn.Module] = {}
     in_channels = 3
@@ -86,11 +82,9 @@ def load(
 ) -> None:
     """Copy torchvision-named tensors into `network`; classifier tensors are left aside.
 
-    A file may hold content gains too, each a 0-d tensor "content_gain.LAYER".
-
-    Raises:
-        UserError: a tensor is missing, unexpected, of another shape, or not finite, or a kernel is
-            all zero, or a gain is of no layer or not above zero.
+    A file may hold content gains too, each a 0-d tensor "content_gain.LAYER". (UserError: a tensor
+    is missing, unexpected, of another shape, or not finite, or a kernel is all zero, or a gain is
+    of no layer or not above zero.)
     """
     network.content_gains = _content_gains(network, state, origin)
     expected = {
@@ -127,13 +121,12 @@ def load(
 def _content_gains(
     network: FeatureExtractor, state: Mapping[str, Tensor], origin: str
 ) -> dict[str, float]:
-    gains: dict[str, float] = {}
+    gains = {}
     for key in (key for key in state if key.startswith(CONTENT_GAIN)):
         layer, gain = key.removeprefix(CONTENT_GAIN), state[key]
         if layer not in network.layers or gain.dim() or not 0 < gain < math.inf:
-            raise UserError(
-                f"{origin} holds a {key} that is no positive number for a layer; get it again"
-            )
+            advice = "no positive number for a layer; get it again"
+            raise UserError(f"{origin} holds a {key} that is {advice}")
         gains[layer] = gain.item()
     return gains
 

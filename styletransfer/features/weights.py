@@ -23,9 +23,8 @@ SCALE = "_scale"
 def read(path: Path) -> Mapping[str, Tensor]:
     """Return the tensors of a `.safetensors`, `.pth` or `.pt` file by name, on the CPU.
 
-    Raises:
-        UserError: the file is missing, damaged, of another kind, would execute code, or does not
-            have the hash that `write` has put into it.
+    (UserError: the file is missing, damaged, of another kind, would execute code, or does not have
+    the hash that `write` has put into it.)
     """
     if not os.path.isfile(path):
         raise UserError(f"no weights file at {path}; check features.weights")

@@ -112,10 +112,8 @@ def measure(
 ) -> dict[str, Flicker]:
     """Measure films frame by frame (UserError: they differ in length or size).
 
-    Args:
-        films: name -> frames (1, 3, H, W) in [0, 1]; the first is the input of the others. Only as
-            many frames are in memory as the longest gap spans.
-        style_loss: of a frame; that of the input is left out.
+    A film is its frames (1, 3, H, W) in [0, 1]; the first one is the input of the others, and has
+    no style loss. Only as many frames are in memory as the longest gap spans.
     """
     names = list(films)
     errors: dict[str, list[list[float]]] = {name: [[] for _ in GAPS] for name in names}

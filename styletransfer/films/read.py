@@ -72,17 +72,9 @@ def from_tensor(image: Tensor, *, even: bool) -> Any:
     if even:
         pixels = pad(pixels, (0, width % 2, 0, height % 2), mode="replicate")
     samples = (pixels[0] * 255).round().byte().permute(1, 2, 0).contiguous().numpy()
-    return (
-        pyav()
-        .VideoFrame.from_ndarray(samples, "rgb24")
-        .reformat(
-            format="yuv420p",
-            dst_colorspace="ITU709",
-            dst_color_range="MPEG",
-            interpolation=_interpolation(),
-            threads=1,
-        )
-    )
+    frame = pyav().VideoFrame.from_ndarray(samples, "rgb24")
+    stored = {"format": "yuv420p", "dst_colorspace": "ITU709", "dst_color_range": "MPEG"}
+    return frame.reformat(**stored, interpolation=_interpolation(), threads=1)
 
 
 class Frame(NamedTuple):

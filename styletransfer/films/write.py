@@ -82,11 +82,8 @@ class FilmWriter:
     error ends the body, it remains that: a film that plays, as far as it goes. H.264 needs even
     sides: of an odd number of rows or columns the last one is written twice. VP9 keeps the size.
     Times are those of `like`, the film that this one is made of, in Matroska and WebM rounded to
-    milliseconds. Its sound is copied.
-
-    Raises:
-        UserError: as `check_writable`, it cannot be written, or would overwrite `like`; `with`:
-            another process is writing it.
+    milliseconds. Its sound is copied. (UserError: as `check_writable`, it cannot be written, or
+    would overwrite `like`; `with`: another process is writing it.)
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film) -> None:

@@ -37,11 +37,9 @@ class FedTap(Function):
 
 
 def fed_tap(features: Tensor, feed: Feed) -> Tensor:
-    """Pass features on; during backward their gradient becomes feed(features, gradient).
+    """Pass features F (1, C, H, W) on; backward makes feed(F, gradient) of their gradient.
 
-    Args:
-        features: F, (1, C, H, W), any memory format.
-        feed: must return a new tensor of the shape of F and leave its arguments as they are.
+    That must return a new tensor of the shape of F, and leave its arguments as they are.
     """
     result: Tensor = FedTap.apply(features, feed)
     return result

@@ -82,11 +82,7 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
 
 
 def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return which rows of `pixel_rows` have weight (n,), and their weights (n, 1) in `dtype`.
-
-    Args:
-        weights: (H, W), at least 0.
-    """
+    """Return which rows of `pixel_rows` weigh anything (n,), and their weights (n, 1)."""
     flat = weights.detach().flatten()
     (index,) = flat.nonzero(as_tuple=True)
     return index, flat[index, None].to(dtype)
@@ -96,17 +92,7 @@ def gram_matrix(features: Tensor) -> Tensor:
     """Compute G = F F^T / (C H W) with F as (C, HW), the Gram matrix of Gatys et al. 2016.
 
     They leave the normalisation to the loss; dividing by C H W is the PyTorch tutorials' choice.
-    Differentiable by autograd, any number of times.
-
-    Args:
-        features: (1, C, H, W), floating point, any memory format.
-
-    Returns:
-        (C, C), symmetric; float32 for bfloat16 and float16 features, else of their dtype.
-
-    Raises:
-        TypeError: features are not floating point.
-        ValueError: features are not (1, C, H, W) with C, H, W at least 1.
+    It is (C, C), symmetric; features, dtypes, derivatives and errors are those of `moments`.
     """
     return moments(features, with_mean=False).second / features.shape[1]
 
@@ -128,10 +114,9 @@ def _sum(rows: Tensor, factors: Tensor | None) -> Tensor:
 
 def _chunks(rows: Tensor, factors: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
     """Yield the rows and their factors in a few parts."""
-    if factors is None:
-        yield from ((chunk, None) for chunk in rows.chunk(CHUNKS))
-    else:
-        yield from zip(rows.chunk(CHUNKS), factors.chunk(CHUNKS), strict=True)
+    chunks = rows.chunk(CHUNKS)
+    given = [None] * len(chunks) if factors is None else factors.chunk(CHUNKS)
+    yield from zip(chunks, given, strict=True)
 
 
 def _sum_of_products(rows: Tensor, factors: Tensor | None) -> Tensor:

@@ -1,5 +1,6 @@
 """The moments tap: features pass through, and their two moments leave by outputs of their own."""
 
+import math
 from typing import Any
 
 import torch
@@ -49,13 +50,11 @@ class MomentsTap(Function):
         """Return the gradient of the features; a flag has none, and weights are constants."""
         features, *given = ctx.saved_tensors
         above, mean, second = grads
+        weights = given[0] if given else None
         mean = mean if ctx.with_mean else None
-        if given:
-            (weights,) = given
-            slopes = (mean, second, weights.sum(), weights)
-            return add_moments_gradient(above, features, *slopes), None, None
-        positions = features.shape[2] * features.shape[3]
-        return add_moments_gradient(above, features, mean, second, positions), None, None
+        total = math.prod(features.shape[2:]) if weights is None else weights.sum()
+        slopes = (mean, second, total, weights)
+        return add_moments_gradient(above, features, *slopes), None, None
 
 
 def add_moments_gradient(
@@ -66,15 +65,11 @@ def add_moments_gradient(
     total: Tensor | float,
     weights: Tensor | None = None,
 ) -> Tensor | None:
-    """Return addend + dL/dF, in the memory format and dtype of F.
+    """Return addend + dL/dF, in the memory format and dtype of F (1, C, h, w).
 
-    Args:
-        addend: what has reached the features otherwise, of their shape, or None.
-        features: F, (1, C, h, w): all positions over which the moments are means, or some.
-        grad_mean: g, (C,), or None for zeros.
-        grad_second: H, (C, C), or None for zeros.
-        total: n, the positions over which the moments are means, or the sum of their weights.
-        weights: m, (h, w), of these positions; None for 1 each.
+    F are all positions over which the moments are means, or some, with weights m (h, w), None for 1
+    each; the total n counts all of them, or sums their weights. The addend, of the shape of F, is
+    what has reached them otherwise; it, g (C,) and H (C, C) may be None for zeros.
     """
     if grad_mean is None and grad_second is None:
         return addend
@@ -129,20 +124,8 @@ def moments_tap(
 ) -> tuple[Tensor, Moments]:
     """Pass features on and measure their moments; all outputs are differentiable.
 
-    Args:
-        features: F, (1, C, H, W), floating point, any memory format.
-        with_mean: see `moments`.
-        weights: see `moments`.
-
-    Returns:
-        The features unchanged (a view), and their moments, in float32 for bfloat16 and float16
-        features, else in their dtype.
-
-    Raises:
-        TypeError: features are not floating point.
-        ValueError: features are not (1, C, H, W) with C, H, W at least 1, or weights not (H, W).
-
-    For the Gram loss the gradient is equation 6 of Gatys et al. 2016.
+    Return the features (1, C, H, W) unchanged (a view), and what `moments` returns; arguments and
+    errors are those of `moments`. Of the Gram loss the gradient is equation 6 of Gatys et al. 2016.
     """
     check_features("moments_tap", features)
     tapped, mean, second = MomentsTap.apply(features, with_mean, weights)

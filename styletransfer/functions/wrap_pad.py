@@ -40,8 +40,7 @@ class WrapPad(Function):
 def wrap_pad(x: Tensor) -> Tensor:
     """Return x (1, C, H, W) with one position more on each side, (1, C, H + 2, W + 2).
 
-    Raises:
-        TypeError, ValueError: see `check_features`.
+    (TypeError, ValueError: see `check_features`.)
     """
     check_features("wrap_pad", x)
     padded: Tensor = WrapPad.apply(x)

@@ -1,8 +1,11 @@
 """A style transfer, ready to run, and its plan: scales, their steps and sizes, where it starts."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -100,30 +103,28 @@ class Job:
 def check_run(config: StyleTransferConfig) -> None:
     """Check the numbers of a run; a UserError names the key, its value and what it may be."""
     parse_tile(config.tile)
-    optimizer = config.optimizer
-    if optimizer.name not in ("lbfgs", "adam"):
-        raise UserError(f"unknown optimizer {optimizer.name!r}; choose lbfgs or adam")
+    if (name := config.optimizer.name) not in ("lbfgs", "adam"):
+        raise UserError(f"unknown optimizer {name!r}; choose lbfgs or adam")
     if config.color not in COLORS:
         raise UserError(f"unknown color {config.color!r}; choose {', '.join(COLORS)}")
-    strength, rate = config.color_strength, optimizer.learning_rate
-    plateau, averaging = optimizer.plateau, optimizer.averaging
-    exponent, rates = optimizer.preconditioner, f"above 0 and at most {HIGHEST_LEARNING_RATE:g}"
+    rates = f"above 0 and at most {HIGHEST_LEARNING_RATE:g}"
     # Comparisons with NaN are false.
-    for key, value, is_in_range, must in (
-        ("color_strength", strength, 0 <= strength <= 1, "from 0 to 1"),
-        ("size", config.size, config.size >= 1, "1 or more"),
-        ("steps", config.steps, config.steps >= 1, "1 or more"),
-        ("scales", config.scales, config.scales >= 0, "0 or more"),
-        ("seed", config.seed, config.seed >= 0, "0 or more"),
-        ("optimizer.history", optimizer.history, optimizer.history >= 1, "1 or more"),
-        ("size", config.size, config.size <= LONGEST_SIDE, f"at most {LONGEST_SIDE} pixels"),
-        ("seed", config.seed, config.seed < 2**63, "below 2^63"),
-        ("optimizer.plateau", plateau, 0 <= plateau < 1, "0 or more, below 1"),
-        ("optimizer.preconditioner", exponent, 0 <= exponent < math.inf, "finite, 0 or more"),
-        ("optimizer.learning_rate", rate, 0 < rate <= HIGHEST_LEARNING_RATE, rates),
-        ("optimizer.averaging", averaging, 0 <= averaging < 1, "0 or more, below 1"),
-    ):
-        if not is_in_range:
+    ranges: list[tuple[str, Callable[[Any], bool], str]] = [
+        ("color_strength", lambda x: 0 <= x <= 1, "from 0 to 1"),
+        ("size", lambda x: x >= 1, "1 or more"),
+        ("steps", lambda x: x >= 1, "1 or more"),
+        ("scales", lambda x: x >= 0, "0 or more"),
+        ("seed", lambda x: x >= 0, "0 or more"),
+        ("optimizer.history", lambda x: x >= 1, "1 or more"),
+        ("size", lambda x: x <= LONGEST_SIDE, f"at most {LONGEST_SIDE} pixels"),
+        ("seed", lambda x: x < 2**63, "below 2^63"),
+        ("optimizer.plateau", lambda x: 0 <= x < 1, "0 or more, below 1"),
+        ("optimizer.preconditioner", lambda x: 0 <= x < math.inf, "finite, 0 or more"),
+        ("optimizer.learning_rate", lambda x: 0 < x <= HIGHEST_LEARNING_RATE, rates),
+        ("optimizer.averaging", lambda x: 0 <= x < 1, "0 or more, below 1"),
+    ]
+    for key, is_in_range, must in ranges:
+        if not is_in_range(value := attrgetter(key)(config)):
             raise UserError(f"{key}={value} must be {must}")
 
 
@@ -232,14 +233,11 @@ def enlarge(
     """Return `image` at a finer scale, with some of the finest detail of where the run began.
 
     An enlarged picture is a blur, and the first ten steps would go into finding some detail again.
-    Noise has no detail worth keeping.
+    Noise, as `init` says, has no detail worth keeping.
 
-    Args:
-        image: (1, 3, h, w), what the scale before has made of `start`, or `start` itself.
-        start: (1, 3, H, W), where the run began.
-        size: (height, width) of the finer scale.
-        init: as in the config.
-        wraps: whether the picture goes on at its other side.
+    The image (1, 3, h, w) is what the scale before has made of `start` (1, 3, H, W), or that very
+    picture; `size` is the (height, width) of the finer scale; a picture that `wraps` goes on at its
+    other side.
     """
     larger = resize(image, size, wraps=wraps)
     if init == "noise":

@@ -30,13 +30,8 @@ logger = logging.getLogger(__name__)
 
 # Keys that name pictures; init may be a word as well.
 PICTURE_KEYS = (
-    "content",
-    "style",
-    "style_detail",
-    "content_regions",
-    "style_regions",
-    "protect",
-    "init",
+    *("content", "style", "style_detail", "content_regions", "style_regions"),
+    *("protect", "init"),
 )
 
 # By the key whose files it stands for, what is in memory: a Picture, for style also several; for
@@ -63,8 +58,7 @@ def files_read(config: Any) -> list[tuple[str, str]]:
 
 def read_one(key: str, path: str | None, given: Given) -> Picture:
     """Return the picture of a key that has one; a UserError says why it cannot be read."""
-    picture: Picture = given[key] if key in given else images.read(path or "")
-    return picture
+    return given[key] if key in given else images.read(path or "")
 
 
 def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture]:
@@ -145,13 +139,10 @@ def load(
     A style's transparent margins are cut off, and its visible colours spread into what
     transparency is left, so that no invisible colour enters a statistic.
 
-    Args:
-        given: pictures in memory, by the keys whose files they stand for.
-        enlarge: False leaves pictures that are smaller than the pastiche as they are, for a plan.
-
-    Raises:
-        UserError: a picture that cannot be read, is fully transparent or next to nothing; weights,
-            scales, regions or masks that do not fit.
+    Pictures in memory are `given` by the keys whose files they stand for. Without `enlarge`, for a
+    plan, those smaller than the pastiche stay as they are. (UserError: a picture that cannot be
+    read, is fully transparent or next to nothing; weights, scales, regions or masks that do not
+    fit.)
     """
     given = given or {}
     content = _read_content(config, given)
@@ -194,10 +185,8 @@ def check_side(picture: Picture) -> None:
     """Refuse a picture that is smaller than SMALLEST_SIDE."""
     height, width = picture.size
     if min(height, width) < SMALLEST_SIDE:
-        raise UserError(
-            f"{picture.name} shows {width} x {height} pixels; each side needs at least "
-            f"{SMALLEST_SIDE}"
-        )
+        least = f"each side needs at least {SMALLEST_SIDE}"
+        raise UserError(f"{picture.name} shows {width} x {height} pixels; {least}")
 
 
 def style_image(path: str, size: int, least: int) -> Tensor:

@@ -112,12 +112,9 @@ class Prediction:
         return costs
 
     def memory(self, tile: int | None, history: int, bands: int = 1) -> Memory:
-        """Estimate the peak.
+        """Estimate the peak, in tiles of so many pixels a side (None: the whole picture at once).
 
-        Args:
-            tile: side in pixels, or None for the whole picture at once.
-            history: pairs that L-BFGS keeps.
-            bands: that each process takes in turn; in tiles only.
+        `history` is the pairs that L-BFGS keeps, `bands` those that each process takes in turn.
         """
         pixels, regions = math.prod(self.size), len(self.job.pictures.regions)
         picture = 3 * pixels * (8 if self.extractor.dtype == torch.float64 else 4)
@@ -215,18 +212,11 @@ class Prediction:
 
 
 def costs_of(layers: nn.ModuleDict, channels: int, dtype: torch.dtype) -> list[Cost]:
-    """Return the cost of each layer.
-
-    Args:
-        layers: from the preprocessing on, or from some pool on.
-        channels: of their input; 3 means the picture.
-        dtype: of the features.
-    """
+    """Return the cost of each layer, given its channels of input: 3 mean the picture."""
     # The picture and its gradient, and its normalised self in two precisions.
-    output = channels * dtype.itemsize + (12.0 if channels == 3 else 0.0)
-    saved = output + (12.0 if channels == 3 else 0.0)
-    positions = 1.0
-    costs = []
+    extra = 12.0 if channels == 3 else 0.0
+    output = channels * dtype.itemsize + extra
+    saved, positions, costs = output + extra, 1.0, []
     for name, layer in layers.items():
         before, columns, work = output, 0.0, 0.0
         if isinstance(layer, nn.Conv2d):

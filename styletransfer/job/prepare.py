@@ -58,11 +58,8 @@ def prepare(
 ) -> Job:
     """Load and check everything that `config` names; a UserError says what would make it fail.
 
-    Args:
-        given: pictures in memory, by the keys whose files they stand for.
-        enlarge: False for a plan, which needs sizes, not pixels.
-        processes: that share the work, each of which prepares the same.
-        like: another job, whose network is taken if it is the same.
+    `given` and `enlarge` are as for `load`; of the `processes` that share the work each prepares
+    the same; the network of a job `like` this one is taken if it is the same.
     """
     # Cheap checks come first.
     check_run(config)
@@ -87,15 +84,8 @@ def prepare(
     check_layers(extractor, layers, config, loaded)
     if like is None:
         extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
-    job = Job(
-        config=config,
-        extractor=extractor,
-        mode=mode,
-        pictures=loaded.pictures,
-        start=loaded.start,
-        alpha=loaded.alpha,
-        processes=processes,
-    )
+    start, alpha = loaded.start, loaded.alpha
+    job = Job(config, extractor, mode, loaded.pictures, start, alpha, processes=processes)
     _tell_vanished(job)
     _check_memory(job)
     return job
@@ -186,17 +176,12 @@ class MemoryLayout:
 
 
 def choose_layout(job: Job, scale: Scale, free: float, limit: int | None = None) -> MemoryLayout:
-    """Choose the tile and the history for one scale.
+    """Choose the tile and the history for one scale, with `free` bytes of memory to use up.
 
     tile=auto takes the whole picture if it fits, otherwise the largest tile that does, and only
-    with small tiles a shorter history. What still does not fit is cut into bands.
-
-    Args:
-        free: bytes of memory that may be used up.
-        limit: the largest tile to consider, in pixels, after a larger one ran out of memory.
-
-    Raises:
-        UserError: a tile that cannot be.
+    with small tiles a shorter history. What still does not fit is cut into bands. `limit` is the
+    largest tile to consider, in pixels, after a larger one ran out of memory. (UserError: a tile
+    that cannot be.)
     """
     asked = parse_tile(job.config.tile)
     if asked:

@@ -38,14 +38,10 @@ def make_regions(
 ) -> tuple[Region, ...]:
     """Return the regions of a job.
 
-    Args:
-        styles: with that of `style_detail` last.
-        divided: the content's regions, or None for one that is not divided.
-        size: height and width of the pastiche.
-        protected: (1, 1, H, W) in [0, 1], where no style paints, or None.
-
-    Raises:
-        UserError: weights or regions that do not fit the styles, or nothing is left to paint.
+    The last of the styles may be that of `style_detail`; `divided` are the content's regions, None
+    for one that is not divided; `size` is (height, width) of the pastiche; where `protected`,
+    (1, 1, H, W) in [0, 1] or None, no style paints. (UserError: weights or regions that do not fit
+    the styles, or nothing is left to paint.)
     """
     parts = _blended(config, [style.picture.name for style in styles])
     regions = [Region(sources=parts)]

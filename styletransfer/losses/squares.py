@@ -13,9 +13,7 @@ def mean_square(difference: Tensor) -> Tensor:
 def content_loss(features: Tensor, target: Tensor) -> Tensor:
     """Return mean((F - P)^2): equation 1 of Gatys et al. 2016 as a mean instead of half a sum.
 
-    Args:
-        features: F, (1, C, H, W).
-        target: P, of the same shape.
+    F are the features (1, C, H, W), and P the target, of the same shape.
     """
     return mean_square(features - target)
 
@@ -23,12 +21,9 @@ def content_loss(features: Tensor, target: Tensor) -> Tensor:
 def temporal_loss(image: Tensor, target: Tensor, weights: Tensor) -> Tensor:
     """Return 1/D sum_k c_k (x_k - t_k)^2 over all D values, 0-d.
 
-    Equation 7 of Ruder et al. 2016 (arXiv:1604.08610).
-
-    Args:
-        image: x, (1, 3, H, W).
-        target: t, of the same shape, such as the frame before, moved along.
-        weights: c, (1, 1, H, W) in [0, 1], 0 where nothing is known.
+    Equation 7 of Ruder et al. 2016 (arXiv:1604.08610): x is the image (1, 3, H, W), t the target,
+    of the same shape, such as the frame before, moved along, and c the weights (1, 1, H, W) in
+    [0, 1], 0 where nothing is known.
     """
     squared = (image - target).to(accumulate_dtype(image.dtype)).square()
     return (weights * squared).mean()

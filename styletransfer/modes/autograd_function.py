@@ -7,26 +7,14 @@ fused product. From the moments to the loss it is a few operations on small matr
 are autograd's.
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from styletransfer.functions import content_tap, moments_tap
-from styletransfer.losses import GRAM, StyleMeasure
-from styletransfer.modes.mode import LossMode, differentiate_sum
+from styletransfer.modes.mode import LossLayer, LossMode, differentiate_sum
 
 
-class ContentLoss(nn.Module):
-    """A transparent layer whose loss MSE(F, P) has a backward of its own.
-
-    Args:
-        target: P, (1, C, H, W); detached and kept as a buffer.
-    """
-
-    target: Tensor
-
-    def __init__(self, target: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("target", target.detach())
-        self.loss: Tensor | None = None
+class ContentLoss(LossLayer):
+    """A transparent layer whose loss MSE(F, P) has a backward of its own."""
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and pass the features (1, C, H, W) through the tap."""
@@ -34,26 +22,8 @@ class ContentLoss(nn.Module):
         return tapped
 
 
-class StyleLoss(nn.Module):
-    """A transparent layer whose loss, such as MSE(G, A), reaches the features by our backward.
-
-    Args:
-        target: the style's statistic, for Gram matrices A (C, C); detached and kept as a buffer.
-        measure: which statistic, and how far it is from the target.
-        weights: (H, W), of the positions of the region that is to have this style; None for all.
-    """
-
-    target: Tensor
-    weights: Tensor | None
-
-    def __init__(
-        self, target: Tensor, measure: StyleMeasure = GRAM, weights: Tensor | None = None
-    ) -> None:
-        super().__init__()
-        self.register_buffer("target", target.detach())
-        self.register_buffer("weights", weights)
-        self.measure = measure
-        self.loss: Tensor | None = None
+class StyleLoss(LossLayer):
+    """A transparent layer whose loss, such as MSE(G, A), reaches the features by our backward."""
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and pass the features (1, C, H, W) through the tap."""

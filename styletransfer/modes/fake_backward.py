@@ -14,52 +14,18 @@ Wasserstein's, has no inside for it: there it stands before the loss, squared.)
 import math
 from collections.abc import Sequence
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from styletransfer.functions.moments import moments
 from styletransfer.losses import GRAM, StyleMeasure, mean_square
-from styletransfer.modes.mode import LossMode, Term
+from styletransfer.modes.mode import LossLayer, LossMode, Term
 
 
-class ContentLoss(nn.Module):
-    """A transparent layer that computes MSE(F w, P w) and can be told to differentiate it.
+class _FakeLoss(LossLayer):
+    """A transparent layer that can be told to differentiate its loss.
 
-    Args:
-        target: P, (1, C, H, W); detached and kept as a buffer, already weighted.
-        weight: w, at least 0; acts squared.
+    Its target is kept already weighted, where the weight goes inside: w, at least 0, acts squared.
     """
-
-    target: Tensor
-
-    def __init__(self, target: Tensor, weight: float) -> None:
-        super().__init__()
-        self.register_buffer("target", target.detach() * weight)
-        self.weight = weight
-        self.loss: Tensor | None = None
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss` and return the features (1, C, H, W) as they came."""
-        self.loss = mean_square(features * self.weight - self.target)
-        return features
-
-    def backward(self, retain_graph: bool = True) -> Tensor:
-        """Differentiate the loss of the last forward; called by the driver, never by autograd."""
-        return _differentiate(self.loss, retain_graph)
-
-
-class StyleLoss(nn.Module):
-    """A transparent layer that computes MSE(G w, A w) and can be told to differentiate it.
-
-    Args:
-        target: A, the style's Gram matrix (C, C) or other statistic; detached and kept as a
-            buffer, already weighted where the weight goes inside.
-        weight: w, at least 0; acts squared.
-        measure: which statistic, and how far it is from the target.
-        weights: (H, W), of the positions of the region that is to have this style; None for all.
-    """
-
-    target: Tensor
-    weights: Tensor | None
 
     def __init__(
         self,
@@ -68,12 +34,28 @@ class StyleLoss(nn.Module):
         measure: StyleMeasure = GRAM,
         weights: Tensor | None = None,
     ) -> None:
-        super().__init__()
-        self.register_buffer("weights", weights)
-        inside = weight if measure.is_squared else 1.0
-        self.register_buffer("target", target.detach() * inside)
-        self.weight, self.measure = weight, measure
-        self.loss: Tensor | None = None
+        super().__init__(target * (weight if measure.is_squared else 1.0), measure, weights)
+        self.weight = weight
+
+    def backward(self, retain_graph: bool = True) -> Tensor:
+        """Differentiate the loss of the last forward; called by the driver, never by autograd."""
+        if self.loss is None:
+            raise RuntimeError("backward() was called before forward(): there is no loss yet")
+        self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+        return self.loss
+
+
+class ContentLoss(_FakeLoss):
+    """A transparent layer that computes MSE(F w, P w)."""
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Keep the loss in `self.loss` and return the features (1, C, H, W) as they came."""
+        self.loss = mean_square(features * self.weight - self.target)
+        return features
+
+
+class StyleLoss(_FakeLoss):
+    """A transparent layer that computes a style loss, such as MSE(G w, A w)."""
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) as they came."""
@@ -84,17 +66,6 @@ class StyleLoss(nn.Module):
         else:
             self.loss = self.weight**2 * self.measure.distance(statistic, self.target)
         return features
-
-    def backward(self, retain_graph: bool = True) -> Tensor:
-        """Differentiate the loss of the last forward; called by the driver, never by autograd."""
-        return _differentiate(self.loss, retain_graph)
-
-
-def _differentiate(loss: Tensor | None, retain_graph: bool) -> Tensor:
-    if loss is None:
-        raise RuntimeError("backward() was called before forward(): there is no loss yet")
-    loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
-    return loss
 
 
 def _drive(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:

@@ -51,13 +51,10 @@ class Part:
     def backward(
         self, inputs: Tensor, gradient: Tensor | None, visit: Visit, total: Tensor
     ) -> None:
-        """Add d(total)/d(inputs) to `total`, tile by tile.
+        """Add d(total)/d(inputs) to `total`, tile by tile; both are (1, C, h, w), of the window.
 
-        Args:
-            inputs: (1, C, h, w), detached, the rows of the window.
-            gradient: d(total)/d(output) by way of all later stages; None if there are none.
-            visit: lets the stage's own losses feed their gradients.
-            total: of the shape of the inputs.
+        The inputs are detached; `gradient` is d(total)/d(output) by way of all later stages, None
+        if there are none; `visit` lets the stage's own losses feed their gradients.
         """
         *_, last = self.stage.layers
         for tile in self.tiles:
@@ -178,10 +175,7 @@ def shares(height: int, stride: int, processes: Processes, each: int) -> list[Sp
 
 
 def band(stages: Sequence[Stage], size: tuple[int, int], tile: int, owned: Span) -> Band:
-    """Return a band with all that its owned rows look at, from those of `shares`.
-
-    Args: as for `Stage.tiles`, with all stages of the network.
-    """
+    """Return a band with all that its rows, of `shares`, look at; args as for `Stage.tiles`."""
     stride = stages[-1].stride * pooling(stages[-1].layers)
     low, high = owned[0] // stride, owned[1] // stride  # rows of the output
     parts: list[Part] = []

@@ -64,13 +64,12 @@ class Criterion:
                 "all content and style weights are 0: nothing to optimise; "
                 "raise objective.content_weight or objective.style_weight"
             )
-        relative = config.normalization == "target"
         return cls(
             contents,
             styles,
             measure,
             config.tv_weight,
-            relative,
+            config.normalization == "target",
             frozenset(matches),
             config.match_painted,
             config.propagation,
@@ -120,9 +119,8 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
 
 def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
     """Check the content and the style images of an objective; see `check_size`."""
-    names = ["the content image", "the style image"]
-    if len(pictures.styles) > 1:
-        names[1:] = [f"style image {number + 1}" for number in range(len(pictures.styles))]
+    several = [f"style image {number + 1}" for number, _ in enumerate(pictures.styles)]
+    names = ["the content image", *(several if several[1:] else ["the style image"])]
     for image, name in zip(pictures.tensors, names, strict=True):
         check_size(extractor, (image.shape[2], image.shape[3]), name)
 
@@ -175,7 +173,10 @@ class Evaluates(Protocol):
     """Whatever has losses at a picture: an `Objective`, whole or in tiles."""
 
     def evaluate(self, image: Tensor) -> Losses:
-        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`."""
+        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
+
+        It is (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad.
+        """
 
 
 def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:

@@ -94,12 +94,7 @@ class Inputs:
         return None if self.protected is None else Protection(self.content, self.protected)
 
     def resized(self, size: Size, style_sizes: Sequence[Size]) -> Self:
-        """Return the pictures at one scale.
-
-        Args:
-            size: (height, width) of the content image and all that lies on it.
-            style_sizes: of each style image and what lies on it.
-        """
+        """Return the pictures at one scale: `size` is the content's, and that of all on it."""
 
         def at(style: int | None) -> Size:
             return size if style is None else style_sizes[style]
@@ -122,11 +117,9 @@ class Inputs:
         def part(old: StylePart) -> StylePart:
             return replace(old, weights=known(old.weights, old.style))
 
-        anchor = self.anchor and replace(
-            self.anchor,
-            target=image(self.anchor.target, None),
-            weights=weights(self.anchor.weights, None),
-        )
+        if (anchor := self.anchor) is not None:
+            target, believed = image(anchor.target, None), weights(anchor.weights, None)
+            anchor = replace(anchor, target=target, weights=believed)
         return replace(
             self,
             content=image(self.content, None),
@@ -150,12 +143,10 @@ def at_layers(
 ) -> dict[str, Tensor | None]:
     """Return layer -> weights (h, w) in [0, 1] of its positions, None where the region vanishes.
 
-    Args:
-        weights: (1, 1, H, W) in [0, 1], of the pixels.
-        layers: which are wanted; each has at least one position.
-        propagation: average, the mean over the pixels that a position stands for; or inside, 1
-            only where a position sees nothing outside of the region (Gatys et al. 2017,
-            arXiv:1611.07865, section 4). A region that vanishes inside is averaged instead.
+    The weights (1, 1, H, W) in [0, 1] are those of the pixels; each layer has at least one
+    position. The propagation is average, the mean over the pixels that a position stands for; or
+    inside, 1 only where a position sees nothing outside of the region (Gatys et al. 2017,
+    arXiv:1611.07865, section 4). A region that vanishes inside is averaged instead.
     """
     averaged = _averaged(extractor, weights, layers)
     seen = _inside(extractor, weights, layers) if propagation == "inside" else averaged

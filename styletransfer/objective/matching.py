@@ -47,12 +47,9 @@ class Matching:
     features: list[dict[str, Tensor]]  # of each style image: layer -> (1, C, h, w)
 
     def values(self, layer: str, size: tuple[int, int], rows: slice = slice(None)) -> Tensor:
-        """Return the styles' features (1, C, h, w) for the content's positions at a layer.
+        """Return the styles' features (1, C, h, w) for the content's positions at a matched layer.
 
-        Args:
-            layer: one that is matched.
-            size: height and width of the content's features there.
-            rows: of these, which to return.
+        `size` is the height and width of the content's features there, `rows` which are wanted.
         """
         # The middle of each position, in cells of the content's grid.
         y, x = (
@@ -85,10 +82,8 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
     The search sees pictures at most as large as `at_reference` leaves them, and beyond that what
     stands beside a position goes with it: time and memory grow no more, and strokes stay whole.
 
-    Args:
-        criterion: which layers are matched, and how much of the pastiche so far is searched.
-        pictures: at one scale.
-        look: at the network's features.
+    The criterion says which layers are matched, and how much of the pastiche so far is searched;
+    the pictures are those of one scale.
     """
     sought = pictures.content
     if pictures.painted is not None:

@@ -39,13 +39,10 @@ class ElasticObjective:
     objective: RigidObjective | None = None
 
     def evaluate(self, image: Tensor) -> Losses:
-        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
+        """Do as `Evaluates` says, in smaller tiles where memory runs out.
 
-        `image` is (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad.
-
-        Raises:
-            MemoryError, RuntimeError: memory ran out and the tile cannot be halved any more.
-            UserError, Stopped: see `Processes.meet`.
+        (MemoryError, RuntimeError: it ran out and the tile cannot be halved any more; UserError,
+        Stopped: see `Processes.meet`.)
         """
         self.processes.meet(image, HERE)
         while True:
@@ -80,8 +77,7 @@ def make_objective(
 ) -> ElasticObjective:
     """Return the objective of one scale: whole or in tiles, and in smaller ones if need be.
 
-    Args: as for `TiledObjective`; a tile of None is the whole picture at once, which several
-        processes share all the same.
+    As for `TiledObjective`; a tile of None is the whole picture, which processes share too.
     """
     longest = max(pictures.content.shape[2:])
 

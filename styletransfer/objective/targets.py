@@ -60,15 +60,11 @@ def content_targets(
     and multiplied by its network's `content_gains`, so that one set of weights serves every
     network, layer and size.
 
-    Args:
-        criterion: weights, and whether losses are relative.
-        extractor: the network.
-        values: layer -> features (1, C, h, w) of the content image, or those that are matched with
-            them, or a part of their rows.
-        reference: those of the content image reduced by `at_reference`, and all that are matched.
-            The larger a photograph is, the less there is in each position of its features, while
-            strokes that are painted on it have as much as ever: relative to its own features at
-            its full size, it would have them taken away.
+    The values are layer -> features (1, C, h, w) of the content image, or those that are matched
+    with them, or a part of their rows; the reference is those of the content image reduced by
+    `at_reference`, and all that are matched. The larger a photograph is, the less there is in each
+    position of its features, while strokes that are painted on it have as much as ever: relative to
+    its own features at its full size, it would have them taken away.
     """
     targets = {}
     for layer, weight in criterion.contents.items():
@@ -102,12 +98,7 @@ def style_targets(
 
     A region's losses weigh as much as its share of the picture, so that each position weighs the
     same as without regions. Relative losses are as those of `content_targets`.
-
-    Args:
-        criterion: layers, weights, the style loss and the propagation.
-        extractor: the network.
-        pictures: at one scale, each large enough for all layers.
-        measured: looks at the style images.
+    The pictures are those of one scale, each large enough for all layers.
     """
     measure, layers = criterion.measure, list(criterion.styles)
     averages = _style_moments(criterion, extractor, pictures, measured)
@@ -119,14 +110,9 @@ def style_targets(
                 continue
             value = measure.statistic(_average(averages[number, layer]))
             blank = _blank(measure, value) if criterion.is_relative else 1.0
-            styles[layer].append(
-                Target(
-                    name="/".join(part for part in ("style", region.name, layer) if part),
-                    value=value,
-                    weight=weight * region.share / (blank or 1.0),
-                    positions=positions[layer],
-                )
-            )
+            name = "/".join(part for part in ("style", region.name, layer) if part)
+            linear = weight * region.share / (blank or 1.0)
+            styles[layer].append(Target(name, value, linear, positions[layer]))
     return styles
 
 
@@ -153,11 +139,8 @@ def _style_moments(
         places: list[Place] = []
         for index, region in enumerate(pictures.regions):
             for part in (part for part in region.sources if part.style == number):
-                layers = [
-                    layer
-                    for layer in criterion.styles
-                    if part.layers is None or layer in part.layers
-                ]
+                heard = criterion.styles if part.layers is None else part.layers
+                layers = [layer for layer in criterion.styles if layer in heard]
                 for place in _positions(criterion, extractor, part.weights, layers).items():
                     owners.append(((index, place[0]), part.share))
                     places.append(place)
@@ -171,9 +154,8 @@ def _average(parts: list[tuple[float, Moments]]) -> Moments:
     if len(parts) == 1:
         return parts[0][1]
     total = sum(share for share, _ in parts)
-    means = [moments.mean * (share / total) for share, moments in parts]
-    seconds = [moments.second * (share / total) for share, moments in parts]
-    return Moments(torch.stack(means).sum(0), torch.stack(seconds).sum(0))
+    scaled = [[moment * (share / total) for moment in moments] for share, moments in parts]
+    return Moments(*(torch.stack(of_all).sum(0) for of_all in zip(*scaled, strict=True)))
 
 
 def _blank(measure: StyleMeasure, target: Tensor) -> float:

@@ -20,6 +20,7 @@ forward and one of the content: pass two begins by finding both again for its ba
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -56,14 +57,10 @@ class TiledObjective:
     Beside one tile's activations it holds the inputs of a band's stages, the content's features
     there, the picture and its gradient.
 
-    Args:
-        extractor: the frozen network, on the device and in the dtype of the computation.
+    Args as for `Objective`, and:
         mode: must be autograd_function: tiling rests on the closed form of the gradient.
-        criterion: which losses act where, with linear weights.
-        pictures: content, styles and regions, on the same device.
         tile: side of a tile in pixels without its halo; at least the stride of the deepest layer.
             See `Stage.tiles`.
-        styles: as for `Objective`.
         processes: that share the work, all with the same arguments; one by default.
         bands: that each process takes in turn.
 
@@ -129,12 +126,9 @@ class TiledObjective:
         return self.matching.values(layer, (size[0] // stride, size[1] // stride), rows)
 
     def evaluate(self, image: Tensor) -> Losses:
-        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
+        """Do as `Evaluates` says, with an image of the content's size.
 
         `image.grad` is touched last: an evaluation that runs out of memory leaves it as it was.
-
-        Args:
-            image: (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad; of the content's size.
         """
         terms, gradient = self._differentiate(image.detach())
         priors = self.prior.losses(image)
@@ -166,8 +160,7 @@ class TiledObjective:
         with self.processes.sharing_shortage():
             saved = self._measure(image, losses)
         self.processes.add([moment for pair in sums.values() for moment in pair])
-        for layer in self.targets.styles:
-            self._compare(self.targets.styles[layer], sums, terms, slopes)
+        self._compare(sums, terms, slopes)
         with self.processes.sharing_shortage():
             gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
             for number, mine in enumerate(losses):
@@ -198,15 +191,9 @@ class TiledObjective:
         }
         return replace(self.targets, contents=contents)
 
-    def _compare(
-        self,
-        targets: Sequence[Target],
-        sums: dict[str, Moments],
-        terms: dict[str, Tensor],
-        slopes: Slopes,
-    ) -> None:
+    def _compare(self, sums: dict[str, Moments], terms: dict[str, Tensor], slopes: Slopes) -> None:
         """Fill in style losses, and their gradients with respect to the moments."""
-        for target in targets:
+        for target in chain.from_iterable(self.targets.styles.values()):
             leaves = Moments(*(moment.requires_grad_() for moment in sums[target.name]))
             with torch.enable_grad():
                 loss = target.weight * self.criterion.measure.loss(leaves, target.value)

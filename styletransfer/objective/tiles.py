@@ -60,40 +60,33 @@ class Tile:
 def grid(
     layers: nn.ModuleDict, size: tuple[int, int], side: int, rows: Span | None = None
 ) -> list[Tile]:
-    """Cut the input of some layers into tiles of nearly equal size.
+    """Cut the input, of (height, width), of some layers into tiles of nearly equal size.
 
-    Args:
-        layers: convolutions that keep the size, activations, and pools that halve it, rounding
-            down; in the order of evaluation.
-        size: height and width of the input, at least the pooling of all `layers` each.
-        side: positions of the input that a tile owns at most along each axis; at least that
-            pooling. The last tile of an axis also owns the rest that no position of the deepest
-            layer stands for.
-        rows: of the input that the tiles own, from a multiple of that pooling to another or to the
-            end; all by default.
+    The layers are, in the order of evaluation, convolutions that keep the size, activations, and
+    pools that halve it, rounding down. A tile owns at most `side` positions along each axis; that
+    and the input are at least the pooling of all layers. The last tile of an axis also owns the
+    rest that no position of the deepest layer stands for. The tiles own all rows by default, or
+    those from a multiple of that pooling to another or to the end.
     """
     height, width = size
     downs = _axis(layers, height, side, rows or (0, height))
     columns = _axis(layers, width, side, (0, width))
     return [
-        Tile(
-            window=(..., down.window, right.window),
-            trims=_crossed(down.trims, right.trims),
-            own=_crossed(down.own, right.own),
-            place=_crossed(down.place, right.place),
-        )
+        Tile((..., down.window, right.window), *map(_crossed, down.parts, right.parts))
         for down, right in product(downs, columns)
     ]
 
 
+# Along one axis, what `Tile` has as trims, own and place.
+Parts = tuple[dict[str, slice], dict[str, slice], dict[str, slice]]
+
+
 @dataclass(frozen=True)
 class _Strip:
-    """A tile along one axis; the attributes are those of Tile."""
+    """A tile along one axis."""
 
     window: slice
-    trims: dict[str, slice]
-    own: dict[str, slice]
-    place: dict[str, slice]
+    parts: Parts
 
 
 def pooling(layers: nn.ModuleDict) -> int:
@@ -117,18 +110,19 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
     """Return the strip that owns the input from owned[0] to owned[1], the latter not included."""
     spans = _needed(layers, length, owned)
     start, stop = next(spans)
-    strip = _Strip(slice(start, stop), {}, {}, {})
-    stride = 1
+    window, stride = slice(start, stop), 1
+    parts: Parts = ({}, {}, {})
+    trims, own, place = parts
     for (name, layer), (low, high) in zip(layers.items(), spans, strict=True):
         if is_pool(layer):
             stride *= 2
             start //= 2
-            strip.trims[name] = slice(low - start, high - start)
+            trims[name] = slice(low - start, high - start)
             start = low
         first, last = owned[0] // stride, owned[1] // stride
-        strip.own[name] = slice(first - start, last - start)
-        strip.place[name] = slice(first, last)
-    return strip
+        own[name] = slice(first - start, last - start)
+        place[name] = slice(first, last)
+    return _Strip(window, parts)
 
 
 def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
@@ -172,13 +166,11 @@ class Stage:
         return picture[0] // self.stride, picture[1] // self.stride
 
     def tiles(self, picture: tuple[int, int], tile: int, rows: Span | None = None) -> list[Tile]:
-        """Cut the input for a picture of (height, width) pixels into tiles.
+        """Cut the input for a picture of (height, width) pixels into tiles; for `rows` see `grid`.
 
-        Args:
-            picture: at least the stride of the stage's output along each axis.
-            tile: side in pixels at the first stage. A later one, whose layers hold fewer values
-                per pixel, takes half as many positions: at stride 4 twice as many pixels.
-            rows: of the input that the tiles own; see `grid`.
+        The picture has at least the stride of the stage's output along each axis. A tile has that
+        side in pixels at the first stage. A later one, whose layers hold fewer values per pixel,
+        takes half as many positions: at stride 4 twice as many pixels.
         """
         side = tile if self.stride == 1 else max(tile // 2, pooling(self.layers))
         return grid(self.layers, self.size(picture), side, rows)

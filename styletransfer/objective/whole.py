@@ -74,13 +74,7 @@ class Objective:
         self.network = nn.Sequential(layers)
 
     def evaluate(self, image: Tensor) -> Losses:
-        """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
-
-        The evaluation's graph is gone afterwards, whatever the loss mode.
-
-        Args:
-            image: (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad.
-        """
+        """Do as `Evaluates` says; the graph is gone afterwards, whatever the loss mode."""
         self.network(image)
         priors = self.prior.losses(image)
         values = self.mode.differentiate(self.terms, total(priors))

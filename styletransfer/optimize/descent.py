@@ -27,6 +27,8 @@ FIRST_STEP = 1 / 255
 STEPS_BETWEEN_CHECKS = 10
 # Fresh starts from the best picture after a loss that is not finite.
 RESTARTS = 3
+# What `state_dict` has beside tensors.
+COUNTS = ("step", "restarts", "problem", "has_settled", "looked_at")
 ADVICE = "lower optimizer.learning_rate or the weights, or choose precision=float32"
 
 
@@ -37,13 +39,7 @@ class Descent:
     is minimised is objective(clamp(point)) plus a small pull back to the range, a plain function
     of the point, so that nothing ever moves behind the optimiser's back. (Protected pixels are held
     behind the clamp, as a part of that function.) The optimiser's own leaf is the shift from the
-    start to the point, for L-BFGS in the coordinates of `Preconditioner`.
-
-    Args:
-        objective: what to minimise.
-        start: (1, 3, H, W), where to begin.
-        config: the optimiser and its settings.
-        protection: what holds pixels that are protected; None where none are.
+    start (1, 3, H, W) to the point, for L-BFGS in the coordinates of `Preconditioner`.
     """
 
     def __init__(
@@ -65,8 +61,8 @@ class Descent:
         self.best = BestPicture(self._hold(self.start.clamp(0, 1)), config.averaging)
         self.step = self.restarts = 0  # made
         self.problem: str | None = None  # one line saying why it gave up
-        self._has_settled = False
-        self._looked_at = math.inf
+        self.has_settled = False
+        self.looked_at = math.inf
         self._seen: tuple[Losses, Tensor] | None = None
 
     def run(self, steps: int) -> Iterator[tuple[Losses, Tensor]]:
@@ -89,7 +85,7 @@ class Descent:
 
     def is_over(self, steps: int) -> bool:
         """Tell whether `steps` are made, or no more will be."""
-        return self.step >= steps or self._has_settled or self.problem is not None
+        return self.step >= steps or self.has_settled or self.problem is not None
 
     def finish(self) -> tuple[Tensor, Losses]:
         """Evaluate where the last step led; return the resulting picture and its losses."""
@@ -146,11 +142,7 @@ class Descent:
             "optimizer": self.optimizer.state_dict(),
             "history": self.config.history,
             "best": self.best.state_dict(),
-            "step": self.step,
-            "restarts": self.restarts,
-            "problem": self.problem,
-            "has_settled": self._has_settled,
-            "looked_at": self._looked_at,
+            **{key: getattr(self, key) for key in COUNTS},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -165,8 +157,8 @@ class Descent:
         self.optimizer = self._make_optimizer()
         self.optimizer.load_state_dict(state["optimizer"])
         self.best.load_state_dict(state["best"])
-        self.step, self.restarts, self.problem = state["step"], state["restarts"], state["problem"]
-        self._has_settled, self._looked_at = state["has_settled"], state["looked_at"]
+        for key in COUNTS:
+            setattr(self, key, state[key])
 
     def _make_optimizer(self) -> LBFGS | Adam:
         """Return the optimiser as it begins; each of its steps makes one evaluation."""
@@ -216,7 +208,7 @@ class Descent:
             self._restart()
         elif self._is_on_a_plateau(losses):
             logger.info("the loss has settled after %d of %d steps", self.step, steps)
-            self._has_settled = True
+            self.has_settled = True
 
     def _is_on_a_plateau(self, losses: Losses) -> bool:
         """Tell whether the best loss has hardly fallen since the last look, and is where we are.
@@ -226,8 +218,8 @@ class Descent:
         if self.config.name != "lbfgs" or self.config.plateau == 0:
             return False
         assert self.best.losses is not None
-        now, best, before = float(losses.total), float(self.best.losses.total), self._looked_at
-        self._looked_at = best
+        now, best, before = float(losses.total), float(self.best.losses.total), self.looked_at
+        self.looked_at = best
         share = self.config.plateau
         return best > (1 - share) * before and now < (1 + share) * best
 
@@ -241,7 +233,7 @@ class Descent:
 
     def _begin_again(self) -> None:
         """Forget all but the best picture."""
-        self.start, self.best.mean, self._looked_at = self.best.image, None, math.inf
+        self.start, self.best.mean, self.looked_at = self.best.image, None, math.inf
         with torch.no_grad():
             self.shift.zero_()
         self.optimizer = self._make_optimizer()

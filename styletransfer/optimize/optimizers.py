@@ -35,12 +35,9 @@ class Pair:
 class LBFGS:
     """The limited-memory BFGS method (Nocedal and Wright 2006, algorithms 7.4 and 7.5).
 
-    Args:
-        point: a contiguous leaf, which is moved.
-        history: pairs that are kept.
-        rate: share of the quasi-Newton step that is made.
-        first: mean change of a value in a step that follows the bare gradient, as the first does:
-            of the curvature nothing is known then.
+    It moves a contiguous leaf, and keeps a `history` of so many pairs. `rate` is the share of the
+    quasi-Newton step that is made, `first` the mean change of a value in a step that follows the
+    bare gradient, as the first does: of the curvature nothing is known then.
     """
 
     def __init__(self, point: Tensor, *, history: int, rate: float, first: float) -> None:
@@ -53,8 +50,7 @@ class LBFGS:
     def step(self, closure: Callable[[], object]) -> None:
         """Make one step; nothing has changed before `closure` returns.
 
-        Args:
-            closure: sets the gradient at the point. It is taken over: the next step changes it.
+        It sets the gradient at the point, which is taken over: the next step changes it.
         """
         with torch.enable_grad():
             closure()
@@ -132,9 +128,8 @@ class Preconditioner:
     is its own transpose: what it does to a shift it also does to a gradient. The mean square of
     lightness's gain over frequencies is 1, so that steps keep about their length.
 
-    Args:
-        picture: (1, 3, H, W), of which size, dtype and device are taken.
-        exponent: of the gains; 0 leaves pictures as they are, 1 evens the curvatures out.
+    Size, dtype and device are those of a picture (1, 3, H, W). The exponent is that of the gains: 0
+    leaves pictures as they are, 1 evens the curvatures out.
     """
 
     def __init__(self, picture: Tensor, exponent: float) -> None:

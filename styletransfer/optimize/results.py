@@ -65,9 +65,8 @@ class Outcome:
 class BestPicture:
     """Keeps the best picture so far without waiting for the device.
 
-    Args:
-        start: (1, 3, H, W), in [0, 1]; the best one until another has been seen.
-        averaging: decay per step of the running mean of pictures; 0 keeps none.
+    Until one has been seen that is the start (1, 3, H, W), in [0, 1]. `averaging` is the decay per
+    step of the running mean of pictures; 0 keeps none.
     """
 
     def __init__(self, start: Tensor, averaging: float) -> None:
@@ -101,14 +100,11 @@ class BestPicture:
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that goes on from here: live tensors and None."""
-        terms = None if self.losses is None else self.losses.terms
-        return {"image": self.image, "losses": terms, "mean": self.mean}
+        return {"image": self.image, "losses": self.losses and self.losses.terms, "mean": self.mean}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a `state_dict`, on the device of this picture."""
         device, terms, mean = self.image.device, state["losses"], state["mean"]
         self.image = offloaded(state["image"].to(device))
         self.mean = None if mean is None else offloaded(mean.to(device))
-        self.losses = None
-        if terms is not None:
-            self.losses = Losses({name: value.to(device) for name, value in terms.items()})
+        self.losses = None if terms is None else Losses({k: terms[k].to(device) for k in terms})

@@ -145,9 +145,7 @@ class Run:
 
         Its scale begins anew with all of its steps, or the next larger one that the job has.
         L-BFGS's history belongs to the objective that it was learnt from, and is dropped.
-
-        Raises:
-            UserError: settings that cannot work; see `Objective`.
+        (UserError: settings that cannot work; see `Objective`.)
         """
         self._take(job)
         sides = [max(scale.size) for scale in self.scales]
@@ -159,19 +157,13 @@ class Run:
         self.planned = self.steps + sum(scale.steps for scale in self.scales[self._index :])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that goes on from here: plain values and live tensors, which later steps move.
-
-        Take it between two iterates, or after an interruption; and a `copy.deepcopy` of it to keep
-        it in memory.
-        """
-        level = None
-        if self._level is not None:
-            level = {
-                "tile": self._level.objective.tile,
-                "bands": self._level.bands,
-                "halved": self._level.objective.halved,
-                "descent": self._level.descent.state_dict(),
-            }
+        """Return what `Descent.state_dict` does; take it between two iterates, or interrupted."""
+        level = self._level and {
+            "tile": self._level.objective.tile,
+            "bands": self._level.bands,
+            "halved": self._level.objective.halved,
+            "descent": self._level.descent.state_dict(),
+        }
         return {
             "index": self._index,
             "steps": self.steps,
@@ -185,11 +177,7 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from the `state_dict` of a run of an equal job; it is used up.
-
-        Raises:
-            UserError: the state belongs to another job.
-        """
+        """Go on from the `state_dict` of an equal job, which is used up (UserError: it is not)."""
         device = self.start.device
         self._index, self.steps, self.planned = state["index"], state["steps"], state["planned"]
         self.image, self._momentum = state["image"].to(device), state["momentum"]

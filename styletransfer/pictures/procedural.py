@@ -1,7 +1,7 @@
 """Endless procedural pictures, for training networks without any data set.
 
-A picture is a few layers from random families (occluding shapes, brush strokes, waves, noise,
-cells, landscapes, tiles, line drawings) in a random palette, finished with light, focus and grain.
+A picture is a few layers from random families (occluding shapes, waves, patterns, noise, cells,
+landscapes, line drawings) in a random palette, finished with light, focus and grain.
 A *field* is a (size, size) float32 tensor in [0, 1], a *canvas* (3, size, size) sRGB; a CPU
 generator `g` makes every choice.
 """
@@ -26,8 +26,6 @@ def picture(size: int, generator: Generator) -> Tensor:
         canvas = torch.lerp(canvas, second, random_mask(size, generator))
     if chance(generator, 0.3):
         canvas = _leaves(canvas, generator, palette, int(uniform(generator, 2, 25)))
-    if chance(generator, 0.22):
-        canvas = _brushed(canvas, generator)
     if chance(generator, 0.25):
         canvas = _drawn(canvas, generator, palette)
     return _finished(canvas, generator)
@@ -151,25 +149,20 @@ def _waves(size: int, g: Generator) -> Tensor:
 
 
 def _motif(size: int, g: Generator) -> Tensor:
-    """Return a field of a regular pattern: checks, dots, hatching, bricks or rings."""
+    """Return a field of a regular pattern: checks, bricks, dots or rings."""
     u, v = _surface(size, g)
     pitch = uniform(g, 2.0, 9.0) * min(1.0, size / 64)
     u, v = u * pitch, v * pitch * uniform(g, 0.6, 1.6)
     hard = uniform(g, 4.0, 20.0)
-    kind = pick(g, 5)
+    kind = pick(g, 4)
     if kind == 0:
         return (hard * torch.sin(u * math.pi) * torch.sin(v * math.pi)).sigmoid()
+    p = (u + 0.5 * (v.floor() % 2)) % 1.0 - 0.5
+    q = v % 1.0 - 0.5
     if kind == 1:
-        return (hard * (torch.sin(u * 6.0) + uniform(g, -0.8, 0.8))).sigmoid()
-    row = v.floor()
-    p = ((u + 0.5 * (row % 2)) % 1.0 - 0.5).abs()
-    q = (v % 1.0 - 0.5).abs()
+        return (hard * 2 * (0.42 - torch.maximum(p.abs(), q.abs()))).sigmoid()
+    radius = torch.hypot(p, q)
     if kind == 2:
-        joint = (hard * 2 * (0.42 - torch.maximum(p, q))).sigmoid()
-        tone = (torch.sin(row * 12.99 + (u + 0.5 * (row % 2)).floor() * 78.23) * 43.7) % 1.0
-        return joint * (0.4 + 0.6 * tone)
-    radius = (p * p + q * q).sqrt()
-    if kind == 3:
         return (hard * 2 * (uniform(g, 0.15, 0.45) - radius)).sigmoid()
     return 0.5 + 0.5 * torch.cos(radius * uniform(g, 8.0, 30.0))
 
@@ -193,28 +186,16 @@ FIELDS: tuple[Callable[[int, Generator], Tensor], ...] = (_cloud, _waves, _motif
 
 def _base_canvas(size: int, g: Generator, palette: Tensor) -> Tensor:
     kind = uniform(g, 0.0, 1.0)
-    if kind < 0.26:
-        return painted(FIELDS[pick(g, len(FIELDS))](size, g), g, palette)
     if kind < 0.32:
-        return _spectrum(size, g, palette)
-    if kind < 0.42:
+        return painted(FIELDS[pick(g, len(FIELDS))](size, g), g, palette)
+    if kind < 0.44:
         return _cells(size, g, palette)
-    if kind < 0.57:
+    if kind < 0.62:
         return _landscape(size, g, palette)
-    if kind < 0.65 and size >= 32:
-        return _tiles(size, g, palette)
     canvas = _light(size, g, palette)
     if kind < 0.7:
         return _drawn(canvas, g, palette)
     return _leaves(canvas, g, palette, int(uniform(g, 15, 70)))
-
-
-def _spectrum(size: int, g: Generator, palette: Tensor) -> Tensor:
-    """Return coloured noise whose channels agree more or less, as in photographs."""
-    noise = noise_field(size, g, uniform(g, 0.5, 2.2), 4)
-    chroma = uniform(g, 0.0, 0.6)
-    tint = palette[0, :, None, None]
-    return (tint + uniform(g, 0.08, 0.3) * (noise[:1] + chroma * noise[1:])).clamp(0.0, 1.0)
 
 
 def _light(size: int, g: Generator, palette: Tensor) -> Tensor:
@@ -274,17 +255,6 @@ def _landscape(size: int, g: Generator, palette: Tensor) -> Tensor:
         near = ((y - line) * size / 2).clamp(0.0, 1.0)
         canvas = torch.lerp(canvas, colour[:, None, None] + ground, near[None])
     return canvas.clamp(0.0, 1.0)
-
-
-def _tiles(size: int, g: Generator, palette: Tensor) -> Tensor:
-    """Return a small picture repeated as wallpaper, plain or mirrored."""
-    side = max(8, size // (2 + pick(g, 4)))
-    tile = _leaves(_light(side, g, palette), g, palette, 4 + pick(g, 12))
-    if chance(g, 0.6):
-        tile = torch.cat((tile, tile.flip(2)), dim=2)
-        tile = torch.cat((tile, tile.flip(1)), dim=1)
-    copies = -(-size // tile.shape[1])
-    return tile.repeat(1, copies, copies)[:, :size, :size]
 
 
 def _outline(kind: int, u: Tensor, v: Tensor, g: Generator) -> Tensor:
@@ -354,73 +324,17 @@ def _leaves(canvas: Tensor, g: Generator, palette: Tensor, count: int) -> Tensor
     return canvas.clamp_(0.0, 1.0)
 
 
-def _brushed(canvas: Tensor, g: Generator) -> Tensor:
-    """Repaint a canvas in short bristly strokes along a flow field."""
+def _drawn(canvas: Tensor, g: Generator, palette: Tensor) -> Tensor:
+    """Return the canvas with a few wandering curves on it, thin to thick."""
     size = canvas.shape[1]
-    patch = max(6, int(size * uniform(g, 0.1, 0.22)))
-    count = min(400, int(5.0 * (size / patch) ** 2))
-    top, left = torch.randint(size, (2, count), generator=g)
-    angle = noise_field(size, g, 2.5)[0][top, left] * uniform(g, 0.5, 3.0) + uniform(g, 0.0, TAU)
-    x, y = grid(patch)
-    cos, sin = angle.cos()[:, None, None], angle.sin()[:, None, None]
-    u, v = x * cos + y * sin, (y * cos - x * sin) * uniform(g, 2.0, 5.0)
-    grain = torch.sin(v * uniform(g, 4.0, 12.0) + 9.0 * angle[:, None, None])
-    cover = (4.0 * (1.0 - v.abs()).minimum(1.0 - u.abs() + 0.15 * grain)).clamp(0.0, 1.0)
-    colours = canvas[:, top, left].T + uniform(g, 0.0, 0.12) * torch.randn(count, 1, generator=g)
-    strokes = colours[:, :, None, None] + uniform(g, 0.0, 0.12) * grain[:, None]
-    half = patch // 2
-    padded = F.pad(canvas[None], (half, patch, half, patch), mode="replicate")[0]
-    boxes = zip(top.tolist(), left.tolist(), strokes, cover[:, None], strict=True)
-    for row, column, stroke, alpha in boxes:
-        padded[:, row : row + patch, column : column + patch].lerp_(stroke, alpha)
-    return padded[:, half : half + size, half : half + size].clamp(0.0, 1.0)
-
-
-def _curls(g: Generator) -> Tensor:
-    """Return (points, 2) on a few wandering curves, in [-1, 1] more or less."""
     count, steps = 1 + pick(g, 14), 400
     turning = torch.randn(count, 8, generator=g) * uniform(g, 1.0, 6.0)
     heading = F.interpolate(turning[None], size=steps, mode="linear")[0]
     heading = heading + torch.rand(count, 1, generator=g) * TAU
     moves = torch.stack((heading.cos(), heading.sin()), dim=-1) * uniform(g, 0.002, 0.008)
-    return (moves.cumsum(dim=1) + torch.rand(count, 1, 2, generator=g) * 2 - 1).flatten(0, 1)
-
-
-def _branches(g: Generator) -> Tensor:
-    """Return (points, 2) on a branching tree."""
-    tips = torch.tensor([[uniform(g, -0.6, 0.6), 1.0]])
-    heading = torch.tensor([-math.pi / 2])
-    length, spread, points = uniform(g, 0.4, 0.7), uniform(g, 0.2, 0.8), []
-    along = torch.linspace(0.0, 1.0, 60)[None, :, None]
-    for _ in range(6):
-        step = torch.stack((heading.cos(), heading.sin()), dim=-1) * length
-        points.append((tips[:, None] + along * step[:, None]).flatten(0, 1))
-        tips = (tips + step).repeat(2, 1)
-        heading = torch.cat((heading - spread, heading + spread))
-        heading = heading + 0.3 * torch.randn(len(heading), generator=g)
-        length *= 0.75
-    return torch.cat(points)
-
-
-def _script(g: Generator) -> Tensor:
-    """Return (points, 2) on rows of small strokes, like writing."""
-    rows, signs, strokes = 2 + pick(g, 7), 6 + pick(g, 10), 3
-    row, sign = torch.arange(rows)[:, None, None], torch.arange(signs)[None, :, None]
-    corner = torch.rand(rows, signs, strokes + 1, 2, generator=g).mul_(3.0).round_().div_(3.0)
-    x = (sign + 0.7 * corner[..., 0]) / signs * 1.8 - 0.9
-    y = (row + 0.6 * corner[..., 1]) / rows * 1.8 - 0.9
-    ends = torch.stack((x, y), dim=-1)
-    along = torch.linspace(0.0, 1.0, 24)[:, None]
-    return torch.lerp(ends[:, :, :-1, None], ends[:, :, 1:, None], along).reshape(-1, 2)
-
-
-def _drawn(canvas: Tensor, g: Generator, palette: Tensor) -> Tensor:
-    """Return the canvas with lines on it: curves, a tree or writing, thin to thick."""
-    size = canvas.shape[1]
-    points = (_curls, _branches, _script)[pick(g, 3)](g)
-    place = ((points + 1.0) * size).long()  # twice the resolution, for smooth edges
-    inside = ((place >= 0) & (place < 2 * size)).all(dim=1)
-    place = place[inside]
+    points = moves.cumsum(dim=1) + torch.rand(count, 1, 2, generator=g) * 2
+    place = (points.flatten(0, 1) * size).long()  # twice the resolution, for smooth edges
+    place = place[((place >= 0) & (place < 2 * size)).all(dim=1)]
     ink = torch.zeros(1, 2 * size, 2 * size)
     ink[0, place[:, 1], place[:, 0]] = 1.0
     width = 1 + 2 * pick(g, 1 + pick(g, 2 + size // 32))
@@ -435,9 +349,6 @@ def _finished(canvas: Tensor, g: Generator) -> Tensor:
     if chance(g, 0.45):  # a power keeps black black and white white
         light = noise_field(size, g, uniform(g, 1.8, 3.0))[0] * uniform(g, 0.1, 0.5)
         canvas = (canvas + 0.02).pow(light.exp())
-    if chance(g, 0.2):
-        x, y = grid(size)
-        canvas = canvas * (1.0 - uniform(g, 0.1, 0.45) * (x * x + y * y))
     if chance(g, 0.3):
         focus = random_mask(size, g) if chance(g, 0.7) else torch.zeros(size, size)
         width = 3 + 2 * pick(g, 1 + size // 40)

@@ -86,11 +86,7 @@ class Step:
 
 
 def read_run(folder: Path) -> RunFolder:
-    """Return what `write_record` wrote.
-
-    Raises:
-        UserError: `folder` is not that of a run, or what is there is damaged.
-    """
+    """Return what `write_record` wrote (UserError: no run's folder, or it is damaged)."""
     path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -104,13 +100,8 @@ def read_run(folder: Path) -> RunFolder:
         raise UserError(f"{folder} is not the folder of a run: it holds no {RECORD}") from error
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} is damaged; start afresh in another folder") from error
-    return RunFolder(
-        folder=folder,
-        status=record["status"],
-        settings=record["config"],
-        output=Path(record["picture"]),
-        seconds=float(seconds) if _is_finite(seconds) else None,
-    )
+    seconds = float(seconds) if _is_finite(seconds) else None
+    return RunFolder(folder, record["status"], record["config"], Path(record["picture"]), seconds)
 
 
 def write_record(

@@ -62,13 +62,9 @@ def paint(
     The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`, beside the
     content at its size: what `mix` mixes. A run that ends early leaves the best picture so far
     there, and a checkpoint; with `resume=auto` it goes on from the checkpoint in `folder` where
-    there is one.
-
-    Of the `processes` that share it this is the first, and the others `assist`.
-
-    Raises:
-        UserError: bad input, before anything is written; or the picture cannot be written anywhere.
-        Stopped: a signal came before there was a picture.
+    there is one. Of the `processes` that share it this is the first, and the others `assist`.
+    (UserError: bad input, before anything is written; or the picture cannot be written anywhere;
+    Stopped: a signal came before there was a picture.)
     """
     with stop_on_signals() as stop:
         picture = Path(config.output) if config.output else folder / PASTICHE
@@ -84,26 +80,16 @@ def paint(
                 result, picture, problem = run.complete(watchers, guide)
                 seconds = time.perf_counter() - began
             stopped = stop.asked
-    return FinishedRun(
-        picture=picture,
-        result=result,
-        seconds=seconds,
-        device=str(job.device),
-        precision=job.precision,
-        problem=result.problem or problem,
-        stopped=stopped,
-    )
+    problem = result.problem or problem
+    return FinishedRun(picture, result, seconds, str(job.device), job.precision, problem, stopped)
 
 
 def assist(config: TrainConfig, processes: Processes) -> None:
     """Make the steps of the first process, and end when it ends.
 
-    A signal is told to all before the next evaluation. The first process may leave one at any point
-    when it receives a signal itself, and the others notice.
-
-    Raises:
-        UserError: bad input; or another process has ended before the work was done.
-        Stopped: a signal has come.
+    A signal is told to all before the next evaluation, and raises Stopped. The first process may
+    leave one at any point when it receives a signal itself, and the others notice. (UserError: bad
+    input; or another process has ended before the work was done.)
     """
     with stop_on_signals() as stop:
         job = prepare(replace(config, output=None), processes=processes)
@@ -132,8 +118,7 @@ def assist(config: TrainConfig, processes: Processes) -> None:
 def check_given(config: TrainConfig, processes: Processes) -> None:
     """Check that all processes were given the same settings, but for what changes no pixel.
 
-    Raises:
-        UserError: naming a key that differs, and where; or the settings are to change on the way.
+    (UserError: a key differs, which it names; or the settings are to change on the way.)
     """
     if processes.count > 1 and config.changes:
         raise UserError("changes= needs a single process; start it without torchrun")

@@ -38,11 +38,9 @@ def recipe(
 ) -> Recipe:
     """Return what a result depends on, as plain values (UserError: a file cannot be read).
 
-    Args:
-        config: the settings of any command.
-        free: keys that change nothing in the result; what files they name is not read.
-        files: hashes by key, beside those of the files that the settings name.
-        facts: what may change the last bits, such as device="cpu".
+    `config` may be that of any command; `free` keys change nothing in the result, and files that
+    they name are not read; `files` are more hashes by key, beside those of the files that the
+    settings name; `facts` may change the last bits, such as device="cpu".
     """
     values = settings(config, free)
     return {
@@ -89,10 +87,8 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
     """Check that what has the recipe `now` may go on from what another with `then` has left.
 
     Another device or torch, or other threads or processes, only change the last bits: a warning.
-    Keys that are `free` may differ.
-
-    Raises:
-        UserError: another version, setting or file, which the message names; or `then` is none.
+    Keys that are `free` may differ. (UserError: another version, setting or file, which the message
+    names; or `then` is none.)
     """
     try:
         if then["version"] != now["version"]:
@@ -115,9 +111,7 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
             if key not in ("version", "config", "files") and then[key] != now[key]:
                 logger.warning(
                     "the run was begun with %s %s, and goes on with %s: the last bits may differ",
-                    key,
-                    then[key],
-                    now[key],
+                    *(key, then[key], now[key]),
                 )
     except (LookupError, TypeError, AttributeError) as error:
         raise UserError("what is there is no run's record of this version; start afresh") from error
@@ -173,12 +167,9 @@ def _parts(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
 def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:
     """Return the settings that the run in `folder` was begun with, with `resume=auto`.
 
-    Args:
-        config: of the command line; only `typed` keys that change no pixel are taken over.
-        typed: the keys on the command line, groups included.
-
-    Raises:
-        UserError: `folder` is not that of a run, or a typed key has another value there.
+    Of `config`, that of the command line, only those `typed` keys are taken over that change no
+    pixel. (UserError: `folder` is not that of a run, or a typed key, groups included, has another
+    value there.)
     """
     recorded = read_run(folder).settings
     try:
@@ -192,24 +183,18 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
             f"{folder / RECORD} was written by another version; start afresh"
         ) from error
     ours = settings(config, FREE_KEYS)
-    is_typed = {
-        key: any(key == name or key.startswith(f"{name}.") for name in typed) for key in ours
-    }
-    check_settings(
-        recorded, recorded | {key: ours[key] for key in ours if is_typed[key]}, FREE_KEYS
-    )
+    named = {key for key in ours if any(f"{key}.".startswith(f"{name}.") for name in typed)}
+    check_settings(recorded, recorded | {key: ours[key] for key in named}, FREE_KEYS)
     # Groups whose files set keys outside of them.
-    presets = {name.partition(".")[0] for name in typed} - {
-        *TrainConfig.__dataclass_fields__,
-        "hydra",
-    }
+    presets = {name.partition(".")[0] for name in typed} - {"hydra"}
+    presets -= TrainConfig.__dataclass_fields__.keys()
     differs = any(recorded.get(key) != ours[key] for key in ours if key not in FREE_KEYS)
     if presets and differs:
         raise UserError(
             f"{min(presets)}= would change the settings that the run in {folder} was begun with; "
             f"leave it out, or start afresh without resume="
         )
-    free = {key: getattr(config, key) for key in FREE_KEYS if is_typed[key]}
+    free = {key: getattr(config, key) for key in FREE_KEYS if key in named}
     return replace(own, **free | {"resume": "auto"})
 
 

@@ -39,13 +39,8 @@ MOST = 20
 
 def describe(config: TrainConfig, job: Job) -> Recipe:
     """Return what the picture of a job depends on (UserError: a file cannot be read)."""
-    return recipe(
-        config,
-        FREE_KEYS,
-        processes=job.processes.count,
-        device=str(job.device),
-        precision=job.precision,
-    )
+    count, device = job.processes.count, str(job.device)
+    return recipe(config, FREE_KEYS, processes=count, device=device, precision=job.precision)
 
 
 @dataclass(frozen=True)
@@ -72,12 +67,8 @@ class Guide(Protocol):
 class RecordedRun:
     """A run with its folder and its checkpoint, which it goes on from if it should.
 
-    Args:
-        job: what `config` comes to, before any change.
-        picture: where the pastiche goes.
-
-    Raises:
-        UserError: a checkpoint that is damaged or of another run.
+    `job` is what `config` comes to, before any change; the pastiche goes to `picture`. (UserError:
+    a checkpoint that is damaged or of another run.)
     """
 
     def __init__(self, config: TrainConfig, job: Job, folder: Path, picture: Path) -> None:
@@ -123,10 +114,7 @@ class RecordedRun:
     def steer(self, values: dict[str, Any]) -> None:
         """Go on under other settings from the best picture so far, and put that on record.
 
-        Changes that were planned for later are dropped.
-
-        Raises:
-            UserError: they cannot be; the run is as it was.
+        Changes that were planned for later are dropped. (UserError: the run is as it was.)
         """
         config = changed(self.now, values)
         job = prepare(config, like=self.job)

@@ -91,11 +91,8 @@ class Metrics(AbstractContextManager["Metrics"]):
     """Write one JSON line per step: step, scale, width, height and every loss, null if not finite.
 
     Use as a context manager: leaving it writes what is still held back. If nothing more can be
-    written, as on a full disk, it says so once and the run goes on.
-
-    Args:
-        path: of the `.jsonl` file, of which only the first lines are kept.
-        done: the steps that were made before, whose lines are kept.
+    written, as on a full disk, it says so once and the run goes on. Of a `.jsonl` file that is
+    there only the lines of the steps that are `done` are kept.
     """
 
     def __init__(self, path: Path, done: int = 0) -> None:

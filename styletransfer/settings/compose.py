@@ -39,15 +39,9 @@ def compose(
 ) -> DictConfig:
     """Return the config of NAME.yaml with overrides, as a command would have it.
 
-    A caller's own Hydra is left as it was.
-
-    Args:
-        overrides: KEY=VALUE in Hydra's grammar.
-        config_dir: a folder with more files, as `--config-dir` names it.
-        with_hydra: keep Hydra's own settings, under `hydra`.
-
-    Raises:
-        UserError: an unknown key, a value of the wrong type, or a file that cannot be read.
+    A caller's own Hydra is left as it was. `with_hydra` keeps Hydra's settings, under `hydra`;
+    `config_dir` is a folder with more files, as `--config-dir` names it. (UserError: an unknown
+    key, a value of the wrong type, or a file that cannot be read.)
     """
     of_hydra = any(word.lstrip("+~").startswith("hydra") for word in overrides)
     pure = not (config_dir or with_hydra or of_hydra)
@@ -71,8 +65,7 @@ def compose(
 def settings_of(config: DictConfig, name: str) -> Any:
     """Return a command's composed config as an instance of its schema, `~` in names expanded.
 
-    Raises:
-        UserError: a value that is missing, refers to nothing or is too large.
+    (UserError: a value that is missing, refers to nothing or is too large.)
     """
     try:
         settings = OmegaConf.to_object(config)
@@ -118,9 +111,8 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     nothing is to be written), and nothing where a run begins in a folder of its own.
     ${names:PATHS}: the names of one or more files without folder and extension, joined by "+".
 
-    Args:
-        claimed: receives the run's folder and the parents of it that did not exist before. None
-            where a config is only looked at, and no folder is made.
+    `claimed` receives the run's folder and the parents of it that did not exist before; it is None
+    where a config is only looked at, and no folder is made.
     """
 
     def new(path: str, instead: str = "") -> str:

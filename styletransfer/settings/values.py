@@ -135,16 +135,11 @@ def _as_typed(typed: str) -> str:
 
 
 def with_values(config: Config, values: Mapping[str, Any]) -> Config:
-    """Return settings of which some keys have other values.
+    """Return settings of which some keys have other values (UserError: no such key, or value).
 
-    Args:
-        config: stays as it is.
-        values: by their keys, such as "objective.content_weight", or nested; "features",
-            "loss_mode" and "optimizer" may name one of their presets. Python's own values or
-            NumPy's; texts are taken as they are.
-
-    Raises:
-        UserError: an unknown key, or a value of another type.
+    The values, Python's own or NumPy's, are by their keys, such as "objective.content_weight", or
+    nested; "features", "loss_mode" and "optimizer" may name one of their presets. Texts are taken
+    as they are.
     """
     schema = type(config)
     mappings = {key: values[key] for key in mapping_keys(schema) if key in values}

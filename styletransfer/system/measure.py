@@ -29,15 +29,11 @@ def seconds_by_round(
     device: torch.device,
     after: Callable[[], object] = lambda: None,
 ) -> dict[str, list[float]]:
-    """Return name -> wall time of one call in seconds, round by round.
+    """Return name -> wall time of one call in seconds, for each of at least one round.
 
     Each is called once to warm up. Then every round calls all of them, each time beginning with
-    another, so that a machine that drifts slows all of them alike.
-
-    Args:
-        rounds: timed calls of each, at least 1.
-        device: where the work runs; its queue is drained before and after each call.
-        after: is called after each call, off the clock.
+    another, so that a machine that drifts slows all of them alike. The device's queue is drained
+    before and after each call; `after` is called after each, off the clock.
     """
     names = list(work)
     for call in work.values():
@@ -69,10 +65,8 @@ def peak_memory(work: Work, device: torch.device) -> int:
     every time, free of what the C library keeps or other threads do. Neither sees memory that a
     library takes behind torch's back.
 
-    Args:
-        work: called twice; the first call, unmeasured, fills caches that later calls share. It
-            should hold no tensor back, or the second call begins by releasing what the first held.
-        device: where the work runs.
+    The work is called twice on `device`; the first call, unmeasured, fills caches that later calls
+    share. It should hold no tensor back, or the second one begins by releasing what the first held.
     """
     work()
     if device.type != "cpu":

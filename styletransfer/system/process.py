@@ -39,11 +39,7 @@ class Place:
 
 
 def place() -> Place:
-    """Return the place of this process; without torchrun it is alone.
-
-    Raises:
-        UserError: the environment tells part of it only, or nonsense.
-    """
+    """Return this process's place, alone without torchrun (UserError: the environment is odd)."""
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return Place()
     with suppress(KeyError, ValueError):

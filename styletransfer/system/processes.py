@@ -108,9 +108,7 @@ class Processes:
     def meet(self, picture: Tensor, stop: Stop) -> None:
         """Go on only if all processes have the same picture, bit for bit, and none is to stop.
 
-        Raises:
-            UserError: the pictures differ, as on processors that round differently.
-            Stopped: a signal has come to any of the processes.
+        (UserError: they differ, as on processors that round differently; Stopped: a signal came.)
         """
         if self.count == 1:
             return
