@@ -11,10 +11,9 @@ What a trained network spends its time on, and what stands there instead:
 - Norms of few channels work on neighbouring positions side by side, which fill a register, and
   batch norm's kernel takes their statistics, which is many times as fast as `torch.var_mean`.
 
-A picture that does not fit memory is painted in strips. A norm needs the mean and the variance of a
-whole picture before any of its output is known. So a segment of the network is run in strips once
-for each of its norms, as far as that norm, to add up what it sees, and once more for its output:
-two and a half times the multiplications. Kept are the features between two segments.
+A picture that does not fit memory is painted in strips. A norm needs the statistics of a whole
+picture, so a segment of the network is run once for each of its norms, to add up what that sees,
+and once more for its output. Kept are the features between two segments.
 """
 
 import copy

@@ -26,10 +26,8 @@ SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
 SMALLEST_PAINTING = 8
 # Numbers that a style comes down to: as many as Ghiasi et al. 2017 have (section 2.2).
 CODE = 100
-# Keeps the logarithm of the deviation of a dead channel finite.
-EPSILON = 1e-3
-# A moment that hardly varies among paintings is not blown up beyond 1 / LEAST.
-LEAST = 1e-2
+# Added to the deviation of a channel, which may be dead, and to that of a moment among paintings.
+EPSILON, LEAST = 1e-3, 1e-2
 # How far the first rows reach from their mean, as a share of what keeps deviations.
 BEGINNING = 0.2
 
@@ -49,7 +47,6 @@ def moments(eye: FeatureExtractor, painting: Tensor) -> Tensor:
     return moments_of(eye(painting, SEEN))
 
 
-@torch.no_grad()
 def moments_of(features: Mapping[str, Tensor]) -> Tensor:
     """Return what `moments` does, of features that are known."""
     found = []
@@ -98,18 +95,11 @@ def begun(
     for layer, share in ((made.code, 1.0), (made.rows, BEGINNING)):
         nn.init.normal_(layer.weight, std=share, generator=generator)
         nn.init.zeros_(layer.bias)
-    if start is not None:
-        rows = [value.mean(0) for norm in norms(start) for value in (norm.scale, norm.shift)]
-    else:
-        rows = [value for norm in norms(network) for value in plain(norm.scale.shape[1])]
+    source = start or StyleNetwork(network.layout, 1)
+    rows = [value.mean(0) for norm in norms(source) for value in (norm.scale, norm.shift)]
     with torch.no_grad():
         made.rows.bias.copy_(torch.cat(rows))
     return made
-
-
-def plain(channels: int) -> tuple[Tensor, Tensor]:
-    """Return the scale and the shift (C,) of a norm that only normalises."""
-    return torch.ones(channels), torch.zeros(channels)
 
 
 def paint(network: StyleNetwork, images: Tensor, moments: Tensor) -> Tensor:

@@ -23,12 +23,12 @@ class Photos:
 
     Each is read when it is asked for, and the last few are kept, so that a folder may be larger
     than memory. In the place of a file that cannot be read, which is logged, stands the next one
-    that can (UserError: there is no such folder, or no readable picture in it).
+    that can (UserError: the key names no such folder, or no readable picture is in it).
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, key: str = "pictures") -> None:
         if not os.path.isdir(folder):
-            raise UserError(f"pictures={folder} is not a folder; name one, or leave it out")
+            raise UserError(f"{key}={folder} is not a folder; name a folder of pictures")
         self.folder = folder
         self.files = sorted(path for path in folder.iterdir() if path.is_file())
         self.broken: set[Path] = set()
@@ -48,9 +48,7 @@ class Photos:
                 self.broken.add(path)
                 skipped = len(self.broken)
                 logger.warning("skipped %d unreadable files so far: %s", skipped, error)
-        raise UserError(
-            f"no readable picture in {self.folder}; name another folder, or leave it out"
-        )
+        raise UserError(f"no readable picture in {self.folder}; name another folder")
 
     @staticmethod
     def _read(path: Path) -> Tensor:

@@ -1,6 +1,6 @@
 """Endless procedural pictures, for training networks without any data set.
 
-A picture is a few layers from random families (occluding shapes, waves, patterns, noise, cells,
+A picture is a few layers from random families (occluding shapes, waves, patterns, noise,
 landscapes, line drawings) in a random palette, finished with light, focus and grain.
 A *field* is a (size, size) float32 tensor in [0, 1], a *canvas* (3, size, size) sRGB; a CPU
 generator `g` makes every choice.
@@ -167,33 +167,17 @@ def _motif(size: int, g: Generator) -> Tensor:
     return 0.5 + 0.5 * torch.cos(radius * uniform(g, 8.0, 30.0))
 
 
-def _marble(size: int, g: Generator) -> Tensor:
-    """Return a field of noise warped by noise, often ridged into veins."""
-    slope = uniform(g, 1.4, 2.4)
-    noise = noise_field(size, g, slope, 3)
-    x, y = grid(size)
-    reach = uniform(g, 0.1, 0.5)
-    place = torch.stack((x + reach * noise[0], y + reach * noise[1]), dim=-1)[None]
-    warped = F.grid_sample(noise[None, 2:], place, padding_mode="reflection", align_corners=True)
-    field = warped[0, 0]
-    if chance(g, 0.6):
-        return 0.5 + 0.5 * torch.sin(field * uniform(g, 2.0, 9.0))
-    return (1.0 - field.abs()).clamp(0.0, 1.0) if chance(g, 0.5) else field.sigmoid()
-
-
-FIELDS: tuple[Callable[[int, Generator], Tensor], ...] = (_cloud, _waves, _motif, _marble)
+FIELDS: tuple[Callable[[int, Generator], Tensor], ...] = (_cloud, _waves, _motif)
 
 
 def _base_canvas(size: int, g: Generator, palette: Tensor) -> Tensor:
     kind = uniform(g, 0.0, 1.0)
     if kind < 0.32:
         return painted(FIELDS[pick(g, len(FIELDS))](size, g), g, palette)
-    if kind < 0.44:
-        return _cells(size, g, palette)
-    if kind < 0.62:
+    if kind < 0.52:
         return _landscape(size, g, palette)
     canvas = _light(size, g, palette)
-    if kind < 0.7:
+    if kind < 0.6:
         return _drawn(canvas, g, palette)
     return _leaves(canvas, g, palette, int(uniform(g, 15, 70)))
 
@@ -209,31 +193,6 @@ def _light(size: int, g: Generator, palette: Tensor) -> Tensor:
     start = pick(g, len(palette) - 1)
     first, last = palette[start : start + 2, :, None, None]
     return torch.lerp(first, last, field.clamp(0.0, 1.0)[None])
-
-
-def _cells(size: int, g: Generator, palette: Tensor) -> Tensor:
-    """Return Voronoi cells, flat or shaded, with borders from none to wide."""
-    count = int(math.exp2(uniform(g, 2.5, 6.3)))
-    x, y = grid(size)
-    warp = noise_field(size, g, 2.0, 2) * uniform(g, 0.0, 0.06)
-    sites = torch.rand(count, 2, generator=g) * 2.4 - 1.2
-    stretch = uniform(g, 0.5, 1.5)
-    dx = (x + warp[0]) - sites[:, 0, None, None]
-    dy = ((y + warp[1]) - sites[:, 1, None, None]) * stretch
-    distance = dx.square_().add_(dy.square_())
-    nearest, owner = distance.min(dim=0)
-    second = distance.scatter_(0, owner[None], 9.0).amin(dim=0)
-    first, second = nearest.sqrt(), second.sqrt()
-    tones = palette[torch.randint(len(palette), (count,), generator=g)]
-    tones = tones * (0.7 + 0.5 * torch.rand(count, 1, generator=g))
-    canvas = tones.T[:, owner]
-    if chance(g, 0.5):
-        canvas = canvas * (1.3 - uniform(g, 0.5, 1.2) * first * math.sqrt(count))
-    if chance(g, 0.6):
-        border = ((second - first) / uniform(g, 0.01, 0.08)).clamp(0.0, 1.0)
-        ink = 0.05 if chance(g, 0.6) else 0.95
-        canvas = ink + (canvas - ink) * border
-    return canvas.clamp(0.0, 1.0)
 
 
 def _landscape(size: int, g: Generator, palette: Tensor) -> Tensor:

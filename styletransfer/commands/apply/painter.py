@@ -49,8 +49,7 @@ class Painter:
         dtype, encoder = choose_precision(config.precision, self.device), file.network.encoder
         self.paintings = Paintings(config, encoder, self.device) if encoder else None
         if not encoder and config.strength != 1:
-            needed = "needs a network that knows any style; give style=PICTURE"
-            raise UserError(f"strength={config.strength} {needed}")
+            raise UserError(f"strength={config.strength} needs a network that knows any style")
         styles = self.paintings.files if self.paintings else file.styles
         self.blend = blend(config, styles, named=not encoder).to(self.device)
         self.network = deployed(file.network, dtype).to(self.device)

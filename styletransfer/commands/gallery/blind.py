@@ -20,22 +20,16 @@ def pairs(runs: Sequence[FoundRun], varied: Sequence[Axis], key: str) -> list[di
         raise UserError(f"blind={key} does not differ between these runs; {names} does")
     others = [axis for axis in varied if axis is not judged]
     found = [
-        (first, second)
-        for first, second in combinations([n for n, run in enumerate(runs) if run.picture], 2)
-        if judged.values[first] != judged.values[second]
-        and all(axis.values[first] == axis.values[second] for axis in others)
+        pair
+        for pair in combinations([n for n, run in enumerate(runs) if run.picture], 2)
+        if len({judged.values[n] for n in pair}) == 2
+        and not any(len({axis.values[n] for n in pair}) == 2 for axis in others)
     ]
     if not found:
         raise UserError(f"no two pictures differ in {key} alone; sweep it: {key}=ONE,OTHER")
-    pictures = {
-        number: make_preview(path, LARGEST).uri
-        for number in sorted({number for pair in found for number in pair})
-        if (path := runs[number].picture)
-    }
+    seen = sorted({n for pair in found for n in pair})
+    made = {n: make_preview(path, LARGEST).uri for n in seen if (path := runs[n].picture)}
     return [
-        {
-            "names": [judged.values[number] for number in pair],
-            "pictures": [pictures[number] for number in pair],
-        }
+        {"names": [judged.values[n] for n in pair], "pictures": [made[n] for n in pair]}
         for pair in found
     ]

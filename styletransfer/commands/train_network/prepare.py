@@ -1,8 +1,6 @@
 """What the training of a style network needs, loaded and checked before anything is written."""
 
 import hashlib
-import logging
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,34 +24,8 @@ from styletransfer.pictures.crops import Photos
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 
-logger = logging.getLogger(__name__)
-
 # Longer side in pixels of a preview.
 PREVIEW_SIZE = 512
-
-
-class Paintings:
-    """Paintings to take any style from, read when they are asked for, with sides of `least`."""
-
-    def __init__(self, files: list[str], least: int) -> None:
-        self.files, self.least, self.broken = files, least, set[str]()
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def read(self, number: int, size: int) -> Tensor:
-        """Return one (1, 3, h, w), its longer side `size`; if it cannot be read, the next one.
-
-        Those that cannot are logged (UserError: there is none that can).
-        """
-        for name in (*self.files[number:], *self.files[:number]):
-            if name not in self.broken:
-                try:
-                    return style_image(name, size, self.least)
-                except UserError as error:
-                    self.broken.add(name)
-                    logger.warning("skipped: %s", error)
-        raise UserError("style holds no painting that can be used; name another folder")
 
 
 @dataclass(frozen=True)
@@ -64,7 +36,8 @@ class NetworkTask:
     extractor: FeatureExtractor  # the network that judges, on its device, in its precision
     mode: LossMode  # how losses reach the pastiches' gradients
     styles: dict[str, Tensor]  # file -> style image (1, 3, h, w), on the device
-    paintings: Paintings  # to take any style from, instead of the styles
+    paintings: Photos | None  # to take any style from, instead of the styles
+    least: int  # side in pixels of one position of the deepest layer
     hashes: list[str]  # of the style files; of the paintings' names
     photos: Photos | list[Tensor]  # to crop from; may be empty
     preview: Tensor  # (1, 3, h, w), the picture to be painted now and then
@@ -84,8 +57,8 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
     exact = torch.float64 if dtype == torch.float64 else torch.float32
-    files = files_of("style", config.style)
-    known = [] if config.any_style else files
+    paintings = Photos(Path(config.style), "style") if config.any_style else None
+    files = [] if paintings else files_of("style", config.style)
     preview = images.read(config.preview)
     check_side(preview)
     preview = images.resize_picture(preview, min(PREVIEW_SIZE, max(preview.size)))
@@ -93,26 +66,24 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
     photos: Photos | list[Tensor] = Photos(Path(config.pictures)) if config.pictures else []
     extractor = build_features(config.features, config.seed)
     least = check_crop(extractor, config)
-    styles = {name: style_image(name, config.style_size, least) for name in known}
-    paintings = Paintings(files if config.any_style else [], least)
-    if paintings.files:
-        paintings.read(0, config.style_size)  # there is one
+    styles = {name: style_image(name, config.style_size, least) for name in files}
     return NetworkTask(
         config=config,
         extractor=optimize_for_inference(extractor.ended_at(layers), device, dtype),
         mode=mode,
         styles={name: style.to(device, exact) for name, style in styles.items()},
         paintings=paintings,
-        hashes=[sha256(name) for name in known] or [names_hash(files)],
+        least=least,
+        hashes=[names_hash(paintings.files)] if paintings else [sha256(name) for name in files],
         photos=photos,
         preview=images.fill_transparent(preview).to(device, exact),
         start=start,
     )
 
 
-def names_hash(files: Iterable[str | Path]) -> str:
+def names_hash(files: Iterable[Path]) -> str:
     """Return a hash of the names of some files, whatever folder they lie in."""
-    listed = "/".join(Path(path).name for path in files)
+    listed = "/".join(path.name for path in files)
     return hashlib.sha256(listed.encode(errors="surrogateescape")).hexdigest()
 
 
@@ -133,11 +104,6 @@ def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
 
 def check(config: TrainNetworkConfig) -> None:
     """Check the numbers of a training (UserError: naming the key, its value and what it may be)."""
-    if config.any_style and not os.path.isdir(str(config.style)):
-        raise UserError(
-            f"any_style=true learns from many paintings, and style={config.style} is no folder; "
-            "name a folder of them"
-        )
     if not config.kernels and config.start is None:
         raise UserError("kernels=false trains no kernels, and start=null has none; leave one out")
     if config.network not in LAYOUTS:

@@ -1,5 +1,6 @@
 """The styles of a training: a few that are learnt by heart, or a folder's paintings without end."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.targets import Place, StyleTargets, style_targets
 from styletransfer.objective.whole import style_targets_of
+from styletransfer.pictures import images
+from styletransfer.pictures.crops import Photos
 
 # Share of the training pictures whose style is their own: so a network learns to leave a picture as
 # it is, and what lies between that and a style.
@@ -57,17 +60,16 @@ class KnownStyles:
 class AnyStyles:
     """Crops of a folder's paintings, each time another; some pictures are their own style."""
 
-    def __init__(self, task: NetworkTask, criterion: Criterion) -> None:
-        self.task, self.criterion = task, criterion
+    def __init__(self, task: NetworkTask, paintings: Photos, criterion: Criterion) -> None:
+        self.task, self.paintings, self.criterion = task, paintings, criterion
         self.eye = build_eye(task.preview.device, task.extractor.dtype)
-        self.size = task.config.style_size
+        self.size = max(task.config.style_size, task.least)
 
     @property
     def shown(self) -> list[Tensor]:
         """The codes of the first paintings, for the preview."""
-        shown = range(min(SHOWN, len(self.task.paintings)))
-        paintings = [self.task.paintings.read(number, self.size) for number in shown]
-        return [moments(self.eye, painting.to(self.task.preview)) for painting in paintings]
+        shown = range(min(SHOWN, len(self.paintings)))
+        return [moments(self.eye, self._painting(number, self.size)) for number in shown]
 
     def usual(self) -> Tensor:
         """Return the moments (USUAL, M) of paintings that any training of this seed sees first."""
@@ -99,10 +101,18 @@ class AnyStyles:
 
     def _crop(self, drawn: Tensor) -> Tensor:
         which, close, mirrored, down, right, _ = drawn.tolist()
-        first = int(which * len(self.task.paintings))
-        painting = self.task.paintings.read(first, round(self.size * (1 + CLOSEST * close)))
+        number = int(which * len(self.paintings))
+        painting = self._painting(number, round(self.size * (1 + CLOSEST * close)))
         height, width = (min(side, self.size) for side in painting.shape[2:])
         top = int(down * (painting.shape[2] - height + 1))
         left = int(right * (painting.shape[3] - width + 1))
-        crop = painting[:, :, top : top + height, left : left + width].to(self.task.preview)
+        crop = painting[:, :, top : top + height, left : left + width]
         return crop.flip(3) if mirrored < 0.5 else crop
+
+    def _painting(self, number: int, size: int) -> Tensor:
+        """Return one, its longer side `size`, or more where the deepest layer needs it."""
+        painting = self.paintings[number][None]
+        height, width = painting.shape[2:]
+        longer = max(size, math.ceil(self.task.least * max(height, width) / min(height, width)))
+        resized = images.resize(painting, images.scaled_size((height, width), longer))
+        return resized.to(self.task.preview)

@@ -106,8 +106,9 @@ class NetworkTraining:
             check_settings(state["recipe"], recipe(task))
         self.make = Crops(task.photos, self.config.photo_share, self.config.crop)
         self.criterion = Criterion.of(self.config.objective)
-        kind = AnyStyles if self.config.any_style else KnownStyles
-        self.styles: AnyStyles | KnownStyles = kind(task, self.criterion)
+        self.styles: AnyStyles | KnownStyles = KnownStyles(task, self.criterion)
+        if task.paintings is not None:
+            self.styles = AnyStyles(task, task.paintings, self.criterion)
         self.network = begun(task, self.styles)
         self.network.to(task.preview).to(memory_format=torch.channels_last)
         decay = get_ema_multi_avg_fn(self.config.averaging)  # type: ignore[no-untyped-call]
