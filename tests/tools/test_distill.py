@@ -17,6 +17,7 @@ from tools.distill import trainer
 from tools.distill.command import distill
 from tools.distill.config import DistillConfig, conv_widths
 from tools.distill.errors import errors, gram
+from tools.distill.errors import relative_by_picture
 from tools.distill.inherit import inherit
 from tools.distill.replay_buffer import ReplayBuffer
 from tools.distill.trainer import Distillation
@@ -149,3 +150,11 @@ def test_the_replay_buffer_takes_adams_steps():
         leaf.clamp_(0, 1)
     torch.testing.assert_close(ours, leaf, rtol=0, atol=1e-5)
     assert buffer.age.tolist() == [0, 3]
+
+
+def test_a_picture_of_which_the_teacher_sees_nothing_has_no_error():
+    ours = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    errors = relative_by_picture(ours, torch.tensor([[0.0, 0.0], [3.0, 5.0]]))
+    errors.sum().backward()
+    assert errors.tolist() == pytest.approx([0.0, 1 / 34])
+    assert ours.grad.flatten().tolist() == pytest.approx([0.0, 0.0, 0.0, -2 / 34])

@@ -40,8 +40,13 @@ def gram(features: Tensor) -> Tensor:
 
 
 def relative_by_picture(value: Tensor, target: Tensor) -> Tensor:
-    """Return ||value - target||^2 / ||target||^2 for each picture of a batch, (N,)."""
-    return (value - target).flatten(1).square().sum(1) / target.flatten(1).square().sum(1)
+    """Return ||value - target||^2 / ||target||^2 for each picture of a batch, (N,).
+
+    It is 0 for a picture at which the target is, since there is nothing to be relative to.
+    """
+    energy = target.flatten(1).square().sum(1)
+    error = (value - target).flatten(1).square().sum(1)
+    return torch.where(energy > 0, error, 0) / torch.where(energy > 0, energy, 1)
 
 
 def _relative(ours: Tensor, wanted: Tensor) -> Tensor:
