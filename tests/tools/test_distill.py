@@ -16,8 +16,7 @@ from styletransfer.system.checkpoint import Checkpoint
 from tools.distill import trainer
 from tools.distill.command import distill
 from tools.distill.config import DistillConfig, conv_widths
-from tools.distill.errors import errors, gram
-from tools.distill.errors import relative_by_picture
+from tools.distill.errors import errors, gram, relative_by_picture
 from tools.distill.inherit import inherit
 from tools.distill.replay_buffer import ReplayBuffer
 from tools.distill.trainer import Distillation
