@@ -125,11 +125,7 @@ def exported(module: nn.Module, given: dict[str, Tensor], made: str, told: dict[
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
     free = [
-        {
-            axis: name
-            for axis, name in AXES.items()
-            if axis < value.dim() and (axis or len(value) > 1)
-        }
+        {n: name for n, name in AXES.items() if n < value.dim() and (n or len(value) > 1)}
         for value in given.values()
     ]
     for name in TALKATIVE:

@@ -80,18 +80,19 @@ class StyleEncoder(nn.Module):
 
 
 def begun(
-    network: StyleNetwork, start: StyleNetwork | None, usual: Callable[[], Tensor], seed: int
+    network: StyleNetwork, start: StyleNetwork | None, usual: Callable[[], Tensor] | None, seed: int
 ) -> StyleEncoder:
     """Return the encoder that a training of `network` begins with.
 
     That is the one of `start`; or one which makes of all paintings nearly the mean of the styles of
-    `start`, and expects moments like the `usual` ones, (K, M).
+    `start`, and expects moments like the `usual` ones, (K, M). Without these they are to be loaded.
     """
     if start is not None and start.encoder is not None:
         return copy.deepcopy(cast(StyleEncoder, start.encoder)).requires_grad_()
     made, generator = StyleEncoder(network), torch.Generator().manual_seed(seed)
-    expected = usual()
-    made.mean, made.deviation = expected.mean(0), expected.std(0) + LEAST
+    if usual is not None:
+        expected = usual()
+        made.mean, made.deviation = expected.mean(0), expected.std(0) + LEAST
     for layer, share in ((made.code, 1.0), (made.rows, BEGINNING)):
         nn.init.normal_(layer.weight, std=share, generator=generator)
         nn.init.zeros_(layer.bias)

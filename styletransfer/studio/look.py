@@ -8,11 +8,13 @@ import torch
 from PIL import Image
 from torch import Tensor, nn
 
+from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.job.load import style_image
 from styletransfer.networks import StyleNetwork, deployed
 from styletransfer.networks.encoder import SMALLEST_PAINTING, build_eye, dress, moments
 from styletransfer.networks.file import network_file, read
+from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.pictures.convert import as_picture, to_image
 
 # Longer side in pixels of both pictures, and how many styles are remembered.
@@ -23,11 +25,16 @@ SIDE, REMEMBERED = 512, 64
 def paint(content: Image.Image, styles: Sequence[str], shares: Sequence[float]) -> Image.Image:
     """Return a photograph in the style of picture files, blended by shares, alike without any.
 
-    A UserError says that a style image cannot be read.
+    A UserError says that a style image cannot be read, or that a picture is too narrow.
     """
     small = content.copy()
     small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
-    rows = torch.cat([_row(path, os.stat(path).st_mtime_ns) for path in styles])
+    if min(small.size) < SMALLEST_SIDE:
+        raise UserError("the photograph is too narrow for a first look")
+    try:
+        rows = torch.cat([_row(path, os.stat(path).st_mtime_ns) for path in styles])
+    except OSError as error:
+        raise UserError(f"{error.filename} is gone") from error
     weights = torch.tensor(list(shares) or [1.0] * len(rows))
     network = _network()[0]
     dress(network, (weights / weights.sum())[None] @ rows)

@@ -159,7 +159,7 @@ def test_a_reader_that_dies_is_a_message_and_is_there_again(tmp_path):
 
 
 @torch.no_grad()
-def test_a_look_is_what_the_network_for_any_style_paints(client):
+def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
     """In several styles by their shares; what is no look is refused."""
     ids = [upload(client, photo(seed, 48, 64)).json()["id"] for seed in (1, 200)]
     content = upload(client, photo(90, 40, 600)).json()["id"]
@@ -186,6 +186,11 @@ def test_a_look_is_what_the_network_for_any_style_paints(client):
             True,
         )
     assert client.get("/api/look", params={**one, "content": "none"}).status_code == 404
+    narrow = upload(client, photo(7, 8, 4000)).json()["id"]
+    (folder / "pictures" / ids[1]).unlink()
+    for changed, words in (({"content": narrow}, "too narrow"), ({"style": ids[1]}, "is gone")):
+        refused = client.get("/api/look", params=one | changed)
+        assert (refused.status_code, words in refused.json()["error"]) == (422, True)
 
 
 def color(red, height, width):

@@ -19,10 +19,11 @@ class Paintings:
     def __init__(self, config: ApplyConfig, encoder: nn.Module, device: torch.device) -> None:
         if config.style is None:
             raise UserError("this network takes its style from a picture; give style=PICTURE")
-        self.strength, self.encoder, self.device = config.strength, encoder.to(device), device
+        self.strength, self.encoder = config.strength, encoder.to(device)
         self.eye = build_eye(device, torch.float32)
         self.files = files_of("style", config.style)
-        self.rows = torch.cat([self._read(name, config.style_size) for name in self.files])
+        pictures = (style_image(x, config.style_size, SMALLEST_PAINTING) for x in self.files)
+        self.rows = torch.cat([self._row(picture.to(device)) for picture in pictures])
         self._worn = False
 
     def dress(self, network: nn.Module, image: Tensor) -> None:
@@ -35,9 +36,6 @@ class Paintings:
         size = images.scaled_size((image.shape[2], image.shape[3]), LOOKED_AT)
         own = self._row(images.resize(image, size))
         dress(network, torch.lerp(own, self.rows, self.strength))
-
-    def _read(self, name: str, size: int) -> Tensor:
-        return self._row(style_image(name, size, SMALLEST_PAINTING).to(self.device))
 
     def _row(self, picture: Tensor) -> Tensor:
         row: Tensor = self.encoder(moments(self.eye, picture))

@@ -45,16 +45,14 @@ def make_gallery(config: GalleryConfig) -> tuple[str, Path]:
         raise UserError(f"output={page} must end in .html; the contact sheet gets the same name")
     sheet = page.with_suffix(".png")
     runs, unreadable = found.find_runs(folders)
-    check_outputs(
-        (page,) if config.blind else (page, sheet),
-        [file for run in runs for file in run.record.files],
-    )
+    outputs = [page] if config.blind else [page, sheet]
+    check_outputs(outputs, [file for run in runs for file in run.record.files])
     axes = found.differing(runs)
     varied = found.main_axes(runs, axes)
     title = found.shown(", ".join(folder.resolve().name or str(folder) for folder in folders))
     if config.blind:
         pairs = blind.pairs(runs, varied, config.blind)
-        write_page(page, draw_page("blind", title=title, key=config.blind, pairs=pairs))
+        write_page(page, draw_page("blind", title=title, pairs=pairs))
         return f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'} of {config.blind}", page
     cards = make_cards(runs, varied, axes)
     summary, sections = summarised(cards, unreadable), found.lay_out(varied, len(runs))

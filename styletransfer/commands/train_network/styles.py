@@ -80,6 +80,7 @@ class AnyStyles:
         """Return what decides over the styles of some pictures: numbers in [0, 1), (count, 6)."""
         return torch.rand((count, 6), generator=generator)
 
+    @torch.no_grad()
     def of(self, drawn: Tensor, content: Tensor) -> Style:
         """Return a crop of a painting, or rarely the content image (1, 3, H, W) itself."""
         style = content if float(drawn[5]) < OWN else self._crop(drawn)
@@ -88,15 +89,13 @@ class AnyStyles:
             targets = style_targets_of(extractor, self.criterion, inputs)
             return Style(style, targets, moments(self.eye, style))
         # Who judges is who looks: once is enough.
-        with torch.no_grad():
-            seen = extractor(style, self.criterion.styles.keys() | SEEN)
+        seen = extractor(style, self.criterion.styles.keys() | SEEN)
         with_mean = self.criterion.measure.with_mean
 
         def measured(_: Tensor, places: Sequence[Place]) -> list[Moments]:
             return [feature_moments(seen[layer], with_mean, at) for layer, at in places]
 
-        with torch.no_grad():
-            targets = style_targets(self.criterion, extractor, inputs, measured)
+        targets = style_targets(self.criterion, extractor, inputs, measured)
         return Style(style, targets, moments_of(seen))
 
     def _crop(self, drawn: Tensor) -> Tensor:

@@ -109,7 +109,7 @@ class NetworkTraining:
         self.styles: AnyStyles | KnownStyles = KnownStyles(task, self.criterion)
         if task.paintings is not None:
             self.styles = AnyStyles(task, task.paintings, self.criterion)
-        self.network = begun(task, self.styles)
+        self.network = begun(task, self.styles, resumed=state is not None)
         self.network.to(task.preview).to(memory_format=torch.channels_last)
         decay = get_ema_multi_avg_fn(self.config.averaging)  # type: ignore[no-untyped-call]
         self.average = AveragedModel(self.network, multi_avg_fn=decay).requires_grad_(False)
@@ -221,7 +221,7 @@ class NetworkTraining:
         }
 
 
-def begun(task: NetworkTask, styles: AnyStyles | KnownStyles) -> StyleNetwork:
+def begun(task: NetworkTask, styles: AnyStyles | KnownStyles, resumed: bool) -> StyleNetwork:
     """Return the network as it is before the first step."""
     config = task.config
     start = task.start.network if task.start else None
@@ -231,7 +231,8 @@ def begun(task: NetworkTask, styles: AnyStyles | KnownStyles) -> StyleNetwork:
     else:
         adopt(network, start)
     if isinstance(styles, AnyStyles):
-        network.encoder = encoder.begun(network, start, styles.usual, config.seed)
+        usual = None if resumed else styles.usual
+        network.encoder = encoder.begun(network, start, usual, config.seed)
     elif start is not None and start.encoder is not None:
         eye = encoder.build_eye(task.preview.device, task.extractor.dtype)
         codes = torch.cat([encoder.moments(eye, style) for style in task.styles.values()])

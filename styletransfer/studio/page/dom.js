@@ -81,8 +81,7 @@ export function alone(action) {
   return async (...parts) => {
     if (busy) return;
     busy = true;
-    await action(...parts);
-    busy = false;
+    await Promise.resolve(action(...parts)).finally(() => (busy = false));
   };
 }
 
