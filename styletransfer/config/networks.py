@@ -93,6 +93,11 @@ class ApplyConfig:
     Empty for equal parts."""
     style_size: int = 512
     """Longer side of style images in pixels: strokes are as large in the pastiches."""
+    content_regions: Any = field(default=None, metadata=PATHS)
+    """Label picture of the input in flat colours, or a list of grey masks, as train takes them;
+    what is in no region stays as it is."""
+    region_styles: dict[Any, int] = field(default_factory=dict)
+    """Which style paints which region: {red:1,blue:2}; 1 is the first of the styles."""
     strength: float = 1.0
     """How far a style image is followed: from 0, for the picture as it is, to 1."""
     size: int = 0

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from styletransfer.config import StyleTransferConfig, each
+from styletransfer.config import ApplyConfig, StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.job.job import STARTS, pastiche_size, style_scales
 from styletransfer.job.regions import Style, check_scales, make_regions
@@ -85,16 +85,19 @@ def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
     return files
 
 
-def read_content_regions(config: StyleTransferConfig, given: Given) -> Regions | None:
+def read_content_regions(
+    config: StyleTransferConfig | ApplyConfig, given: Given | None = None
+) -> Regions | None:
     """Return the regions of the content image, None for a picture that is not divided.
 
     Refused are also keys that ask for regions where there are none.
     """
+    given = given or {}
     source = given.get("content_regions", config.content_regions)
     if source is not None:
         return read_regions(source, "content_regions")
     for key in ("style_regions", "region_styles"):
-        if key in given or getattr(config, key):
+        if key in given or getattr(config, key, None):
             raise UserError(f"{key} needs content_regions: name the parts of the content")
     return None
 

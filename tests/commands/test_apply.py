@@ -246,6 +246,28 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
     assert not close(made[0], made[1])
 
 
+def test_each_region_has_its_style_and_what_is_in_none_stays():
+    """By a network's own styles, whole and in strips, and by those of pictures."""
+    labels = torch.zeros(1, 3, 13, 22)
+    labels[:, 0, :, :9] = 1
+    labels[:, 2, :6, 9:] = 1
+    image = Image.fromarray((255 * labels[0]).permute(1, 2, 0).byte().numpy())
+    image.putalpha(Image.fromarray((255 * labels[0].sum(0)).byte().numpy()))
+    image.save("regions.png")
+    any_network()
+    write_pictures("a.png", "b.png", height=24, width=40)
+    chosen = {"content_regions": "regions.png", "region_styles": {"red": 2, "blue": 1}}
+    photo = images.read("photo.png").rgb
+    known = [{"style": "oil"}, {"style": "wash"}, {}]
+    pictures = {"network": "any.safetensors", "style_size": 48}
+    looked = [pictures | {"style": name} for name in ("a.png", "b.png", ["a.png", "b.png"])]
+    for first, second, both in (known, looked, [one | {"strip": 8} for one in known]):
+        red, blue, made = painted(**second), painted(**first), painted(**both, **chosen)
+        expected = labels[:, :1] * red + labels[:, 2:] * blue + (1 - labels.sum(1)) * photo
+        assert close(made, expected)
+        assert not close(red, blue)
+
+
 def test_a_folder_is_painted_anew_where_the_style_image_is_another(album, desk):
     any_network()
     write_pictures("a.png", "b.png", height=24, width=40)
@@ -281,6 +303,10 @@ BAD = [
     ({"style_weights": [1.0]}, "holds 1 numbers, and there are 2 styles (oil, wash)"),
     ({"style_weights": [0.0, 0.0]}, "not all of them 0"),
     ({"style_weights": [1.0, -1.0]}, "must be finite numbers, 0 or more"),
+    ({"region_styles": {"red": 1}}, "region_styles needs content_regions"),
+    ({"content_regions": "a.png", "region_styles": {"red": 1}}, "another aspect ratio"),
+    ({"content_regions": "a.png", "style": "oil"}, "leave style_weights out, and style where"),
+    ({"content_regions": "a.png"}, "there are 2 styles; say which takes which"),
     ({"strength": 0.5}, "strength=0.5 needs a network that knows any style"),
     ({"strength": 2.0}, "strength=2.0 must be between 0 and 1"),
     ({"network": "any.safetensors"}, "takes its style from a picture; give style=PICTURE"),
@@ -296,6 +322,7 @@ BAD = [
 def test_bad_input_is_one_line_and_writes_nothing(album, desk):
     (desk / "empty").mkdir()
     any_network()
+    Image.new("RGB", (9, 9), "red").save("a.png")
     before = times(desk)
     check_refused(apply, BAD)
     assert times(desk) == before

@@ -159,9 +159,10 @@ def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
 
 
 def _read_beside(config: ApplyConfig, network: Path) -> list[tuple[str, str | Path]]:
-    """Return the keys and the files of the network, and of the styles where they are pictures."""
-    styles = [path for name in each(config.style) for path in files_at(name)]
-    return [("network", network), *(("style", path) for path in styles)]
+    """Return the keys and the files of the network, of regions, and of styles that are pictures."""
+    pictures = {"style": config.style, "content_regions": config.content_regions}
+    named = [(key, path) for key, value in pictures.items() for path in each(value)]
+    return [("network", network), *((key, path) for key, name in named for path in files_at(name))]
 
 
 def _written(target: Path) -> tuple[Path, ...]:

@@ -3,10 +3,11 @@
 import logging
 import math
 import os
+from functools import partial
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from styletransfer.commands.apply.paintings import Paintings
 from styletransfer.config import ApplyConfig
@@ -17,12 +18,14 @@ from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film
 from styletransfer.films.write import CODECS, FilmWriter
 from styletransfer.job.job import COLORS
+from styletransfer.job.load import read_content_regions
 from styletransfer.networks import deployed, in_strips
 from styletransfer.networks.deploy import HALO
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
+from styletransfer.pictures.regions import assign, check_aspect
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.memory import free_bytes, is_out_of_memory
 
@@ -51,11 +54,26 @@ class Painter:
         if not encoder and config.strength != 1:
             raise UserError(f"strength={config.strength} needs a network that knows any style")
         styles = self.paintings.files if self.paintings else file.styles
-        self.blend = blend(config, styles, named=not encoder).to(self.device)
+        self.regions = read_content_regions(config)
+        if self.regions is None:
+            self.blend = blend(config, styles, named=not encoder).to(self.device)
+        else:
+            if config.style_weights or (config.style is not None and not encoder):
+                raise UserError(
+                    "with content_regions each region has one of the network's styles; leave "
+                    "style_weights out, and style where it is a name"
+                )
+            chosen = assign(self.regions, config.region_styles, len(styles))
+            self.blend = torch.eye(len(styles))[chosen].to(self.device)
         self.network = deployed(file.network, dtype).to(self.device)
 
     def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
-        """Return the (height, width) of the pastiche of a picture (UserError: `name` is small)."""
+        """Return the (height, width) of the pastiche of a picture.
+
+        A UserError says that the picture, called `name`, is too small, or that regions do not fit.
+        """
+        if self.regions is not None:
+            check_aspect(self.regions.size, size, self.regions.source)
         if self.config.size:
             size = images.scaled_size(size, self.config.size)
         if min(size) < SMALLEST_SIDE:
@@ -80,10 +98,14 @@ class Painter:
         image = content.to(self.device).contiguous(memory_format=torch.channels_last)
         if self.paintings:
             self.paintings.dress(self.network, image)
-        if rows < image.shape[2]:
-            painted = in_strips(self.network, image, self.blend, rows).cpu()
+        strip = partial(in_strips, rows=rows) if rows < image.shape[2] else nn.Module.__call__
+        each_painted = (strip(self.network, image, one[None]).cpu() for one in self.blend)
+        if self.regions is None:
+            painted = next(each_painted)
         else:
-            painted = self.network(image, self.blend).cpu()
+            size, painted = (content.shape[2], content.shape[3]), content.clone()
+            for region, one in enumerate(each_painted):
+                painted += self.regions.weights(region, size) * (one - content)
         if self.config.color == "content_luminance":
             painted = with_chroma_of(painted, content, self.config.color_strength)
         return painted
