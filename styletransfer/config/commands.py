@@ -33,7 +33,7 @@ class Command:
 # What `explain` takes from the words of a run.
 _OF_A_RUN = (
     *("output", "steps", "scales", "tile", "optimizer", "changes"),
-    *("snapshot_every", "checkpoint_every", "resume", "dry_run"),
+    *("snapshot_every", "checkpoint_every", "stop_after", "resume", "dry_run"),
 )
 # Name -> what `styletransfer NAME` is; its code is found by the name.
 COMMANDS = {

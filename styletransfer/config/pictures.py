@@ -100,6 +100,9 @@ class TrainConfig(StyleTransferConfig):
     """Save the picture every so many steps; 0 saves none."""
     checkpoint_every: float = 60.0
     """Save a checkpoint in the run folder at most every so many seconds; 0 saves none."""
+    stop_after: int = 0
+    """Stop after so many steps, as Ctrl-C would, and keep the picture of that moment; 0 for never.
+    resume=FOLDER goes on from there."""
     resume: str | None = path(None)
     """A run folder, to go on there with that run's own settings; or auto, to go on if this run's
     own folder, as hydra.run.dir=FOLDER names it, holds a checkpoint."""

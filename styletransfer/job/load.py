@@ -24,7 +24,7 @@ from styletransfer.pictures.regions import Regions, check_aspect
 from styletransfer.pictures.rotate import rotated, rotated_regions
 from styletransfer.settings.paths import files_at, in_folder
 from styletransfer.settings.schemas import keys, named_files
-from styletransfer.system.memory import offloaded
+from styletransfer.system.memory import free_bytes, offloaded, readable
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +37,8 @@ PICTURE_KEYS = (
 # By the key whose files it stands for, what is in memory: a Picture, for style also several; for
 # regions and masks what `read_regions` and `read_mask` take.
 Given = Mapping[str, Any]
+# Of a pixel in three channels of float32, and of its copy while the picture is resized.
+PIXEL_BYTES = 24
 # Enlarging a picture of fewer pixels a side gives a blur: nothing to take content or style from.
 SMALLEST_SIDE = 8
 
@@ -156,6 +158,8 @@ def load(
     if divided is not None:
         _check_regions(divided, content)
     mask = _read_protected(config, given, content)
+    if enlarge:
+        check_room(config, content.size)
     if max(content.size) < config.size:
         height, width = content.size
         logger.info("%s: enlarged from %d x %d pixels", content.name, width, height)
@@ -182,6 +186,18 @@ def _read_content(config: StyleTransferConfig, given: Given) -> Picture:
         return read_one("content", config.content, given)
     size = pastiche_size(config, (int(shape[2]), int(shape[1])), config.size)
     return Picture(torch.full((1, 3, *size), 0.5), name=config.content)
+
+
+def check_room(config: StyleTransferConfig, shape: tuple[int, int]) -> None:
+    """Refuse a size at which the pictures of a job alone, of a content (H, W), fit no memory."""
+    height, width = pastiche_size(config, shape, config.size)
+    styles = sum(scale**2 for scale in style_scales(config, len(each(config.style))))
+    needed, free = PIXEL_BYTES * height * width * (1 + styles), free_bytes(torch.device("cpu"))
+    if needed > free:
+        raise UserError(
+            f"size={config.size} makes a picture of {width} x {height} pixels, which takes "
+            f"{readable(needed)} with its styles, and {readable(free)} are free; choose less"
+        )
 
 
 def check_side(picture: Picture) -> None:

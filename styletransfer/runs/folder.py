@@ -33,7 +33,7 @@ ERROR = "error.txt"
 # Hydra's record of what it was asked for, and how it understood that.
 HYDRA, OVERRIDES = ".hydra/hydra.yaml", ".hydra/overrides.yaml"
 # Keys that change no pixel, and may be given anew when a run goes on.
-FREE_KEYS = ("output", "snapshot_every", "checkpoint_every", "resume", "dry_run")
+FREE_KEYS = ("output", "snapshot_every", "checkpoint_every", "stop_after", "resume", "dry_run")
 # More steps than any run makes, and no number that a chart or a page could not take.
 MOST_STEPS = 2**53
 
@@ -47,6 +47,7 @@ class RunFolder:
     settings: dict[str, Any]  # key -> value, such as "optimizer.name"
     output: Path  # where its pastiche is or will be
     seconds: float | None  # of optimisation, None if the run has not come to an end
+    steps: int | None = None  # that were made by then
 
     @property
     def pastiche(self) -> Path:
@@ -100,15 +101,16 @@ def read_run(folder: Path) -> RunFolder:
         raise UserError(f"{folder} is not the folder of a run: it holds no {RECORD}") from error
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} is damaged; start afresh in another folder") from error
-    seconds = float(seconds) if _is_finite(seconds) else None
-    return RunFolder(folder, record["status"], record["config"], Path(record["picture"]), seconds)
+    seconds, steps = float(seconds) if _is_finite(seconds) else None, record.get("steps")
+    path, steps = Path(record["picture"]), steps if type(steps) is int else None
+    return RunFolder(folder, record["status"], record["config"], path, seconds, steps)
 
 
 def write_record(
-    folder: Path, recipe: dict[str, Any], status: str, picture: Path, seconds: float | None = None
+    folder: Path, recipe: dict[str, Any], status: str, picture: Path, **known: float | None
 ) -> None:
     """Write `run.json`, see `RunFolder`; where that cannot be, say so and do without."""
-    record = {"status": status, "picture": os.path.abspath(picture), "seconds": seconds} | recipe
+    record = {"status": status, "picture": os.path.abspath(picture), **known} | recipe
     try:
         with atomic(folder / RECORD) as temporary:
             temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

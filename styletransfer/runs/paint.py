@@ -118,10 +118,11 @@ def assist(config: TrainConfig, processes: Processes) -> None:
 def check_given(config: TrainConfig, processes: Processes) -> None:
     """Check that all processes were given the same settings, but for what changes no pixel.
 
-    (UserError: a key differs, which it names; or the settings are to change on the way.)
+    (UserError: a key differs, which it names; or the run is to change or stop on the way.)
     """
-    if processes.count > 1 and config.changes:
-        raise UserError("changes= needs a single process; start it without torchrun")
+    for key in ("changes", "stop_after"):
+        if processes.count > 1 and getattr(config, key):
+            raise UserError(f"{key}= needs a single process; start it without torchrun")
     values = settings(config, FREE_KEYS)
     processes.check_equal({key: values[key] for key in values if key not in FREE_KEYS})
 
@@ -138,8 +139,9 @@ def _checked(
     config: TrainConfig, folder: Path, picture: Path, processes: Processes | None = None
 ) -> Job:
     """Return the job of a run that has all it needs, its changes and places included."""
-    if config.snapshot_every < 0:
-        raise UserError(f"snapshot_every={config.snapshot_every} must be 0 or more")
+    for key in ("snapshot_every", "stop_after"):
+        if getattr(config, key) < 0:
+            raise UserError(f"{key}={getattr(config, key)} must be 0 or more")
     if not 0 <= config.checkpoint_every < math.inf:
         raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
     later = in_turn(config, config.changes)

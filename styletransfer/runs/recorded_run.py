@@ -184,7 +184,11 @@ class RecordedRun:
         callbacks.append(lambda iterate: self._save() if self.checkpoint.is_due() else None)
         if guide is not None:
             callbacks.append(lambda iterate: self._ask(guide, iterate))
-        return [*callbacks, lambda iterate: self._change_if_due()]
+        return [*callbacks, lambda iterate: self._change_if_due(), self._stop_if_due]
+
+    def _stop_if_due(self, iterate: Iterate) -> None:
+        if iterate.step == self.config.stop_after:
+            raise KeyboardInterrupt
 
     def _ask(self, guide: Guide, iterate: Iterate) -> None:
         if iterate.scale != self._scale:
@@ -257,7 +261,8 @@ class RecordedRun:
                 self._save()
         elif result.problem is not None or problem is not None:
             status = "gave up"
-        write_record(self.folder, self.recipe, status, picture, seconds)
+        known = {"seconds": seconds, "steps": result.steps}
+        write_record(self.folder, self.recipe, status, picture, **known)
         if status == "finished":  # and said so, lest a kill in between costs the whole run
             self.checkpoint.remove()
         return picture, problem

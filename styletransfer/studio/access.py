@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from styletransfer.studio.controls import key_in
@@ -18,6 +18,7 @@ POLICY = (
     "default-src 'self'; img-src 'self' blob: data:; object-src 'none'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'"
 )
+ADVICE = "open the address that the studio has printed, with its token"
 # Of every answer that says nothing else. The referrer would hold the token.
 HEADERS = {
     "content-security-policy": POLICY,
@@ -81,7 +82,9 @@ class Access:
             answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
             return answer
         if not self._is_token(connection.cookies.get(self._cookie, "")):
-            return _answer(403, "open the address that the studio has printed, with its token")
+            if scope["path"] == "/":
+                return PlainTextResponse(f"This studio does not know you: {ADVICE}.", 403)
+            return _answer(403, ADVICE)
         return None
 
     def _is_token(self, text: str) -> bool:

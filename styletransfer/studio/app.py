@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
@@ -20,6 +20,7 @@ from styletransfer.errors import UserError
 from styletransfer.runs.folder import CHECKPOINT
 from styletransfer.studio import lessons, painter, pictures
 from styletransfer.studio.access import Access, RefusedError, refused
+from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import RunRequest, command_of, form, read_request
 from styletransfer.studio.queue import RunQueue
 from styletransfer.studio.reader import Reader
@@ -54,6 +55,10 @@ class Studio:
         self.lessons = lessons.Lessons()
         self.composing = asyncio.Semaphore(MOST)
 
+    def named(self, error: Exception) -> UserError:
+        """Return an error that calls pictures as people do."""
+        return UserError(self.pictures.named(str(error)))
+
     @asynccontextmanager
     async def opened(self, app: Starlette) -> AsyncIterator[None]:
         """Start the processes; at the end, stop the run at work and keep it, and end them."""
@@ -76,7 +81,9 @@ def make_app(studio: Studio, port: int, token: str) -> Starlette:
             Route("/api/pictures", list_pictures),
             Route("/api/pictures", take_picture, methods=["POST"]),
             Route("/api/pictures/{id}", get_picture),
+            Route("/api/pictures/{id}/delete", remove_picture, methods=["POST"]),
             Route("/api/look", get_look),
+            Route("/api/look", keep_look, methods=["POST"]),
             Route("/api/check", check, methods=["POST"]),
             Route("/api/queue", submit, methods=["POST"]),
             Route("/api/queue/{id}/{action}", act, methods=["POST"]),
@@ -93,7 +100,11 @@ def make_app(studio: Studio, port: int, token: str) -> Starlette:
             Mount("/static", StaticFiles(directory=PAGE)),
         ],
         middleware=[Middleware(Access, port=port, token=token)],
-        exception_handlers={RefusedError: refused, UserError: refused},
+        exception_handlers={
+            RefusedError: refused,
+            UserError: lambda request, error: refused(request, studio.named(error)),
+            ClientDisconnect: lambda request, error: Response(),  # which nobody reads
+        },
         lifespan=studio.opened,
     )
     app.state.studio = studio
@@ -115,8 +126,11 @@ async def take_picture(request: Request) -> Response:
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared[:20]) > pictures.LARGEST:
         raise pictures.too_large()
-    name = request.query_params.get("name", "")
-    return JSONResponse((await _studio(request).pictures.take(name, request.stream())).shown)
+    name, purpose = (request.query_params.get(key, "") for key in ("name", "purpose"))
+    if purpose not in ("", *CONTROLS):
+        raise RefusedError("purpose must be a key of the page")
+    taken = await _studio(request).pictures.take(name, purpose, request.stream())
+    return JSONResponse(taken.shown)
 
 
 async def get_picture(request: Request) -> Response:
@@ -125,8 +139,32 @@ async def get_picture(request: Request) -> Response:
     return await _small(request, picture.path, ready=picture.kind != "upload")
 
 
+async def remove_picture(request: Request) -> Response:
+    """Remove an upload that no run needs which is painted, or waits."""
+    studio, id = _studio(request), request.path_params["id"]
+    if studio.queue.needs(id):
+        raise RefusedError("that picture is being painted from; wait for the end", 409)
+    studio.pictures.remove(id)
+    return JSONResponse({"id": id})
+
+
 async def get_look(request: Request) -> Response:
     """Return what the network for any style makes of a photograph in some styles, at once."""
+    return _jpeg(await _look(request))
+
+
+async def keep_look(request: Request) -> Response:
+    """Keep it among the pictures, for a run to begin from."""
+    look = await _look(request)
+
+    async def body() -> AsyncIterator[bytes]:
+        yield look
+
+    kept = await _studio(request).pictures.take("first look.jpg", "init", body())
+    return JSONResponse(kept.shown)
+
+
+async def _look(request: Request) -> bytes:
     studio, asked = _studio(request), request.query_params
     styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
     try:
@@ -137,12 +175,15 @@ async def get_look(request: Request) -> Response:
     if not styles or len(shares) not in (0, len(styles)) or not fits:
         raise RefusedError("a look needs styles, and shares of 0 or more for all or none of them")
     content = studio.pictures.find(asked.get("content", "")).path
-    return _jpeg(await studio.reader.ask("look", content, styles, shares))
+    look: bytes = await studio.reader.ask("look", content, styles, shares)
+    return look
 
 
 async def check(request: Request) -> Response:
     """Say which command line makes the picture that is asked for, or what is wrong."""
-    return JSONResponse({"command": command_of((await _run_request(request)).overrides)})
+    asked = await _run_request(request)
+    await _studio(request).reader.ask("check", asked.config)
+    return JSONResponse({"command": command_of(asked.overrides)})
 
 
 async def ask_lesson(request: Request) -> Response:

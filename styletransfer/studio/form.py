@@ -26,7 +26,7 @@ ONE_PICTURE = ("picture", "regions", "mask")
 
 def form(shelf: PictureShelf) -> dict[str, Any]:
     """Return what the page is made of, as plain values."""
-    shown = shown_settings(defaults(), shelf)
+    shown = shown_values(defaults(), shelf)
     groups = [
         {"title": title, "controls": [_described(control, shown) for control in controls]}
         for title, controls in GROUPS.items()
@@ -80,9 +80,9 @@ def experiments() -> list[dict[str, Any]]:
     return presets
 
 
-def shown_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return every key of the page with its value there: pictures as ids, None for other files."""
-    return {key: _shown(control, values[key], shelf) for key, control in CONTROLS.items()}
+def shown_values(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
+    """Return the page's keys with their values there: pictures as ids, None for other files."""
+    return {key: _shown(CONTROLS[key], values[key], shelf) for key in CONTROLS if key in values}
 
 
 def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
     """
     chosen = tuple(f"{group}={values[key]}" for key, group in CHOOSING.items())
     first, implied = defaults(), defaults(chosen)
-    shown = shown_settings(values, shelf)
+    shown = shown_values(values, shelf)
     return {
         key: shown[key]
         for key in CONTROLS
@@ -103,6 +103,8 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
 def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> Any:
     if control.kind in ONE_PICTURE:
         return shelf.id_of(value) if shelf and isinstance(value, str) else None
+    if control.key == "init" and value not in control.choices:
+        return (shelf and shelf.id_of(value)) or control.choices[0]
     if control.kind == "pictures":
         return [shelf.id_of(path) for path in each(value)] if shelf else []
     if control.kind == "mapping":
@@ -148,14 +150,18 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
     return RunRequest(dict(settings), overrides, settings_of(composed, "train"), record)
 
 
-def command_of(typed: Sequence[str], changes: Sequence[Mapping[str, Any]] = ()) -> str:
+def command_of(
+    typed: Sequence[str], changes: Sequence[Mapping[str, Any]] = (), stopped: int | None = None
+) -> str:
     """Return the command line that makes the picture of a run, which began with KEY=VALUE.
 
-    The changes by which it was steered each have "after" and "set".
+    The changes by which it was steered each have "after" and "set"; it may have been `stopped`
+    after so many steps.
     """
-    words = [word for word in typed if word.partition("=")[0] != "changes"]
+    words = [word for word in typed if word.partition("=")[0] not in ("changes", "stop_after")]
     plain = [{"after": change["after"], "set": dict(change["set"])} for change in changes]
-    return command([*words, *([override("changes", plain)] if plain else [])])
+    later = {"changes": plain, "stop_after": stopped}
+    return command([*words, *(override(key, value) for key, value in later.items() if value)])
 
 
 def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
@@ -176,6 +182,8 @@ def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
             return [name for word in _text(key, value).split(",") if (name := word.strip())]
         case "mapping":
             return _mapping(key, value)
+        case "choice" if key == "init" and value in shelf:
+            return shelf.find(value).path
         case "choice" if value not in control.choices:
             words = ", ".join(control.choices)
             raise RefusedError(f"{key}={value!s:.80} must be one of {words}", key=key)

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 from PIL import Image
 
-from styletransfer.config import ASSETS
+from styletransfer.config import ASSETS, each
 from styletransfer.errors import UserError
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.reader import Reader
@@ -38,6 +38,7 @@ class ShelfPicture:
     height: int
     kind: str  # content, style or upload
     path: str
+    purpose: str = ""  # of an upload, the key that it was added for
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -67,8 +68,9 @@ class PictureShelf:
                 said = json.loads(note.read_text(encoding="utf-8"))
                 if (path := self._folder / note.stem).is_file():
                     size = int(said["width"]), int(said["height"])
-                    name = str(said["name"])
-                    self._add(ShelfPicture(note.stem, name, *size, "upload", str(path)))
+                    name, purpose = str(said["name"]), str(said.get("purpose", ""))
+                    kept = ShelfPicture(note.stem, name, *size, "upload", str(path), purpose)
+                    self._add(kept)
 
     def _add(self, picture: ShelfPicture) -> ShelfPicture:
         self._pictures[picture.id] = picture
@@ -80,6 +82,10 @@ class PictureShelf:
         """Every picture that is still there, the bundled ones first."""
         return [kept for kept in self._pictures.values() if os.path.isfile(kept.path)]
 
+    def __contains__(self, id: object) -> bool:
+        """Tell whether it is the id of a picture."""
+        return isinstance(id, str) and id in self._pictures
+
     def find(self, id: str) -> ShelfPicture:
         """Return a picture; RefusedError if there is none of that id."""
         if id not in self._pictures:
@@ -90,8 +96,10 @@ class PictureShelf:
         """Return the id of a picture by its path, None if it is none of ours."""
         return self._ids.get(os.path.realpath(path))
 
-    async def take(self, name: str, body: AsyncIterator[bytes]) -> ShelfPicture:
+    async def take(self, name: str, purpose: str, body: AsyncIterator[bytes]) -> ShelfPicture:
         """Keep an upload, called `name` by a person, under a name that its bytes make.
+
+        The `purpose` is the key that it is for.
 
         Raises:
             UserError: it is no picture that can be read, in the words of the command line.
@@ -106,7 +114,8 @@ class PictureShelf:
                 id = await self._receive(temporary, body)
                 if any(kept.id == id for kept in self.all):
                     return self._pictures[id]
-                return await self._put(id, temporary, "".join(filter(str.isprintable, name)))
+                name = "".join(filter(str.isprintable, name))
+                return await self._put(id, temporary, name, purpose)
             except OSError as error:
                 raise UserError(f"the picture cannot be kept: {error.strerror}") from error
             finally:
@@ -118,9 +127,7 @@ class PictureShelf:
         uploads = [picture for picture in self.all if picture.kind == "upload"]
         free = TOTAL - sum(os.path.getsize(picture.path) for picture in uploads)
         if len(uploads) >= MOST or free <= 0:
-            raise RefusedError(
-                f"the studio is full of pictures; remove some from {self._folder}", 507
-            )
+            raise RefusedError("the studio is full of pictures; remove some that were added", 507)
         with temporary.open("wb") as file:
             async for piece in body:
                 size += len(piece)
@@ -130,7 +137,7 @@ class PictureShelf:
                 file.write(piece)
         return digest.hexdigest()[:32]
 
-    async def _put(self, id: str, temporary: Path, name: str) -> ShelfPicture:
+    async def _put(self, id: str, temporary: Path, name: str, purpose: str) -> ShelfPicture:
         name = os.path.basename(name.replace("\\", "/"))[-LONGEST_NAME:] or "picture"
         try:
             width, height = await self._reader.ask("measure", str(temporary))
@@ -139,9 +146,33 @@ class PictureShelf:
         path = self._folder / id
         temporary.replace(path)
         with atomic(path.with_name(f"{id}.json")) as note:
-            said = {"name": name, "width": width, "height": height}
+            said = {"name": name, "width": width, "height": height, "purpose": purpose}
             note.write_text(json.dumps(said), encoding="utf-8")
-        return self._add(ShelfPicture(id, name, width, height, "upload", str(path)))
+        return self._add(ShelfPicture(id, name, width, height, "upload", str(path), purpose))
+
+    def remove(self, id: str) -> None:
+        """Remove an upload; RefusedError if it is none, or is there no more."""
+        picture = self.find(id)
+        if picture.kind != "upload":
+            raise RefusedError("that picture comes with the package, and stays", 403)
+        del self._pictures[id], self._ids[os.path.realpath(picture.path)]
+        for path in (self._folder / id, self._folder / f"{id}.json"):
+            path.unlink(missing_ok=True)
+
+    def named(self, message: str) -> str:
+        """Return a message in which pictures are called as people call them."""
+        for picture in self._pictures.values():
+            message = message.replace(picture.path, picture.name)
+            message = message.replace(picture.id, picture.name)
+        return message
+
+    def key_of(self, message: str, settings: Mapping[str, Any]) -> str | None:
+        """Return the key, of the page's settings, whose picture a message is about."""
+        for key, value in settings.items():
+            for id in each(value):
+                if id in self and self._pictures[id].path in message:
+                    return key
+        return None
 
     async def small(self, path: str, side: int) -> bytes:
         """Return a JPEG of a picture file of at most `side` pixels; RefusedError if it is gone."""

@@ -9,17 +9,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from styletransfer.config import each
 from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import key_in
 from styletransfer.studio.form import RunRequest, changed_settings, command_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import StoredRun, with_sums
+from styletransfer.studio.runs import StoredRun, sums
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
 
 # Runs that may wait; steps whose losses are remembered.
 MOST, MOST_STEPS = 8, 100_000
+# Seconds for a run that has made no step yet to be stopped in good order.
+PATIENCE = 5.0
 # Of a run that the painter has and that has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
@@ -106,6 +109,11 @@ class RunQueue:
         """Tell whether a run is at work or waits."""
         return any(entry.id == id for entry in (*self.waiting, self.at_work) if entry)
 
+    def needs(self, picture: str) -> bool:
+        """Tell whether a run that is at work or waits was asked for with the id of a picture."""
+        entries = (*self.waiting, *([self.at_work] if self.at_work else []))
+        return any(picture in each(value) for one in entries for value in one.settings.values())
+
     def act(self, id: str, type: str, **details: Any) -> None:
         """Tell the painter something about a run: pause, resume, stop and so on.
 
@@ -117,9 +125,15 @@ class RunQueue:
         if entry is None or entry.id != id or not is_open:
             raise RefusedError("that run is not being painted", 409)
         if type == "stop":
+            if entry.status == "starting":  # nothing hears it, and nothing is to be kept yet
+                asyncio.get_running_loop().call_later(PATIENCE, self._give_up, entry)
             entry.status = "stopping"
             self.changed()
         self.painter.send({"type": type, "id": id, **details})
+
+    def _give_up(self, entry: QueueEntry) -> None:
+        if entry is self.at_work and not entry.progress:
+            self.painter.kill()
 
     async def let_go(self, id: str) -> None:
         """Let the painter leave a finished run, whose folder it holds."""
@@ -211,7 +225,7 @@ class RunQueue:
                 self._leave(entry, message["status"], message["error"])
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
-        history = [(step, with_sums(losses)) for step, losses in message.pop("history")]
+        history = [(step, sums(losses)) for step, losses in message.pop("history")]
         picture = message.pop("picture")
         if history:
             before = [(step, losses) for step, losses in entry.losses if step < history[0][0]]
@@ -230,9 +244,13 @@ class RunQueue:
             viewer.tell(kind, news)
 
     def _complain(self, error: str | None) -> None:
-        self._complaints += error is not None
-        said = {"number": self._complaints, "error": error, "key": key_in(error or "")}
-        self._message = None if error is None else said
+        self._message = None
+        if error is not None:
+            self._complaints += 1
+            settings = self.current.settings if self.current else {}
+            key = key_in(error) or self._shelf.key_of(error, settings)
+            said = {"error": self._shelf.named(error), "key": key}
+            self._message = {"number": self._complaints, **said}
 
     def _end(self, entry: QueueEntry, status: str, error: str | None = None) -> None:
         entry.status, entry.error = status, error
@@ -250,7 +268,9 @@ class RunQueue:
             self.changed()
 
     def _painter_ended(self, reason: str) -> None:
-        if self.current is not None:
+        if self.current is not None and self.current.status == "stopping":
+            self._leave(self.current, "stopped", None)
+        elif self.current is not None:
             self._leave(self.current, "failed", f"the painting process {reason}")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from PIL import Image
 
+from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.worker import Worker, become_a_child
@@ -39,7 +40,7 @@ class Reader:
         self._numbers = count()
 
     async def ask(self, name: str, *arguments: Any) -> Any:
-        """Return what `measure`, `small`, `look` or `converted` returns.
+        """Return what the function of that name below returns.
 
         Raises:
             UserError: from there, or the process has died of the picture.
@@ -83,7 +84,8 @@ def main(pipe: Connection) -> None:
     import torch
 
     torch.set_num_threads(1)
-    functions: dict[str, Any] = {one.__name__: one for one in (measure, small, converted, look)}
+    known = (measure, small, converted, look, check)
+    functions: dict[str, Any] = {one.__name__: one for one in known}
     with suppress(EOFError, OSError):
         while (question := pipe.recv()) is not None:
             number, name, arguments = question
@@ -117,6 +119,19 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
     from styletransfer.studio.look import paint
 
     return jpeg(paint(_opened(content)[1], styles, shares), QUALITY)
+
+
+def check(config: TrainConfig) -> None:
+    """Refuse settings that no run could have, as far as that is seen without painting."""
+    from styletransfer.job.job import check_run
+    from styletransfer.job.load import check_room, files_of
+    from styletransfer.objective.criterion import Criterion
+
+    check_run(config)
+    Criterion.of(config.objective)
+    files_of("style", config.style)
+    width, height = measure(config.content)
+    check_room(config, (height, width))
 
 
 def converted(path: str, extension: str) -> bytes:

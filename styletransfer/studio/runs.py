@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from PIL import Image
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import CHECKPOINT, RECORD, RunFolder, read_run, read_steps
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.form import changed_settings, command_of
+from styletransfer.studio.form import changed_settings, command_of, shown_values
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.system.files import is_locked
 
@@ -32,9 +32,9 @@ class StoredRun:
 
     @property
     def losses(self) -> list[tuple[int, dict[str, Any]]]:
-        """The steps, with losses and their sums where the total is finite."""
+        """The steps, with the sums of their losses where the total is finite."""
         return [
-            (step.step, with_sums(dict(step.losses)) if "total" in step.losses else {})
+            (step.step, sums(step.losses) if "total" in step.losses else {})
             for step in read_steps(self.record.folder)
         ]
 
@@ -93,14 +93,19 @@ class StoredRuns:
 
     def _shown(self, id: str, record: RunFolder) -> dict[str, Any]:
         words, changes = record.typed, record.settings.get("changes", [])
-        width = height = None
+        settings, width, height = dict(record.settings), None, None
+        for change in changes:
+            settings |= change["set"]
+        stopped = record.steps if record.status == "stopped" else None
         with suppress(OSError), Image.open(record.content) as image:
             width, height = image.size
         return {
             "id": id,
             "status": record.status,
-            "settings": changed_settings(record.settings, self._shelf),
-            "command": "" if words is None else command_of(words, changes),
+            "settings": changed_settings(settings, self._shelf),  # those at its end
+            "changes": [(one["after"], shown_values(one["set"], self._shelf)) for one in changes],
+            "command": "" if words is None else command_of(words, changes, stopped),
+            "step": record.steps,
             "seconds": record.seconds,
             "width": width,
             "height": height,
@@ -108,12 +113,12 @@ class StoredRuns:
         }
 
 
-def with_sums(losses: dict[str, Any]) -> dict[str, Any]:
-    """Return the losses of a step by layer, such as "style/relu1_1", with the sums of each kind."""
-    sums: dict[str, Any] = {}
+def sums(losses: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the losses of a step by their kind: the sum of "style/relu1_1" and others is "style".
+
+    It is None where one of them is.
+    """
+    kinds: dict[str, list[Any]] = {}
     for name, value in losses.items():
-        kind, inner, _ = name.partition("/")
-        if inner:
-            before = sums.get(kind, 0.0)
-            sums[kind] = None if value is None or before is None else before + value
-    return sums | losses
+        kinds.setdefault(name.partition("/")[0], []).append(value)
+    return {kind: None if None in values else sum(values) for kind, values in kinds.items()}

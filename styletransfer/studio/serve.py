@@ -1,14 +1,17 @@
 """Serving the page: a port, an address with a token, and how it ends."""
 
 import asyncio
+import json
 import os
 import secrets
 import socket
 import threading
+import time
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -19,8 +22,10 @@ from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop
 
 # Nothing else can reach it.
 HOST = "127.0.0.1"
-# Connections at a time, and seconds for them to end.
-MOST, PATIENCE = 256, 2
+# Connections at a time, and seconds for them to end; and for one to say what it wants.
+MOST, PATIENCE, MUTE = 256, 2, 10.0
+# Beside the runs: where the next studio is to be found. Bytes of a token.
+ADDRESS, TOKEN = ".address.json", 32
 
 
 def serve(config: StudioConfig, folder: Path) -> None:
@@ -29,8 +34,10 @@ def serve(config: StudioConfig, folder: Path) -> None:
     for path in others:
         if not path.is_dir():
             raise UserError(f"{path} is no folder; name one that holds runs")
-    with _listening(config.port) as listener:
-        port, token = listener.getsockname()[1], secrets.token_urlsafe(32)
+    kept, token = _kept_address(folder)
+    with _listening(config.port, kept) as listener:
+        port = listener.getsockname()[1]
+        _keep_address(folder, port, token)
         address = f"http://{HOST}:{port}/?token={token}"
         options = uvicorn.Config(
             make_app(Studio(folder, others), port, token),
@@ -60,11 +67,12 @@ def _open(address: str) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which ends by our signals."""
+    """uvicorn, which ends by our signals, and lets nobody wait who says nothing."""
 
     def __init__(self, config: uvicorn.Config, stop: Stop) -> None:
         super().__init__(config)
         self._stop = stop
+        self._mute: dict[Any, float] = {}  # connection without a request -> since when
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -73,13 +81,44 @@ class _Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Do what is due, and tell whether to end in good order, as after a signal."""
+        now = time.monotonic()
+        idle = (one for one in self.server_state.connections if not getattr(one, "cycle", one))
+        self._mute = {one: self._mute.get(one, now) for one in idle}
+        for one, since in self._mute.items():
+            if now - since > MUTE:
+                one.transport.close()
         return await super().on_tick(counter) or self._stop.asked is not None
 
 
-def _listening(port: int) -> socket.socket:
-    """Listen on a port of this machine, any free one for 0; UserError if it cannot be had."""
+def _kept_address(folder: Path) -> tuple[int, str]:
+    """Return the port and the token of the last studio in a folder, or 0 and a new one."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        said = json.loads((folder / ADDRESS).read_text(encoding="utf-8"))
+        if len(said["token"]) >= TOKEN and 0 < said["port"] < 2**16:
+            return int(said["port"]), str(said["token"])
+    return 0, secrets.token_urlsafe(TOKEN)
+
+
+def _keep_address(folder: Path, port: int, token: str) -> None:
+    """Let the next studio have this address, if it can be written for this person alone."""
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ADDRESS).unlink(missing_ok=True)
+        file = os.open(folder / ADDRESS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(file, "w", encoding="utf-8") as text:
+            json.dump({"port": port, "token": token}, text)
+
+
+def _listening(port: int, kept: int) -> socket.socket:
+    """Listen on a port of this machine, for 0 on the one that was `kept`, or else any free one.
+
+    A UserError says why it cannot be had.
+    """
     if not 0 <= port < 2**16:
         raise UserError(f"port={port} must be 0 to 65535; 0 takes any that is free")
+    if port == 0 and kept:
+        with suppress(OSError):
+            return socket.create_server((HOST, kept), backlog=MOST)
     try:  # to listen from now on: whoever has the address may come before we are ready
         return socket.create_server((HOST, port), backlog=MOST)
     except OSError as error:

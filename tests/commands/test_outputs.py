@@ -44,7 +44,7 @@ def desk(here):
     kept = ("run/pastiche.png", "run/content_resized.png")
     write_pictures(*GIVEN, *kept, height=12, width=16)
     config = {"content": str(here / "photo.png"), "style": "painting.png"}
-    write_record(Path("run"), {"config": config}, "finished", Path("run/pastiche.png"), 1.0)
+    write_record(Path("run"), {"config": config}, "finished", Path("run/pastiche.png"), seconds=1.0)
     return here
 
 

@@ -12,7 +12,7 @@ GOOD = {"status": "finished", "picture": "/a.png", "seconds": 1, "config": {}}
 
 
 def test_what_is_recorded_is_read(tmp_path):
-    write_record(tmp_path, RECIPE, "finished", tmp_path / "out.png", 1.5)
+    write_record(tmp_path, RECIPE, "finished", tmp_path / "out.png", seconds=1.5)
     run = read_run(tmp_path)
     assert (run.status, run.settings, run.seconds) == ("finished", {"size": 32}, 1.5)
     assert (run.output, run.pastiche) == (tmp_path / "out.png", tmp_path / "pastiche.png")

@@ -94,6 +94,17 @@ def test_auto_goes_on_and_ends(begun, capsys):
     assert Path("run", "run.json").stat().st_mtime_ns == before
 
 
+def test_a_stop_that_was_asked_for_leaves_what_a_signal_leaves(begun, capsys):
+    """The best picture so far, to the byte, and a checkpoint that leads to the whole run's."""
+    assert call(*arguments("hydra.run.dir=asked", "stop_after=8")) == 0
+    assert f"go on with resume={begun / 'asked'}" in capsys.readouterr().out
+    asked, stopped, whole = (Path(name) / "pastiche.png" for name in ("asked", "run", "whole"))
+    assert asked.read_bytes() == stopped.read_bytes() != whole.read_bytes()
+    assert record_of(asked.parent)["steps"] == 8
+    assert call("resume=asked") == 0
+    assert asked.read_bytes() == whole.read_bytes()
+
+
 def test_without_a_checkpoint_or_without_resume_a_run_begins_afresh(begun):
     assert call(*arguments("hydra.run.dir=run")) == 0
     assert_finished()

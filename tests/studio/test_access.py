@@ -39,6 +39,9 @@ def test_without_the_token_nothing(stranger):
         cookie = {"cookie": f"studio_{PORT}=".encode() + text}
         assert stranger.get("/", headers=cookie).status_code == 403
     assert stranger.get(f"/api/form?token={TOKEN}").status_code == 403
+    told = stranger.get("/")
+    assert told.headers["content-type"].startswith("text/plain")
+    assert "open the address that the studio has printed" in told.text
     other = {"cookie": f"studio_{PORT + 1}={TOKEN}"}
     assert stranger.get("/api/form", headers=other).status_code == 403
     refuses_socket(stranger)

@@ -10,6 +10,7 @@ pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 from styletransfer import features
 from styletransfer.cli.arguments import parse
 from styletransfer.config import TrainConfig
+from styletransfer.job import load
 from styletransfer.job.job import COLORS, STARTS
 from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import LOSS_MODES
@@ -112,6 +113,29 @@ def test_the_command_line_is_the_very_settings(client):
     assert config.optimizer == composed("train", "optimizer=adam").optimizer
     assert config.features == composed("train", "features=vgg19").features
     assert config.region_styles == {"red": 1, "0x00e100": 2}
+
+
+def test_settings_that_no_run_could_have_are_told_beside_their_controls(client, monkeypatch):
+    monkeypatch.setattr(load, "free_bytes", lambda device: 2.0**33)
+    for key, value, said in (
+        ("size", -5, "must be 1 or more"),
+        ("size", 99_999_999, "must be at most"),
+        ("size", 65_000, "choose less"),
+        ("steps", -1, "must be 1 or more"),
+        ("style", [], "style names no picture"),
+        ("objective.content_weight", -1, "must be a finite number"),
+    ):
+        status, answer = check(client, **{key: value})
+        assert (status, answer["key"]) == (422, key)
+        assert said in answer["error"]
+
+
+def test_a_run_begins_from_a_first_look(client):
+    asked = {"content": "content-coffee", "style": ["style-oil"]}
+    kept = client.post("/api/look", params=asked).json()
+    assert kept["purpose"] == "init"
+    command = check(client, init=kept["id"])[1]["command"]
+    assert typed({"command": command}).init.endswith(f"pictures/{kept['id']}")
 
 
 def test_values_that_no_control_gives(client):

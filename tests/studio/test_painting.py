@@ -12,6 +12,7 @@ import psutil
 import pytest
 import tifffile
 from PIL import Image
+from pytest import approx
 from studios import LIVE, act, opened, painter, status, submit, watch
 
 from styletransfer.cli import script
@@ -68,7 +69,8 @@ def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
     # The last report may come after the state that says finished.
     assert [step for step, _ in losses] == list(range(1, len(losses) + 1))
     assert len(losses) >= steps[-1]
-    assert all(values["content"] == values["content/relu4_2"] for _, values in losses)
+    for _, kinds in losses:
+        assert sum(kinds.values()) == approx(2 * kinds["total"], rel=1e-4)
 
 
 def test_downloads_are_as_good_as_the_run(client, finished, folder):
@@ -127,7 +129,9 @@ def test_steering_is_on_the_record_and_reproduces(client, socket, folder, tmp_pa
     run = watch(socket, status("finished"))[-1]["current"]
     assert "changes=" in run["command"]
     assert "mosaic.jpg" in run["command"]
-    assert shown(client, id)["command"] == run["command"]
+    kept = shown(client, id)
+    assert (kept["command"], kept["settings"]) == (run["command"], changed)
+    assert kept["changes"][-1][1]["style"] == ["style-mosaic"]
     before = (folder / id / "pastiche.png").read_bytes()
     assert made_by(run["command"], tmp_path) == before
     # A finished run goes on when it is steered.
@@ -139,7 +143,7 @@ def test_steering_is_on_the_record_and_reproduces(client, socket, folder, tmp_pa
 
 
 @pytest.mark.slow
-def test_undo_and_a_stop_that_is_gone_on_from(client, socket, folder, capsys):
+def test_undo_and_a_stop_that_is_gone_on_from(client, socket, folder, capsys, tmp_path):
     id = submit(client, **LONG)
     watch(socket, is_at(2))
     act(client, id, "pause")
@@ -159,7 +163,9 @@ def test_undo_and_a_stop_that_is_gone_on_from(client, socket, folder, capsys):
     assert (shown(client, id)["status"], shown(client, id)["has_checkpoint"]) == ("stopped", True)
     steps = [step for step, _ in client.get(f"/api/runs/{id}/losses").json()]
     assert steps == sorted(set(steps))  # those of the way that was left are gone
-    assert (folder / id / "pastiche.png").is_file()
+    stopped = shown(client, id)
+    assert f"stop_after={stopped['step']}" in stopped["command"]
+    assert made_by(stopped["command"], tmp_path) == (folder / id / "pastiche.png").read_bytes()
     assert client.post(f"/api/runs/{id}/resume", json={}).status_code == 202
     assert watch(socket, status("painting"))[-1]["current"]["settings"] == LONG
     assert client.post(f"/api/runs/{id}/resume", json={}).status_code == 409

@@ -7,7 +7,7 @@ import pytest
 import torch
 from helpers import picture
 from PIL import Image
-from studios import opened
+from studios import act, opened, submit
 
 from styletransfer.networks.encoder import build_eye, dress, moments
 from styletransfer.networks.file import network_file, read
@@ -22,8 +22,8 @@ def photo(seed=0, height=24, width=32):
     return buffer.getvalue()
 
 
-def upload(client, data, name="photo.png"):
-    return client.post("/api/pictures", params={"name": name}, content=data)
+def upload(client, data, name="photo.png", purpose="style"):
+    return client.post("/api/pictures", params={"name": name, "purpose": purpose}, content=data)
 
 
 def left(folder):
@@ -36,14 +36,16 @@ def test_bundled_pictures_come_first(client):
     entries = client.get("/api/pictures").json()
     assert {"content-coffee", "style-oil"} <= {entry["id"] for entry in entries}
     assert [entry["kind"] for entry in entries] == sorted(entry["kind"] for entry in entries)
-    assert all(set(entry) == {"id", "name", "width", "height", "kind"} for entry in entries)
+    assert all(set(entry) == {"id", "name", "width", "height", "kind", "purpose"} for entry in entries)
 
 
 def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
     data = photo(1, 300, 400)
     first = upload(client, data, "été.png").json()
     size = {"width": 400, "height": 300}
-    assert first == {"id": first["id"], "name": "été.png", "kind": "upload"} | size
+    said = {"id": first["id"], "name": "été.png", "kind": "upload", "purpose": "style"}
+    assert first == said | size
+    assert upload(client, data, purpose="output").status_code == 400
     assert upload(client, data, "another name.png").json() == first
     assert (folder / "pictures" / first["id"]).read_bytes() == data
     small = client.get(f"/api/pictures/{first['id']}", params={"side": 200})
@@ -119,6 +121,19 @@ def test_an_upload_that_was_removed_by_hand_may_come_again(tmp_path):
         assert upload(client, photo(101)).status_code == 200
         assert upload(client, photo(100)).json()["id"] == kept
         assert client.get(f"/api/pictures/{kept}").status_code == 200
+
+
+def test_an_upload_is_removed_unless_a_run_needs_it(tmp_path):
+    with opened(tmp_path) as client:
+        kept = upload(client, photo(100)).json()["id"]
+        _, waiting = submit(client), submit(client, style=[kept])
+        address = f"/api/pictures/{kept}/delete"
+        assert (client.post(address).status_code, len(left(tmp_path))) == (409, 2)
+        act(client, waiting, "cancel")
+        assert [client.post(address).status_code for _ in range(2)] == [200, 404]
+        assert client.post("/api/pictures/style-oil/delete").status_code == 403
+        assert left(tmp_path) == []
+        assert upload(client, photo(100)).json()["id"] == kept
 
 
 def test_damaged_notes_and_half_uploads_cost_nothing(tmp_path):

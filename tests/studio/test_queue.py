@@ -3,11 +3,12 @@
 import asyncio
 import multiprocessing
 import shutil
+import threading
 from functools import partial
 
 import pytest
 from starlette.websockets import WebSocket, WebSocketDisconnect
-from studios import JPEG, LIVE, act, opened, status, submit, watch
+from studios import JPEG, LIVE, Thread, act, opened, status, submit, watch
 
 from styletransfer.studio import queue, viewers
 from styletransfer.studio.worker import Orders
@@ -31,7 +32,7 @@ def test_a_run_from_beginning_to_end(client, socket, tmp_path):
     seen = watch(socket, is_picture)
     assert seen[-1]["bytes"] == JPEG
     progress = next(message for message in seen if message["type"] == "progress")
-    assert progress["history"] == [[1, {"style/a": 1.0, "style": 1.0, "total": 2.0}]]
+    assert progress["history"] == [[1, {"style": 1.0, "total": 2.0}]]
     assert client.get(f"/api/runs/{id}/picture").content == JPEG
     assert client.get(f"/api/runs/{id}/losses").json() == progress["history"]
     with client.websocket_connect(LIVE) as second:  # a new page sees what the others see
@@ -91,6 +92,37 @@ def test_a_refused_wish_is_told_beside_its_control(client, socket):
 def test_what_cannot_be_done_to_a_run_that_is_not_there(client):
     for action in ("pause", "resume", "stop", "snapshot", "undo", "steer", "cancel"):
         act(client, "2026-01-01_00-00-00", action, 409, snapshot=1, settings={})
+
+
+def test_a_run_that_hears_no_stop_before_its_first_step_is_ended(tmp_path, monkeypatch):
+    """As where a picture is being read that takes minutes; the next run has a new painter."""
+    released = threading.Event()
+
+    def deaf(pipe):
+        Orders(pipe).next_run()
+        released.wait()
+
+    monkeypatch.setattr(queue, "PATIENCE", 0.0)
+    monkeypatch.setattr(Thread, "kill", lambda self: released.set())
+    with opened(tmp_path, deaf) as client, client.websocket_connect(LIVE) as socket:
+        id = submit(client)
+        watch(socket, status("starting"))
+        act(client, id, "stop")
+        run = watch(socket, status("stopped"))[-1]
+        assert (run["current"]["error"], run["message"]) == (None, None)
+
+
+def test_a_complaint_about_a_picture_calls_it_by_its_name_beside_its_control(tmp_path):
+    def blind(pipe):
+        orders = Orders(pipe)
+        while (order := orders.next_run()) is not None:
+            error = f"{order['config'].style} is damaged"
+            pipe.send({"type": "ended", "id": order["id"], "status": "failed", "error": error})
+
+    with opened(tmp_path, blind) as client, client.websocket_connect(LIVE) as socket:
+        submit(client, style=["style-woodcut"])
+        said = watch(socket, status("failed"))[-1]["message"]
+        assert (said["error"], said["key"]) == ("woodcut is damaged", "style")
 
 
 def test_too_many_pages(client, monkeypatch):

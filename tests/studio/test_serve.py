@@ -6,9 +6,9 @@ import socket
 import psutil
 import pytest
 from helpers import record_of, refusal
-from studios import Process
+from studios import PATIENCE, Process
 
-from styletransfer.studio import command
+from styletransfer.studio import command, serve
 
 STUDIO = ("studio", "open=false")
 
@@ -47,6 +47,9 @@ def test_a_server_that_is_killed_takes_its_processes_with_it(start, tmp_path):
     studio.end(signal.SIGKILL)
     assert record_of(tmp_path / "outputs" / "studio" / id)["status"] == "stopped"
     again = start("open=false")
+    address = tmp_path / "outputs" / "studio" / ".address.json"
+    assert address.stat().st_mode & 0o77 == 0
+    assert again.address.partition("token=")[2] == studio.address.partition("token=")[2]
     (run,) = again.client.get("/api/runs").json()
     assert (run["id"], run["status"], run["has_checkpoint"]) == (id, "stopped", True)
     assert again.client.post(f"/api/runs/{id}/resume", json={}).status_code == 202
@@ -58,6 +61,8 @@ def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
     process = psutil.Process(studio.process.pid)
     listening = [one.laddr for one in process.net_connections() if one.status == "LISTEN"]
     assert [tuple(one) for one in listening] == [("127.0.0.1", studio.port)]
+    silent = socket.create_connection(("127.0.0.1", studio.port), timeout=PATIENCE)
+    silent.sendall(b"GET / HTTP/1.1\r\nHost: ")
     studio.client.get("/api/form")
     studio.client.get("/api/runs")
     assert not [one.path for one in process.memory_maps() if "libtorch" in one.path]
@@ -66,6 +71,8 @@ def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
     with socket.create_connection(("127.0.0.1", studio.port)) as wire:
         wire.sendall(f"GET /api/form HTTP/1.1\r\n{hosts}Cookie: {cookie}\r\n\r\n".encode())
         assert wire.recv(100).startswith(b"HTTP/1.1 400")
+    assert silent.recv(100) == b""  # it is let go
+    silent.close()
     _, out, _ = studio.end(signal.SIGTERM)
     assert "open the address yourself" in out
 
@@ -84,3 +91,19 @@ def test_bad_input_and_a_missing_extra(here, monkeypatch, capsys):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     assert "pip install 'styletransfer[studio]'" in refusal(capsys, *STUDIO)
     assert list(here.iterdir()) == []
+
+
+def test_the_port_is_that_of_the_last_time_where_it_is_free(monkeypatch):
+    asked = []
+
+    def listen(address, backlog):
+        asked.append(address[1])
+        if address[1] == 8123:
+            raise OSError(98, "taken")
+        return "a socket"
+
+    monkeypatch.setattr(serve.socket, "create_server", listen)
+    for port, kept, tried in ((0, 8122, [8122]), (0, 8123, [8123, 0]), (9000, 8122, [9000])):
+        assert serve._listening(port, kept) == "a socket"
+        assert asked == tried
+        asked.clear()

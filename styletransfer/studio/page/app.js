@@ -33,13 +33,18 @@ function tell(text) {
 
 /** What went wrong stands beside the control that caused it, or above the page. */
 function startMessages() {
-  const advice = "This page tries again by itself; if it stays away, look at the terminal.";
-  const gone = el("p.message", el("span", `The studio's server does not answer. ${advice}`));
+  const gone = el("p.message", el("span"));
   on("refusal", ({ error, key }) => {
     if (!key || !showError(key, error)) tell(error);
   });
-  on("asked", () => find("messages").replaceChildren(...(gone.isConnected ? [gone] : [])));
-  on("connection", (open) => (open ? gone.remove() : find("messages").append(gone)));
+  const clear = () => find("messages").replaceChildren(...(gone.isConnected ? [gone] : []));
+  on("asked", clear);
+  on("settings", ({ by }) => by === "person" && clear());
+  on("connection", (why) => {
+    gone.firstChild.textContent = `${why} This page tries again by itself.`;
+    if (why) find("messages").append(gone);
+    else gone.remove();
+  });
 }
 
 /** The two views: arrow keys change between them, as a list of tabs should. */

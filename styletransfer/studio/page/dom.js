@@ -42,6 +42,22 @@ export function listen(target, actions) {
   for (const [kind, action] of Object.entries(actions)) target.addEventListener(kind, action);
 }
 
+/** A button whose action is asked for twice, in the same place. */
+export function sure(text, action) {
+  let asked = false;
+  const ask = (again) => {
+    asked = again;
+    control.textContent = asked ? `${text} for good?` : text;
+  };
+  const onclick = () => {
+    const is = asked;
+    ask(!is);
+    return is && action();
+  };
+  const control = button(text, onclick, { class: "quiet", onblur: () => ask(false) });
+  return control;
+}
+
 /** Replace what an element holds; the focus stays with what has the same `data-focus`. */
 export function refill(parent, children) {
   const focus = parent.contains(document.activeElement) && document.activeElement.dataset.focus;
@@ -57,7 +73,6 @@ export function slider(label, range, enter) {
   const element = el("input", { type: "range", "aria-label": label, ...range, oninput });
   return element;
 }
-
 
 /** Tell screen readers, without changing what is seen. */
 export const say = (text) => (find("said").textContent = text);

@@ -2,8 +2,8 @@
 // the photograph before.
 import { alone, clicked, el, find, listen, press, within } from "./dom.js";
 import { place, setSize } from "./stage.js";
-import { active, list, on, picture, pictureName, pictureUrl, runUrl } from "./store.js";
-import { scaled, show, state, titleOf, value } from "./store.js";
+import { active, change, fail, fallback, list, on, picture, pictureName } from "./store.js";
+import { pictureUrl, post, runUrl, scaled, show, state, titleOf, value } from "./store.js";
 
 const SIDE = 2048; // the largest preview that the server makes
 const canvas = find("canvas");
@@ -63,9 +63,27 @@ async function showContent(settings) {
     await load(url, ...size, url); // the photograph, until there is a look at it
     if (drawn !== url) return;
   }
-  await load(`/api/look?${query}`, ...size, url);
+  const look = `/api/look?${query}`;
+  await load(look, ...size, url);
   if (!drawn) load(url, ...size, url);
+  else if (drawn === look && settings === state.settings) offer(look);
 }
+
+/** Offer the look that the stage shows to be saved, and to begin from; null for none. */
+function offer(look) {
+  find("save-look").href = look ?? "";
+  for (const id of ["save-look", "begin-look"]) find(id).hidden = !look;
+  press(find("begin-look"), Boolean(picture(value("init"))));
+}
+
+/** Let the next run begin from the look; or, again, from the photograph. */
+const beginFromLook = alone(async () => {
+  if (picture(value("init"))) return change({ init: fallback("init") });
+  const kept = await post(find("save-look").getAttribute("href")).catch(fail);
+  if (!kept) return null;
+  if (!picture(kept.id)) state.pictures.push(kept);
+  return change({ init: kept.id });
+});
 
 function showCurrent(run) {
   const size = planned(run.settings);
@@ -90,6 +108,7 @@ function draw() {
   const title = run ? titleOf(run.settings) : pictureName(value("content"));
   find("title").textContent = find("title").title = title;
   const status = active(current) ? "being painted" : current?.status;
+  offer(null);
   canvas.setAttribute("aria-label", current ? `${title}, ${status}` : title);
   if (current) showCurrent(current);
   else if (run) showRun(run);
@@ -123,11 +142,13 @@ const comparing = {
 };
 
 export function startEasel() {
-  clicked({ compare });
+  clicked({ compare, "begin-look": beginFromLook });
   listen(divider, comparing);
   moveDivider(share);
   on("view current pictures runs", draw);
   on("settings", ({ keys, by }) => {
+    const isOther = ["content", "style", "style_weights"].some((key) => keys.includes(key));
+    if (isOther && by === "person" && picture(value("init"))) change({ init: fallback("init") });
     if (keys.includes("content") && by === "person" && !active()) show("content");
     else if (state.view === "content") draw();
   });

@@ -72,9 +72,13 @@ function choice({ key, label, choices }, id) {
     return el("input.away", { type: "radio", name: key, value: word, onchange: pick });
   });
   const labels = inputs.map((input) => el("label", input, el("span", shown(input.value))));
-  const refresh = (word) => inputs.forEach((input) => (input.checked = input.value === word));
+  const refresh = (word) => {
+    for (const input of inputs) input.checked = input.value === word;
+    look.hidden = choices.includes(word);
+  };
+  const look = el("span.muted", { hidden: true }, "the first look");
   const group = { role: "radiogroup", "aria-label": label };
-  return { element: el("div.segments", group, labels), refresh };
+  return { element: el("div.under", el("div.segments", group, labels), look), refresh };
 }
 
 function text({ key }, id) {

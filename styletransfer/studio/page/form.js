@@ -1,8 +1,8 @@
 // The settings: six controls at first, the others in groups behind "More".
-import { button, el, find } from "./dom.js";
+import { button, el, find, sure } from "./dom.js";
 import { makeField } from "./fields.js";
 import { makePicker } from "./picker.js";
-import { active, change, emit, fallback, on, same, state, value, values } from "./store.js";
+import { active, change, discard, emit, fallback, on, same, state, value, values } from "./store.js";
 
 const rows = new Map(); // key -> { control, element, field, reset, error }
 // What the brush sets together has one place for its errors.
@@ -11,8 +11,12 @@ const rowOf = (key) => rows.get(key === "region_styles" ? "content_regions" : ke
 function brushed({ key, label }) {
   const note = el("span.muted");
   const open = button(`Brush ${label.toLowerCase()}`, () => emit("brush", key));
-  const refresh = (id) => (note.textContent = id ? "brushed" : "none");
-  return { element: el("div.under", open, note), refresh };
+  const remove = sure("Remove", () => discard(key));
+  const refresh = (id) => {
+    note.textContent = id ? "brushed" : "none";
+    remove.hidden = !id;
+  };
+  return { element: el("div.under", open, note, remove), refresh };
 }
 
 const MAKERS = { picture: makePicker, pictures: makePicker, regions: brushed, mask: brushed };

@@ -1,6 +1,5 @@
 // The two things that can be brushed, regions and protection, as rasters and as settings.
 import { el } from "./dom.js";
-import { BRUSHED } from "./picker.js";
 import { change, fail, list, picture, pictureUrl, scaled, upload, value } from "./store.js";
 
 // CSS names, as region_styles knows them, with their colours; the first is what is not brushed.
@@ -168,7 +167,8 @@ export async function save(key) {
   const number = ++layer.saves;
   let id = null;
   try {
-    if (layer.raster.bytes.some(Boolean)) id = await upload(BRUSHED[key], await layer.raster.png());
+    if (layer.raster.bytes.some(Boolean))
+      id = await upload(`brushed ${key}.png`, await layer.raster.png(), key);
   } catch (refusal) {
     return fail(refusal, key);
   }

@@ -12,6 +12,7 @@ let runsSeen = null;
 let told = null; // the number of the last message; the server repeats it until the next run
 let wish = null; // { id, settings }: how the run should be, until the painter has it so
 let sending = false;
+let newest = null; // the socket
 
 /** Wish for other values of some keys, on top of what was wished for before. */
 function wishFor(keys) {
@@ -101,14 +102,17 @@ function take({ data }) {
 
 export function connect() {
   const socket = new WebSocket(`ws://${location.host}/live`);
+  newest = socket;
   socket.addEventListener("open", () => {
     runsSeen = null;
-    emit("connection", true);
+    emit("connection", null);
   });
   socket.addEventListener("message", take);
-  socket.addEventListener("close", () => {
-    emit("connection", false);
+  socket.addEventListener("close", async () => {
     setTimeout(connect, AGAIN);
+    const why = await get("/api/pictures").catch((refusal) => refusal.message);
+    const busy = "Too many pages show this studio; close one.";
+    if (socket === newest) emit("connection", typeof why === "string" ? why : busy);
   });
 }
 

@@ -1,24 +1,14 @@
 // A picture, or several, chosen from thumbnails; files are dropped, pasted or chosen anywhere.
-import { button, el, find, listen, refill, say, thumbnail } from "./dom.js";
-import { change, emit, fail, list, on, pictureName, pictureUrl } from "./store.js";
-import { state, upload, value } from "./store.js";
+import { button, el, find, listen, refill, say, sure, thumbnail } from "./dom.js";
+import { change, discard, emit, fail, list, on, picture, pictureName } from "./store.js";
+import { pictureUrl, state, upload, value } from "./store.js";
 
-// Pictures that the brush has made are called so, and are not to choose from.
-export const BRUSHED = {
-  content_regions: "brushed regions.png",
-  protect: "brushed protection.png",
-};
-
-const purposes = JSON.parse(localStorage.getItem("purposes") ?? "{}"); // id -> key it was added for
 const kindOf = { content: "content", style: "style", style_detail: "style" };
 
 /** What a picker offers: the bundled pictures of its kind, and what was added for it. */
 function offered(key) {
-  const brushed = Object.values(BRUSHED);
-  const isFor = ({ id, name, kind }) =>
-    kind === "upload"
-      ? !brushed.includes(name) && (purposes[id] ?? key) === key
-      : kind === (kindOf[key] ?? kind);
+  const isFor = ({ kind, purpose }) =>
+    kind === "upload" ? (purpose || key) === key : kind === (kindOf[key] ?? kind);
   const chosen = list(value(key));
   return state.pictures.filter((one) => chosen.includes(one.id) || isFor(one));
 }
@@ -30,10 +20,7 @@ async function send(files, key) {
     say(`Reading ${file.name}`);
     emit("reading", { key, name: file.name });
     try {
-      const id = await upload(file.name, file);
-      purposes[id] ??= key;
-      localStorage.setItem("purposes", JSON.stringify(purposes));
-      ids.add(id);
+      ids.add(await upload(file.name, file, key));
     } catch (refusal) {
       fail(refusal, key);
     }
@@ -112,6 +99,7 @@ export function makePicker(control, id) {
     const how = { type, key, chosen, choose };
     refill(tiles, [add, ...pictures.map((one) => tile(one, how))]);
     note.title = note.textContent = chosen.map(pictureName).join(" + ");
+    remove.hidden = chosen.length !== 1 || picture(chosen[0])?.kind !== "upload";
   }
 
   on("pictures", draw);
@@ -119,7 +107,8 @@ export function makePicker(control, id) {
     if (reading.key === key) note.textContent = reading.name ? `Reading ${reading.name}` : "";
   });
   const mixing = several ? el("label.check", mix, "Mix several") : null;
-  const under = el("div.under", note, mixing);
+  const remove = sure("Remove", () => discard(key));
+  const under = el("div.under", note, remove, mixing);
   return { element: el("div.picker", { "data-picker": key }, tiles, file, under), refresh: draw };
 }
 

@@ -1,10 +1,10 @@
 // Past results as a strip; what can be done with the one that is shown; and the command line that
 // makes it, or what the form would make.
-import { button, clicked, debounced, el, find, refill, thumbnail, unlessSame } from "./dom.js";
+import { button, clicked, debounced, el, find, refill, sure, thumbnail, unlessSame } from "./dom.js";
 import { clearError } from "./form.js";
 import { refreshRuns } from "./live.js";
-import { active, adopt, attempt, fail, list, on, pictureName, pictureUrl, post } from "./store.js";
-import { runUrl, show, shownId, state, titleOf, value } from "./store.js";
+import { active, adopt, attempt, fail, list, on, picture, pictureName, pictureUrl } from "./store.js";
+import { post, runUrl, show, shownId, shownRun, state, titleOf, value } from "./store.js";
 import { clock } from "./transport.js";
 
 const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
@@ -51,22 +51,32 @@ function inWords({ kind }, setting) {
   if (["picture", "pictures"].includes(kind)) return list(setting).map(pictureName).join(" + ");
   if (["regions", "mask"].includes(kind)) return setting ? "brushed" : "none";
   if (kind === "mapping") return Object.entries(setting).map((pair) => pair.join(" ")).join(", ");
+  if (picture(setting)) return pictureName(setting);
   return list(setting).join(", ").replaceAll("_", " ");
 }
 
-/** What differs from the defaults, in the form's words. */
-function differences({ settings }) {
-  const keys = Object.keys(settings).filter((key) => state.controls.has(key));
-  if (!keys.length) return el("p.muted", "Painted with the default settings.");
-  const lines = keys.map((key) => {
+/** Settings in the form's words, each as [label, value]. */
+const worded = (settings) =>
+  Object.entries(settings).map(([key, set]) => {
     const control = state.controls.get(key);
-    return [el("dt", control.label), el("dd", inWords(control, settings[key]))];
+    return [control.label, inWords(control, set)];
   });
-  return el("dl.settings", lines.flat());
+
+/** What differs from the defaults at the end, and what was changed on the way. */
+function differences({ settings, changes }) {
+  const steps = changes.map(([after, set]) => {
+    const words = worded(set).map(([label, value]) => `${label.toLowerCase()}: ${value}`);
+    return [`After step ${after}`, words.join("; ")];
+  });
+  const lines = [...worded(settings), ...steps];
+  if (!lines.length) return el("p.muted", "Painted with the default settings.");
+  const terms = lines.map(([label, value]) => [el("dt", label), el("dd", value)]);
+  return el("dl.settings", terms.flat());
 }
 
 function facts(run) {
-  const parts = [run.status + (run.seconds ? ` after ${clock(run.seconds)}` : "")];
+  const steps = run.step ? ` after ${run.step} steps` : "";
+  const parts = [run.status + steps + (run.seconds ? `, ${clock(run.seconds)}` : "")];
   if (run.width) parts.unshift(`${run.width} × ${run.height} pixels`);
   return el("p.facts", parts.join(" · "));
 }
@@ -81,22 +91,11 @@ function downloads(run) {
   return el("div.actions", group, el("span.muted", "Download"), links);
 }
 
-/** Deleting is asked for twice, in the same place. */
-function remover(run) {
-  let sure = false;
-  const ask = (again) => {
-    sure = again;
-    control.textContent = sure ? "Delete for good?" : "Delete";
-  };
-  const remove = async () => {
-    if (!sure) return ask(true);
-    if (!(await attempt(`/api/runs/${run.id}/delete`))) return null;
-    show("content");
-    find("results-title").scrollIntoView({ block: "nearest" });
-    return refreshRuns();
-  };
-  const control = button("Delete", remove, { class: "quiet", onblur: () => ask(false) });
-  return control;
+async function remove(run) {
+  if (!(await attempt(`/api/runs/${run.id}/delete`))) return;
+  show("content");
+  await refreshRuns();
+  find("results-title").focus();
 }
 
 function actions(run) {
@@ -108,7 +107,7 @@ function actions(run) {
     "div.actions",
     button("Use these settings", () => adopt(run.settings)),
     stopped ? button("Go on painting", goOn) : null,
-    remover(run),
+    sure("Delete", () => remove(run)),
   );
 }
 
@@ -131,10 +130,10 @@ async function check() {
 }
 
 function drawCommand() {
-  const run = state.runs.find(({ id }) => id === state.view);
-  const painted = state.view === "current" && active() ? state.current : null;
-  const command = (run ?? painted)?.command ?? formCommand;
-  const others = painted ? "Of what is being painted" : "Of the settings";
+  const shown = shownRun();
+  const run = active(shown) ? null : state.runs.find(({ id }) => id === shownId());
+  const command = (run ?? shown)?.command ?? formCommand;
+  const others = shown ? "Of what is being painted" : "Of the settings";
   find("whose").textContent = run ? "Of the result that is shown" : others;
   if (line.textContent === command) return;
   line.textContent = command;

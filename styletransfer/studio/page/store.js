@@ -44,12 +44,21 @@ const sent = (path, type, body) =>
 
 export const get = (path) => answer(path, { cache: "no-store" });
 export const post = (path, body = {}) => sent(path, "application/json", JSON.stringify(body));
-/** Add a picture to those that can be chosen, and return its id. */
-export async function upload(name, blob) {
-  const path = `/api/pictures?name=${encodeURIComponent(name)}`;
+/** Add a picture to those that can be chosen for a key, and return its id. */
+export async function upload(name, blob, purpose) {
+  const path = `/api/pictures?${new URLSearchParams({ name, purpose })}`;
   const added = await sent(path, "application/octet-stream", blob);
   if (!picture(added.id)) state.pictures.push(added);
   return added.id;
+}
+
+/** Remove the picture that a key has, which was added; the key goes back to its default. */
+export async function discard(key) {
+  const [id] = list(value(key));
+  if (!(await attempt(`/api/pictures/${id}/delete`))) return;
+  state.pictures = state.pictures.filter((one) => one.id !== id);
+  change({ [key]: fallback(key) });
+  emit("pictures");
 }
 
 export const pictureUrl = (id, side) => `/api/pictures/${id}?side=${side}`;
@@ -120,6 +129,10 @@ export const active = (run = state.current) =>
 
 /** The id of the run that the stage shows, if it shows one. */
 export const shownId = () => (state.view === "current" ? (state.current?.id ?? null) : state.view);
+
+/** That run, as it is painted or as it was kept; null where the stage shows a photograph. */
+export const shownRun = () =>
+  state.view === "current" ? state.current : (state.runs.find(({ id }) => id === state.view) ?? null);
 
 export function show(view) {
   state.view = view;

@@ -2,8 +2,8 @@
 import { alone, button, clicked, el, enable, find, say, unlessSame } from "./dom.js";
 import { planned } from "./easel.js";
 import { paintOn } from "./live.js";
-import { active, attempt, emit, fail, on, PICTURES, post } from "./store.js";
-import { show, state, titleOf, value } from "./store.js";
+import { active, attempt, emit, fail, on, picture, PICTURES, post, same } from "./store.js";
+import { show, shownId, shownRun, state, titleOf, value } from "./store.js";
 
 const WORDS = {
   starting: "Starting",
@@ -13,6 +13,8 @@ const WORDS = {
   finished: "Finished",
   stopped: "Stopped, and kept",
   failed: "Failed",
+  "gave up": "Gave up",
+  running: "Being painted",
 };
 let spoken = "";
 
@@ -48,34 +50,43 @@ function go() {
   return act(state.current.status === "paused" ? "resume" : "pause");
 }
 
-function statusText() {
-  const run = state.current;
-  if (!run || (state.view === "content" && !active())) {
+/** Settings that only a new run can have, and that the one at work has not. */
+const isForNext = ({ settings }) =>
+  [...state.controls.values()].some(
+    ({ key, steerable }) => !steerable && !same(value(key), value(key, settings)),
+  );
+
+function statusText(run) {
+  if (!run) {
     const [width, height] = planned(state.settings);
-    return `First look. Paint makes ${width} × ${height} pixels in ${value("steps")} steps`;
+    const first = picture(value("init")) ? "First look, where Paint begins" : "First look";
+    return `${first}. Paint makes ${width} × ${height} pixels in ${value("steps")} steps`;
   }
-  const { step, steps, scale, scales, seconds, left } = reported();
+  const { step, steps, scale, scales, seconds, left } = reported(run);
   const word = WORDS[run.status];
   if (run.status === "failed") return `${word}: ${run.error ?? "see the terminal"}`;
-  if (!active()) return `${word} after ${step} steps, ${clock(seconds)}`;
+  if (!active(run)) return step ? `${word} after ${step} steps, ${clock(seconds)}` : word;
   if (run.status === "starting") return word;
   const parts = [`${word}: step ${step} of ${steps}`, `scale ${scale} of ${scales}`];
   if (run.status === "painting" && left !== null) parts.push(`${clock(left)} left`);
+  if (isForNext(run)) parts.push("Queue paints what is chosen now");
   return parts.join(" · ");
 }
 
-/** Where the run is, as far as it has been told. */
-const reported = () => (state.progress?.id === state.current?.id ? state.progress : state.current);
+/** Where a run is, as far as it has been told. */
+const reported = (run) => (state.progress?.id === run.id && active(run) ? state.progress : run);
 
 function drawProgress() {
-  find("status").textContent = find("status").title = statusText();
-  const share = reported()?.steps ? reported().step / reported().steps : 0;
+  const [run, { current }] = [shownRun(), state];
+  find("status").textContent = find("status").title = statusText(run);
+  const { step, steps } = run && active(run) ? reported(run) : {};
+  const share = steps ? step / steps : Number(run?.status === "finished");
   find("done").style.transform = `scaleX(${share})`;
-  if (!state.current) return;
+  if (!current) return;
   // Changes of state and each quarter are spoken, and not every step.
-  const { status } = state.current;
-  const quarter = status === "painting" && share ? `, ${25 * Math.floor(4 * share)} %` : "";
-  if (spoken !== WORDS[status] + quarter) say((spoken = WORDS[status] + quarter));
+  const done = current.status === "painting" ? reported(current) : {};
+  const quarter = done.steps ? `, ${25 * Math.floor((4 * done.step) / done.steps)} %` : "";
+  if (spoken !== WORDS[current.status] + quarter) say((spoken = WORDS[current.status] + quarter));
 }
 
 function drawButtons() {
@@ -87,19 +98,25 @@ function drawButtons() {
   enable(find("stop"), running && run.status !== "stopping");
   enable(find("remember"), steady);
   find("enqueue").hidden = !running;
-  find("further").hidden = running || !run?.can_steer;
+  find("further").hidden = running || !run?.can_steer || shownId() !== run.id;
   document.body.dataset.status = run?.status ?? "idle";
   document.title = running && run.steps ? `${WORDS[run.status]} · Studio` : "Studio";
 }
 
+/** A line about a run that is not on the stage, with what can be done. */
+function lineOf({ settings }, word, action, act) {
+  const title = titleOf(settings);
+  const label = { "aria-label": `${action} ${title}` };
+  return el("li", el("span", `${word}: ${title}`), button(action, act, label));
+}
+
 function drawQueue() {
-  find("queue").hidden = !state.queue.length;
-  const lines = state.queue.map(({ id, settings }) => {
-    const title = titleOf(settings);
-    const cancel = () => attempt(`/api/queue/${id}/cancel`);
-    const label = { "aria-label": `Cancel ${title}` };
-    return el("li", el("span", `Next: ${title}`), button("Cancel", cancel, label));
-  });
+  const lines = state.queue.map((run) =>
+    lineOf(run, "Next", "Cancel", () => attempt(`/api/queue/${run.id}/cancel`)),
+  );
+  if (active() && shownId() !== state.current.id)
+    lines.unshift(lineOf(state.current, "Being painted", "Show", () => show("current")));
+  find("queue").hidden = !lines.length;
   find("queue").replaceChildren(...lines);
 }
 
@@ -130,11 +147,11 @@ const drawSnapshots = unlessSame((id, snapshots, isOpen) => {
 export function startTransport() {
   clicked({ go, stop: () => act("stop"), remember: () => act("snapshot") });
   clicked({ enqueue: paint, further: () => paintOn(state.current) });
-  on("current", () => {
-    const run = state.current;
+  on("current view", () => {
+    const run = shownId() === state.current?.id ? state.current : null;
     drawButtons();
     drawSnapshots(run?.id, run?.snapshots ?? [], Boolean(run?.can_steer));
   });
-  on("current pictures", drawQueue);
-  on("current progress settings view pictures", drawProgress);
+  on("current pictures view", drawQueue);
+  on("current progress settings view pictures runs", drawProgress);
 }
