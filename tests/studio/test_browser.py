@@ -1,11 +1,17 @@
 """The page in a real browser: its parts, the whole story on two widths, and for everybody."""
 
+import os
+import re
+import shlex
+import subprocess
+import sys
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 from PIL import Image
 from studio_pages import needs_chromium, png, served, violations, visit, visited
+from studios import PATIENCE
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 
@@ -76,8 +82,10 @@ def test_a_chosen_style_is_seen_at_once_and_compared_with_the_photograph(page):
 def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     error = f"[data-control='{WEIGHT}'] .error"
     fresh.enter(WEIGHT, "-1")
-    fresh.click("#go")
     fresh.expect(error).to_contain_text("must be a finite number, 0 or more")
+    fresh.enter("size", "99999999")
+    fresh.expect("[data-control=size] .error").to_contain_text("must be at most")
+    fresh.enter("size", "512")
     fresh.enter(WEIGHT, "0.25")
     fresh.expect(error).to_be_hidden()
     fresh.drop("[data-picker=style]", letter=b"Dear Sir or Madam")
@@ -195,7 +203,7 @@ def test_story(width, tmp_path):
         before = page.evaluate(BOXES)
         page.paint()
         page.expect("#title").to_contain_text("harbour")
-        page.expect("#terms button").not_to_have_count(0)
+        page.expect("#terms li").not_to_have_count(0)
         if width > 1000:
             assert page.evaluate(BOXES) == before  # nothing moves while it is painted
         page.locator(f"[data-control='{WEIGHT}'] input[type=range]").focus()
@@ -223,20 +231,97 @@ def test_story(width, tmp_path):
         page.click("#strip .thumb")
         page.expect("#title").to_contain_text("harbour")
         page.expect("#result").to_contain_text("96 \u00d7 64 pixels")
+        page.evaluate("localStorage.clear()")  # another port knows as much
+        page.reload()
+        page.expect("[data-picker=content] .tile[title='harbour.png']").to_have_count(1)
+        page.expect("[data-picker=style] .tile[title='harbour.png']").to_have_count(0)
+        page.click("[data-picker=content] .tile[title='harbour.png']")
+        for text in ("Remove", "Remove for good?"):
+            page.click(f"[data-picker=content] button >> text='{text}'")
+        page.expect("[data-picker=content] .tile[title='harbour.png']").to_have_count(0)
+        page.expect("[data-picker=content] .chosen").to_have_text("coffee")
         assert page.complaints == []
 
 
-def test_finished_picture_is_painted_on(fresh):
+def test_the_command_of_each_result_makes_its_very_bytes(tmp_path):
+    """The tour of docs/studio.md: of a finished run, a changed one, and one that was stopped."""
+
+    def made(page):
+        """Run the command that is shown; return its picture and that of the newest run."""
+        page.expect("#whose").to_have_text("Of the result that is shown")
+        words = shlex.split(page.locator("#command pre").text_content())[2:]
+        folder = tmp_path / f"made_{len(list(tmp_path.glob('made_*')))}"
+        words += [f"hydra.run.dir={folder}", f"output={folder}/pastiche.tiff"]
+        one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
+        train = [sys.executable, "-m", "styletransfer", "train", *words]
+        subprocess.run(train, check=True, env=one_thread, capture_output=True, timeout=PATIENCE)
+        newest = max((tmp_path / "outputs" / "studio").glob("2*"))
+        return [(one / "pastiche.png").read_bytes() for one in (folder, newest)]
+
+    with served(tmp_path) as address, visited(address) as page:
+        page.enter("size", "96")
+        page.unfold("steps")
+        page.enter("steps", "4")
+        page.click("#go")
+        page.expect("#status").to_contain_text("Finished after 4 steps")
+        finished, kept = made(page)
+        assert finished == kept
+        page.enter(WEIGHT, "2")
+        page.click("#further")
+        page.expect("#moments").to_contain_text("before Keep the photograph")
+        page.expect("#status").to_contain_text("Finished")
+        page.expect("#status").not_to_contain_text("after 4 steps")
+        page.expect("#command pre").to_contain_text("changes=")
+        page.expect("#result").to_contain_text("After step 4")
+        changed, kept = made(page)
+        assert changed == kept != finished
+        page.enter("steps", "50000")
+        page.paint()
+        page.click("#stop")
+        page.expect("#command pre").to_contain_text("stop_after=")
+        stopped, kept = made(page)
+        assert stopped == kept
+        assert page.complaints == []
+
+
+def test_an_older_result_has_its_own_status_while_another_is_painted(fresh):
     fresh.enter("size", "96")
-    fresh.unfold("steps")
-    fresh.enter("steps", "4")
+    fresh.unfold("steps", "network")
+    fresh.enter("steps", "3")
     fresh.click("#go")
-    fresh.expect("#status").to_contain_text("Finished after 4 steps")
+    fresh.expect("#status").to_contain_text("Finished after 3 steps")
+    fresh.enter("steps", "50000")
+    fresh.enter("optimizer.plateau", "0")
+    fresh.enter(WEIGHT, "1")
+    fresh.paint()
     fresh.enter(WEIGHT, "2")
-    fresh.click("#further")
-    fresh.expect("#moments").to_contain_text("before Keep the photograph")
-    fresh.expect("#status").to_contain_text("Finished")
-    fresh.expect("#status").not_to_contain_text("after 4 steps")
+    fresh.expect("#moments").to_contain_text("before Keep")
+    fresh.click("[data-picker=content] .tile[title=rocket]")
+    fresh.expect("#status").to_contain_text("Queue paints what is chosen now")
+    fresh.locator("#strip .thumb").last.click()
+    fresh.expect("#status").to_have_text(re.compile("^Finished after 3 steps"))
+    fresh.expect("#moments li").to_have_count(0)
+    fresh.expect("#command pre").to_contain_text("steps=3")
+    fresh.expect("#queue").to_contain_text("Being painted: coffee")
+    fresh.click("#queue >> text=Show")
+    fresh.expect("#status").to_contain_text("Painting: step")
+    fresh.expect("#moments").to_contain_text("before Keep")
+    assert fresh.complaints == []
+
+
+def test_a_run_begins_from_the_first_look(fresh):
+    fresh.enter("size", "96")
+    fresh.expect("#save-look").to_be_visible()
+    fresh.click("#begin-look")
+    fresh.expect("#status").to_contain_text("where Paint begins")
+    fresh.expect("#command pre").to_contain_text("init=")
+    fresh.unfold("steps")
+    fresh.enter("steps", "2")
+    fresh.click("#go")
+    fresh.expect("#status").to_contain_text("Finished after 2 steps")
+    fresh.expect("#result").to_contain_text("first look")
+    fresh.click("[data-picker=style] .tile[title=woodcut]")  # of which it is no look
+    fresh.expect("[data-control=init] .reset").to_be_hidden()
     assert fresh.complaints == []
 
 
@@ -273,7 +358,7 @@ def test_no_state_has_a_serious_violation(width, scheme, tmp_path):
         for key, number in (("size", "96"), ("steps", "50000"), ("optimizer.plateau", "0")):
             page.enter(key, number)
         page.click("#go")
-        page.expect("#terms button").not_to_have_count(0)
+        page.expect("#terms li").not_to_have_count(0)
         page.click("#remember")
         page.click("#enqueue")
         page.expect("#queue li").to_have_count(1)

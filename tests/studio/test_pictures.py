@@ -36,7 +36,9 @@ def test_bundled_pictures_come_first(client):
     entries = client.get("/api/pictures").json()
     assert {"content-coffee", "style-oil"} <= {entry["id"] for entry in entries}
     assert [entry["kind"] for entry in entries] == sorted(entry["kind"] for entry in entries)
-    assert all(set(entry) == {"id", "name", "width", "height", "kind", "purpose"} for entry in entries)
+    assert all(
+        set(entry) == {"id", "name", "width", "height", "kind", "purpose"} for entry in entries
+    )
 
 
 def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
