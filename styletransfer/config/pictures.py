@@ -167,8 +167,7 @@ class GalleryConfig:
     """Run folders of `train`, sweeps, or folders that hold any of them; may be given without
     folders=, several too."""
     output: str | None = path(None, written=True)
-    """Where the page goes, as NAME.html; the contact sheet becomes NAME.png beside it. Default:
-    gallery.html in the first folder, or blind.html."""
+    """Where the page goes: NAME.html. Default: gallery.html or blind.html in the first folder."""
     blind: str | None = None
     """A key that differs, such as experiment: the page shows two pictures at a time that differ in
     it alone, without saying which is which, and counts what is preferred."""

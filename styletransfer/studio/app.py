@@ -67,9 +67,7 @@ class Studio:
         try:
             yield
         finally:
-            await asyncio.gather(
-                self.lessons.close(), self.queue.close(PATIENCE), self.reader.worker.close(1.0)
-            )
+            await asyncio.gather(self.queue.close(PATIENCE), self.reader.worker.close(1.0))
 
 
 def make_app(studio: Studio, port: int, token: str) -> Starlette:
@@ -94,7 +92,7 @@ def make_app(studio: Studio, port: int, token: str) -> Starlette:
             Route("/api/runs/{id}/losses", get_losses),
             Route("/api/runs/{id}/resume", go_on, methods=["POST"]),
             Route("/api/runs/{id}/delete", remove, methods=["POST"]),
-            Route("/api/lessons", ask_lesson, methods=["POST"]),
+            Route("/api/lessons", make_lesson, methods=["POST"]),
             Route("/api/lessons/{id}", get_lesson),
             WebSocketRoute("/live", live),
             Mount("/static", StaticFiles(directory=PAGE)),
@@ -186,17 +184,15 @@ async def check(request: Request) -> Response:
     return JSONResponse({"command": command_of(asked.overrides)})
 
 
-async def ask_lesson(request: Request) -> Response:
-    """Begin a lesson."""
+async def make_lesson(request: Request) -> Response:
+    """Make a lesson, which may take a minute."""
     overrides = (await _run_request(request)).overrides
-    return JSONResponse({"id": _studio(request).lessons.ask(overrides)}, 202)
+    return JSONResponse({"id": await _studio(request).lessons.make(overrides)})
 
 
 async def get_lesson(request: Request) -> Response:
     """Return a lesson's page, which may do nothing but show itself."""
     text = _studio(request).lessons.find(request.path_params["id"])
-    if text is None:
-        return JSONResponse({"status": "working"}, 202)
     return HTMLResponse(text, headers={"content-security-policy": lessons.POLICY})
 
 

@@ -1,9 +1,7 @@
 """What watches and steers a run from within, between two of its steps."""
 
 import math
-import statistics
 import time
-from collections import deque
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -22,8 +20,6 @@ from styletransfer.studio.worker import Orders
 
 # Seconds between two reports of steps and losses.
 REPORT = 0.1
-# The last steps by whose time that of the next ones is told.
-RATES = 20
 # Of a preview's longer side in pixels; seconds between two; the share of the run's time that they
 # may take; and their age above which that does not matter.
 SIDE, OFTEN, SHARE, OLD = 1024, 0.25, 0.02, 1.0
@@ -169,32 +165,25 @@ def encode(picture: Tensor) -> bytes:
 
 
 class Clock:
-    """Counts the seconds that a run is at work, and those that a pixel takes a step."""
+    """Counts the seconds that a run is at work, and the pixels of its steps, which take as long."""
 
     def __init__(self) -> None:
-        self.seconds, self._last = 0.0, time.monotonic()
-        self._scale = 0
-        self._rates: deque[float] = deque(maxlen=RATES)
+        self.seconds, self._last, self._pixels = 0.0, time.monotonic(), 0
 
     def step(self, run: Run, iterate: Iterate) -> None:
-        """Note that a step was made; the first of a scale holds what its beginning takes."""
-        spent = time.monotonic() - self._last
-        self.seconds += spent
+        """Note that a step was made."""
+        self.seconds += time.monotonic() - self._last
         self.go_on()
-        if iterate.scale == self._scale:
-            self._rates.append(spent / math.prod(run.scales[iterate.scale - 1].size))
-        self._scale = iterate.scale
+        self._pixels += math.prod(run.scales[iterate.scale - 1].size)
 
     def go_on(self) -> None:
         """Count on from now: the run has waited."""
         self._last = time.monotonic()
 
-    def left(self, run: Run, iterate: Iterate) -> float | None:
-        """Return the seconds until the end; None if that is unknown."""
-        if not self._rates:
-            return None
+    def left(self, run: Run, iterate: Iterate) -> float:
+        """Return the seconds until the end."""
         later = run.scales[iterate.scale :]
         here = iterate.steps - iterate.step - sum(scale.steps for scale in later)
         pixels = sum(scale.steps * math.prod(scale.size) for scale in later)
         pixels += max(here, 0) * math.prod(run.scales[iterate.scale - 1].size)
-        return round(pixels * statistics.fmean(self._rates), 1)
+        return round(self.seconds * pixels / self._pixels, 1)

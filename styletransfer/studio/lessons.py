@@ -25,28 +25,28 @@ class Lessons:
     """Makes lessons, one at a time, and remembers the last one."""
 
     def __init__(self) -> None:
-        self._task: asyncio.Task[str] | None = None
-        self._number = 0
+        self._making = asyncio.Lock()
+        self._number, self._page = 0, ""
 
-    def ask(self, overrides: Sequence[str]) -> str:
-        """Begin a lesson about KEY=VALUE, and return its id; RefusedError if one is being made."""
-        if self._task is not None and not self._task.done():
+    async def make(self, overrides: Sequence[str]) -> str:
+        """Make a lesson about KEY=VALUE, and return its id.
+
+        Raises:
+            RefusedError: another one is being made.
+            UserError: there can be none, in explain's own words.
+        """
+        if self._making.locked():
             raise RefusedError("another lesson is being made; wait for it", 429)
-        self._task = asyncio.create_task(_explain(overrides))
-        self._number += 1
-        return str(self._number)
+        async with self._making:
+            self._page = await _explain(overrides)
+            self._number += 1
+            return str(self._number)
 
-    def find(self, id: str) -> str | None:
-        """Return a lesson's page, None while it is made; UserError in explain's own words."""
-        if self._task is None or id != str(self._number):
+    def find(self, id: str) -> str:
+        """Return a lesson's page; RefusedError if it is not the last one."""
+        if not self._page or id != str(self._number):
             raise RefusedError("there is no such lesson; ask for it again", 404)
-        return self._task.result() if self._task.done() else None
-
-    async def close(self) -> None:
-        """End what is being made."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        return self._page
 
 
 async def _explain(overrides: Sequence[str]) -> str:

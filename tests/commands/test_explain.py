@@ -1,6 +1,5 @@
-"""The command: its page, its maps and its tree, which all say what was seen."""
+"""The command: its page and its maps, which all say what was seen."""
 
-import io
 import re
 import xml.etree.ElementTree as ElementTree
 from html import unescape
@@ -9,9 +8,8 @@ import pytest
 from explained import studied
 from galleries import Tags
 from helpers import LAYERS, MODES, check_error, composed
-from rich.console import Console
 
-from styletransfer.commands.explain.command import draw_page, draw_tree, main
+from styletransfer.commands.explain.command import draw_page, main
 from styletransfer.commands.explain.drawing import Map
 from styletransfer.commands.explain.facts import answers, format_bytes
 from styletransfer.settings.compose import compose
@@ -86,27 +84,12 @@ def test_a_hand_written_backward_is_called_where_autograd_enters_one():
         assert built_in == "No: there is none. The trunk's nodes run autograd's own formulas."
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_tree_says_what_the_page_says(mode):
-    seen = studied(mode)
-    console = Console(width=200, record=True, file=io.StringIO())
-    console.print(draw_tree(seen, "tiny [network]"))
-    text = console.export_text()
-    assert "tiny [network]" in text
-    for group in seen.groups:
-        assert f"{group.name}: {len(group.nodes)} node" in text
-        is_tap = group.kind == "loss" and group.on_trunk
-        assert (f" ({', '.join(node.name for node in group.nodes)}), " in text) == is_tap
-    for scope, answer in answers(seen).items():
-        assert f"{scope}: {answer}" in text
-    assert f"one backward per loss without it: {seen.refusal}" in text
-
-
 def test_explain_writes_page_and_figures(tmp_path, capsys):
     assert compose("explain") == compose("train")
     main(composed("explain", *SMALL, "loss_mode=fake_backward"), tmp_path)
     printed = capsys.readouterr().out
     assert printed.startswith("fake_backward: vgg19, 24 x 16 pixels, float32, cpu\n")
+    assert re.search(r"\n\d+ nodes, entered \d+ times; .* kept for backward", printed)
     assert printed.splitlines()[-1].endswith("explain.html")
     maps = {f"map_{mode}.svg" for mode in MODES}
     assert {path.name for path in tmp_path.iterdir()} == {"example.svg", "explain.html", *maps}

@@ -7,17 +7,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import pytest
 from galleries import Tags, make_run, make_sweep
 from helpers import check_error, refusal
-from PIL import Image
 
 from styletransfer.cli import script
 from styletransfer.commands.gallery.cards import (
-    BOTTOM,
     LARGEST,
-    TOP,
-    lay_out_curve,
     make_cards,
     make_preview,
     ranks,
@@ -32,7 +27,7 @@ from styletransfer.commands.gallery.found import (
     main_axes,
 )
 from styletransfer.config import GalleryConfig
-from styletransfer.runs.folder import RunFolder, Step
+from styletransfer.runs.folder import RunFolder
 
 HOSTILE = "</script><script>alert(1)</script>\"' onload=x & <b>"
 
@@ -165,27 +160,11 @@ def test_sort_order(tmp_path):
     assert orders["objective.content_weight"] == [4, 0, 2, 5, 1, 3]
 
 
-def test_the_curve_of_a_run():
-    steps = [Step(n, 1 + n // 4, {"total": 10.0**-n, "zero": 0.0}) for n in range(1, 7)]
-    curve = lay_out_curve(steps)
-    total = [tuple(map(float, point.split(","))) for point in curve.lines["total"].split()]
-    assert [y for _, y in total][:2] == [TOP, pytest.approx(TOP + (BOTTOM - TOP) / 4, abs=0.1)]
-    assert [y for _, y in total][-2:] == [BOTTOM, BOTTOM]  # four decades are shown
-    assert curve.scales == [pytest.approx(total[3][0], abs=0.1)]
-    assert curve.levels["0.1"] == TOP
-    long = lay_out_curve([Step(n, 1, {"total": 1.0 + n}) for n in range(5000)])
-    assert len(long.lines["total"].split()) <= 201
-    assert lay_out_curve(steps[:1]) is None
-    assert lay_out_curve([Step(n, 1, {"total": 0.0}) for n in (1, 2)]) is None
-
-
 def test_the_page(tmp_path):
     make_sweep(tmp_path / "weights")
     _, page = made(tmp_path / "weights")
     assert page == tmp_path / "weights/gallery.html"
     tags = Tags(page.read_text(encoding="utf-8"))
-    with Image.open(page.with_suffix(".png")) as sheet:
-        assert len(sheet.getcolors(sheet.width * sheet.height) or ()) > 300  # pictures of noise
     pictures = [each for each in tags.all("img") if each.get("src")]
     assert len(pictures) == 6
     assert all(str(each["src"]).startswith("data:image/jpeg;base64,") for each in pictures)
@@ -235,15 +214,14 @@ def test_several_folders_on_the_command_line_and_a_page_elsewhere(desk, capsys):
     for name in names:
         make_run(desk / name, {"size": len(name)})
     script("gallery")([*names, "output=new/choice.html"])
-    assert capsys.readouterr().out.splitlines() == ["3 runs", "new/choice.png", "new/choice.html"]
-    assert {path.name for path in Path("new").iterdir()} == {"choice.png", "choice.html"}
+    assert capsys.readouterr().out.splitlines() == ["3 runs", "new/choice.html"]
+    assert {path.name for path in Path("new").iterdir()} == {"choice.html"}
 
 
 def test_a_blind_page_shows_pairs_that_differ_in_one_key_alone(tmp_path):
     make_sweep(tmp_path)
     summary, page = make_gallery(GalleryConfig(str(tmp_path), blind="style"))
     assert (summary, page.name) == ("3 pairs of style", "blind.html")
-    assert not page.with_suffix(".png").exists()
     text = page.read_text()
     pairs = json.loads(text.partition('id="pairs">')[2].partition("</script>")[0])
     assert [pair["names"] for pair in pairs] == [["oil.jpg", "ink.jpg"]] * 3

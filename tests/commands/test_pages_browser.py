@@ -92,7 +92,7 @@ def test_gallery_sorts_enlarges_and_fits(browser, width, tmp_path):
     page.keyboard.press("Escape")
     for unfold in page.locator("details > summary").all():
         unfold.click()
-    assert page.evaluate(WIDER) <= 0  # with every curve unfolded, too
+    assert page.evaluate(WIDER) <= 0  # with every card unfolded, too
     assert all(line.is_visible() for line in page.locator("polyline").all())
     assert page.locator(".copy:visible").count() == 6
     widths = page.eval_on_selector_all("img[src]", "all => all.map((one) => one.naturalWidth)")

@@ -1,6 +1,8 @@
 """What is counted: time left, work at once; and lessons, one at a time."""
 
-import time
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -17,14 +19,14 @@ def test_the_time_left_is_that_of_the_pixels_left(monkeypatch):
     scales = [SimpleNamespace(steps=4, size=(2, 2)), SimpleNamespace(steps=4, size=(4, 4))]
     run, clock = SimpleNamespace(scales=scales), guide.Clock()
     left = []
-    for step, seconds in ((1, 9.0), (2, 1.0)):  # the first one holds the beginning
+    for step, seconds in ((1, 9.0), (2, 1.0)):
         now[0] += seconds
         iterate = SimpleNamespace(step=step, steps=8, scale=1)
         clock.step(run, iterate)
         left.append(clock.left(run, iterate))
         now[0] += 100.0  # it is paused
         clock.go_on()
-    assert left == [None, (2 * 4 + 4 * 16) / 4]
+    assert left == [9.0 * (3 * 4 + 4 * 16) / 4, 10.0 * (2 * 4 + 4 * 16) / 8]
     assert clock.seconds == 10.0
 
 
@@ -42,18 +44,13 @@ def client(tmp_path):
         yield client
 
 
-def made(client, **settings):
-    asked = client.post("/api/lessons", json={"settings": TINY | settings})
-    assert asked.status_code == 202
-    while (answer := client.get(f"/api/lessons/{asked.json()['id']}")).status_code == 202:
-        assert answer.json() == {"status": "working"}
-        time.sleep(0.1)
-    return answer
+def asked(client, **settings):
+    return client.post("/api/lessons", json={"settings": TINY | settings})
 
 
 @pytest.mark.slow
 def test_a_lesson(client):
-    page = made(client)
+    page = client.get(f"/api/lessons/{asked(client).json()['id']}")
     assert page.headers["content-type"].startswith("text/html")
     for mode in ("fake_backward", "loss_attribute", "autograd_function"):
         assert f'id="{mode}"' in page.text
@@ -61,17 +58,29 @@ def test_a_lesson(client):
     assert policy.startswith("default-src 'none'")
     assert "sandbox allow-scripts" in policy
     assert "allow-same-origin" not in policy
-    refused = made(client, size=-1)
+    refused = asked(client, size=-1)
     assert (refused.status_code, refused.json()["key"]) == (422, "size")
     assert refused.json()["error"].startswith("size=-1")
 
 
-def test_one_lesson_at_a_time(client):
-    answers = [client.post("/api/lessons", json={"settings": TINY}) for _ in range(2)]
-    assert [answer.status_code for answer in answers] == [202, 429]
+def test_one_lesson_at_a_time(client, monkeypatch):
+    begun, released = threading.Event(), threading.Event()
+
+    async def explain(overrides):
+        begun.set()
+        await asyncio.to_thread(released.wait)
+        return "a page"
+
+    monkeypatch.setattr(lessons, "_explain", explain)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(asked, client)
+        begun.wait()
+        assert asked(client).status_code == 429
+        released.set()
+    assert client.get(f"/api/lessons/{first.result().json()['id']}").text == "a page"
 
 
 def test_a_lesson_that_takes_too_long_and_one_that_there_is_not(client, monkeypatch):
     assert client.get("/api/lessons/1").status_code == 404
-    monkeypatch.setattr(lessons, "PATIENCE", 0.2)
-    assert "takes too long" in made(client).json()["error"]
+    monkeypatch.setattr(lessons, "PATIENCE", 0.0)
+    assert "takes too long" in asked(client).json()["error"]

@@ -12,7 +12,6 @@ import psutil
 import pytest
 import tifffile
 from PIL import Image
-from pytest import approx
 from studios import LIVE, act, opened, painter, status, submit, watch
 
 from styletransfer.cli import script
@@ -70,7 +69,7 @@ def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
     assert [step for step, _ in losses] == list(range(1, len(losses) + 1))
     assert len(losses) >= steps[-1]
     for _, kinds in losses:
-        assert sum(kinds.values()) == approx(2 * kinds["total"], rel=1e-4)
+        assert sum(kinds.values()) == pytest.approx(2 * kinds["total"], rel=1e-4)
 
 
 def test_downloads_are_as_good_as_the_run(client, finished, folder):

@@ -1,8 +1,7 @@
 """Explain where the gradient goes: `python scripts/explain.py loss_mode=fake_backward`.
 
-Takes the same keys as `scripts/train.py`, watches one evaluation under each loss mode, prints the
-graph of the chosen one as a tree and writes `explain.html`, a page that a browser opens offline,
-with all three side by side.
+Takes the same keys as `scripts/train.py`, watches one evaluation under each loss mode, says what the
+chosen one does and writes `explain.html`, a page that a browser opens offline, with all three.
 """
 
 import logging
@@ -10,12 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-from rich.markup import escape
-from rich.tree import Tree
-
 from styletransfer.commands.explain.drawing import Map, draw_nodes, rendered
-from styletransfer.commands.explain.facts import Group, Study, answers, count, format_bytes
+from styletransfer.commands.explain.facts import Study, summary
 from styletransfer.commands.explain.study import SMALL, small_example, study
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
@@ -60,52 +55,10 @@ def main(config: TrainConfig, folder: Path) -> None:
     for name, text in files.items():
         with atomic(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    Console().print(draw_tree(studies[0], setting))
-    print(folder / "explain.html")
+    print(f"{studies[0].mode}: {setting}", *summary(studies[0]), folder / "explain.html", sep="\n")
 
 
 def draw_page(studies: Sequence[Study], setting: str) -> str:
     """Return the page as HTML, complete in itself; `setting` says in a line what was evaluated."""
     nodes, variables = small_example()
     return rendered("page.html", studies=studies, setting=setting, nodes=nodes, variables=variables)
-
-
-def draw_tree(study: Study, setting: str) -> Tree:
-    """Return the passes, the folded trunk with its losses, and what retain_graph=True keeps."""
-    tree = Tree(f"[bold]{study.mode}[/]: {escape(setting)}")
-    passes = tree.add(
-        f"[bold]backward passes[/]: {len(study.passes)}, entering {study.visits} nodes in all"
-    )
-    for number, one in enumerate(study.passes, start=1):
-        passes.add(
-            f"{number} [cyan]{one.root}[/]: {count(study.entered(number).total(), 'node')}, "
-            f"retain_graph={one.retain_graph}, "
-            f"kept {format_bytes(one.held_before)} before, {format_bytes(one.held_after)} after"
-        )
-    kept = format_bytes(study.kept)
-    trunk = tree.add(f"[bold]graph[/]: {len(study.nodes)} nodes, {kept} kept for backward")
-    branches = {
-        group.name: trunk.add(_line(group, "green" if group.kind == "image" else "blue"))
-        for group in study.groups
-        if group.kind != "loss"
-    }
-    for group in study.groups:
-        if group.kind == "loss":
-            how = "on the trunk" if group.on_trunk else "beside the trunk"
-            branches[group.at].add(f"{_line(group, 'magenta')}, {how}")
-    called = tree.add("[bold]is a hand-written backward ever called?[/]")
-    for scope, answer in answers(study).items():
-        called.add(f"[cyan]{scope}[/]: {answer}")
-    retention = tree.add("[bold]what the graph keeps alive[/]")
-    for done, nbytes in study.retention.items():
-        retention.add(f"{done}: {format_bytes(nbytes)}")
-    retention.add(f"one backward per loss without it: {escape(study.refusal)}")
-    return tree
-
-
-def _line(group: Group, colour: str) -> str:
-    names = ""
-    if group.on_trunk and group.kind == "loss":
-        names = " (" + ", ".join(node.name for node in group.nodes) + ")"
-    nodes = count(len(group.nodes), "node")
-    return f"[{colour}]{group.name}[/]: {nodes}{names}, {format_bytes(group.nbytes)}"

@@ -1,1 +1,1 @@
-"""`gallery`: a page and a contact sheet to choose a picture from."""
+"""`gallery`: a page to choose a picture from."""

@@ -1,7 +1,7 @@
 """Show runs side by side, to choose from: `scripts/gallery.py outputs/sweep/FOLDER`.
 
 Takes the folders of sweeps or of single runs of `train`, and writes gallery.html, a page that a
-browser opens offline, and gallery.png, a contact sheet.
+browser opens offline and prints.
 """
 
 import base64
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.commands.gallery import blind, found
-from styletransfer.commands.gallery.cards import Card, draw_sheet, make_cards, ranks
+from styletransfer.commands.gallery.cards import Card, make_cards, ranks
 from styletransfer.config import GalleryConfig, each
 from styletransfer.errors import UserError
 from styletransfer.resources import templates
@@ -23,16 +23,14 @@ MEASURE = ("objective.", "features.", "content", "style", "size", "experiment")
 
 
 def main(config: GalleryConfig, folder: Path) -> None:
-    """Make page and sheet, and say where they are; `folder`, for new runs, stays as it is."""
+    """Make the page, and say where it is; `folder`, for new runs, stays as it is."""
     summary, page = make_gallery(config)
     print(summary)
-    if not config.blind:
-        print(page.with_suffix(".png"))
     print(page)
 
 
 def make_gallery(config: GalleryConfig) -> tuple[str, Path]:
-    """Write a page and a contact sheet of the runs in and below folders (UserError: bad input).
+    """Write a page of the runs in and below folders (UserError: bad input).
 
     Return what they show in one line, and where the page is.
     """
@@ -42,40 +40,32 @@ def make_gallery(config: GalleryConfig) -> tuple[str, Path]:
     name = "blind.html" if config.blind else "gallery.html"
     page = Path(config.output) if config.output else folders[0] / name
     if page.suffix.lower() != ".html":
-        raise UserError(f"output={page} must end in .html; the contact sheet gets the same name")
-    sheet = page.with_suffix(".png")
+        raise UserError(f"output={page} must end in .html")
     runs, unreadable = found.find_runs(folders)
-    outputs = [page] if config.blind else [page, sheet]
-    check_outputs(outputs, [file for run in runs for file in run.record.files])
+    check_outputs([page], [file for run in runs for file in run.record.files])
     axes = found.differing(runs)
     varied = found.main_axes(runs, axes)
     title = found.shown(", ".join(folder.resolve().name or str(folder) for folder in folders))
     if config.blind:
         pairs = blind.pairs(runs, varied, config.blind)
-        write_page(page, draw_page("blind", title=title, pairs=pairs))
-        return f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'} of {config.blind}", page
-    cards = make_cards(runs, varied, axes)
-    summary, sections = summarised(cards, unreadable), found.lay_out(varied, len(runs))
-    text = draw_page(
-        "page",
-        title=title,
-        summary=summary,
-        cards=cards,
-        sections=sections,
-        ranks=ranks(cards, varied),
-        unreadable=unreadable,
-        comparable=not any(axis.key.startswith(MEASURE) for axis in axes),
-    )
-    with atomic(sheet) as temporary:
-        draw_sheet(title, sections, cards).save(temporary, format="PNG")
-    write_page(page, text)
-    return summary, page
-
-
-def write_page(page: Path, text: str) -> None:
-    """Write a page, whole or not at all."""
+        summary = f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'} of {config.blind}"
+        text = draw_page("blind", title=title, pairs=pairs)
+    else:
+        cards = make_cards(runs, varied, axes)
+        summary, sections = summarised(cards, unreadable), found.lay_out(varied, len(runs))
+        text = draw_page(
+            "page",
+            title=title,
+            summary=summary,
+            cards=cards,
+            sections=sections,
+            ranks=ranks(cards, varied),
+            unreadable=unreadable,
+            comparable=not any(axis.key.startswith(MEASURE) for axis in axes),
+        )
     with atomic(page) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+    return summary, page
 
 
 def summarised(cards: Sequence[Card], unreadable: Sequence[tuple[str, str]]) -> str:

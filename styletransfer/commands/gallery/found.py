@@ -26,12 +26,7 @@ class FoundRun:
     choices: Mapping[str, Any]  # "experiment" -> "bold"; empty without Hydra's record
     typed: tuple[str, ...] | None  # KEY=VALUE of its command line; None without Hydra's record
     picture: Path | None  # its pastiche, None if there is none
-    steps: tuple[left.Step, ...]  # in their order
-
-    @property
-    def losses(self) -> Mapping[str, float]:
-        """Name -> weighted loss at the last step, with "total"; empty if none is known."""
-        return self.steps[-1].losses if self.steps else {}
+    losses: Mapping[str, float]  # weighted, at the last step, with "total"; empty if unknown
 
 
 def shown(text: str) -> str:
@@ -87,13 +82,16 @@ def _read(place: Path, name: str) -> FoundRun:
         raise UserError(reason or f"it ended before its first step, and left no {left.RECORD}")
     run = left.read_run(place)
     choices = left.recorded(place, left.HYDRA, "hydra", "runtime", "choices") or {}
+    losses: Mapping[str, float] = {}
+    for step in left.read_steps(place):
+        losses = step.losses
     return FoundRun(
         name=shown(name),
         record=run,
         choices={group: choices[group] for group in GROUPS if group in choices},
         typed=run.typed,
         picture=next((path for path in (run.pastiche, run.output) if os.path.isfile(path)), None),
-        steps=tuple(left.read_steps(place)),
+        losses=losses,
     )
 
 

@@ -1,9 +1,8 @@
 // The lesson: the explain page of the settings, its three loss modes side by side.
-import { alone, clicked, el, find, pause, say } from "./dom.js";
-import { get, post, state } from "./store.js";
+import { alone, clicked, el, find, say } from "./dom.js";
+import { post, state } from "./store.js";
 
 const MODES = ["fake_backward", "loss_attribute", "autograd_function"];
-const AGAIN = 700; // milliseconds until it is looked for again
 
 /** The page shows the mode that its address names; so it is opened once for each. */
 function frame(id, mode) {
@@ -26,7 +25,6 @@ const draw = alone(async () => {
   tell("The maps are being drawn; this may take a minute.");
   try {
     const { id } = await post("/api/lessons", { settings: state.settings });
-    while ((await get(`/api/lessons/${id}`)).status === "working") await pause(AGAIN);
     find("frames").replaceChildren(...MODES.map((mode) => frame(id, mode)));
     tell("");
     say("The lesson is there");
