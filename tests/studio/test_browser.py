@@ -303,8 +303,10 @@ def test_an_older_result_has_its_own_status_while_another_is_painted(fresh):
     fresh.expect("#moments li").to_have_count(0)
     fresh.expect("#command pre").to_contain_text("steps=3")
     fresh.expect("#queue").to_contain_text("Being painted: coffee")
+    fresh.expect("#plot .last").to_have_text("step 3")
     fresh.click("#queue >> text=Show")
     fresh.expect("#status").to_contain_text("Painting: step")
+    fresh.expect("#plot .last").not_to_have_text("step 3")
     fresh.expect("#moments").to_contain_text("before Keep")
     assert fresh.complaints == []
 

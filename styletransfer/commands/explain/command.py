@@ -1,7 +1,7 @@
 """Explain where the gradient goes: `python scripts/explain.py loss_mode=fake_backward`.
 
-Takes the same keys as `scripts/train.py`, watches one evaluation under each loss mode, says what the
-chosen one does and writes `explain.html`, a page that a browser opens offline, with all three.
+Takes the same keys as `scripts/train.py`, watches one evaluation under each loss mode, says what
+the chosen one does and writes `explain.html`, a page that a browser opens offline, with all three.
 """
 
 import logging

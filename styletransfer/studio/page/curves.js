@@ -6,8 +6,8 @@ const [WIDTH, HEIGHT] = [420, 180];
 const MOST = 300; // points of a line; more would not be seen
 const WORDS = {
   total: "All together",
-  content: "The photograph is kept",
-  style: "The style is met",
+  content: "Photograph",
+  style: "Style",
   match: "Strokes where they belong",
   total_variation: "Smoothness",
   temporal: "Frames are alike",
@@ -78,8 +78,7 @@ const soon = alone(() => pause(250).then(draw));
 async function load(id) {
   drawnRun = id;
   history.clear();
-  // A run that has just begun has no losses yet, and reports every step from now on.
-  if (id && !(id === state.current?.id && !state.current.step)) {
+  if (id) {
     const steps = await get(`/api/runs/${id}/losses`).catch(() => []); // none: no curve
     if (drawnRun !== id) return;
     for (const [step, losses] of steps) history.set(step, losses);

@@ -9,6 +9,7 @@ const SIDE = 2048; // the largest preview that the server makes
 const canvas = find("canvas");
 const [before, divider, stage] = [find("before"), find("divider"), find("stage")];
 let drawn = null; // what was asked for last; an answer to anything else comes too late
+let seen = null; // the address of what the canvas shows
 let newest = null; // the latest live picture: { id, blob }
 let share = 0.5; // of the stage's width that shows the photograph
 
@@ -30,6 +31,7 @@ async function load(url, width, height, original) {
   if (!drawn) return;
   setSize(width, height);
   put(image, image.naturalWidth, image.naturalHeight);
+  seen = url;
 }
 
 const isLive = () => state.view === "current" && active() && newest?.id === state.current.id;
@@ -66,7 +68,7 @@ async function showContent(settings) {
   const look = `/api/look?${query}`;
   await load(look, ...size, url);
   if (!drawn) load(url, ...size, url);
-  else if (drawn === look && settings === state.settings) offer(look);
+  else if (seen === look && drawn === look && state.view === "content") offer(look);
 }
 
 /** Offer the look that the stage shows to be saved, and to begin from; null for none. */

@@ -11,7 +11,7 @@ const WORDS = {
   paused: "Paused",
   stopping: "Stopping",
   finished: "Finished",
-  stopped: "Stopped, and kept",
+  stopped: "Stopped",
   failed: "Failed",
   "gave up": "Gave up",
   running: "Being painted",
@@ -97,6 +97,7 @@ function drawButtons() {
   enable(find("go"), !running || steady);
   enable(find("stop"), running && run.status !== "stopping");
   enable(find("remember"), steady);
+  find("remember").hidden = !running;
   find("enqueue").hidden = !running;
   find("further").hidden = running || !run?.can_steer || shownId() !== run.id;
   document.body.dataset.status = run?.status ?? "idle";
