@@ -19,6 +19,8 @@ from styletransfer.config import FeaturesConfig
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.networks.johnson import ConditionalInstanceNorm, StyleNetwork
+from styletransfer.pictures.color import recolored
+from styletransfer.pictures.images import Picture
 
 # The layers whose moments are looked at, with the numbers of their channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
@@ -28,6 +30,8 @@ SMALLEST_PAINTING = 8
 CODE = 100
 # Added to the deviation of a channel, which may be dead, and to that of a moment among paintings.
 EPSILON, LEAST = 1e-3, 1e-2
+# How far a pastiche is moved to the painting's palette: half way is what the network lacked.
+PALETTE = 0.5
 # How far the first rows reach from their mean, as a share of what keeps deviations.
 BEGINNING = 0.2
 
@@ -115,6 +119,15 @@ def paint_rows(network: StyleNetwork, images: Tensor, rows: Tensor) -> Tensor:
     styles = dict(zip(names, split(network, rows), strict=True))
     made: Tensor = functional_call(network, styles, (images, torch.eye(len(images)).to(images)))
     return made
+
+
+def finished(pastiche: Tensor, palette: Tensor, strength: float = 1.0) -> Tensor:
+    """Return a pastiche (1, 3, H, W) by a network for any style, nearer to a painting's palette.
+
+    Colours are what a network that has never seen the painting gets least right (assets/networks/
+    any.md), and there is a closed form: `pictures.color.recolored`.
+    """
+    return recolored(Picture(pastiche), palette, PALETTE * strength).rgb
 
 
 def is_row(name: str) -> bool:

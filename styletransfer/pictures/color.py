@@ -89,11 +89,12 @@ def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor
     return mixed(content, pastiche, 1.0, 1.0 - strength)
 
 
-def recolored(style: Picture, content: Picture, strength: float) -> Picture:
+def recolored(style: Picture, content: Picture | Tensor, strength: float) -> Picture:
     """Return the style in the content's palette: the smallest change that matches mean and
     covariance, which is the Monge map between two normal distributions.
 
-    With means m and covariances C of the visible colours in OKLab, weighted by alpha,
+    With means m and covariances C of the visible colours in OKLab, weighted by alpha (the content
+    may be given by its `palette`),
 
         x' = A (x - m_style) + m_content
         A = C_s^(-1/2) (C_s^(1/2) C_c C_s^(1/2))^(1/2) C_s^(-1/2)
@@ -103,11 +104,10 @@ def recolored(style: Picture, content: Picture, strength: float) -> Picture:
     """
     if strength == 0.0:
         return style
-    style_mean, style_covariance = _moments(style)
-    content_mean, content_covariance = _moments(content)
-    full = _monge(style_covariance, content_covariance)
+    own, goal = palette(style), palette(content) if isinstance(content, Picture) else content
+    full = _monge(own[:, 1:], goal[:, 1:])
     change = torch.lerp(torch.eye(3, dtype=torch.float64), full, strength)
-    mean = torch.lerp(style_mean, content_mean, strength)
+    style_mean, mean = own[:, :1], torch.lerp(own[:, :1], goal[:, :1], strength)
 
     def move(srgb: Tensor) -> Tensor:
         lab = change @ (to_oklab(srgb).double() - style_mean) + mean
@@ -159,8 +159,11 @@ def _times(matrix: Tensor, colors: Tensor) -> Tensor:
     return (matrix.to(colors)[:, :, None] * colors).sum(dim=1)
 
 
-def _moments(picture: Picture) -> tuple[Tensor, Tensor]:
-    """Return mean (3, 1) and covariance (3, 3) of the visible colours in OKLab, in float64."""
+def palette(picture: Picture) -> Tensor:
+    """Return mean and covariance, side by side (3, 1 + 3), of the visible colours in OKLab.
+
+    They are in float64 (UserError: the picture is fully transparent).
+    """
     opacity = torch.ones_like(picture.rgb[:, :1]) if picture.alpha is None else picture.alpha
     total = first = second = torch.zeros((), dtype=torch.float64)
     for srgb, seen in zip(_strips(picture.rgb), _strips(opacity), strict=True):
@@ -171,7 +174,7 @@ def _moments(picture: Picture) -> tuple[Tensor, Tensor]:
     if total == 0:
         raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
     mean = first / total
-    return mean, second / total - mean @ mean.T
+    return torch.cat([mean, second / total - mean @ mean.T], dim=1)
 
 
 def _monge(start: Tensor, end: Tensor) -> Tensor:

@@ -12,10 +12,18 @@ from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.job.load import style_image
 from styletransfer.networks import StyleNetwork, deployed
-from styletransfer.networks.encoder import SMALLEST_PAINTING, build_eye, dress, moments
+from styletransfer.networks.encoder import (
+    SMALLEST_PAINTING,
+    build_eye,
+    dress,
+    finished,
+    moments,
+)
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
+from styletransfer.pictures.color import palette
 from styletransfer.pictures.convert import as_picture, to_image
+from styletransfer.pictures.images import Picture
 
 # Longer side in pixels of both pictures, and how many styles are remembered.
 SIDE, REMEMBERED = 512, 64
@@ -32,21 +40,25 @@ def paint(content: Image.Image, styles: Sequence[str], shares: Sequence[float]) 
     if min(small.size) < SMALLEST_SIDE:
         raise UserError("the photograph is too narrow for a first look")
     try:
-        rows = torch.cat([_row(path, os.stat(path).st_mtime_ns) for path in styles])
+        known = [_known(path, os.stat(path).st_mtime_ns) for path in styles]
     except OSError as error:
         raise UserError(f"{error.filename} is gone") from error
-    weights = torch.tensor(list(shares) or [1.0] * len(rows))
-    network = _network()[0]
-    dress(network, (weights / weights.sum())[None] @ rows)
-    return to_image(network(as_picture(small, "content").rgb, torch.ones(1, 1)))
+    weights = torch.tensor(list(shares) or [1.0] * len(known))
+    weights, network = weights / weights.sum(), _network()[0]
+    row, goal = (
+        torch.einsum("s,sij->ij", weights.to(values[0]), torch.stack(values))
+        for values in zip(*known, strict=True)
+    )
+    dress(network, row)
+    return to_image(finished(network(as_picture(small, "content").rgb, torch.ones(1, 1)), goal))
 
 
 @lru_cache(REMEMBERED)
-def _row(path: str, age: int) -> Tensor:
-    """Return the row of a style image; of another age it is another one."""
+def _known(path: str, age: int) -> tuple[Tensor, Tensor]:
+    """Return the row and the palette of a style image; of another age it is another one."""
     _, encoder, eye = _network()
-    row: Tensor = encoder(moments(eye, style_image(path, SIDE, SMALLEST_PAINTING)))
-    return row
+    image = style_image(path, SIDE, SMALLEST_PAINTING)
+    return encoder(moments(eye, image)), palette(Picture(image))
 
 
 @cache

@@ -18,7 +18,7 @@ from styletransfer.job.load import style_image
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file
 from styletransfer.networks.encoder import begun, build_eye, dress, moments
 from styletransfer.pictures import images
-from styletransfer.pictures.color import with_chroma_of
+from styletransfer.pictures.color import palette, recolored, with_chroma_of
 from styletransfer.system.files import locked
 from styletransfer.system.measure import peak_memory
 
@@ -224,7 +224,7 @@ def any_network():
 
 @torch.no_grad()
 def test_a_picture_is_painted_in_the_style_of_any_other():
-    """In that of several, by weights; less of it as `strength` falls."""
+    """In that of several, by weights; less of it as `strength` falls; half in its palette."""
     network, shown = any_network(), images.read("photo.png").rgb
     write_pictures("a.png", "b.png", height=24, width=40)
     eye = build_eye(torch.device("cpu"), torch.float32)
@@ -232,17 +232,21 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
     def row(picture):
         return network.encoder(moments(eye, picture))
 
-    first, second = (row(style_image(name, 48, 8)) for name in ("a.png", "b.png"))
+    looked = [style_image(name, 48, 8) for name in ("a.png", "b.png")]
+    first, second = map(row, looked)
+    one, other = (palette(images.Picture(image)) for image in looked)
     own = row(images.resize(shown, (303, 512)))
     work, made = partial(painted, network="any.safetensors", style_size=48), []
-    for changed, expected in (
-        ({"style": "a.png"}, first),
-        ({"style": ["a.png", "b.png"], "style_weights": [1.0, 3.0]}, first.lerp(second, 0.75)),
-        ({"style": "b.png", "strength": 0.25}, own.lerp(second, 0.25)),
+    several = {"style": ["a.png", "b.png"], "style_weights": [1.0, 3.0]}
+    for changed, expected, goal, share in (
+        ({"style": "a.png"}, first, one, 0.5),
+        (several, first.lerp(second, 0.75), one.lerp(other, 0.75), 0.5),
+        ({"style": "b.png", "strength": 0.25}, own.lerp(second, 0.25), other, 0.125),
     ):
         made.append(work(**changed))
         dress(network, expected)
-        assert close(made[-1], network(shown, torch.ones(1, 1)))
+        pastiche = images.Picture(network(shown, torch.ones(1, 1)))
+        assert close(made[-1], recolored(pastiche, goal, share).rgb)
     assert not close(made[0], made[1])
 
 

@@ -15,10 +15,18 @@ from styletransfer.job.job import Job
 from styletransfer.job.load import files_of, style_image
 from styletransfer.modes import get_loss_mode
 from styletransfer.networks import StyleNetwork, deployed
-from styletransfer.networks.encoder import SMALLEST_PAINTING, build_eye, dress, moments
+from styletransfer.networks.encoder import (
+    SMALLEST_PAINTING,
+    build_eye,
+    dress,
+    finished,
+    moments,
+)
 from styletransfer.networks.file import network_file, read
 from styletransfer.objective.criterion import Criterion
 from styletransfer.optimize.run import complete_run
+from styletransfer.pictures.color import palette
+from styletransfer.pictures.images import Picture
 from styletransfer.system.measure import median_seconds, now
 from tools.judge.config import JudgeConfig, PairConfig
 from tools.judge.pairs import Pair
@@ -37,10 +45,14 @@ class Pastiche:
 
 @dataclass(frozen=True)
 class KnownStyle:
-    """One style of a network: the network, ready to paint, and its blend (1, S), on the device."""
+    """One style of a network: the network, ready to paint, and its blend (1, S), on the device.
+
+    Of a network for any style also the palette of the style image.
+    """
 
     network: StyleNetwork
     blend: Tensor
+    palette: Tensor | None = None
 
 
 Rival = Callable[[Pair], Pastiche]
@@ -66,23 +78,25 @@ def read_networks(
     known: dict[str, KnownStyle] = {}
     for file in files:
         saved = read(network_file(file))
-        styles = saved.styles or _dress(saved.network, config)
+        palettes = {} if saved.styles else _dress(saved.network, config)
+        styles = saved.styles or list(palettes)
         network = deployed(saved.network, dtype).to(device)
         for number, name in enumerate(styles):
             if name in known:
                 raise UserError(f"networks: {file} is the second that knows the style {name}")
             blend = one_hot(torch.tensor([number], device=device), len(styles))
-            known[name] = KnownStyle(network, blend.float())
+            known[name] = KnownStyle(network, blend.float(), palettes.get(name))
     return known
 
 
-def _dress(network: StyleNetwork, config: JudgeConfig) -> list[str]:
-    """Give a network that knows any style those of all style images, and return their names."""
+def _dress(network: StyleNetwork, config: JudgeConfig) -> dict[str, Tensor]:
+    """Give a network that knows any style those of all style images; return name -> palette."""
     eye, files = build_eye(torch.device("cpu"), torch.float32), files_of("styles", config.styles)
-    seen = [moments(eye, style_image(file, config.size, SMALLEST_PAINTING)) for file in files]
+    shown = [style_image(file, config.size, SMALLEST_PAINTING) for file in files]
     assert network.encoder is not None
-    dress(network, network.encoder(torch.cat(seen)))
-    return [Path(file).stem for file in files]
+    dress(network, network.encoder(torch.cat([moments(eye, image) for image in shown])))
+    stems = (Path(file).stem for file in files)
+    return {stem: palette(Picture(image)) for stem, image in zip(stems, shown, strict=True)}
 
 
 def pairs_of(config: JudgeConfig, known: dict[str, KnownStyle]) -> list[PairConfig]:
@@ -158,7 +172,7 @@ def _one_pass(known: dict[str, KnownStyle], device: torch.device) -> Rival:
 
         def work() -> Tensor:
             pastiche: Tensor = style.network(content, style.blend)
-            return pastiche
+            return pastiche if style.palette is None else finished(pastiche.cpu(), style.palette)
 
         seconds = median_seconds({"pass": work}, PASSES, device)["pass"]
         return Pastiche(work().cpu(), seconds)

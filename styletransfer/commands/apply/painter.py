@@ -98,14 +98,18 @@ class Painter:
         image = content.to(self.device).contiguous(memory_format=torch.channels_last)
         if self.paintings:
             self.paintings.dress(self.network, image)
-        strip = partial(in_strips, rows=rows) if rows < image.shape[2] else nn.Module.__call__
-        each_painted = (strip(self.network, image, one[None]).cpu() for one in self.blend)
-        if self.regions is None:
-            painted = next(each_painted)
-        else:
-            size, painted = (content.shape[2], content.shape[3]), content.clone()
-            for region, one in enumerate(each_painted):
-                painted += self.regions.weights(region, size) * (one - content)
+        paint = partial(in_strips, rows=rows) if rows < image.shape[2] else nn.Module.__call__
+        size, pastiches = (content.shape[2], content.shape[3]), []
+        for shares in self.blend:
+            pastiche = paint(self.network, image, shares[None]).cpu()
+            if self.paintings:
+                pastiche = self.paintings.finished(pastiche, shares)
+            pastiches.append(pastiche)
+        painted = pastiches[0]
+        if self.regions is not None:
+            painted = content.clone()
+            for region, pastiche in enumerate(pastiches):
+                painted += self.regions.weights(region, size) * (pastiche - content)
         if self.config.color == "content_luminance":
             painted = with_chroma_of(painted, content, self.config.color_strength)
         return painted

@@ -6,8 +6,16 @@ from torch import Tensor, nn
 from styletransfer.config import ApplyConfig
 from styletransfer.errors import UserError
 from styletransfer.job.load import files_of, style_image
-from styletransfer.networks.encoder import SMALLEST_PAINTING, build_eye, dress, moments
+from styletransfer.networks.encoder import (
+    SMALLEST_PAINTING,
+    build_eye,
+    dress,
+    finished,
+    moments,
+)
 from styletransfer.pictures import images
+from styletransfer.pictures.color import palette
+from styletransfer.pictures.images import Picture
 
 # Longer side in pixels at which a photograph is looked at, whose own style is no style at all.
 LOOKED_AT = 512
@@ -22,8 +30,12 @@ class Paintings:
         self.strength, self.encoder = config.strength, encoder.to(device)
         self.eye = build_eye(device, torch.float32)
         self.files = files_of("style", config.style)
-        pictures = (style_image(x, config.style_size, SMALLEST_PAINTING) for x in self.files)
-        self.rows = torch.cat([self._row(picture.to(device)) for picture in pictures])
+        rows, palettes = [], []
+        for file in self.files:
+            picture = style_image(file, config.style_size, SMALLEST_PAINTING)
+            rows.append(self._row(picture.to(device)))
+            palettes.append(palette(Picture(picture)))
+        self.rows, self.palettes = torch.cat(rows), torch.stack(palettes)
         self._worn = False
 
     def dress(self, network: nn.Module, image: Tensor) -> None:
@@ -36,6 +48,14 @@ class Paintings:
         size = images.scaled_size((image.shape[2], image.shape[3]), LOOKED_AT)
         own = self._row(images.resize(image, size))
         dress(network, torch.lerp(own, self.rows, self.strength))
+
+    def finished(self, pastiche: Tensor, shares: Tensor) -> Tensor:
+        """Return a pastiche (1, 3, H, W), on the CPU, nearer to its styles' palettes.
+
+        The shares of the styles are (S,).
+        """
+        mixed = torch.einsum("s,sij->ij", shares.cpu().double(), self.palettes)
+        return finished(pastiche, mixed, self.strength)
 
     def _row(self, picture: Tensor) -> Tensor:
         row: Tensor = self.encoder(moments(self.eye, picture))
