@@ -19,8 +19,7 @@ from styletransfer.config import FeaturesConfig
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.networks.johnson import ConditionalInstanceNorm, StyleNetwork
-from styletransfer.pictures.color import recolored
-from styletransfer.pictures.images import Picture
+from styletransfer.pictures.color import monge
 
 # The layers whose moments are looked at, with the numbers of their channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
@@ -32,6 +31,8 @@ CODE = 100
 EPSILON, LEAST = 1e-3, 1e-2
 # How far a pastiche is moved to the painting's palette: half way is what the network lacked.
 PALETTE = 0.5
+# Longer side in pixels below which every position counts for a palette.
+FINE = 1024
 # How far the first rows reach from their mean, as a share of what keeps deviations.
 BEGINNING = 0.2
 
@@ -121,13 +122,28 @@ def paint_rows(network: StyleNetwork, images: Tensor, rows: Tensor) -> Tensor:
     return made
 
 
-def finished(pastiche: Tensor, palette: Tensor, strength: float = 1.0) -> Tensor:
+def palette(image: Tensor) -> Tensor:
+    """Return mean and covariance, side by side (3, 1 + 3), of the sRGB colours of (1, 3, H, W).
+
+    In float64; of a large picture every second position is looked at, or fewer.
+    """
+    every = 1 + max(image.shape) // FINE
+    colors = image[0, :, ::every, ::every].flatten(1).cpu().double()
+    return torch.cat([colors.mean(1, keepdim=True), torch.cov(colors, correction=0)], dim=1)
+
+
+def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
     """Return a pastiche (1, 3, H, W) by a network for any style, nearer to a painting's palette.
 
-    Colours are what a network that has never seen the painting gets least right (assets/networks/
-    any.md), and there is a closed form: `pictures.color.recolored`.
+    Colours are what a network gets least right of a painting that it has never seen (its card is
+    assets/networks/any.md), and there is a closed form, `pictures.color.monge`. `strength` is how
+    much of PALETTE, from 0 to 1.
     """
-    return recolored(Picture(pastiche), palette, PALETTE * strength).rgb
+    own, share = palette(pastiche), PALETTE * strength
+    change = torch.lerp(torch.eye(3).double(), monge(own[:, 1:], goal[:, 1:]), share)
+    mean, end = own[:, :1], torch.lerp(own[:, :1], goal[:, :1], share)
+    moved = change.to(pastiche) @ pastiche.flatten(2)[0] + (end - change @ mean).to(pastiche)
+    return moved.clamp_(0.0, 1.0).view_as(pastiche)
 
 
 def is_row(name: str) -> bool:

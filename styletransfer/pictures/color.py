@@ -89,12 +89,11 @@ def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor
     return mixed(content, pastiche, 1.0, 1.0 - strength)
 
 
-def recolored(style: Picture, content: Picture | Tensor, strength: float) -> Picture:
+def recolored(style: Picture, content: Picture, strength: float) -> Picture:
     """Return the style in the content's palette: the smallest change that matches mean and
     covariance, which is the Monge map between two normal distributions.
 
-    With means m and covariances C of the visible colours in OKLab, weighted by alpha (the content
-    may be given by its `palette`),
+    With means m and covariances C of the visible colours in OKLab, weighted by alpha,
 
         x' = A (x - m_style) + m_content
         A = C_s^(-1/2) (C_s^(1/2) C_c C_s^(1/2))^(1/2) C_s^(-1/2)
@@ -104,10 +103,11 @@ def recolored(style: Picture, content: Picture | Tensor, strength: float) -> Pic
     """
     if strength == 0.0:
         return style
-    own, goal = palette(style), palette(content) if isinstance(content, Picture) else content
-    full = _monge(own[:, 1:], goal[:, 1:])
+    style_mean, style_covariance = _moments(style)
+    content_mean, content_covariance = _moments(content)
+    full = monge(style_covariance, content_covariance)
     change = torch.lerp(torch.eye(3, dtype=torch.float64), full, strength)
-    style_mean, mean = own[:, :1], torch.lerp(own[:, :1], goal[:, :1], strength)
+    mean = torch.lerp(style_mean, content_mean, strength)
 
     def move(srgb: Tensor) -> Tensor:
         lab = change @ (to_oklab(srgb).double() - style_mean) + mean
@@ -159,11 +159,8 @@ def _times(matrix: Tensor, colors: Tensor) -> Tensor:
     return (matrix.to(colors)[:, :, None] * colors).sum(dim=1)
 
 
-def palette(picture: Picture) -> Tensor:
-    """Return mean and covariance, side by side (3, 1 + 3), of the visible colours in OKLab.
-
-    They are in float64 (UserError: the picture is fully transparent).
-    """
+def _moments(picture: Picture) -> tuple[Tensor, Tensor]:
+    """Return mean (3, 1) and covariance (3, 3) of the visible colours in OKLab, in float64."""
     opacity = torch.ones_like(picture.rgb[:, :1]) if picture.alpha is None else picture.alpha
     total = first = second = torch.zeros((), dtype=torch.float64)
     for srgb, seen in zip(_strips(picture.rgb), _strips(opacity), strict=True):
@@ -174,10 +171,10 @@ def palette(picture: Picture) -> Tensor:
     if total == 0:
         raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
     mean = first / total
-    return torch.cat([mean, second / total - mean @ mean.T], dim=1)
+    return mean, second / total - mean @ mean.T
 
 
-def _monge(start: Tensor, end: Tensor) -> Tensor:
+def monge(start: Tensor, end: Tensor) -> Tensor:
     """Return the symmetric A with A start A = end, both (3, 3) with `_LEAST_VARIANCE` added."""
     least = _LEAST_VARIANCE * torch.eye(3, dtype=torch.float64)
     root, inverse = _power(start + least, 0.5), _power(start + least, -0.5)

@@ -18,12 +18,11 @@ from styletransfer.networks.encoder import (
     dress,
     finished,
     moments,
+    palette,
 )
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
-from styletransfer.pictures.color import palette
 from styletransfer.pictures.convert import as_picture, to_image
-from styletransfer.pictures.images import Picture
 
 # Longer side in pixels of both pictures, and how many styles are remembered.
 SIDE, REMEMBERED = 512, 64
@@ -58,7 +57,7 @@ def _known(path: str, age: int) -> tuple[Tensor, Tensor]:
     """Return the row and the palette of a style image; of another age it is another one."""
     _, encoder, eye = _network()
     image = style_image(path, SIDE, SMALLEST_PAINTING)
-    return encoder(moments(eye, image)), palette(Picture(image))
+    return encoder(moments(eye, image)), palette(image)
 
 
 @cache

@@ -16,9 +16,9 @@ from styletransfer.commands.apply.painter import Painter
 from styletransfer.config import ApplyConfig
 from styletransfer.job.load import style_image
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file
-from styletransfer.networks.encoder import begun, build_eye, dress, moments
+from styletransfer.networks.encoder import begun, build_eye, dress, finished, moments, palette
 from styletransfer.pictures import images
-from styletransfer.pictures.color import palette, recolored, with_chroma_of
+from styletransfer.pictures.color import with_chroma_of
 from styletransfer.system.files import locked
 from styletransfer.system.measure import peak_memory
 
@@ -234,7 +234,7 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
 
     looked = [style_image(name, 48, 8) for name in ("a.png", "b.png")]
     first, second = map(row, looked)
-    one, other = (palette(images.Picture(image)) for image in looked)
+    one, other = (palette(image) for image in looked)
     own = row(images.resize(shown, (303, 512)))
     work, made = partial(painted, network="any.safetensors", style_size=48), []
     several = {"style": ["a.png", "b.png"], "style_weights": [1.0, 3.0]}
@@ -245,8 +245,8 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
     ):
         made.append(work(**changed))
         dress(network, expected)
-        pastiche = images.Picture(network(shown, torch.ones(1, 1)))
-        assert close(made[-1], recolored(pastiche, goal, share).rgb)
+        pastiche = network(shown, torch.ones(1, 1))
+        assert close(made[-1], finished(pastiche, goal, 2 * share))
     assert not close(made[0], made[1])
 
 

@@ -14,6 +14,7 @@ from torch import nn
 from styletransfer.features import weights
 from styletransfer.networks import LAYOUTS, Architecture, deployed, file, in_strips
 from styletransfer.networks.deploy import measured
+from styletransfer.networks.encoder import finished, palette
 from styletransfer.networks.file import BASE, FOLDER, network_file, shipped
 from styletransfer.networks.johnson import ConditionalInstanceNorm, NormedConv, Segment
 from styletransfer.networks.training import schedule
@@ -207,3 +208,15 @@ def test_a_file_in_the_way_goes_first_and_other_names_are_paths(desk):
     assert network_file("oil") == Path("oil")
     assert network_file("nets/mine.safetensors") == Path("nets/mine.safetensors")
     check_error(r"no style network at ochre.*ships: .*oil", file.read, network_file("ochre"))
+
+
+def test_a_finished_pastiche_is_half_way_to_the_paintings_palette():
+    """By the smallest change of its colours that leads there, which is linear."""
+    pastiche, painting = (0.3 + 0.4 * picture(seed, 20, 30) for seed in (1, 2))
+    whole = finished(pastiche, palette(painting), strength=2.0)
+    assert relative_error(palette(whole), palette(painting)) < 1e-2  # but for the least variance
+    half = finished(pastiche, palette(painting))
+    assert relative_error(half, (pastiche + whole) / 2) < 1e-12
+    assert torch.equal(finished(pastiche, palette(painting), strength=0.0), pastiche)
+    large = torch.rand(1, 3, 1, 1).expand(1, 3, 3000, 40)
+    assert relative_error(palette(large)[:, 0], large[0, :, 0, 0].double()) < 1e-6

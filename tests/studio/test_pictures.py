@@ -9,12 +9,10 @@ from helpers import picture
 from PIL import Image
 from studios import act, opened, submit
 
-from styletransfer.networks.encoder import build_eye, dress, moments
+from styletransfer.networks.encoder import build_eye, dress, finished, moments, palette
 from styletransfer.networks.file import network_file, read
 from styletransfer.pictures import images
-from styletransfer.pictures.color import palette, recolored
 from styletransfer.pictures.convert import as_picture
-from styletransfer.pictures.images import Picture
 from styletransfer.studio import pictures
 
 
@@ -187,15 +185,14 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
         network.encoder(moments(eye, images.resize(color(red, 48, 64), (384, 512))))
         for red in (1, 200)
     ]
-    one, other = (palette(Picture(color(red, 48, 64))) for red in (1, 200))
+    one, other = (palette(color(red, 48, 64)) for red in (1, 200))
     for asked, row, goal in (
         ({"style": ids[:1]}, rows[0], one),
         ({"style": ids, "share": [1, 3]}, rows[0].lerp(rows[1], 0.75), one.lerp(other, 0.75)),
         ({"style": ids, "share": [0, 1]}, rows[1], other),
     ):
         dress(network, row)
-        painted = Picture(network(color(90, 34, 512), torch.ones(1, 1)))
-        painted = recolored(painted, goal, 0.5).rgb
+        painted = finished(network(color(90, 34, 512), torch.ones(1, 1)), goal)
         made = client.get("/api/look", params={"content": content, **asked})
         with Image.open(io.BytesIO(made.content)) as image:
             assert (as_picture(image, "look").rgb - painted).abs().mean() < 0.01  # JPEG's

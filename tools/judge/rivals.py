@@ -21,12 +21,11 @@ from styletransfer.networks.encoder import (
     dress,
     finished,
     moments,
+    palette,
 )
 from styletransfer.networks.file import network_file, read
 from styletransfer.objective.criterion import Criterion
 from styletransfer.optimize.run import complete_run
-from styletransfer.pictures.color import palette
-from styletransfer.pictures.images import Picture
 from styletransfer.system.measure import median_seconds, now
 from tools.judge.config import JudgeConfig, PairConfig
 from tools.judge.pairs import Pair
@@ -96,7 +95,7 @@ def _dress(network: StyleNetwork, config: JudgeConfig) -> dict[str, Tensor]:
     assert network.encoder is not None
     dress(network, network.encoder(torch.cat([moments(eye, image) for image in shown])))
     stems = (Path(file).stem for file in files)
-    return {stem: palette(Picture(image)) for stem, image in zip(stems, shown, strict=True)}
+    return {stem: palette(image) for stem, image in zip(stems, shown, strict=True)}
 
 
 def pairs_of(config: JudgeConfig, known: dict[str, KnownStyle]) -> list[PairConfig]:

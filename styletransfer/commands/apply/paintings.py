@@ -12,10 +12,9 @@ from styletransfer.networks.encoder import (
     dress,
     finished,
     moments,
+    palette,
 )
 from styletransfer.pictures import images
-from styletransfer.pictures.color import palette
-from styletransfer.pictures.images import Picture
 
 # Longer side in pixels at which a photograph is looked at, whose own style is no style at all.
 LOOKED_AT = 512
@@ -34,7 +33,7 @@ class Paintings:
         for file in self.files:
             picture = style_image(file, config.style_size, SMALLEST_PAINTING)
             rows.append(self._row(picture.to(device)))
-            palettes.append(palette(Picture(picture)))
+            palettes.append(palette(picture))
         self.rows, self.palettes = torch.cat(rows), torch.stack(palettes)
         self._worn = False
 
