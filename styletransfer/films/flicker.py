@@ -3,12 +3,10 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
-from itertools import zip_longest
 from statistics import fmean
 
 from torch import Tensor
 
-from styletransfer.errors import UserError
 from styletransfer.films.motion import Motion, motion_between, warp
 from styletransfer.job.job import Job
 from styletransfer.objective.inputs import Anchor
@@ -110,7 +108,7 @@ class Flicker:
 def measure(
     films: Mapping[str, Iterable[Tensor]], style_loss: StyleLoss | None = None
 ) -> dict[str, Flicker]:
-    """Measure films frame by frame (UserError: they differ in length or size).
+    """Measure films of one length and size, frame by frame.
 
     A film is its frames (1, 3, H, W) in [0, 1]; the first one is the input of the others, and has
     no style loss. Only as many frames are in memory as the longest gap spans.
@@ -119,11 +117,7 @@ def measure(
     errors: dict[str, list[list[float]]] = {name: [[] for _ in GAPS] for name in names}
     styles: dict[str, list[float]] = {name: [] for name in names}
     earlier: deque[tuple[Tensor, ...]] = deque(maxlen=max(GAPS))
-    for frames in zip_longest(*films.values()):
-        if any(frame is None for frame in frames):
-            raise UserError("films of different lengths cannot be compared")
-        if len({frame.shape for frame in frames}) > 1:
-            raise UserError("films of different sizes cannot be compared")
+    for frames in zip(*films.values(), strict=True):
         for number, gap in enumerate(GAPS):
             if gap > len(earlier):
                 continue

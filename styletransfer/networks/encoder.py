@@ -135,9 +135,8 @@ def palette(image: Tensor) -> Tensor:
 def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
     """Return a pastiche (1, 3, H, W) by a network for any style, nearer to a painting's palette.
 
-    Colours are what a network gets least right of a painting that it has never seen (its card is
-    assets/networks/any.md), and there is a closed form, `pictures.color.monge`. `strength` is how
-    much of PALETTE, from 0 to 1.
+    Colours are what such a network gets least right, and for them there is a closed form. Of
+    PALETTE it goes as far as `strength` says.
     """
     own, share = palette(pastiche), PALETTE * strength
     change = torch.lerp(torch.eye(3).double(), monge(own[:, 1:], goal[:, 1:]), share)

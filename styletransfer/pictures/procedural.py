@@ -1,7 +1,7 @@
 """Endless procedural pictures, for training networks without any data set.
 
-A picture is a few layers from random families (occluding shapes, waves, patterns, noise,
-landscapes, line drawings) in a random palette, finished with light, focus and grain.
+A picture is a few layers from random families (occluding shapes, waves, noise, landscapes, line
+drawings) in a random palette, finished with light, focus and grain.
 A *field* is a (size, size) float32 tensor in [0, 1], a *canvas* (3, size, size) sRGB; a CPU
 generator `g` makes every choice.
 """
@@ -113,28 +113,9 @@ def random_mask(size: int, g: Generator) -> Tensor:
     return ((noise + uniform(g, -0.6, 0.6)) * sharpness).sigmoid()
 
 
-def _surface(size: int, g: Generator) -> tuple[Tensor, Tensor]:
-    """Return (size, size) pattern coordinates: turned, seen in perspective, or warped."""
-    x, y = grid(size)
-    angle = uniform(g, 0.0, TAU)
-    u = x * math.cos(angle) + y * math.sin(angle)
-    v = y * math.cos(angle) - x * math.sin(angle)
-    kind = uniform(g, 0.0, 1.0)
-    if kind < 0.25:
-        depth = 1.0 / (v + uniform(g, 1.6, 3.0))
-        u, v = 2.0 * u * depth, 4.0 * depth
-    elif kind < 0.6:
-        warp = noise_field(size, g, uniform(g, 1.8, 3.0), 2) * uniform(g, 0.02, 0.25)
-        u, v = u + warp[0], v + warp[1]
-    elif kind < 0.75:
-        radius = (u * u + v * v).sqrt()
-        u, v = radius, torch.atan2(v, u) * (1 + pick(g, 4)) / math.pi
-    return u, v
-
-
 def _waves(size: int, g: Generator) -> Tensor:
     """Return a field of interfering gratings and ripples."""
-    u, v = _surface(size, g)
+    u, v = grid(size)
     total = torch.zeros(size, size)
     for _ in range(1 + pick(g, 3)):
         pitch = math.exp2(uniform(g, 1.0, 5.5)) * min(1.0, size / 96)
@@ -148,26 +129,7 @@ def _waves(size: int, g: Generator) -> Tensor:
     return (total * math.exp2(uniform(g, 0.0, 4.0))).sigmoid()
 
 
-def _motif(size: int, g: Generator) -> Tensor:
-    """Return a field of a regular pattern: checks, bricks, dots or rings."""
-    u, v = _surface(size, g)
-    pitch = uniform(g, 2.0, 9.0) * min(1.0, size / 64)
-    u, v = u * pitch, v * pitch * uniform(g, 0.6, 1.6)
-    hard = uniform(g, 4.0, 20.0)
-    kind = pick(g, 4)
-    if kind == 0:
-        return (hard * torch.sin(u * math.pi) * torch.sin(v * math.pi)).sigmoid()
-    p = (u + 0.5 * (v.floor() % 2)) % 1.0 - 0.5
-    q = v % 1.0 - 0.5
-    if kind == 1:
-        return (hard * 2 * (0.42 - torch.maximum(p.abs(), q.abs()))).sigmoid()
-    radius = torch.hypot(p, q)
-    if kind == 2:
-        return (hard * 2 * (uniform(g, 0.15, 0.45) - radius)).sigmoid()
-    return 0.5 + 0.5 * torch.cos(radius * uniform(g, 8.0, 30.0))
-
-
-FIELDS: tuple[Callable[[int, Generator], Tensor], ...] = (_cloud, _waves, _motif)
+FIELDS: tuple[Callable[[int, Generator], Tensor], ...] = (_cloud, _waves)
 
 
 def _base_canvas(size: int, g: Generator, palette: Tensor) -> Tensor:

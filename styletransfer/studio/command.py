@@ -15,12 +15,7 @@ LIBRARIES = ("starlette", "uvicorn", "websockets")
 
 
 def main(config: StudioConfig, folder: Path) -> None:
-    """Serve the page until Ctrl-C.
-
-    Raises:
-        UserError: a folder of runs is none, a port is taken, or the extra is not installed.
-        Stopped: by a signal, which is the way to end it.
-    """
+    """Serve the page until a signal raises Stopped (UserError: bad input, or no extra)."""
     if missing := [name for name in LIBRARIES if find_spec(name) is None]:
         raise UserError(
             f"the studio needs {' and '.join(missing)}; run: pip install 'styletransfer[studio]'"

@@ -29,12 +29,7 @@ class Lessons:
         self._number, self._page = 0, ""
 
     async def make(self, overrides: Sequence[str]) -> str:
-        """Make a lesson about KEY=VALUE, and return its id.
-
-        Raises:
-            RefusedError: another one is being made.
-            UserError: there can be none, in explain's own words.
-        """
+        """Make a lesson about KEY=VALUE, and return its id (UserError: in explain's own words)."""
         if self._making.locked():
             raise RefusedError("another lesson is being made; wait for it", 429)
         async with self._making:

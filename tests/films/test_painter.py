@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from clips import pan, pan_flow
-from helpers import check_error, picture, run_settings, tiny_network
+from helpers import picture, run_settings, tiny_network
 
 from styletransfer.films import flicker
 from styletransfer.films.motion import Motion, reliability, softened
@@ -123,8 +123,6 @@ def test_flicker_and_style_of_each_film(monkeypatch):
     assert (painted.short, painted.long, painted.style) == pytest.approx((0.1**2, 0.5**2, 0.3))
     films = {"input": ramp(0.0, 5), "painted": ramp(0.1, 5)}
     assert flicker.measure(films)["painted"] == flicker.Flicker(pytest.approx(0.01), None, None)
-    for painted, differ in ((ramp(0.1, 4), "lengths"), ([picture(1)] * 5, "sizes")):
-        check_error(differ, flicker.measure, films | {"painted": painted})
 
 
 def test_only_what_is_relied_on_and_does_not_move_along_counts():

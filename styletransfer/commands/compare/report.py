@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter
 from torch import Tensor
 
 from styletransfer.pictures.convert import as_picture
@@ -95,13 +94,6 @@ def sentences(comparison: Comparison) -> list[str]:
     ]
 
 
-class _PlainLogFormatter(LogFormatter):
-    """Matplotlib's choice of which ticks to label, written 0.6 instead of 6e-01."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        return f"{x:g}" if super().__call__(x, pos) else ""
-
-
 def draw(comparison: Comparison, pictures: Mapping[str, Tensor]) -> Tensor:
     """Return the overview, (1, 3, H, W), sRGB in [0, 1]: pastiches above their loss curves."""
     count = len(pictures)
@@ -135,8 +127,6 @@ def draw_losses(axes: Axes, curves: Mapping[str, list[float]]) -> None:
         axes.plot(steps, losses, color=colour, linewidth=width, label=name)
     if all(loss > 0 for losses in curves.values() for loss in losses):
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(_PlainLogFormatter())
-        axes.yaxis.set_minor_formatter(_PlainLogFormatter())
     axes.set(xlabel="step", ylabel="objective")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
