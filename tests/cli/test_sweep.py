@@ -50,7 +50,7 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
     contents = [OmegaConf.load(job / ".hydra/config.yaml").content for job in jobs]
     assert contents == ["style.png", "photos [1]/b.png"]
     runs, unreadable = find_runs([Path("outputs")])  # as a gallery does
-    assert ([len(run.steps) for run in runs], unreadable) == ([2, 2], [])
+    assert ([run.record.steps for run in runs], unreadable) == ([2, 2], [])
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_a_run_that_hears_no_stop_before_its_first_step_is_ended(tmp_path, monke
     released = threading.Event()
 
     def deaf(pipe):
-        Orders(pipe).next_run()
+        pipe.recv()
         released.wait()
 
     monkeypatch.setattr(queue, "PATIENCE", 0.0)
