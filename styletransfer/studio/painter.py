@@ -50,23 +50,22 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
     from styletransfer.system.memory import is_out_of_memory
 
     folder = Path(order["folder"])
-    with _logged(folder):
-        try:
+    try:
+        with _logged(folder):
             config = order["config"] or own_settings(TrainConfig(), folder, [])
             finished = paint(config, folder, Guide(order, orders, pipe))
-        except UserError as error:
-            if not (folder / RECORD).exists():  # it was refused: nothing is kept
-                (folder / "train.log").unlink(missing_ok=True)
-            return {"status": "failed", "error": str(error)}
-        except KeyboardInterrupt:
-            return {"status": "stopped", "error": None}
-        except Exception as error:
-            logging.exception("a mistake of ours")
-            if is_out_of_memory(error):
-                return {"status": "failed", "error": "memory ran out; choose a smaller size"}
-            said = " ".join(f"{type(error).__name__}: {error}".split())
-            where = f"{folder}/train.log"
-            return {"status": "failed", "error": f"a mistake of ours ({said}); see {where}"}
+    except UserError as error:
+        if not (folder / RECORD).exists():  # it was refused: nothing is kept
+            (folder / "train.log").unlink(missing_ok=True)
+        return {"status": "failed", "error": str(error)}
+    except KeyboardInterrupt:
+        return {"status": "stopped", "error": None}
+    except Exception as error:
+        if is_out_of_memory(error):
+            return {"status": "failed", "error": "memory ran out; choose a smaller size"}
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        where = f"{folder}/train.log"
+        return {"status": "failed", "error": f"a mistake of ours ({said}); see {where}"}
     if finished.problem:
         return {"status": "failed", "error": finished.problem}
     return {"status": "stopped" if finished.result.interrupted else "finished", "error": None}
@@ -74,7 +73,7 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
 
 @contextmanager
 def _logged(folder: Path) -> Iterator[None]:
-    """Keep the log of a run in its folder, as the command line does."""
+    """Keep the log of a run in its folder, as the command line does, mistakes of ours included."""
     file = logging.FileHandler(folder / "train.log", encoding="utf-8", delay=True)
     file.setFormatter(logging.Formatter("[%(asctime)s][%(name)s][%(levelname)s] - %(message)s"))
     root = logging.getLogger()
@@ -82,6 +81,11 @@ def _logged(folder: Path) -> Iterator[None]:
     root.addHandler(file)
     try:
         yield
+    except UserError:
+        raise
+    except Exception:
+        logging.exception("a mistake of ours")
+        raise
     finally:
         root.removeHandler(file)
         file.close()

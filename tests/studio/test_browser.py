@@ -236,6 +236,8 @@ def test_story(width, tmp_path):
         page.expect("[data-picker=content] .tile[title='harbour.png']").to_have_count(1)
         page.expect("[data-picker=style] .tile[title='harbour.png']").to_have_count(0)
         page.click("[data-picker=content] .tile[title='harbour.png']")
+        page.expect("#command pre").to_contain_text("content=")  # all that was asked is answered
+        page.expect("#save-look").to_be_visible()
         for text in ("Remove", "Remove for good?"):
             page.click(f"[data-picker=content] button >> text='{text}'")
         page.expect("[data-picker=content] .tile[title='harbour.png']").to_have_count(0)

@@ -54,10 +54,11 @@ export async function upload(name, blob, purpose) {
 
 /** Remove the picture that a key has, which was added; the key goes back to its default. */
 export async function discard(key) {
-  const [id] = list(value(key));
-  if (!(await attempt(`/api/pictures/${id}/delete`))) return;
+  const chosen = value(key);
+  const [id] = list(chosen);
+  change({ [key]: fallback(key) }); // first, so that nothing more is asked about it
+  if (!(await attempt(`/api/pictures/${id}/delete`))) return change({ [key]: chosen });
   state.pictures = state.pictures.filter((one) => one.id !== id);
-  change({ [key]: fallback(key) });
   emit("pictures");
 }
 
