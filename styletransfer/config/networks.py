@@ -49,9 +49,6 @@ class TrainNetworkConfig:
     """AdamW's, at its peak; at most 1."""
     averaging: float = 0.99
     """Decay per step of the running mean of weights that becomes the result; 0 turns it off."""
-    stability: float = 0.0
-    """Weight of the loss that two views of a picture, moved and grainy, are painted alike, for
-    films; 0 for none."""
     preview: str = path(str(ASSETS / "content" / "coffee.jpg"))
     """Path of a picture that is painted now and then, to see how far the network is."""
     preview_every: int = 100

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass, replace
 from statistics import fmean
 
+import torch
 from torch import Tensor
 
-from styletransfer.films.motion import Motion, motion_between, warp
+from styletransfer.films.motion import Motion, blurred, motion_between, warp
 from styletransfer.job.job import Job
 from styletransfer.objective.inputs import Anchor
 from styletransfer.objective.targets import StyleTargets
@@ -16,6 +17,9 @@ from styletransfer.optimize.results import Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.system.measure import table
 
+# Of local contrast: the Gaussian's deviation in pixels, a variance below which nothing is raised
+# (0.8 grey levels of 255, squared), and by how much contrast is raised at most.
+NEAR, FAINT, STRONGEST = 1.0, 1e-5, 2.0
 # Frames between the two that are compared, for the short and the long term.
 GAPS = (1, 5)
 # A frame (1, 3, H, W) -> its style loss.
@@ -61,9 +65,9 @@ class FilmPainter:
 class Steady:
     """Mixes what a painter made of each frame alone with the mixture before, moved along.
 
-    It does so where motion can be relied on, and begins anew after a cut. If a painter's noise is
-    independent from frame to frame, a `strength` s in [0, 1), the share of the frame before, leaves
-    (1 - s)^2 / (1 + s) of the flicker: 1/6 for a half.
+    It does so where motion can be relied on, and begins anew after a cut. The `strength` s in
+    [0, 1) is the share of the frame before. A mixture of strokes that do not agree is a blur;
+    therefore it is given the local contrast of the frame by itself.
     """
 
     def __init__(self, strength: float) -> None:
@@ -76,9 +80,25 @@ class Steady:
             return painted
         if (carried := _carried(self.before, content)) is not None:
             moved, reliability = carried
-            painted = painted + self.strength * reliability.to(painted) * (moved - painted)
+            mixture = painted + self.strength * reliability.to(painted) * (moved - painted)
+            painted = with_contrast_of(mixture, painted)
         self.before = content, painted
         return painted
+
+
+def with_contrast_of(image: Tensor, like: Tensor) -> Tensor:
+    """Return an image (1, 3, H, W) in [0, 1] with the local contrast of another, if that is higher.
+
+    What an image has beyond its own blur is multiplied by the ratio of the deviations around a
+    pixel, of all colours together, at most by STRONGEST.
+    """
+    mean = blurred(image, NEAR)
+    own, other = (
+        blurred((one - one_mean).square(), NEAR).mean(1, keepdim=True) + FAINT
+        for one, one_mean in ((image, mean), (like, blurred(like, NEAR)))
+    )
+    gain = (other / own).sqrt().clamp(1.0, STRONGEST)
+    return torch.lerp(mean, image, gain).clamp(0.0, 1.0)
 
 
 def _carried(before: tuple[Tensor, Tensor] | None, content: Tensor) -> tuple[Tensor, Tensor] | None:

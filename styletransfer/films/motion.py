@@ -14,8 +14,8 @@ from torch.nn.functional import conv2d, grid_sample, pad
 
 from styletransfer.errors import UserError
 
-# Standard deviation in pixels of the Gaussian that softens reliability, and the taps on each side.
-# Ruder et al. 2016, in the code that goes with the paper.
+# Standard deviation in pixels of the Gaussian that softens reliability (Ruder et al. 2016, in the
+# code that goes with the paper), and the taps on each side of a Gaussian.
 SOFTENING, TAPS = 0.8, 3
 # Of a frame, the share that has to be found again in the next one. Two photographs that have
 # nothing to do with each other agree on less than a tenth; a fast pan leaves more than a half.
@@ -90,12 +90,17 @@ def inside(flow: Tensor) -> Tensor:
 
 def softened(mask: Tensor) -> Tensor:
     """Return a mask (1, 1, H, W) under a Gaussian of SOFTENING pixels, but nowhere raised."""
-    offsets = torch.arange(-TAPS, TAPS + 1, dtype=mask.dtype, device=mask.device)
-    kernel = torch.exp(-(offsets**2) / (2 * SOFTENING**2))
+    return torch.minimum(mask, blurred(mask, SOFTENING))
+
+
+def blurred(image: Tensor, deviation: float) -> Tensor:
+    """Return an image (1, C, H, W) under a Gaussian of some pixels; its border goes on outside."""
+    offsets = torch.arange(-TAPS, TAPS + 1, dtype=image.dtype, device=image.device)
+    kernel = torch.exp(-(offsets**2) / (2 * deviation**2))
     kernel = kernel / kernel.sum()
-    padded = pad(mask, (TAPS,) * 4, mode="replicate")
-    blurred = conv2d(conv2d(padded, kernel.view(1, 1, 1, -1)), kernel.view(1, 1, -1, 1))
-    return torch.minimum(mask, blurred)
+    planes = pad(image.transpose(0, 1), (TAPS,) * 4, mode="replicate")
+    planes = conv2d(conv2d(planes, kernel.view(1, 1, 1, -1)), kernel.view(1, 1, -1, 1))
+    return planes.transpose(0, 1)
 
 
 def _ends(flow: Tensor) -> tuple[Tensor, Tensor]:

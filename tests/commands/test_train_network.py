@@ -15,14 +15,10 @@ from helpers import MODES, check_refused, ended_early, layers, metrics_of, pictu
 from styletransfer.commands.train_network.command import main, report, train_network
 from styletransfer.commands.train_network.prepare import check, prepare
 from styletransfer.commands.train_network.trainer import (
-    GRAIN,
     NetworkTraining,
-    instability,
-    second_views,
 )
 from styletransfer.config import FeaturesConfig, LossModeConfig, TrainNetworkConfig
 from styletransfer.errors import UserError
-from styletransfer.films.motion import inside, warp
 from styletransfer.functions import gram_matrix
 from styletransfer.networks import file
 from styletransfer.networks.training import generator_at
@@ -159,7 +155,7 @@ def test_a_training_starts_from_a_network_and_goes_on_only_with_its_own_recipe(c
     trained.rename(tmp_path / "elsewhere.safetensors")
     moved = replace(third, start=str(tmp_path / "elsewhere.safetensors"))
     train_network(moved, tmp_path / "run")
-    for changes in ({"start": None}, {"steps": 2}, {"stability": 1.0}, {"seed": 1}):
+    for changes in ({"start": None}, {"steps": 2}, {"averaging": 0.5}, {"seed": 1}):
         with pytest.raises(UserError, match="differs from the run's own"):
             train_network(replace(moved, **changes), tmp_path / "run")
     images.write(third.style, picture(9, 32, 40))  # another picture under the same name
@@ -191,7 +187,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"learning_rate": math.nan}, "learning_rate=nan must be above 0"),
     ({"photo_share": 1.5}, "photo_share=1.5 must be between 0 and 1"),
     ({"averaging": 1.0}, "averaging=1.0 must be 0 or more, below 1"),
-    ({"stability": math.inf}, "stability=inf"),
     ({"start": "none.safetensors"}, "no style network at none.safetensors"),
     ({"pictures": "no such folder"}, "is not a folder"),
     ({"preview": "none.png"}, "none.png does not exist"),
@@ -232,37 +227,20 @@ def test_a_dry_run_says_what_each_loss_mode_costs_and_writes_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_instability_is_the_mean_difference_over_what_both_views_show():
-    """The grain for who copies."""
-    first = 0.25 + 0.5 * torch.cat([picture(seed, 64, 80) for seed in (1, 2)])
-    seen, flow = views = second_views(first, torch.Generator().manual_seed(4))
-    grain = instability(lambda image, blend: image, views, first, None).item()
-    assert grain == pytest.approx(GRAIN**2, rel=0.2)
-    ours, again = 1 - first.square(), 1 - seen.square()
-    shown = inside(flow).expand(-1, 3, -1, -1)
-    assert not shown.all()
-    squares = (warp(ours, flow) - again).square()
-    means = [squared[seen].mean() for squared, seen in zip(squares, shown, strict=True)]
-    measured = instability(lambda image, blend: 1 - image.square(), views, ours, None).item()
-    assert measured == pytest.approx(sum(means).item() / 2)
-
-
-def test_a_step_for_films_follows_the_gradient_of_both_losses(config):
-    films = replace(config, precision="float64", stability=3.0, style=config.style[0], crop=32)
-    run = NetworkTraining(prepare(films))
+def test_a_step_follows_the_gradient_of_what_is_painted(config):
+    exact = replace(config, precision="float64", style=config.style[0], crop=32)
+    run = NetworkTraining(prepare(exact))
     before = copy.deepcopy(run.network)
     losses = run.advance()
     found = torch.cat([weight.grad.flatten() for weight in run.network.parameters()])
-    generator = generator_at(films.seed, 0)
-    contents = run.make(films.batch, generator).to(run.task.preview)
+    generator = generator_at(exact.seed, 0)
+    contents = run.make(exact.batch, generator).to(run.task.preview)
     torch.randint(1, (2,), generator=generator)
     blend = torch.ones(2, 1).double()
     pastiches = before(contents, blend)
     gradient, judged = run.judged(contents, pastiches.detach(), 2 * run.styles.all)
-    second = 3.0 * instability(before, second_views(contents, generator), pastiches, blend)
-    expected = torch.autograd.grad((pastiches * gradient).sum() + second, list(before.parameters()))
+    expected = torch.autograd.grad((pastiches * gradient).sum(), list(before.parameters()))
     expected = torch.cat([slope.flatten() for slope in expected])
     expected = expected / max(1.0, float(expected.norm()))  # as it is cut
     assert relative_error(found, expected) < 1e-5
-    assert losses["stability"].item() == pytest.approx(second.item())
-    assert losses["total"].item() == pytest.approx((judged["total"] + second).item())
+    assert losses["total"].item() == pytest.approx(judged["total"].item())

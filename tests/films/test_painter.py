@@ -1,6 +1,7 @@
 """Frames of a film: each goes on from the one before; and how painted films are measured."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from clips import pan, pan_flow
 from helpers import picture, run_settings, tiny_network
 
 from styletransfer.films import flicker
-from styletransfer.films.motion import Motion, reliability, softened
+from styletransfer.films.motion import Motion, blurred, reliability, softened
 from styletransfer.job.job import Job
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
@@ -69,7 +70,7 @@ def test_after_a_cut_all_begins_anew(job, monkeypatch):
     steady.mixed(picture(1), picture(1))
     assert torch.equal(steady.mixed(picture(2), picture(3)), picture(3))
     move(monkeypatch, moving(ALL, 0))  # and goes on from there
-    expected = 0.9 * picture(3) + 0.1 * picture(4)
+    expected = flicker.with_contrast_of(0.9 * picture(3) + 0.1 * picture(4), picture(4))
     assert torch.allclose(steady.mixed(picture(2), picture(4)), expected, atol=1e-12)
 
 
@@ -80,9 +81,11 @@ def test_a_share_of_the_frame_before_moved_along_is_kept(monkeypatch):
     assert torch.equal(steady.mixed(picture(1), picture(2)), picture(2))
     moved = picture(2)[..., [*range(2, 20), 19, 19]]
     second = picture(4) + 0.6 * SOME * (moved - picture(4))
+    second = flicker.with_contrast_of(second, picture(4))
     assert torch.allclose(steady.mixed(picture(3), picture(4)), second, atol=1e-12)
     moved = second[..., [*range(2, 20), 19, 19]]
     third = picture(6) + 0.6 * SOME * (moved - picture(6))
+    third = flicker.with_contrast_of(third, picture(6))
     assert torch.allclose(steady.mixed(picture(5), picture(6)), third, atol=1e-12)
     move(monkeypatch, moving(ALL, 0.5))
     edges = flicker.Steady(0.9)
@@ -93,6 +96,16 @@ def test_a_share_of_the_frame_before_moved_along_is_kept(monkeypatch):
     untouched = flicker.Steady(0.0)
     untouched.mixed(picture(1), picture(2))
     assert torch.equal(untouched.mixed(picture(3), picture(4)), picture(4))
+
+
+@pytest.mark.parametrize(("share", "left"), [(0.7, 1.0), (0.2, 0.4), (1.5, 1.5)])
+def test_a_mixture_gets_the_contrast_of_the_frame_by_itself(share, left):
+    """Around its own blur, where it has less; it is doubled at most."""
+    frame = 0.3 + 0.4 * picture(7)
+    faded = 0.5 + share * (frame - 0.5)
+    blur = partial(blurred, deviation=flicker.NEAR)
+    expected = blur(faded) + left * (frame - blur(frame))
+    assert (flicker.with_contrast_of(faded, frame) - expected).abs().max() < 1e-3
 
 
 def test_a_pan_stays_sharp(monkeypatch):

@@ -118,8 +118,6 @@ def check(config: TrainNetworkConfig) -> None:
     check_training(**{key: getattr(config, key) for key in shared})
     if not 0 <= config.photo_share <= 1:
         raise UserError(f"photo_share={config.photo_share} must be between 0 and 1")
-    if not 0 <= config.stability <= 1e6:
-        raise UserError(f"stability={config.stability} must be from 0 to 1e6")
     if not 0 <= config.averaging < 1:
         raise UserError(f"averaging={config.averaging} must be 0 or more, below 1")
 

@@ -16,7 +16,6 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor
-from torch.nn.functional import interpolate
 from torch.nn.utils import clip_grad_norm_
 from torch.optim import AdamW
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
@@ -26,7 +25,6 @@ from styletransfer.commands.train_network.styles import AnyStyles, KnownStyles, 
 from styletransfer.errors import UserError
 from styletransfer.features.vgg import randomize
 from styletransfer.features.weights import digest
-from styletransfer.films.motion import inside, warp
 from styletransfer.networks import LAYOUTS, StyleNetwork, encoder
 from styletransfer.networks.johnson import adopt
 from styletransfer.networks.training import generator_at, schedule
@@ -48,44 +46,9 @@ FREE_SETTINGS = (
 PARTS = ("network", "average", "optimizer", "schedule")
 # Norm to which a longer gradient is cut: the first steps would go anywhere.
 LONGEST_GRADIENT = 1.0
-# Standard deviations in pixels of a view's shift, and of its bending, which changes from cell to
-# cell: what neighbouring frames of a film differ by.
-SHIFT, BEND, CELL = 6.0, 1.5, 48
-# Of the grain, for colours in [0, 1]: that of a small camera.
-GRAIN = 0.015
-
 
 # (pictures (N, 3, H, W), the codes of their styles) -> their pastiches.
 Paint = Callable[[Tensor, Tensor], Tensor]
-# Second views (N, 3, H, W) of pictures, and the flow (N, 2, H, W) in pixels to them.
-Views = tuple[Tensor, Tensor]
-
-
-def second_views(images: Tensor, generator: torch.Generator) -> Views:
-    """Return the second view of each picture (N, 3, H, W), by a generator on the CPU."""
-    count, _, height, width = images.shape
-    shift = SHIFT * torch.randn((count, 2, 1, 1), generator=generator)
-    cells = (count, 2, height // CELL + 2, width // CELL + 2)
-    bend = BEND * torch.randn(cells, generator=generator)
-    flow = (shift + interpolate(bend, (height, width), mode="bicubic")).to(images)
-    grain = GRAIN * torch.randn(images.shape, generator=generator).to(images)
-    return (warp(images, flow) + grain).clamp(0, 1), flow
-
-
-def instability(paint: Paint, views: Views, pastiches: Tensor, codes: Tensor) -> Tensor:
-    """Return mean((warp(S(x)) - S(second view of x))^2), 0-d, over what both views show.
-
-    That is the mean over the pictures of each one's mean; `pastiches` are S(x), (N, 3, H, W), with
-    their graph, and `codes` the styles of each. So a network learns to paint films without
-    one, as in Wang et al. 2020 (arXiv:2009.11018): two views of a picture, the second one moved and
-    bent by random flow, with grain, are to be painted alike.
-    """
-    seen, flow = (view.to(pastiches) for view in views)
-    again, shown = paint(seen, codes), inside(flow).to(pastiches)
-    squared = shown * (warp(pastiches, flow) - again).square()
-    every = (1, 2, 3)
-    means: Tensor = squared.sum(every) / (3 * shown.sum(every)).clamp_min(1)
-    return means.mean()
 
 
 class NetworkTraining:
@@ -133,14 +96,10 @@ class NetworkTraining:
         images = self.make(self.config.batch, generator)
         drawn = self.styles.draw(len(images), generator)
         part = self.processes.share(len(images))
-        views = None
-        if self.config.stability > 0:
-            seen, flow = second_views(images, generator)
-            views = seen[part], flow[part]
         share = (part.stop - part.start) / len(images)
         self.optimizer.zero_grad()
         contents = images[part].to(self.task.preview)
-        losses = self.differentiate(contents, drawn[part], views, share)
+        losses = self.differentiate(contents, drawn[part], share)
         losses = {name: share * value for name, value in losses.items()}
         slopes = [weight.grad for weight in self.network.parameters() if weight.grad is not None]
         self.processes.add([*slopes, *losses.values()])
@@ -156,9 +115,7 @@ class NetworkTraining:
         self.step += 1
         return losses
 
-    def differentiate(
-        self, images: Tensor, drawn: Tensor, views: Views | None, share: float
-    ) -> dict[str, Tensor]:
+    def differentiate(self, images: Tensor, drawn: Tensor, share: float) -> dict[str, Tensor]:
         """Add the gradients of some pictures to the weights', and return the pictures' mean losses.
 
         The content images (N, 3, H, W) in [0, 1], with what was drawn for the style of each, are a
@@ -166,16 +123,10 @@ class NetworkTraining:
         """
         chosen = zip(drawn, images, strict=True)
         styles = [self.styles.of(one, content[None]) for one, content in chosen]
-        codes, paint = torch.cat([style.code for style in styles]), painter(self.network)
-        pastiches = paint(images, codes)
+        codes = torch.cat([style.code for style in styles])
+        pastiches = painter(self.network)(images, codes)
         gradient, losses = self.judged(images, pastiches.detach(), styles)
-        if views is None:
-            torch.autograd.backward(pastiches, share * gradient)
-            return losses
-        unstable = self.config.stability * instability(paint, views, pastiches, codes)
-        torch.autograd.backward([pastiches, share * unstable], [share * gradient, None])
-        losses["stability"] = unstable.detach()
-        losses["total"] = losses["total"] + losses["stability"]
+        torch.autograd.backward(pastiches, share * gradient)
         return losses
 
     def judged(
