@@ -3,7 +3,6 @@
 import logging
 import signal
 
-import hypothesis
 import pytest
 import torch
 from helpers import picture, tiny_network, write_pictures
@@ -11,14 +10,10 @@ from helpers import picture, tiny_network, write_pictures
 from styletransfer.features import vgg
 from styletransfer.system.signals import STOPPING
 
-# A busy machine is no error, and what was found once is found again.
-hypothesis.settings.register_profile("suite", deadline=None, derandomize=True)
-hypothesis.settings.load_profile("suite")
 # Tiny tensors gain nothing from threads, and the last bits depend on their number.
 torch.set_num_threads(1)
 
 PLAIN = dict.fromkeys(STOPPING, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
-LEFT_OUT = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser):
@@ -123,28 +118,13 @@ def pytest_collection_modifyitems(config, items):
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if not item.get_closest_marker("slow")]
-        config.stash[LEFT_OUT] = len(slow)
     for item in items:
         if item.get_closest_marker("cuda") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node):
-    """Take from a worker of pytest-xdist how many tests it has left out; each sees all of them."""
-    node.config.stash[LEFT_OUT] = node.workeroutput.get("left_out", 0)
-
-
-def pytest_sessionfinish(session):
-    """Tell pytest-xdist's first process how many tests were left out."""
-    if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
-
-
 def pytest_terminal_summary(terminalreporter, config):
-    """Say how many tests were left out, and how they come."""
-    if count := config.stash.get(LEFT_OUT, 0):
-        terminalreporter.write_line(
-            f"{count} slow tests (attacks, trainings, several processes, browsers) were left out; "
-            "they run with --all"
-        )
+    """Say which tests were left out, and how they come."""
+    if not config.option.all:
+        slow = "attacks, trainings, several processes, browsers"
+        terminalreporter.write_line(f"slow tests ({slow}) were left out; they run with --all")

@@ -23,7 +23,7 @@ from typing import get_origin
 import torch
 from galleries import make_run
 from hard_runs import end_of, limit, start, warm_up
-from helpers import LAYERS, ROOT, picture
+from helpers import LAYERS, ROOT, files_in, picture
 from PIL import Image
 from safetensors.torch import save_file
 
@@ -139,14 +139,6 @@ def furnish(desk):
     save_file({"features.0.weight": torch.zeros(5, 3, 3, 3)}, desk / "other.safetensors")
 
 
-def contents(desk):
-    """Return name -> bytes of everything below a folder; None for what is no file."""
-    return {
-        str(path.relative_to(desk)): path.read_bytes() if path.is_file() else None
-        for path in desk.rglob("*")
-    }
-
-
 def run(words, desk):
     """Run a command line, and press Ctrl-C where it goes on; return its exit status."""
 
@@ -164,9 +156,9 @@ def judge_line(words, desk, before):
     status = run(words, desk)
     out, err = (Path(f"{desk}.{way}").read_text(errors="surrogateescape") for way in ("out", "err"))
     said = [line for line in re.split("[\r\n]+", err) if line.strip() and not PROGRESS.search(line)]
-    after = contents(desk)
+    after = files_in(desk)
     new = sorted(set(after) - set(before))
-    made = [name for name in new if after[name] is not None and not RECORD.search(name)]
+    made = [name for name in new if not RECORD.search(name)]
     told = "\n".join(said)
     outputs = [os.path.normpath(word.partition("=")[2]) for word in words if "output=" in word]
     if any(after.get(name, b"") != before[name] for name in before if name not in outputs):
@@ -184,9 +176,8 @@ def judge_line(words, desk, before):
     sweep = {"-m", "--multirun", "hydra.mode=MULTIRUN"} & set(words)
     if status not in (1, 2) or not errors or (len(errors) > 1 and not sweep):
         return f"FAULT: status {status} with {len(errors)} lines", told
-    left = [name for name in new if after[name] is not None]
-    if left and not made and not OWN_FOLDER & set(words):
-        return f"FAULT: failed and left {left}", told
+    if new and not made and not OWN_FOLDER & set(words):
+        return f"FAULT: failed and left {new}", told
     return "gave up" if made else "refused", told
 
 
@@ -215,7 +206,7 @@ def main(folder, count, seed=0, first=0):
         words, place = command_line(seed, index), folder / str(index)
         furnish(place / "desk")
         (place / "tmp").mkdir()
-        outcome, said = judge_line(words, place / "desk", contents(place / "desk"))
+        outcome, said = judge_line(words, place / "desk", files_in(place / "desk"))
         counts[outcome.partition(":")[0]] += 1
         if outcome.startswith("FAULT"):
             print(f"line {index}: {words}\n  {outcome}\n  {said}", flush=True)

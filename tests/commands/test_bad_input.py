@@ -67,7 +67,6 @@ LINES = [
     (["style=folder.png"], r"folder\.png holds no picture; name a"),
     (["experiment=none_such"], r"unknown experiment 'none_such'; there are .*tutorial_0_3"),
     (["stepps=3"], r"unknown key stepps; did you mean steps\?"),
-    (["objective.style_wieght=3"], r"did you mean objective\.style_weight\?"),
     (["+features@more=vgg16"], r"unknown key features@more"),
     (["size=???"], r"size is missing; give size=VALUE"),
     (["content"], r"cannot understand 'content'; write KEY=VALUE"),

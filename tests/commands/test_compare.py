@@ -162,11 +162,3 @@ def test_what_stops_a_run_leaves_finished_pictures_only(tiny, tmp_path, monkeypa
     with pytest.raises(KeyboardInterrupt):
         compare(composed("compare", *tiny, "steps=1"), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"fake_backward.png"}
-
-
-@pytest.mark.cuda
-def test_on_a_gpu(tiny, tmp_path):
-    comparison = compare(composed("compare", *tiny, "device=cuda"), tmp_path)
-    for mode in comparison.modes.values():
-        assert mode.gradient_relative_error <= 1e-10
-        assert mode.peak_memory_bytes > 0

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from helpers import MODES, call, composed, stop_after, write_pictures
 from PIL import Image
 
 from styletransfer.api import stylize
 from styletransfer.commands.compare.command import compare
 from styletransfer.commands.explain.command import main as explain
-from styletransfer.pictures import images
 
 TRAIN = ("train", "experiment=tiny", "content=content.png", "style=a.png")
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
@@ -53,16 +51,6 @@ def test_every_way_to_say_regions_paints_a_picture(names, train):
     status, printed = train(*WAYS[names], "steps=2", "output=out.png")
     assert (status, Path("out.png").exists()) == (0, True)
     assert set(re.findall(r"style/(\w+)/relu1_1", printed.out)) == set(names.split(", "))
-
-
-def test_a_region_is_painted_from_half_a_level_of_what_is_not_protected(train):
-    for level, painted in ((0.6, True), (0.4, False)):
-        protection = torch.zeros(1, 3, 24, 32)
-        protection[..., :16] = 1.0 - level / 255
-        images.write("protection.png", protection, bit_depth=16)
-        status, printed = train(*TWO, "protect=protection.png", "dry_run=true")
-        assert status == 0
-        assert ("protect covers the region red" in printed.err + printed.out) != painted
 
 
 def test_a_protected_run_goes_on_to_equal_bytes_and_not_with_another_mask(train, monkeypatch):

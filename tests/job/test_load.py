@@ -182,9 +182,15 @@ def test_regions_give_way_to_what_is_protected(caplog):
     found = {region.name: columns(region.weights) for region in made.regions}
     assert found["red"] == "0" * 4 + "9" * 12 + "0" * 16
     assert columns(made.protected) == "9" * 4 + "0" * 28
-    made = pictures(content_regions="labels.png", protect="left.png")
-    assert [region.name for region in made.regions] == ["blue"]
-    assert "protect covers the region red: no style paints there" in caplog.text
+    config = run_settings(content="content.png", style="a.png", size=32)
+    config.content_regions = "labels.png"
+    for level, painted in ((0.6, ["red", "blue"]), (0.4, ["blue"])):  # of 255
+        protected = torch.zeros(24, 32)
+        protected[:, :16] = 1 - level / 255
+        regions = load(config, {"protect": protected}).pictures.regions
+        assert [region.name for region in regions] == painted
+        told = "protect covers the region red: no style paints there" in caplog.text
+        assert told is (painted == ["blue"])
 
 
 def test_to_protect_everything_is_refused(tiny_vgg):
