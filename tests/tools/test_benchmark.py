@@ -4,10 +4,20 @@ import json
 import math
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
-from helpers import MODES, check_refused, composed, layers, picture, relative_error, tiny_network
+from helpers import (
+    LAYERS,
+    MODES,
+    check_refused,
+    composed,
+    layers,
+    picture,
+    relative_error,
+    tiny_network,
+)
 
 from benchmarks import plain
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
@@ -17,7 +27,6 @@ from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
-from styletransfer.pictures import images
 from tools.benchmark import command, reference
 from tools.benchmark.command import benchmark, measure_default_job
 from tools.benchmark.config import BenchmarkConfig
@@ -31,15 +40,11 @@ CPU = torch.device("cpu")
 CLOSED = "autograd_function"
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    """The command line of a tiny benchmark on two pictures of different shapes."""
-    folder = tmp_path_factory.mktemp("pictures")
-    for seed, size in enumerate(((40, 60), (50, 34))):
-        images.write(folder / f"{seed}.png", picture(seed, *size).float())
-    words = ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1,relu2_1]"]
-    words += ["sizes=[32]", "rounds=1", "device=cpu", "precisions=[float32]"]
-    return [f"content={folder}/0.png", f"style={folder}/1.png", *words]
+@pytest.fixture
+def tiny(photos):
+    """The command line of a tiny benchmark."""
+    words = [*LAYERS, "sizes=[32]", "rounds=1", "device=cpu", "precisions=[float32]"]
+    return [f"content={photos[0]}", f"style={photos[1]}", *words]
 
 
 def agrees(network, config, mode):
@@ -68,18 +73,18 @@ def test_plain_and_the_objective_agree_in_float64(monkeypatch):
 
 
 def test_a_run_has_a_row_for_each_way_and_writes_its_files(tiny, tmp_path):
-    measured = benchmark(composed("benchmark", *tiny, "regions=[2]"), tmp_path)
+    measured = benchmark(composed("benchmark", *tiny, "regions=[2]"), tmp_path / "run")
     ways = ("", " tiled", " 2 regions", " 2 regions tiled")
     names = ["plain", "loss_attribute float32", *(f"{CLOSED} float32{way}" for way in ways)]
     assert [row.name for row in measured.rows] == names
     plain_row = measured.rows[0]
     assert (plain_row.time_ratio, plain_row.memory_ratio) == (Spread(1, 1, 1), 1)
     assert {row.tile for row in measured.rows} == {None, 16}
-    assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".md", ".png"}
-    text = (tmp_path / "benchmark.md").read_text()
+    assert {path.suffix for path in Path("run").iterdir()} == {".json", ".md", ".png"}
+    text = Path("run/benchmark.md").read_text()
     assert rows_table(measured) in text
     assert all(sentence in text for sentence in sentences(measured))
-    written = json.loads((tmp_path / "benchmark.json").read_text())
+    written = json.loads(Path("run/benchmark.json").read_text())
     assert written["settings"]["weights"] == "random"
     for row in written["rows"]:
         assert set(row) == set(Row.__dataclass_fields__)
@@ -162,16 +167,12 @@ def test_what_follows_from_rows():
 
 def test_bad_input_is_one_line_and_leaves_nothing(tiny, tmp_path):
     bad = [
-        ({"rounds": 0}, "rounds=0 must be 1 or more"),
         ({"sizes": [32, 32]}, "each once"),
         ({"sizes": [1]}, "too small for relu2_1"),
         ({"modes": ["autograd"]}, "unknown loss mode 'autograd'; choose fake_backward,"),
-        ({"precisions": ["float16"]}, "unknown precision 'float16'"),
-        ({"regions": [1]}, "must be 2 to 64 each"),
         ({"tile": 1}, "tile=1 must be at least 2"),
-        ({"features": FeaturesConfig("vgg19", "random", pooling="average")}, "not what the plain"),
         ({"objective": ObjectiveConfig(tv_weight=0.1)}, "not what the plain loop does"),
     ]
     good = composed("benchmark", *tiny)
     check_refused(lambda **given: benchmark(replace(good, **given), tmp_path / "run"), bad)
-    assert list(tmp_path.iterdir()) == []
+    assert not Path("run").exists()

