@@ -40,7 +40,7 @@ COMMANDS = {
     "apply": Command("Paint with a style network.", ApplyConfig),
     "compare": Command("Run one job under every loss mode.", CompareConfig),
     "explain": Command("Explain where the gradient goes.", TrainConfig, unused=_OF_A_RUN),
-    "export": Command("Write a style network as ONNX.", ExportConfig),
+    "export": Command("Write a style network as ONNX, or as a page.", ExportConfig),
     "film": Command("Paint a film by optimisation.", FilmConfig),
     "gallery": Command("Show runs side by side, to choose from.", GalleryConfig),
     "gradcheck": Command("Check every hand-written backward against measured slopes."),

@@ -10,6 +10,7 @@ from styletransfer.config.groups import (
     FeaturesConfig,
     LossModeConfig,
     ObjectiveConfig,
+    choice,
     path,
 )
 
@@ -118,8 +119,12 @@ class ApplyConfig:
 class ExportConfig:
     """`scripts/export.py`: a style network for programs that know nothing of this one."""
 
-    network: str = path(MISSING)
+    network: str = path("any")
     """A file that train_network has written, or the name of a network that ships."""
+    target: str = choice("onnx", "web")
+    """onnx, a file; or web, a folder that any static host serves: a page that paints."""
     output: str = path(MISSING, written=True)
     """The file to write; ends in .onnx. Of a network for any style NAME.style.onnx is written, too,
-    which makes of a painting what the network takes for its style."""
+    which makes of a painting what the network takes for its style. Of target=web, a new folder."""
+    runtime: str | None = path(None)
+    """For target=web, the folder of the npm package. Default: node_modules/onnxruntime-web."""

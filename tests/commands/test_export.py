@@ -15,7 +15,7 @@ import torch
 from helpers import ROOT, check_error, picture, style_network
 
 from styletransfer.cli import script
-from styletransfer.commands.export import main
+from styletransfer.commands.export.command import main
 from styletransfer.config import ExportConfig
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.encoder import begun, build_eye, moments, paint_rows

@@ -1,18 +1,21 @@
 """Write a style network as ONNX: `scripts/export.py network=FILE output=net.onnx`.
 
 Any ONNX runtime paints with the file, without this package; docs/networks.md shows how in ten
-lines. It takes the extra `onnx`: pip install -e '.[onnx]'.
+lines. `target=web` writes a page that does, in a browser. Both take the extra `onnx`: pip install
+-e '.[onnx]'.
 """
 
 import importlib.util
 import json
 import logging
+import shlex
 import warnings
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from styletransfer.commands.export import web
 from styletransfer.config import ExportConfig, FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features
@@ -23,6 +26,8 @@ from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.system.files import atomic, check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
+# What is written, and the packages it takes.
+TARGETS = {"onnx": ("onnx", "onnxscript"), "web": ("onnx", "onnxscript", "onnxruntime")}
 # Of pictures, those that may have any length.
 AXES = {0: "batch", 2: "height", 3: "width"}
 # What the files say of themselves, and of what goes in and out.
@@ -46,28 +51,41 @@ TALKATIVE = ("onnxscript", "onnx_ir")
 
 
 def main(config: ExportConfig, folder: Path) -> None:
-    """Write the network that `config` names as ONNX, whole or not at all, and say where it is."""
-    target = Path(config.output)
-    if target.suffix != ".onnx":
-        raise UserError(f"output={config.output} must end in .onnx")
-    for name in ("onnx", "onnxscript"):
-        if importlib.util.find_spec(name) is None:
-            raise UserError(
-                f"export needs the package {name}; install the extra, pip install -e '.[onnx]', or "
-                "pip install onnx onnxscript"
-            )
-    network = network_file(config.network)
+    """Write the network that `config` names, whole or not at all, and say where it is."""
+    check(config)
+    network, target = network_file(config.network), Path(config.output)
     saved, targets = read(network), [target]
-    if saved.network.encoder is not None:
-        targets.append(target.with_suffix(".style.onnx"))
-    check_outputs(targets, [("network", network)])
+    if config.target == "web":
+        web.check(config)
+    else:
+        if saved.network.encoder is not None:
+            targets.append(target.with_suffix(".style.onnx"))
+        check_outputs(targets, [("network", network)])
     with signals_held():  # an exception in the midst of torch's exporter may end the process
         exported = as_onnx(saved)
     raise_waiting()
+    if config.target == "web":
+        web.write(config, saved, exported)
+        print(f"{target}\npython -m http.server --directory {shlex.quote(str(target))}")
+        return
     for path, data in zip(targets, exported, strict=True):
         with atomic(path) as temporary:
             temporary.write_bytes(data)
         print(path)
+
+
+def check(config: ExportConfig) -> None:
+    """Raise UserError for an unknown target, another ending, or a missing extra."""
+    if config.target not in TARGETS:
+        raise UserError(f"unknown target {config.target!r}; choose {' or '.join(TARGETS)}")
+    if config.target == "onnx" and Path(config.output).suffix != ".onnx":
+        raise UserError(f"output={config.output} must end in .onnx")
+    for name in TARGETS[config.target]:
+        if importlib.util.find_spec(name) is None:
+            raise UserError(
+                f"export needs the package {name}; install the extra, pip install -e '.[onnx]', or "
+                "pip install onnx onnxscript onnxruntime"
+            )
 
 
 class ByRow(nn.Module):

@@ -1,0 +1,121 @@
+"""A folder that any static host serves: a page on which a style network paints, in the browser.
+
+The page is in `page/`, and docs/web.md says what it does. Beside it go the network, what the page
+has to know of its styles, and onnxruntime-web, from its npm package. What is large is compressed
+here and unpacked by the page, since a plain host compresses nothing.
+"""
+
+import base64
+import gzip
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from styletransfer.config import ExportConfig
+from styletransfer.config.groups import ASSETS
+from styletransfer.errors import UserError
+from styletransfer.job.load import style_image
+from styletransfer.networks import encoder
+from styletransfer.networks.file import FOLDER, NetworkFile, network_file
+from styletransfer.pictures import convert, images
+from styletransfer.system.files import check_folder
+
+PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
+# Of its dist/, by the page's names: for processors; and for WebGPU, in browsers whose WebAssembly
+# can wait for promises (JSPI).
+BUILDS = {
+    "wasm": ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"),
+    "jspi": ("ort.jspi.bundle.min.mjs", "ort-wasm-simd-threaded.jspi.wasm"),
+}
+# Of the Python package, which has the same sources; the npm package has no such files.
+LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
+# Longer sides in pixels: at which a style is looked at, as in `apply`, and of its small picture.
+LOOKED_AT, SHOWN = 512, 160
+
+
+def check(config: ExportConfig) -> None:
+    """Raise UserError if the folder is there already or cannot be, or the runtime is not there."""
+    if os.path.lexists(config.output):
+        raise UserError(f"output={config.output} is there already; remove it, or name another one")
+    check_folder(config.output)
+    runtime(config)
+
+
+def runtime(config: ExportConfig) -> dict[str, bytes]:
+    """Return the runtime's files, as the page names them (UserError: missing, another version)."""
+    package, files = Path(config.runtime or f"node_modules/{PACKAGE}"), {}
+    try:
+        told = json.loads((package / "package.json").read_bytes())
+        if (told["name"], told["version"]) != (PACKAGE, VERSION):
+            raise ValueError(told)
+        for name, (script, binary) in BUILDS.items():
+            files[f"ort.{name}.mjs"] = (package / "dist" / script).read_bytes()
+            files[f"ort.{name}.bin"] = (package / "dist" / binary).read_bytes()
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"no {PACKAGE} {VERSION} at {package}; run npm install {PACKAGE}@{VERSION} here, or "
+            f"name its folder: runtime=FOLDER/node_modules/{PACKAGE}"
+        ) from error
+    return files
+
+
+def write(config: ExportConfig, saved: NetworkFile, exported: list[bytes]) -> None:
+    """Write the folder of a network, which is `exported` as ONNX, whole or not at all."""
+    files = {file.name: file.read_bytes() for file in Path(__file__).with_name("page").iterdir()}
+    files |= dict(zip(("network.bin", "look.bin"), exported, strict=False)) | runtime(config)
+    for name in files:
+        if name.endswith(".bin"):
+            files[name] = gzip.compress(files[name], mtime=0)
+    for name in LICENCES:
+        licence = distribution("onnxruntime").locate_file(f"onnxruntime/{name}")
+        files[f"onnxruntime.{name}"] = Path(str(licence)).read_bytes()
+    files["photo.jpg"] = (ASSETS / "content" / "chelsea.jpg").read_bytes()
+    files["styles.json"] = json.dumps(styles(config, saved)).encode()
+    write_folder(Path(config.output), files)
+
+
+def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
+    """Return what the page knows of each style: name, small picture, row and palette or null.
+
+    The row is the network's input for this style alone; blends are means of rows and of palettes.
+    """
+    bundled, known = {file.stem: file for file in (ASSETS / "style").glob("*.jpg")}, []
+    if saved.network.encoder is None:
+        drawn = bundled if network_file(config.network).parent == FOLDER else {}
+        rows = torch.eye(len(saved.styles)).tolist()
+        for name, row in zip(saved.styles, rows, strict=True):
+            known.append({"name": name, "row": row, "palette": None, "file": drawn.get(name)})
+    else:
+        eye = encoder.build_eye(torch.device("cpu"), torch.float32)
+        for name, file in sorted(bundled.items()):
+            picture = style_image(str(file), LOOKED_AT, encoder.SMALLEST_PAINTING)
+            row = saved.network.encoder(encoder.moments(eye, picture))[0].tolist()
+            colors = encoder.palette(picture).flatten().tolist()
+            known.append({"name": name, "row": row, "palette": colors, "file": file})
+    for style in known:
+        file, style["name"] = style.pop("file"), style["name"].replace("_", " ")
+        jpeg = convert.jpeg(convert.small_picture(images.read(file), SHOWN), 85) if file else b""
+        style["picture"] = jpeg and f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
+    return known
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder that is not there yet, whole or not at all (UserError: it cannot be)."""
+    temporary = folder.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        temporary.mkdir(parents=True)
+        for name, data in files.items():
+            (temporary / name).write_bytes(data)
+        temporary.rename(folder)
+    except OSError as error:
+        reason = f"{error.strerror or error}; choose a writable folder with space left"
+        raise UserError(f"cannot write {folder}: {reason}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
