@@ -121,10 +121,10 @@ class ExportConfig:
 
     network: str = path("any")
     """A file that train_network has written, or the name of a network that ships."""
-    target: str = choice("onnx", "web")
-    """onnx, a file; or web, a folder that any static host serves: a page that paints."""
     output: str = path(MISSING, written=True)
     """The file to write; ends in .onnx. Of a network for any style NAME.style.onnx is written, too,
     which makes of a painting what the network takes for its style. Of target=web, a new folder."""
+    target: str = choice("onnx", "web")
+    """onnx, a file; or web, a folder that any static host serves: a page that paints."""
     runtime: str | None = path(None)
     """For target=web, the folder of the npm package. Default: node_modules/onnxruntime-web."""

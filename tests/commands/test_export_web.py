@@ -36,7 +36,7 @@ def given(here, monkeypatch):
     told = json.dumps({"name": web.PACKAGE, "version": web.VERSION})
     Path("node_modules", web.PACKAGE, "package.json").write_text(told)
     monkeypatch.setattr(command, "as_onnx", lambda saved: [b"the network"])
-    return ExportConfig("net.safetensors", "web", "page")
+    return ExportConfig("net.safetensors", "page", "web")
 
 
 def test_the_folder_holds_all_that_the_page_asks_for(given, here, capsys):
@@ -111,7 +111,7 @@ def test_the_page_paints_as_python_does_and_without_a_network_too(tmp_path):
     file.write(tmp_path / "any.safetensors", network, [])
     folder = tmp_path / "page"
     command.main(
-        ExportConfig(str(tmp_path / "any.safetensors"), "web", str(folder), RUNTIME), tmp_path
+        ExportConfig(str(tmp_path / "any.safetensors"), str(folder), "web", RUNTIME), tmp_path
     )
     given = [tmp_path / name for name in ("photo.png", "one.png", "two.png")]
     for seed, (path, size) in enumerate(zip(given, ((50, 70), (40, 56), (64, 48)), strict=True)):

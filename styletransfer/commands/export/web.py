@@ -96,13 +96,16 @@ def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
         eye = encoder.build_eye(torch.device("cpu"), torch.float32)
         for name, file in sorted(bundled.items()):
             picture = style_image(str(file), LOOKED_AT, encoder.SMALLEST_PAINTING)
-            row = saved.network.encoder(encoder.moments(eye, picture))[0].tolist()
-            colors = encoder.palette(picture).flatten().tolist()
-            known.append({"name": name, "row": row, "palette": colors, "file": file})
+            row = saved.network.encoder(encoder.moments(eye, picture))[0]
+            told = {"row": row, "palette": encoder.palette(picture).flatten()}
+            short = {key: value.double().round(decimals=6).tolist() for key, value in told.items()}
+            known.append({"name": name, "file": file, **short})
     for style in known:
         file, style["name"] = style.pop("file"), style["name"].replace("_", " ")
-        jpeg = convert.jpeg(convert.small_picture(images.read(file), SHOWN), 85) if file else b""
-        style["picture"] = jpeg and f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
+        style["picture"] = ""
+        if file is not None:
+            jpeg = convert.jpeg(convert.small_picture(images.read(file), SHOWN), 85)
+            style["picture"] = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
     return known
 
 
