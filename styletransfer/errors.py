@@ -1,4 +1,12 @@
-"""The exceptions that a person is meant to read."""
+"""The exceptions that a person is meant to read, and what they advise."""
+
+# As pip knows this package, which is imported as `styletransfer`.
+DISTRIBUTION = "styletransfer-torch"
+
+
+def pip_install(extra: str) -> str:
+    """Return the command that brings what an extra needs, to a checkout as to a wheel."""
+    return f'pip install "{DISTRIBUTION}[{extra}]"'  # quotes that any shell takes
 
 
 class UserError(Exception):

@@ -1,6 +1,8 @@
-"""The wheel, installed where no checkout is on any path, works in an empty folder."""
+"""The source archive, the wheel made of it, and that one installed where no checkout is near."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -10,22 +12,35 @@ import pytest
 from helpers import ROOT
 from PIL import Image
 
+from styletransfer import __version__
+
 pytestmark = [pytest.mark.wheel, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The scripts folder of a new environment that holds the wheel.
+def source(tmp_path_factory):
+    """The unpacked source archive."""
+    pytest.importorskip("hatchling", reason="install the dev extra: pip install -e '.[dev]'")
+    folder = tmp_path_factory.mktemp("source")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist"]
+    subprocess.run([*build, "--directory", str(folder)], cwd=ROOT, check=True, env=environment())
+    (archive,) = folder.glob("*.tar.gz")
+    shutil.unpack_archive(archive, folder, filter="data")
+    return folder / archive.name.removesuffix(".tar.gz")
+
+
+@pytest.fixture(scope="module")
+def installed(source, tmp_path_factory):
+    """The scripts folder of a new environment that holds the wheel made of it.
 
     It borrows the dependencies of this one: by a plain path, so that no editable install follows.
     """
-    pytest.importorskip("hatchling", reason="install the dev extra: pip install -e '.[dev]'")
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     quiet = ["--quiet", "--no-deps", "--no-index"]
-    build = [*pip, "wheel", *quiet, "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT)]
+    build = [*pip, "wheel", *quiet, "--no-build-isolation", "--wheel-dir", str(folder), str(source)]
     subprocess.run(build, check=True, env=environment())
-    (wheel,) = folder.glob("styletransfer-*.whl")
+    (wheel,) = folder.glob("*.whl")
     venv.create(folder / "venv")
     python = folder / "venv" / "bin" / "python"
     install = [*pip, "--python", str(python), "install", *quiet, str(wheel)]
@@ -40,10 +55,10 @@ def installed(tmp_path_factory):
 def run(installed, tmp_path):
     """Run a program of that environment in an empty folder; return what it printed."""
 
-    def run(program, *arguments):
+    def run(program, *arguments, cwd=tmp_path):
         command = [str(installed / program), *arguments]
         return subprocess.run(
-            command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True
+            command, cwd=cwd, env=environment(), capture_output=True, text=True, check=True
         ).stdout
 
     return run
@@ -73,3 +88,20 @@ def test_python_m_and_every_other_command_finds_its_files(run, tmp_path):
     settings = run("styletransfer", "train", "--cfg", "job", "--resolve")
     first = next(line for line in settings.splitlines() if line.startswith("content:"))
     assert Path(first.partition("content: ")[2]).is_file()
+
+
+def test_the_source_archive_holds_what_its_tests_need(run, source):
+    """All of them are collected there, and some run: those that look at files beside the code."""
+    named = "links_lead or map_is or pages_name or one_name_of"
+    said = run("python", "-m", "pytest", "-q", "-p", "no:xdist", "-k", named, cwd=source)
+    assert " 5 passed" in said
+
+
+def test_links_of_the_metadata_lead_to_files_of_this_release(installed):
+    (file,) = installed.parent.glob("lib/python*/site-packages/styletransfer_torch-*/METADATA")
+    said = file.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#]+)\)", said)
+    (address,) = re.findall(r"^Project-URL: Repository, (\S+)", said, re.M)
+    paths = [re.fullmatch(rf"{address}/(?:raw|blob)/v{__version__}/(.+)", link) for link in links]
+    assert len(paths) > 10
+    assert all(path and (ROOT / path[1]).is_file() for path in paths)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, grid_sample, pad
 
-from styletransfer.errors import UserError
+from styletransfer.errors import UserError, pip_install
 
 # Standard deviation in pixels of the Gaussian that softens reliability (Ruder et al. 2016, in the
 # code that goes with the paper), and the taps on each side of a Gaussian.
@@ -132,8 +132,8 @@ def _flow(image: Any, other: Any) -> Tensor:
     try:
         cv2 = import_module("cv2")
     except ImportError as error:
-        message = "finding motion needs OpenCV: pip install 'styletransfer[video]'"
-        raise UserError(message) from error
+        advice = pip_install("video")
+        raise UserError(f"finding motion needs OpenCV; run: {advice}") from error
     search = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     try:
         flow = torch.from_numpy(search.calc(image, other, None))

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 from tqdm.auto import tqdm
 
-from styletransfer.errors import UserError
+from styletransfer.errors import UserError, pip_install
 from styletransfer.pictures.images import resize
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ def pyav() -> ModuleType:
     try:
         import av
     except ImportError as error:
-        raise UserError("films need PyAV; run: pip install 'styletransfer[video]'") from error
+        raise UserError(f"films need PyAV; run: {pip_install('video')}") from error
     return av
 
 

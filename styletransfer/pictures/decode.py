@@ -45,7 +45,7 @@ _SAMPLES = ((8, np.uint8), (16, np.uint16))
 _MAX_SAMPLES = 8  # four inks, alpha and some that are passed over; more are no picture
 _MAX_BYTES_PER_PIXEL = 8  # 16 bits of RGB and alpha
 _JPEG = {COMPRESSION.OJPEG, COMPRESSION.JPEG}
-_FOR_PILLOW = _JPEG | {COMPRESSION.CCITTRLE, COMPRESSION.CCITTFAX3, COMPRESSION.CCITTFAX4}
+_FOR_PILLOW = _JPEG | {COMPRESSION(x) for x in (2, 3, 4)}  # CCITT's, whose names change
 # These decoders return as many bytes as the tags call for.
 _FOR_BOTH = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
 _ORIENTATION, _INK_SET, _NOT_CMYK = 274, 332, 2

@@ -19,7 +19,7 @@ from omegaconf.errors import (
 
 from styletransfer.config import each
 from styletransfer.config.commands import CONFIGS, schema_of
-from styletransfer.errors import UserError
+from styletransfer.errors import UserError, pip_install
 from styletransfer.settings.paths import expanded
 
 # Of which one file each is chosen, by its name.
@@ -167,8 +167,8 @@ def explain(error: Exception, config_name: str) -> str:
     if isinstance(error, MissingConfigException) and error.options is not None:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         if group == "hydra/launcher" and name in LAUNCHERS:
-            extra = f"pip install 'styletransfer[{LAUNCHERS[name]}]'"
-            return f"hydra/launcher={name} is not installed; run: {extra}"
+            advice = pip_install(LAUNCHERS[name])
+            return f"hydra/launcher={name} is not installed; run: {advice}"
         return f"unknown {group} {name!r}; there are {', '.join(error.options) or 'none'}"
     if isinstance(error, OverrideParseException):
         return (

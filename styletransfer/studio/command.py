@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from styletransfer.config import StudioConfig
-from styletransfer.errors import UserError
+from styletransfer.errors import UserError, pip_install
 
 # The extra [studio].
 LIBRARIES = ("starlette", "uvicorn", "websockets")
@@ -17,9 +17,8 @@ LIBRARIES = ("starlette", "uvicorn", "websockets")
 def main(config: StudioConfig, folder: Path) -> None:
     """Serve the page until a signal raises Stopped (UserError: bad input, or no extra)."""
     if missing := [name for name in LIBRARIES if find_spec(name) is None]:
-        raise UserError(
-            f"the studio needs {' and '.join(missing)}; run: pip install 'styletransfer[studio]'"
-        )
+        needed = " and ".join(missing)
+        raise UserError(f"the studio needs {needed}; run: {pip_install('studio')}")
     from styletransfer.studio.serve import serve
 
     serve(config, folder)

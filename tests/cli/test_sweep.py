@@ -11,6 +11,7 @@ from styletransfer.cli import module
 from styletransfer.cli.arguments import parse
 from styletransfer.commands.gallery.found import find_runs
 from styletransfer.config import TrainConfig
+from styletransfer.errors import pip_install
 from styletransfer.pictures import images
 from styletransfer.settings.schemas import explain
 
@@ -75,7 +76,7 @@ def test_refused_before_the_first_job(words, message, desk, capsys):
 def test_a_launcher_that_is_not_installed():
     for launcher, extra in (("joblib", "sweep"), ("submitit_slurm", "sweep"), ("ray", "ray")):
         missing = MissingConfigException("", f"hydra/launcher/{launcher}", ["basic"])
-        said = f"{launcher} is not installed; run: pip install 'styletransfer[{extra}]'"
+        said = f"{launcher} is not installed; run: {pip_install(extra)}"
         assert explain(missing, "train") == f"hydra/launcher={said}"
 
 

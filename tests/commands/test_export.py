@@ -17,6 +17,7 @@ from helpers import ROOT, check_error, picture, style_network
 from styletransfer.cli import script
 from styletransfer.commands.export.command import main
 from styletransfer.config import ExportConfig
+from styletransfer.errors import pip_install
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.encoder import begun, build_eye, moments, paint_rows
 from styletransfer.pictures import images
@@ -126,7 +127,7 @@ def test_bad_input_and_a_missing_extra_are_one_line_and_write_nothing(here, monk
         ("text.safetensors", "net.onnx", "text.safetensors is no style network"),
         ("net.safetensors", "net.pt", "output=net.pt must end in .onnx"),
         ("net.safetensors", "folder.onnx", "cannot write folder.onnx: it is a folder"),
-        ("net.safetensors", "net.onnx", "pip install -e '.[onnx]'"),
+        ("net.safetensors", "net.onnx", pip_install("onnx")),
     ):
         there = None if "pip" in message else "there"
         monkeypatch.setattr(importlib.util, "find_spec", lambda name, there=there: there)

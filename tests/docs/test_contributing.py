@@ -8,6 +8,8 @@ import tomllib
 import pytest
 from helpers import ROOT, process, write_pictures
 
+from styletransfer import __version__
+from styletransfer.errors import DISTRIBUTION
 from styletransfer.pictures import images
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -71,10 +73,18 @@ def test_the_map_is_the_one_that_import_linter_checks():
     assert shown == [layer.split(" | ") for layer in layers]
 
 
+def test_one_name_of_the_package_and_one_version():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["name"] == DISTRIBUTION
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
 def test_links_lead_somewhere():
+    """The source archive, which is known by PKG-INFO, leaves the pages' pictures out."""
+    left_out = (".jpg", ".png") if (ROOT / "PKG-INFO").exists() else ()
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
-        local = [link for link in links if "://" not in link]
+        local = [link for link in links if "://" not in link and not link.endswith(left_out)]
         assert [link for link in local if not (page.parent / link).exists()] == []
 
 

@@ -95,4 +95,4 @@ def test_frames_that_are_too_small_are_refused_and_a_missing_opencv_is_told(monk
     for height, width in ((8, 11), (8, 400)):
         check_error(f"{width} x {height} pixels are too small", check_flow, (height, width))
     monkeypatch.setitem(sys.modules, "cv2", None)
-    check_error(r"styletransfer\[video\]", check_flow, (24, 32))
+    check_error(r"styletransfer-torch\[video\]", check_flow, (24, 32))

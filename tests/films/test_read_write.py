@@ -13,7 +13,7 @@ from film_files import BT601, BT709, UNSAID, av, frames, make, sounds, tone
 from helpers import check_error, largest_file, process
 from PIL import Image, ImageCms
 
-from styletransfer.errors import UserError
+from styletransfer.errors import UserError, pip_install
 from styletransfer.films import read
 from styletransfer.films.read import Film
 from styletransfer.films.write import CODECS, FilmWriter, check_writable
@@ -286,7 +286,7 @@ def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
         check_writable(tmp_path / "out.webm")
     monkeypatch.setitem(sys.modules, "av", None)
     for what in (Film, check_writable):
-        check_error(re.escape("pip install 'styletransfer[video]'"), what, tmp_path / "in.mp4")
+        check_error(re.escape(pip_install("video")), what, tmp_path / "in.mp4")
 
 
 @pytest.mark.slow

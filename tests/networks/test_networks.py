@@ -135,6 +135,7 @@ def changed(path, tensors=None, **told):
     if tensors is not None:
         values |= tensors
         told["sha256"] = weights.digest(values)
+    path.unlink()  # what has been read may still be mapped to it
     save_file(values, path, metadata={"styletransfer": json.dumps(told)})
     return path
 

@@ -8,6 +8,7 @@ import pytest
 from helpers import record_of, refusal
 from studios import PATIENCE, Process
 
+from styletransfer.errors import pip_install
 from styletransfer.studio import command, serve
 
 STUDIO = ("studio", "open=false")
@@ -89,7 +90,7 @@ def test_bad_input_and_a_missing_extra(here, monkeypatch, capsys):
     ):
         assert said in refusal(capsys, *STUDIO, word)
     monkeypatch.setattr(command, "find_spec", lambda name: None)
-    assert "pip install 'styletransfer[studio]'" in refusal(capsys, *STUDIO)
+    assert pip_install("studio") in refusal(capsys, *STUDIO)
     assert list(here.iterdir()) == []
 
 

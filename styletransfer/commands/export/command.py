@@ -1,8 +1,7 @@
 """Write a style network as ONNX: `scripts/export.py network=FILE output=net.onnx`.
 
 Any ONNX runtime paints with the file, without this package; docs/networks.md shows how in ten
-lines. `target=web` writes a page that does, in a browser. Both take the extra `onnx`: pip install
--e '.[onnx]'.
+lines. `target=web` writes a page that does, in a browser. Both take the extra `onnx`.
 """
 
 import importlib.util
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 
 from styletransfer.commands.export import web
 from styletransfer.config import ExportConfig, FeaturesConfig
-from styletransfer.errors import UserError
+from styletransfer.errors import UserError, pip_install
 from styletransfer.features import build_features
 from styletransfer.networks import StyleNetwork
 from styletransfer.networks.encoder import SEEN, moments_of, paint_rows
@@ -82,10 +81,7 @@ def check(config: ExportConfig) -> None:
         raise UserError(f"output={config.output} must end in .onnx")
     for name in TARGETS[config.target]:
         if importlib.util.find_spec(name) is None:
-            raise UserError(
-                f"export needs the package {name}; install the extra, pip install -e '.[onnx]', or "
-                "pip install onnx onnxscript onnxruntime"
-            )
+            raise UserError(f"export needs the package {name}; run: {pip_install('onnx')}")
 
 
 class ByRow(nn.Module):
