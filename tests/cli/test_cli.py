@@ -253,4 +253,3 @@ def test_a_command_that_torchrun_starts(capsys, monkeypatch):
     assert call(capsys, "train", "size=33") == (0, ("", ""))  # the second one makes no folder
     assert seen == [(settings_of(compose("train", ["size=33"]), "train"), os.devnull)]
     assert call(capsys, "train", "--version") == (0, ("", ""))
-    assert call(capsys, "mix")[0] == call(capsys, "train", "-m", "seed=1,2")[0] == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import composed, layers, picture, run_settings, write_pictures
+from helpers import check_error, composed, layers, picture, run_settings, write_pictures
 from PIL import Image, ImageOps
 
 from styletransfer.config import FeaturesConfig, OptimizerConfig
@@ -57,9 +57,7 @@ def pictures(**settings):
 
 
 def refused(message, **settings):
-    with pytest.raises(UserError, match=message) as caught:
-        pictures(**settings)
-    assert "\n" not in str(caught.value)
+    check_error(message, pictures, **settings)
 
 
 def columns(weights):
@@ -322,10 +320,8 @@ def test_numbers_that_cannot_be_are_refused():
     ):
         for value in wrong:
             message = re.escape(f"optimizer.{key}={value} must be {limits}")
-            with pytest.raises(UserError, match=f"^{message}"):
-                check_run(run_settings(OptimizerConfig(**{key: value})))
+            check_error(f"^{message}", check_run, run_settings(OptimizerConfig(**{key: value})))
     largest = OptimizerConfig(learning_rate=1e6)
     check_run(run_settings(largest, seed=2**63 - 1, color_strength=1.0))
     for text in ("-5", "0", "small", "1.5", ""):
-        with pytest.raises(UserError, match="must be auto, off or a number of pixels above 0"):
-            parse_tile(text)
+        check_error("must be auto, off or a number of pixels above 0", parse_tile, text)

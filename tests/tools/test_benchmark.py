@@ -27,7 +27,7 @@ from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
-from tools.benchmark import command, reference
+from tools.benchmark import reference
 from tools.benchmark.command import benchmark, measure_default_job
 from tools.benchmark.config import BenchmarkConfig
 from tools.benchmark.quality import measure_quality
@@ -91,20 +91,6 @@ def test_a_run_has_a_row_for_each_way_and_writes_its_files(tiny, tmp_path):
         assert row["seconds"]["median"] > 0
         assert row["peak_memory_bytes"] > 0
         assert row["memory_kind"] == "tensors"
-
-
-def test_what_the_device_only_emulates_is_left_out_and_named(tiny, tmp_path, monkeypatch):
-    both = composed("benchmark", "precisions=[float32,bfloat16]")
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
-    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "avx512_core_bf16")
-    assert command.without_emulated(both, CPU) == (both, [])
-    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
-    config, (skipped,) = command.without_emulated(both, CPU)
-    assert config.precisions == ["float32"]
-    assert skipped.startswith("bfloat16, which this device only emulates")
-    with pytest.raises(UserError, match=r"nothing to measure but bfloat16.*add emulated=true"):
-        benchmark(composed("benchmark", *tiny, "precisions=[bfloat16]"), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
 
 
 class Scripted(plain.PlainLoop):

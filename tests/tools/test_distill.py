@@ -23,9 +23,8 @@ from styletransfer.system.checkpoint import Checkpoint
 from tools.distill import trainer
 from tools.distill.command import distill
 from tools.distill.config import DistillConfig, conv_widths
-from tools.distill.errors import errors, gram, relative_by_picture
+from tools.distill.errors import errors, gram
 from tools.distill.inherit import inherit
-from tools.distill.replay_buffer import ReplayBuffer
 from tools.distill.trainer import Distillation
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -134,25 +133,3 @@ def test_bad_settings_are_named_before_anything_is_written(tmp_path):
     ]
     check_refused(lambda **given: distill(replace(TINY, **given), tmp_path / "run"), bad)
     assert not (tmp_path / "run").exists()
-
-
-def test_the_replay_buffer_takes_adams_steps():
-    """Against torch's own."""
-    buffer = ReplayBuffer.start(2, Crops([], 0.0, 32), torch.Generator().manual_seed(1), CPU)
-    ours, leaf = buffer.image[1:].clone(), buffer.image[1:].clone()
-    adam = torch.optim.Adam([leaf], lr=buffer.rate[1].item(), betas=(0.9, 0.99), eps=1e-12)
-    for seed in range(3):
-        leaf.grad = picture(seed, 32, 32).float() - 0.5
-        ours = buffer._adam(torch.tensor([1]), ours, leaf.grad)
-        adam.step()
-        leaf.clamp_(0, 1)
-    torch.testing.assert_close(ours, leaf, rtol=0, atol=1e-5)
-    assert buffer.age.tolist() == [0, 3]
-
-
-def test_a_picture_of_which_the_teacher_sees_nothing_has_no_error():
-    ours = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-    errors = relative_by_picture(ours, torch.tensor([[0.0, 0.0], [3.0, 5.0]]))
-    errors.sum().backward()
-    assert errors.tolist() == pytest.approx([0.0, 1 / 34])
-    assert ours.grad.flatten().tolist() == pytest.approx([0.0, 0.0, 0.0, -2 / 34])
