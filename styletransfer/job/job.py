@@ -104,9 +104,9 @@ def check_run(config: StyleTransferConfig) -> None:
     """Check the numbers of a run; a UserError names the key, its value and what it may be."""
     parse_tile(config.tile)
     if (name := config.optimizer.name) not in ("lbfgs", "adam"):
-        raise UserError(f"unknown optimizer {name!r}; choose lbfgs or adam")
+        raise UserError(f"unknown optimizer {name!r}; choose lbfgs or adam", "optimizer.name")
     if config.color not in COLORS:
-        raise UserError(f"unknown color {config.color!r}; choose {', '.join(COLORS)}")
+        raise UserError(f"unknown color {config.color!r}; choose {', '.join(COLORS)}", "color")
     rates = f"above 0 and at most {HIGHEST_LEARNING_RATE:g}"
     # Comparisons with NaN are false.
     ranges: list[tuple[str, Callable[[Any], bool], str]] = [
@@ -125,7 +125,7 @@ def check_run(config: StyleTransferConfig) -> None:
     ]
     for key, is_in_range, must in ranges:
         if not is_in_range(value := attrgetter(key)(config)):
-            raise UserError(f"{key}={value} must be {must}")
+            raise UserError(f"{key}={value} must be {must}", key)
 
 
 def parse_tile(text: str) -> int | None:
@@ -136,7 +136,7 @@ def parse_tile(text: str) -> int | None:
     if text in ("off", "false"):  # YAML reads a bare off as false
         return None
     if not text.isdecimal() or int(text) == 0:
-        raise UserError(f"tile={text} must be auto, off or a number of pixels above 0")
+        raise UserError(f"tile={text} must be auto, off or a number of pixels above 0", "tile")
     return int(text)
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.config import ApplyConfig, StyleTransferConfig, each
-from styletransfer.errors import UserError
+from styletransfer.errors import UserError, about
 from styletransfer.job.job import STARTS, pastiche_size, style_scales
 from styletransfer.job.regions import Style, check_scales, make_regions
 from styletransfer.objective.inputs import Inputs
@@ -60,13 +60,15 @@ def files_read(config: Any) -> list[tuple[str, str]]:
 
 def read_one(key: str, path: str | None, given: Given) -> Picture:
     """Return the picture of a key that has one; a UserError says why it cannot be read."""
-    return given[key] if key in given else images.read(path or "")
+    with about(key):
+        return given[key] if key in given else images.read(path or "")
 
 
 def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture]:
     """Return one picture, several, or all of a folder; a UserError says why it cannot."""
     if key not in given:
-        return [images.read(path) for path in files_of(key, value)]
+        with about(key):
+            return [images.read(path) for path in files_of(key, value)]
     source = given[key]
     pictures = [source] if isinstance(source, Picture) else list(source)
     if not pictures:
@@ -83,7 +85,7 @@ def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
             raise UserError(f"{key}={name} holds no picture; name a folder of pictures, or a file")
         files += named
     if not files:
-        raise UserError(f"{key} names no picture; name at least one")
+        raise UserError(f"{key} names no picture; name at least one", key)
     return files
 
 
@@ -97,7 +99,8 @@ def read_content_regions(
     given = given or {}
     source = given.get("content_regions", config.content_regions)
     if source is not None:
-        return read_regions(source, "content_regions")
+        with about("content_regions"):
+            return read_regions(source, "content_regions")
     for key in ("style_regions", "region_styles"):
         if key in given or getattr(config, key, None):
             raise UserError(f"{key} needs content_regions: name the parts of the content")
@@ -153,11 +156,15 @@ def load(
     content = _read_content(config, given)
     divided = read_content_regions(config, given)
     styles = _read_styles(config, given)
-    for picture in (content, *(style.picture for style in styles)):
-        check_side(picture)
-    if divided is not None:
-        _check_regions(divided, content)
-    mask = _read_protected(config, given, content)
+    for key, pictures in (("content", [content]), ("style", [style.picture for style in styles])):
+        with about(key):
+            for picture in pictures:
+                check_side(picture)
+    with about("content_regions"):
+        if divided is not None:
+            _check_regions(divided, content)
+    with about("protect"):
+        mask = _read_protected(config, given, content)
     if enlarge:
         check_room(config, content.size)
     if max(content.size) < config.size:
@@ -196,7 +203,8 @@ def check_room(config: StyleTransferConfig, shape: tuple[int, int]) -> None:
     if needed > free:
         raise UserError(
             f"size={config.size} makes a picture of {width} x {height} pixels, which takes "
-            f"{readable(needed)} with its styles, and {readable(free)} are free; choose less"
+            f"{readable(needed)} with its styles, and {readable(free)} are free; choose less",
+            "size",
         )
 
 
@@ -231,7 +239,8 @@ def _read_styles(config: StyleTransferConfig, given: Given) -> list[Style]:
     All are without transparent margins.
     """
     pictures = read_all("style", config.style, given)
-    check_scales(config, len(pictures))
+    with about("style_scale"):
+        check_scales(config, len(pictures))
     regions = read_style_regions(config, given, len(pictures))
     angles = each(config.style_rotation)
     angles = angles * len(pictures) if len(angles) == 1 else angles

@@ -112,7 +112,7 @@ def _check_memory(job: Job) -> None:
     """Refuse what will not fit, or warn of it where a tile was named."""
     problem = choose_layout(job, job.scales[-1], free_bytes(job.device)).problem
     if problem is not None and parse_tile(job.config.tile) == 0:
-        raise UserError(problem)
+        raise UserError(problem, "size")
     if problem is not None:
         logger.warning("%s; trying all the same", problem)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from styletransfer.config import StyleTransferConfig, each
-from styletransfer.errors import UserError
+from styletransfer.errors import UserError, about
 from styletransfer.objective.inputs import Region, StylePart
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import Regions, assign, pair_regions
@@ -43,10 +43,12 @@ def make_regions(
     (1, 1, H, W) in [0, 1] or None, no style paints. (UserError: weights or regions that do not fit
     the styles, or nothing is left to paint.)
     """
-    parts = _blended(config, [style.picture.name for style in styles])
+    with about("style_weights"):
+        parts = _blended(config, [style.picture.name for style in styles])
     regions = [Region(sources=parts)]
     if divided is not None:
-        by_region = _by_region(config, styles, divided, parts)
+        with about("region_styles"):
+            by_region = _by_region(config, styles, divided, parts)
         regions = [
             Region(name, divided.weights(number, size), by_region[number])
             for number, name in enumerate(divided.names)
@@ -113,7 +115,8 @@ def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, 
         elif region.name:
             logger.warning("protect covers the region %s: no style paints there", region.name)
     if not painted:
-        raise UserError("protect covers all there is to paint; paint black where a style may go")
+        problem = "protect covers all there is to paint; paint black where a style may go"
+        raise UserError(problem, "protect")
     return tuple(painted)
 
 
@@ -128,7 +131,8 @@ def _blended(config: StyleTransferConfig, styles: Sequence[str]) -> tuple[StyleP
     if not detail & set(layers):
         raise UserError(
             "style_detail is heard nowhere: objective.detail_layers names none of "
-            f"objective.style_layers, which are {', '.join(layers)}"
+            f"objective.style_layers, which are {', '.join(layers)}",
+            "style_detail",
         )
     blend = _weighted(config, styles[:-1], [layer for layer in layers if layer not in detail])
     return (*blend, StylePart(style=len(styles) - 1, layers=sorted(detail)))
@@ -171,4 +175,4 @@ def check_scales(config: StyleTransferConfig, styles: int) -> None:
             )
     for degrees in each(config.style_rotation):
         if not math.isfinite(degrees):
-            raise UserError(f"style_rotation={degrees} must be a number of degrees")
+            raise UserError(f"{key}={degrees} must be a number of degrees", key)

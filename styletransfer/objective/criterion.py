@@ -62,7 +62,8 @@ class Criterion:
         if not contents and not styles:
             raise UserError(
                 "all content and style weights are 0: nothing to optimise; "
-                "raise objective.content_weight or objective.style_weight"
+                "raise objective.content_weight or objective.style_weight",
+                "objective.content_weight",
             )
         return cls(
             contents,
@@ -90,10 +91,12 @@ def _by_layer(
     if factors and len(factors) != len(layers):
         raise UserError(
             f"objective.{kind}_layers names {len(layers)} layers but "
-            f"objective.{kind}_layer_weights holds {len(factors)} numbers; give one for each"
+            f"objective.{kind}_layer_weights holds {len(factors)} numbers; give one for each",
+            f"objective.{kind}_layer_weights",
         )
     if twice := sorted({layer for layer in layers if layers.count(layer) > 1}):
-        raise UserError(f"objective.{kind}_layers names {', '.join(twice)} twice")
+        key = f"objective.{kind}_layers"
+        raise UserError(f"{key} names {', '.join(twice)} twice", key)
     for factor in factors:
         _check_weight(f"{kind}_layer_weights", factor)
     pairs = zip(layers, factors or [1.0] * len(layers), strict=True)
@@ -102,7 +105,8 @@ def _by_layer(
 
 def _check_weight(name: str, weight: float) -> None:
     if not 0 <= weight < float("inf"):
-        raise UserError(f"objective.{name}={weight} must be a finite number, 0 or more")
+        key = f"objective.{name}"
+        raise UserError(f"{key}={weight} must be a finite number, 0 or more", key)
 
 
 def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) -> None:
@@ -113,7 +117,8 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
     if min(height, width) < stride:
         raise UserError(
             f"{name} comes down to {width} x {height} pixels, too small for {deepest}: the shorter "
-            f"side needs at least {stride}; raise size, lower scales, or name shallower layers"
+            f"side needs at least {stride}; raise size, lower scales, or name shallower layers",
+            "size",
         )
 
 
@@ -143,11 +148,12 @@ def check_tile(
 ) -> None:
     """Refuse tiles of `tile` pixels where there can be none, or none so small."""
     if needed := tiles_need(mode, criterion):
-        raise UserError(f"tiles need {needed}; choose that, or tile=off")
+        raise UserError(f"tiles need {needed}; choose that, or tile=off", "tile")
     if tile < (least := smallest_tile(extractor, criterion)):
         raise UserError(
             f"tile={tile} must be at least {least}, the pixels that one position of the deepest "
-            "layer stands for; choose tile=auto to have it chosen"
+            "layer stands for; choose tile=auto to have it chosen",
+            "tile",
         )
 
 

@@ -20,16 +20,9 @@ from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.guard import check_scans, check_size, quiet_decoders
+from styletransfer.pictures.guard import check_scans, check_size, format_of, quiet_decoders
 from styletransfer.pictures.samples import Samples, Stored, to_srgb
 
-_SIGNATURES = {
-    b"\xff\xd8\xff": "JPEG",
-    b"\x89PNG\r\n\x1a\n": "PNG",
-    b"RIFF": "WEBP",
-    b"BM": "BMP",
-    b"GIF8": "GIF",
-} | dict.fromkeys((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), "TIFF")
 # Pillow's mode -> the colour model in which its samples are taken.
 _MODELS = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
@@ -96,12 +89,7 @@ def _file_format(path: Path) -> str:
     except (OSError, ValueError) as error:  # ValueError: a null character
         reason = getattr(error, "strerror", error)
         raise UserError(f"{path} cannot be read: {reason}; check the path") from error
-    if not head:
-        raise UserError(f"{path} is empty (0 bytes); get an intact copy")
-    for signature, name in _SIGNATURES.items():
-        if head.startswith(signature) and (name != "WEBP" or head[8:12] == b"WEBP"):
-            return name
-    raise UserError(f"{path} is no JPEG, PNG, WebP, TIFF, BMP or GIF picture, whatever its name")
+    return format_of(head, str(path))
 
 
 def _load(path: Path, file_format: str, max_pixels: int) -> Stored:

@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 from PIL import Image
@@ -16,12 +17,40 @@ from styletransfer.errors import UserError
 # The most scans of a progressive JPEG: each is a pass over the picture, and ten are usual.
 _MAX_SCANS = 100
 
+# How files begin. HEIF, which phones write, is read by the extra [studio].
+_SIGNATURES = {
+    b"\xff\xd8\xff": "JPEG",
+    b"\x89PNG\r\n\x1a\n": "PNG",
+    b"RIFF": "WEBP",
+    b"BM": "BMP",
+    b"GIF8": "GIF",
+} | dict.fromkeys((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), "TIFF")
+_HEIF = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
+
 # A JPEG marker; 0 behind 255 is a sample, and restarts (D0 to D7) belong to their scan.
 _MARKER = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
 _START_OF_IMAGE, _END_OF_IMAGE, _START_OF_SCAN = 0xD8, 0xD9, 0xDA
 
 _LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
 _ONE_AT_A_TIME = threading.RLock()  # what is held back belongs to the process, not to a thread
+
+
+def format_of(head: bytes, name: str) -> str:
+    """Name the format of a picture by its first 16 bytes (UserError: it is none that is read)."""
+    if not head:
+        raise UserError(f"{name} is empty (0 bytes); get an intact copy")
+    if head[4:8] == b"ftyp" and head[8:12] in _HEIF:
+        if find_spec("pillow_heif") is None:
+            advice = "save it as JPEG, or run: pip install 'styletransfer[studio]'"
+            raise UserError(f"{name} is a HEIC picture; {advice}")
+        import pillow_heif
+
+        pillow_heif.register_heif_opener(thumbnails=False)
+        return "HEIF"
+    for signature, known in _SIGNATURES.items():
+        if head.startswith(signature) and (known != "WEBP" or head[8:12] == b"WEBP"):
+            return known
+    raise UserError(f"{name} is no JPEG, PNG, WebP, TIFF, BMP or GIF picture, whatever its name")
 
 
 def check_size(path: Path, width: int, height: int, max_pixels: int) -> None:

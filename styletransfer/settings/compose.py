@@ -20,7 +20,7 @@ from styletransfer.config import ASSETS
 from styletransfer.config.commands import CONFIGS, SCHEMAS, command, schema_of
 from styletransfer.errors import UserError
 from styletransfer.settings.paths import absent, names, new_folder, resumed
-from styletransfer.settings.schemas import check, explain
+from styletransfer.settings.schemas import check, refusal
 from styletransfer.settings.values import quoted
 
 # Hydra's state is the process's, not a thread's.
@@ -56,7 +56,7 @@ def compose(
         except UserError:
             raise
         except Exception as error:  # broken files under config_dir raise nearly anything
-            raise UserError(explain(error, name)) from error
+            raise refusal(error, name) from error
         if pure and len(_COMPOSED) < _MOST:
             _COMPOSED[words] = deepcopy(config)
     return config
@@ -70,7 +70,7 @@ def settings_of(config: DictConfig, name: str) -> Any:
     try:
         settings = OmegaConf.to_object(config)
     except OmegaConfBaseException as error:
-        raise UserError(explain(error, name)) from error
+        raise refusal(error, name) from error
     check(settings)
     return settings
 

@@ -127,7 +127,7 @@ def check(settings: Any, prefix: str = "") -> None:
             setattr(settings, field.name, {str(name): value[name] for name in value})
         elif get_origin(field.type) is list:
             if not _fits(value, field.type):  # OmegaConf lets lists within lists pass
-                raise UserError(f"{key}={value} must be {LISTS.get(field.type, 'a list')}")
+                raise UserError(f"{key}={value} must be {LISTS.get(field.type, 'a list')}", key)
             for entry in filter(is_dataclass, value):
                 check(entry, f"{key}.")
         elif isinstance(value, str) and "path" in field.metadata:
@@ -159,7 +159,13 @@ def _check_integers(key: str, value: Any) -> None:
         for entry in value:
             _check_integers(key, entry)
     elif isinstance(value, int) and abs(value) > LARGEST:
-        raise UserError(f"{key}={value} is too large; it must be below 2^63")
+        raise UserError(f"{key}={value} is too large; it must be below 2^63", key)
+
+
+def refusal(error: Exception, config_name: str) -> UserError:
+    """Return what Hydra or OmegaConf found wrong as an error that carries its key."""
+    key = getattr(error.__cause__ or error, "full_key", None)
+    return UserError(explain(error, config_name), key)
 
 
 def explain(error: Exception, config_name: str) -> str:

@@ -21,11 +21,11 @@ from styletransfer.settings.schemas import (
     GROUPS,
     check,
     check_choice,
-    explain,
     flat,
     keys,
     mapping_keys,
     path_keys,
+    refusal,
     unknown_key,
 )
 
@@ -160,7 +160,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
             OmegaConf.update(node, key, value, merge=key not in mappings)
         parsed = OmegaConf.to_object(node)
     except (OmegaConfBaseException, ValueError) as error:
-        raise UserError(explain(error, "train")) from error
+        raise refusal(error, "train") from error
     for key in asked:
         owner, _, name = key.rpartition(".")
         setattr(attrgetter(owner)(result) if owner else result, name, attrgetter(key)(parsed))

@@ -7,11 +7,11 @@ import secrets
 from http import HTTPStatus
 
 from starlette.datastructures import MutableHeaders
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from styletransfer.studio.controls import key_in
+from styletransfer.errors import UserError
 
 # What a page of ours may load, and who may show it: itself alone.
 POLICY = (
@@ -30,19 +30,17 @@ HEADERS = {
 }
 
 
-class RefusedError(Exception):
+class RefusedError(UserError):
     """A request that is refused, in one line, with an HTTP status, and the key that it is about."""
 
     def __init__(self, message: str, status: int = 400, key: str | None = None) -> None:
-        super().__init__(message)
-        self.status, self.key = status, key
+        super().__init__(message, key)
+        self.status = status
 
 
-def refused(request: Request, error: Exception) -> Response:
-    """Return the answer to a request that ended in a RefusedError or a UserError."""
-    if isinstance(error, RefusedError):
-        return _answer(error.status, str(error), error.key)
-    return _answer(422, str(error), key_in(str(error)))
+def refused(error: UserError) -> Response:
+    """Return the answer to a request that ended in an error."""
+    return _answer(getattr(error, "status", 422), str(error), error.key)
 
 
 def _answer(status: int, message: str, key: str | None = None) -> Response:

@@ -1,11 +1,13 @@
 """A studio: everything that it has, its addresses, and what each answers."""
 
 import asyncio
+import hashlib
 import json
 import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Respon
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
+from styletransfer import __version__
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import CHECKPOINT
 from styletransfer.studio import lessons, painter, pictures
@@ -54,10 +57,12 @@ class Studio:
         self.queue = RunQueue(folder, self.pictures, paint)
         self.lessons = lessons.Lessons()
         self.composing = asyncio.Semaphore(MOST)
+        self.checked: tuple[Any, dict[str, Any]] = None, {}  # overrides, and what they cost
 
-    def named(self, error: Exception) -> UserError:
+    def named(self, error: Any) -> Any:
         """Return an error that calls pictures as people do."""
-        return UserError(self.pictures.named(str(error)))
+        error.args = (self.pictures.named(str(error)),)
+        return error
 
     @asynccontextmanager
     async def opened(self, app: Starlette) -> AsyncIterator[None]:
@@ -86,12 +91,9 @@ def make_app(studio: Studio, port: int, token: str) -> Starlette:
             Route("/api/queue", submit, methods=["POST"]),
             Route("/api/queue/{id}/{action}", act, methods=["POST"]),
             Route("/api/runs", list_runs),
-            Route("/api/runs/{id}/picture", get_run_picture),
-            Route("/api/runs/{id}/content", get_run_content),
-            Route("/api/runs/{id}/download", download),
-            Route("/api/runs/{id}/losses", get_losses),
-            Route("/api/runs/{id}/resume", go_on, methods=["POST"]),
-            Route("/api/runs/{id}/delete", remove, methods=["POST"]),
+            Route("/api/runs/{id}/{part}", get_run),
+            Route("/api/runs/{id}/{action}", change_run, methods=["POST"]),
+            Route("/api/sketch", sketch, methods=["POST"]),
             Route("/api/lessons", make_lesson, methods=["POST"]),
             Route("/api/lessons/{id}", get_lesson),
             WebSocketRoute("/live", live),
@@ -99,8 +101,7 @@ def make_app(studio: Studio, port: int, token: str) -> Starlette:
         ],
         middleware=[Middleware(Access, port=port, token=token)],
         exception_handlers={
-            RefusedError: refused,
-            UserError: lambda request, error: refused(request, studio.named(error)),
+            UserError: lambda request, error: refused(studio.named(error)),
             ClientDisconnect: lambda request, error: Response(),  # which nobody reads
         },
         lifespan=studio.opened,
@@ -178,15 +179,23 @@ async def _look(request: Request) -> bytes:
 
 
 async def check(request: Request) -> Response:
-    """Say which command line makes the picture that is asked for, or what is wrong."""
-    asked = await _run_request(request)
-    await _studio(request).reader.ask("check", asked.config)
-    return JSONResponse({"command": command_of(asked.overrides)})
+    """Say which command line makes the picture that is asked for and what it costs, or refuse."""
+    asked = await _checked(request)
+    pace = _studio(request).queue.pace.get(asked.config.features.name)
+    seconds = None if pace is None else pace * asked.cost["work"]
+    return JSONResponse(asked.cost | {"command": command_of(asked.overrides), "seconds": seconds})
+
+
+async def sketch(request: Request) -> Response:
+    """Return what a run with these settings would come to, small; once nothing else is painted."""
+    asked, studio = await _run_request(request), _studio(request)
+    name = hashlib.sha256(json.dumps([__version__, asked.overrides]).encode()).hexdigest()[:32]
+    return _jpeg(await studio.pictures.kept(f"sketch-{name}", lambda: studio.queue.sketch(asked)))
 
 
 async def make_lesson(request: Request) -> Response:
     """Make a lesson, which may take a minute."""
-    overrides = (await _run_request(request)).overrides
+    overrides = (await _checked(request)).overrides
     return JSONResponse({"id": await _studio(request).lessons.make(overrides)})
 
 
@@ -198,7 +207,7 @@ async def get_lesson(request: Request) -> Response:
 
 async def submit(request: Request) -> Response:
     """Paint a new picture, or let it wait."""
-    return JSONResponse({"id": _studio(request).queue.submit(await _run_request(request))}, 202)
+    return JSONResponse({"id": _studio(request).queue.submit(await _checked(request))}, 202)
 
 
 async def act(request: Request) -> Response:
@@ -227,27 +236,35 @@ async def list_runs(request: Request) -> Response:
     return JSONResponse([run.shown for run in runs])
 
 
-async def get_run_picture(request: Request) -> Response:
-    """Return the picture of a run, made small; of the one at work its latest."""
-    entry = _studio(request).queue.at_work
-    if entry is None or entry.id != request.path_params["id"]:
-        return await _small(request, (await _run(request)).record.pastiche)
-    if entry.picture is None:
-        raise RefusedError("the run has no picture yet", 404)
-    return _jpeg(entry.picture)
+async def get_run(request: Request) -> Response:
+    """Return a run's "picture" or "content" made small, its "losses", or a "download"."""
+    studio, part = _studio(request), request.path_params["part"]
+    entry = studio.queue.current
+    if entry is not None and entry.id == request.path_params["id"]:
+        if part == "losses":
+            return JSONResponse(entry.losses)  # which the disk may not have yet
+        if part == "picture" and entry is studio.queue.at_work:
+            if entry.picture is None:
+                raise RefusedError("the run has no picture yet", 404)
+            return _jpeg(entry.picture)
+    run = await _run(request)
+    match part:
+        case "picture":
+            return await _small(request, run.record.pastiche)
+        case "content":
+            return await _small(request, run.record.content)
+        case "losses":  # (step, name -> value) each
+            return JSONResponse(await asyncio.to_thread(lambda: run.losses))
+        case "download":
+            return await _download(request, run)
+    raise RefusedError("a run has no such part", 404)
 
 
-async def get_run_content(request: Request) -> Response:
-    """Return the content of a run at the pastiche's size, made small."""
-    return await _small(request, (await _run(request)).record.content)
-
-
-async def download(request: Request) -> Response:
+async def _download(request: Request, run: StoredRun) -> Response:
     """Return the pastiche as a file, at full size and from its full depth."""
     kind = request.query_params.get("format", "png")
     if kind not in MEDIA_TYPES:
         raise RefusedError(f"format must be one of {', '.join(MEDIA_TYPES)}")
-    run = await _run(request)
     if not run.record.pastiche.is_file():
         raise RefusedError("the run has no picture yet", 404)
     file = await _studio(request).reader.ask("converted", str(run.record.pastiche), f".{kind}")
@@ -255,35 +272,36 @@ async def download(request: Request) -> Response:
     return Response(file, media_type=MEDIA_TYPES[kind], headers=headers)
 
 
-async def get_losses(request: Request) -> Response:
-    """Return the losses of a run, (step, name -> value) each."""
-    entry = _studio(request).queue.current
-    if entry is not None and entry.id == request.path_params["id"]:
-        return JSONResponse(entry.losses)  # which the disk may not have yet
-    return JSONResponse(await asyncio.to_thread(lambda run: run.losses, await _run(request)))
+async def change_run(request: Request) -> Response:
+    """Let a run go on, give it a name or a star, or remove it from the studio's own folder."""
+    studio, run = _studio(request), await _run(request)
+    match request.path_params["action"]:
+        case "resume":
+            if not (run.record.folder / CHECKPOINT).exists():
+                raise RefusedError("the run has no checkpoint to go on from", 409)
+            studio.queue.go_on(run)
+            return JSONResponse({"id": run.id}, 202)
+        case "mark":
+            studio.runs.mark(run, await _body(request))
+            studio.queue.changed(runs=True)
+        case "delete":
+            await _delete(studio, run)
+        case _:
+            raise RefusedError("there is no such action", 404)
+    return JSONResponse({"id": run.id})
 
 
-async def go_on(request: Request) -> Response:
-    """Let a run that was stopped go on from its checkpoint."""
-    run = await _run(request)
-    if not (run.record.folder / CHECKPOINT).exists():
-        raise RefusedError("the run has no checkpoint to go on from", 409)
-    _studio(request).queue.go_on(run)
-    return JSONResponse({"id": run.id}, 202)
-
-
-async def remove(request: Request) -> Response:
-    """Remove a run of the studio's own folder."""
-    queue, run = _studio(request).queue, await _run(request)
+async def _delete(studio: Studio, run: StoredRun) -> None:
     if not run.is_own:
         raise RefusedError("that run lies in another folder; remove it there", 403)
-    await queue.let_go(run.id)
-    if queue.has(run.id) or is_locked(run.record.folder):
+    await studio.queue.let_go(run.id)
+    if studio.queue.has(run.id) or is_locked(run.record.folder):
         raise RefusedError("that run is being painted; stop it first", 409)
     folder = run.record.folder  # of a linked one the link goes
     await asyncio.to_thread(os.unlink if folder.is_symlink() else shutil.rmtree, folder)
-    queue.changed(runs=True)
-    return JSONResponse({"id": run.id})
+    for picture in (run.record.pastiche, run.record.content):
+        studio.pictures.forget(picture)
+    studio.queue.changed(runs=True)
 
 
 def _studio(request: Request) -> Studio:
@@ -302,6 +320,14 @@ async def _run_request(request: Request) -> RunRequest:
         raise RefusedError("too much at once; try again in a moment", 429)
     async with studio.composing:
         return await asyncio.to_thread(read_request, settings, studio.pictures)
+
+
+async def _checked(request: Request) -> RunRequest:
+    """Return the run that is asked for with its cost, once it is seen that there can be one."""
+    studio, asked = _studio(request), await _run_request(request)
+    if studio.checked[0] != asked.overrides:
+        studio.checked = asked.overrides, await studio.reader.ask("check", asked.config)
+    return replace(asked, cost=studio.checked[1])
 
 
 async def _body(request: Request) -> dict[str, Any]:

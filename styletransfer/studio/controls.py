@@ -1,6 +1,5 @@
 """What the page offers to set: some keys of a run, in groups, each with a kind of control."""
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, get_origin
@@ -117,13 +116,3 @@ GROUPS = {
     ),
 }
 CONTROLS = {control.key: control for group in GROUPS.values() for control in group}
-
-
-def key_in(message: str) -> str | None:
-    """Return the key that a message is about, for the page to show it beside its control."""
-    for key in sorted(CONTROLS, key=len, reverse=True):
-        word = rf"(?<![\w.]){re.escape(key)}"
-        alone = rf"|{word}(?![\w.])" if "." in key else ""
-        if re.search(rf"\A{word}\b|{word}={alone}", message):
-            return key
-    return None

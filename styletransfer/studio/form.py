@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -120,6 +120,7 @@ class RunRequest:
     overrides: list[str]  # KEY=VALUE in Hydra's grammar
     config: TrainConfig  # composed of them
     record: dict[str, str]  # name -> text of the files that Hydra keeps in a run's .hydra
+    cost: dict[str, Any] = field(default_factory=dict)  # see `reader.check`
 
 
 def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:

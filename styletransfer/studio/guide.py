@@ -100,10 +100,11 @@ class Guide:
 
     def _do(self, run: RecordedRun, wish: dict[str, Any]) -> bool:
         """Do what is asked for, or say why not; tell whether the run goes another way."""
-        goes, error = False, None
+        goes, error, key = False, None, None
         try:
             match wish["type"]:
                 case "stop":
+                    self._say(type="stopping")
                     raise KeyboardInterrupt
                 case "steer":
                     now, wanted = page_values(run.now), page_values(wish["config"])
@@ -117,8 +118,8 @@ class Guide:
                     run.go_back(wish["snapshot"])
                     goes = True
         except UserError as problem:
-            error = str(problem)
-        self._say(type="standing", error=error, **standing(run))
+            error, key = str(problem), problem.key
+        self._say(type="standing", error=error, key=key, **standing(run))
         return goes
 
     def _tell(self, run: RecordedRun, iterate: Iterate, picture: bytes | None) -> None:
@@ -133,6 +134,7 @@ class Guide:
             scales=iterate.scales,
             seconds=round(self._clock.seconds, 1),
             left=self._clock.left(run.run, iterate),
+            pace=self._clock.pace,
             history=[(step, losses.as_floats()) for step, losses in history],
             picture=picture,
         )
@@ -180,10 +182,15 @@ class Clock:
         """Count on from now: the run has waited."""
         self._last = time.monotonic()
 
+    @property
+    def pace(self) -> float:
+        """The seconds of a step by its pixels."""
+        return self.seconds / self._pixels
+
     def left(self, run: Run, iterate: Iterate) -> float:
         """Return the seconds until the end."""
         later = run.scales[iterate.scale :]
         here = iterate.steps - iterate.step - sum(scale.steps for scale in later)
         pixels = sum(scale.steps * math.prod(scale.size) for scale in later)
         pixels += max(here, 0) * math.prod(run.scales[iterate.scale - 1].size)
-        return round(self.seconds * pixels / self._pixels, 1)
+        return round(self.pace * pixels, 1)

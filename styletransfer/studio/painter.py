@@ -5,8 +5,10 @@ It says what happens in dicts with a "type" and the "id" of the run; `queue.py` 
 
 import gc
 import logging
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -21,17 +23,20 @@ from styletransfer.system.signals import signals_held
 def main(pipe: Connection) -> None:
     """Paint what is asked for until the pipe ends."""
     become_a_child()
-    orders = Orders(pipe)
-    _warm_up()
+    orders = Orders(pipe, partial(_sketch, pipe))
     with suppress(OSError):  # the server is gone
+        pipe.send({"type": "ready", "pace": _warm_up()})
         while (order := orders.next_run()) is not None:
             ended = _run(order, orders, pipe)
             pipe.send({"type": "ended", "id": order["id"], **ended})
             gc.collect()
 
 
-def _warm_up() -> None:
-    """Set torch up as a command does, and paint a tiny picture: the first one loads much."""
+def _warm_up() -> float:
+    """Set torch up as a command does, and paint two small pictures: the first one loads much.
+
+    Returns the seconds that a step of the second one took, by its pixels.
+    """
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize.run import Run
     from styletransfer.system.devices import set_float32_precision
@@ -39,8 +44,31 @@ def _warm_up() -> None:
 
     keep_freed_memory()
     set_float32_precision()
-    with signals_held():
-        Run(prepare(TrainConfig(size=64, steps=3, scales=1))).complete()
+    for side, steps in ((64, 3), (192, 4)):
+        with signals_held():
+            began = time.monotonic()
+            picture = Run(prepare(TrainConfig(size=side, steps=steps, scales=1))).complete().image
+    return (time.monotonic() - began) / steps / picture[0, 0].numel()
+
+
+def _sketch(pipe: Connection, order: dict[str, Any], is_wanted: Callable[[], bool]) -> bool:
+    """Paint a small picture and send it; False if something else was wanted before its end."""
+    from styletransfer.job.prepare import prepare
+    from styletransfer.optimize.run import Run
+    from styletransfer.studio.guide import encode
+
+    picture = problem = None
+    try:
+        with signals_held():
+            run = Run(prepare(order["config"]))
+            for _ in run:
+                if is_wanted():
+                    return False
+            picture = encode(run.result().picture)
+    except UserError as error:
+        problem = error
+    pipe.send({"type": "sketched", "id": order["id"], "picture": picture, "problem": problem})
+    return True
 
 
 def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, Any]:
@@ -57,12 +85,16 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
     except UserError as error:
         if not (folder / RECORD).exists():  # it was refused: nothing is kept
             (folder / "train.log").unlink(missing_ok=True)
-        return {"status": "failed", "error": str(error)}
+        return {"status": "failed", "error": str(error), "key": error.key}
     except KeyboardInterrupt:
         return {"status": "stopped", "error": None}
     except Exception as error:
         if is_out_of_memory(error):
-            return {"status": "failed", "error": "memory ran out; choose a smaller size"}
+            return {
+                "status": "failed",
+                "error": "memory ran out; choose a smaller size",
+                "key": "size",
+            }
         said = " ".join(f"{type(error).__name__}: {error}".split())
         where = f"{folder}/train.log"
         return {"status": "failed", "error": f"a mistake of ours ({said}); see {where}"}

@@ -5,8 +5,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,8 +13,9 @@ from typing import Any
 
 from PIL import Image
 
-from styletransfer.config import ASSETS, each
+from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
+from styletransfer.pictures.guard import format_of
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.reader import Reader
 from styletransfer.system.files import atomic
@@ -24,8 +24,8 @@ from styletransfer.system.files import atomic
 LARGEST, TOTAL, MOST, AT_ONCE = 64 * 2**20, 4 * 2**30, 1000, 4
 # Of a name that a person gave, in characters.
 LONGEST_NAME = 120
-# Longer sides in pixels in which pictures are shown, and the bytes of them that are remembered.
-SIDES, REMEMBERED = (160, 320, 640, 1024, 1600, 2048), 64 * 2**20
+# Longer sides in pixels in which pictures are shown, and how many of these are kept.
+SIDES, KEPT = (160, 320, 640, 1024, 1600, 2048), 2000
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,9 @@ class PictureShelf:
     """The pictures of a studio; the folder of uploads is made when the first one comes."""
 
     def __init__(self, folder: Path, reader: Reader) -> None:
-        self._folder, self._reader = folder, reader
+        self._folder, self._reader, self._small = folder, reader, folder.with_name(".small")
         self._pictures: dict[str, ShelfPicture] = {}
         self._ids: dict[str, str] = {}  # real path -> id
-        self._small: OrderedDict[tuple[str, int, int], bytes] = OrderedDict()
         self._uploading = asyncio.Semaphore(AT_ONCE)
         for kind in ("content", "style"):
             for path in sorted((ASSETS / kind).glob("*.jpg")):
@@ -62,6 +61,9 @@ class PictureShelf:
                 self._add(ShelfPicture(f"{kind}-{path.stem}", path.stem, *size, kind, str(path)))
         for stale in self._folder.glob(".*.upload"):
             stale.unlink(missing_ok=True)
+        made = sorted(self._small.glob("*.jpg"), key=lambda path: path.stat().st_mtime_ns)
+        for old in made[:-KEPT]:
+            old.unlink(missing_ok=True)
         # What was uploaded before, in its order.
         for note in sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
             with suppress(OSError, ValueError, KeyError, TypeError):
@@ -140,9 +142,12 @@ class PictureShelf:
     async def _put(self, id: str, temporary: Path, name: str, purpose: str) -> ShelfPicture:
         name = os.path.basename(name.replace("\\", "/"))[-LONGEST_NAME:] or "picture"
         try:
+            with temporary.open("rb") as file:
+                format_of(file.read(16), name)  # at once, whatever the reader is at
             width, height = await self._reader.ask("measure", str(temporary))
         except UserError as error:
-            raise UserError(str(error).replace(str(temporary), name)) from error
+            error.args = (str(error).replace(str(temporary), name),)
+            raise
         path = self._folder / id
         temporary.replace(path)
         with atomic(path.with_name(f"{id}.json")) as note:
@@ -158,6 +163,7 @@ class PictureShelf:
         del self._pictures[id], self._ids[os.path.realpath(picture.path)]
         for path in (self._folder / id, self._folder / f"{id}.json"):
             path.unlink(missing_ok=True)
+        self.forget(picture.path)
 
     def named(self, message: str) -> str:
         """Return a message in which pictures are called as people call them."""
@@ -166,27 +172,33 @@ class PictureShelf:
             message = message.replace(picture.id, picture.name)
         return message
 
-    def key_of(self, message: str, settings: Mapping[str, Any]) -> str | None:
-        """Return the key, of the page's settings, whose picture a message is about."""
-        for key, value in settings.items():
-            for id in each(value):
-                if id in self and self._pictures[id].path in message:
-                    return key
-        return None
-
     async def small(self, path: str, side: int) -> bytes:
         """Return a JPEG of a picture file of at most `side` pixels; RefusedError if it is gone."""
         side = max((one for one in SIDES if one <= side), default=SIDES[0])
         try:
-            key = (path, os.stat(path).st_mtime_ns, side)
+            name = f"{_hash(path)}-{os.stat(path).st_mtime_ns}-{side}"
         except OSError as error:
             raise RefusedError("the picture is gone", 404) from error
-        if key not in self._small:
-            self._small[key] = await self._reader.ask("small", path, side)
-        self._small.move_to_end(key)
-        while sum(map(len, self._small.values())) > REMEMBERED:
-            self._small.popitem(last=False)
-        return self._small[key]
+        return await self.kept(name, lambda: self._reader.ask("small", path, side))
+
+    async def kept(self, name: str, make: Callable[[], Awaitable[bytes]]) -> bytes:
+        """Return a small picture from the disk; or make it, and keep it there under a name."""
+        file = self._small / f"{name}.jpg"
+        with suppress(OSError):
+            return file.read_bytes()
+        picture = await make()
+        with suppress(UserError), atomic(file) as temporary:  # on a full disk it is made each time
+            temporary.write_bytes(picture)
+        return picture
+
+    def forget(self, path: str | Path) -> None:
+        """Remove what is kept of a picture that was removed."""
+        for small in self._small.glob(f"{_hash(path)}-*.jpg"):
+            small.unlink(missing_ok=True)
+
+
+def _hash(path: str | Path) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
 def too_large() -> RefusedError:

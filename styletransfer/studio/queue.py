@@ -12,17 +12,18 @@ from typing import Any
 from styletransfer.config import each
 from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.controls import key_in
 from styletransfer.studio.form import RunRequest, changed_settings, command_of
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.studio.runs import StoredRun, sums
 from styletransfer.studio.viewers import Viewer
-from styletransfer.studio.worker import Worker
+from styletransfer.studio.worker import Answers, Worker
 
 # Runs that may wait; steps whose losses are remembered.
 MOST, MOST_STEPS = 8, 100_000
-# Seconds for a run that has made no step yet to be stopped in good order.
-PATIENCE = 5.0
+# Seconds, and steps such as those before, until a painter that has not heard a stop is ended.
+PATIENCE, STEPS = 5.0, 4
+# Sketches that may wait, and the longer side of one in pixels.
+MOST_SKETCHES, SKETCH = 16, 192
 # Of a run that the painter has and that has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
@@ -38,6 +39,7 @@ class QueueEntry:
     order: dict[str, Any]  # for the painter
     status: str = "queued"  # or one of AT_WORK, or finished, stopped, failed
     error: str | None = None
+    is_heard: bool = False  # whether the painter has heard that it is to stop
     progress: dict[str, Any] = field(default_factory=dict)  # the last report of where it is
     snapshots: list[dict[str, Any]] = field(default_factory=list)  # to which it can go back
     changes: list[dict[str, Any]] = field(default_factory=list)  # by which it was steered
@@ -78,6 +80,8 @@ class RunQueue:
         self.painter = Worker(paint, self._hear, self._painter_ended)
         self._message: dict[str, Any] | None = None
         self._complaints = 0  # so that one is told from the same one again
+        self._sketches = Answers(MOST_SKETCHES, "other sketches are asked for")
+        self.pace: dict[str, float] = {}  # network -> seconds of a step by its pixels
         self._runs_changed = 0
 
     @property
@@ -125,15 +129,29 @@ class RunQueue:
         if entry is None or entry.id != id or not is_open:
             raise RefusedError("that run is not being painted", 409)
         if type == "stop":
-            if entry.status == "starting":  # nothing hears it, and nothing is to be kept yet
-                asyncio.get_running_loop().call_later(PATIENCE, self._give_up, entry)
+            step = entry.progress.get("seconds", 0.0) / entry.progress.get("step", 1)
+            patience = PATIENCE + STEPS * step
+            asyncio.get_running_loop().call_later(patience, self._give_up, entry)
             entry.status = "stopping"
             self.changed()
         self.painter.send({"type": type, "id": id, **details})
 
     def _give_up(self, entry: QueueEntry) -> None:
-        if entry is self.at_work and not entry.progress:
+        """End a painter that has not heard a stop; the run's last checkpoint stays."""
+        if entry is self.at_work and not entry.is_heard:
             self.painter.kill()
+
+    async def sketch(self, request: RunRequest) -> bytes:
+        """Return a small JPEG of what a run would come to, painted when nothing else is.
+
+        Raises:
+            UserError: there can be no such run.
+            RefusedError: too many wait.
+        """
+        config = replace(request.config, size=SKETCH, scales=2)
+        order = {"type": "sketch", "config": config}
+        picture: bytes = await self._sketches.ask(lambda id: self.painter.send(order | {"id": id}))
+        return picture
 
     async def let_go(self, id: str) -> None:
         """Let the painter leave a finished run, whose folder it holds."""
@@ -203,6 +221,10 @@ class RunQueue:
     def _hear(self, message: dict[str, Any]) -> None:
         """Take up what the painter says; see `painter.py`."""
         entry = self.current
+        if message["type"] == "sketched":
+            self._sketches.take(message["id"], message["picture"], message["problem"])
+        elif message["type"] == "ready":
+            self.pace["bundled"] = message["pace"]
         if entry is None or message.get("id") != entry.id:
             return
         if "now" in message:
@@ -215,14 +237,16 @@ class RunQueue:
                 if entry.status != "stopping":
                     entry.status = "paused" if type == "paused" else "painting"
                 self.changed(runs=type == "begun")
+            case "stopping":
+                entry.is_heard = True
             case "standing":
-                self._complain(message["error"])
+                self._complain(message["error"], message.get("key"))
                 self.changed()
             case "finished":
                 self._show(entry, message["picture"])
                 self._end(entry, "finished")
             case "ended":
-                self._leave(entry, message["status"], message["error"])
+                self._leave(entry, message["status"], message["error"], message.get("key"))
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
         history = [(step, sums(losses)) for step, losses in message.pop("history")]
@@ -231,6 +255,7 @@ class RunQueue:
             before = [(step, losses) for step, losses in entry.losses if step < history[0][0]]
             entry.losses = (before + history)[:MOST_STEPS]
         entry.progress = message
+        self.pace[entry.settings.get("features.name", "bundled")] = message.pop("pace")
         self._tell("progress", message | {"history": history})
         if picture is not None:
             self._show(entry, picture)
@@ -243,31 +268,34 @@ class RunQueue:
         for viewer in self.viewers:
             viewer.tell(kind, news)
 
-    def _complain(self, error: str | None) -> None:
+    def _complain(self, error: str | None, key: str | None) -> None:
         self._message = None
         if error is not None:
             self._complaints += 1
-            settings = self.current.settings if self.current else {}
-            key = key_in(error) or self._shelf.key_of(error, settings)
-            said = {"error": self._shelf.named(error), "key": key}
-            self._message = {"number": self._complaints, **said}
+            error = self._shelf.named(error)
+            self._message = {"number": self._complaints, "error": error, "key": key}
 
-    def _end(self, entry: QueueEntry, status: str, error: str | None = None) -> None:
+    def _end(
+        self, entry: QueueEntry, status: str, error: str | None = None, key: str | None = None
+    ) -> None:
         entry.status, entry.error = status, error
-        self._complain(error)
+        self._complain(error, key)
         _forget(entry)
         self._next()
         self.changed(runs=True)
 
-    def _leave(self, entry: QueueEntry, status: str, error: str | None) -> None:
+    def _leave(
+        self, entry: QueueEntry, status: str, error: str | None, key: str | None = None
+    ) -> None:
         """Note that no painter has a run any more, and how it has ended, unless it had before."""
         entry.left.set()
         if entry.status in AT_WORK:
-            self._end(entry, status, error)
+            self._end(entry, status, error, key)
         else:
             self.changed()
 
     def _painter_ended(self, reason: str) -> None:
+        self._sketches.fail(f"the painting process {reason}")
         if self.current is not None and self.current.status == "stopping":
             self._leave(self.current, "stopped", None)
         elif self.current is not None:

@@ -1,15 +1,16 @@
 """The process that opens picture files, whatever is in them, and how the server asks it.
 
 It works on one file after the other, at low priority. A question is (number, name of a function,
-arguments), its answer (number, value, None) or (number, None, message).
+arguments), its answer (number, value, None) or (number, None, UserError).
 """
 
 import asyncio
+import math
 import os
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import count
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,7 @@ from PIL import Image
 
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
-from styletransfer.studio.access import RefusedError
-from styletransfer.studio.worker import Worker, become_a_child
+from styletransfer.studio.worker import Answers, Worker, become_a_child
 
 # Questions that may wait, as a page asks for a few pictures at once; and seconds for an answer.
 MOST, PATIENCE = 64, 120.0
@@ -27,6 +27,9 @@ QUALITY = 88
 # Longer side in pixels of what is shown at most, and how many pictures are kept at that size.
 LARGEST, REMEMBERED = 2048, 16
 _remembered: dict[tuple[int, ...], tuple[tuple[int, int], Image.Image]] = {}
+# Longer side of the grey pictures by which memory is told; and the last job of such.
+GREY = 256
+_prepared: dict[str, Any] = {}
 # To whom others go first, as the painter does; at 10 next to nothing would be left.
 NICE = 5
 
@@ -35,9 +38,13 @@ class Reader:
     """Asks the process about picture files."""
 
     def __init__(self) -> None:
-        self.worker = Worker(main, self._hear, self._ended)
-        self._asked: dict[int, asyncio.Future[Any]] = {}
-        self._numbers = count()
+        self._answers = Answers(MOST, "the studio is busy with other pictures")
+        said = "the process that reads pictures {}"
+        self.worker = Worker(
+            main,
+            lambda message: self._answers.take(*message),
+            lambda reason: self._answers.fail(said.format(reason)),
+        )
 
     async def ask(self, name: str, *arguments: Any) -> Any:
         """Return what the function of that name below returns.
@@ -46,34 +53,12 @@ class Reader:
             UserError: from there, or the process has died of the picture.
             RefusedError: too many questions wait.
         """
-        if len(self._asked) >= MOST:
-            raise RefusedError("the studio is busy with other pictures; try again in a moment", 429)
-        number, answer = next(self._numbers), asyncio.get_running_loop().create_future()
-        self._asked[number] = answer
-        self.worker.send((number, name, arguments))
         try:
-            return await asyncio.wait_for(answer, PATIENCE)
+            asked = self._answers.ask(lambda number: self.worker.send((number, name, arguments)))
+            return await asyncio.wait_for(asked, PATIENCE)
         except TimeoutError as error:
             self.worker.kill()
             raise UserError("the picture takes too long to read; save it anew") from error
-        finally:
-            self._asked.pop(number, None)
-
-    def _hear(self, message: Any) -> None:
-        number, value, problem = message
-        answer = self._asked.get(number)
-        if answer is None or answer.done():
-            return
-        if problem is None:
-            answer.set_result(value)
-        else:
-            answer.set_exception(UserError(problem))
-
-    def _ended(self, reason: str) -> None:
-        """Fail what was asked: any of the pictures may have been the cause."""
-        for answer in self._asked.values():
-            if not answer.done():
-                answer.set_exception(UserError(f"the process that reads pictures {reason}"))
 
 
 def main(pipe: Connection) -> None:
@@ -93,9 +78,9 @@ def main(pipe: Connection) -> None:
             try:
                 value = functions[name](*arguments)
             except UserError as error:
-                problem = str(error)
+                problem = error
             except MemoryError:
-                problem = "the picture does not fit in memory; shrink it first"
+                problem = UserError("the picture does not fit in memory; shrink it first")
             pipe.send((number, value, problem))
 
 
@@ -121,17 +106,48 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
     return jpeg(paint(_opened(content)[1], styles, shares), QUALITY)
 
 
-def check(config: TrainConfig) -> None:
-    """Refuse settings that no run could have, as far as that is seen without painting."""
-    from styletransfer.job.job import check_run
-    from styletransfer.job.load import check_room, files_of
+def check(config: TrainConfig) -> dict[str, Any]:
+    """Refuse settings that no run could have, as far as that is seen without painting.
+
+    Returns the "width" and "height" of the pastiche, the "memory" that it takes, in words, and its
+    "work": pixels times steps. The pictures are grey meanwhile, and of networks only the layers.
+    """
+    import torch
+
+    from styletransfer.job import load, prepare
+    from styletransfer.job.job import check_run, pastiche_size
+    from styletransfer.job.memory import Prediction
     from styletransfer.objective.criterion import Criterion
+    from styletransfer.pictures.images import Picture
+    from styletransfer.system.memory import free_bytes, readable
 
     check_run(config)
     Criterion.of(config.objective)
-    files_of("style", config.style)
+
+    def grey(path: str) -> Picture:
+        width, height = measure(path)
+        factor = min(1.0, max(GREY / max(width, height), load.SMALLEST_SIDE / min(width, height)))
+        shape = round(height * factor), round(width * factor)
+        return Picture(torch.full((1, 3, *shape), 0.5), name=path)
+
+    styles = [grey(path) for path in load.files_of("style", config.style)]
+    given: dict[str, Any] = {"content": grey(config.content), "style": styles}
+    if config.style_detail is not None:
+        given["style_detail"] = grey(config.style_detail)
     width, height = measure(config.content)
-    check_room(config, (height, width))
+    load.check_room(config, (height, width))
+    plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
+    if config.features.name != "bundled":
+        plain = replace(plain, features=replace(config.features, weights="random"))
+    job = prepare.prepare(plain, given, enlarge=False, like=_prepared.get("job"))
+    _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
+    for scale in job.scales:
+        layout = prepare.choose_layout(job, scale, free)
+        times = Prediction(job, scale).work(layout.tile, layout.bands)
+        peak = max(peak, layout.memory.total)
+        work += scale.steps * times * math.prod(scale.size)
+    height, width = pastiche_size(config, (height, width), config.size)
+    return {"width": width, "height": height, "memory": readable(peak), "work": work}
 
 
 def converted(path: str, extension: str) -> bytes:

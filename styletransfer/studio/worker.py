@@ -10,9 +10,13 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+from styletransfer.errors import UserError
+from styletransfer.studio.access import RefusedError
 
 logger = logging.getLogger(__name__)
 
@@ -112,6 +116,44 @@ class Worker:
         self._ended(reason)
 
 
+class Answers:
+    """What a process is asked and has not answered yet, at most so many questions."""
+
+    def __init__(self, most: int, busy: str) -> None:
+        self._most, self._busy, self._numbers = most, busy, count()
+        self._asked: dict[int, asyncio.Future[Any]] = {}
+
+    async def ask(self, send: Callable[[int], None]) -> Any:
+        """Send a question by its number, and wait for its answer.
+
+        Raises:
+            UserError: the process has refused it, or has ended.
+            RefusedError: too many questions wait.
+        """
+        if len(self._asked) >= self._most:
+            raise RefusedError(f"{self._busy}; try again in a moment", 429)
+        answer = self._asked[number := next(self._numbers)] = asyncio.Future()
+        try:
+            send(number)
+            return await answer
+        finally:
+            del self._asked[number]
+
+    def take(self, number: int, value: Any, problem: UserError | None) -> None:
+        """Take up an answer, or why there is none."""
+        answer = self._asked.get(number)
+        if answer is not None and not answer.done():
+            if problem is None:
+                answer.set_result(value)
+            else:
+                answer.set_exception(problem)
+
+    def fail(self, reason: str) -> None:
+        """Refuse all that was asked: any question may have ended the process."""
+        for number in list(self._asked):
+            self.take(number, None, UserError(reason))
+
+
 def _how_it_ended(code: int | None) -> str:
     if code == -signal.SIGKILL:
         return "was killed, perhaps for want of memory: choose a smaller size"
@@ -130,11 +172,17 @@ def become_a_child() -> None:
         Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO, encoding="ascii")
 
 
+# Makes a sketch unless it is told, between two steps, that there is something else to do; tells
+# whether it was made.
+Sketch = Callable[[dict[str, Any], Callable[[], bool]], bool]
+
+
 class Orders:
     """What the server has asked for and has not been done yet, received by a thread of its own."""
 
-    def __init__(self, pipe: Connection) -> None:
+    def __init__(self, pipe: Connection, sketch: Sketch | None = None) -> None:
         self.over = False  # the pipe has ended: what is being painted is to be stopped and kept
+        self._sketch, self._sketches = sketch, deque[dict[str, Any]]()
         self._runs: deque[dict[str, Any]] = deque()
         self._wishes: deque[dict[str, Any]] = deque()
         self._changed = threading.Condition()
@@ -144,7 +192,8 @@ class Orders:
         try:
             while (message := pipe.recv()) is not None:
                 with self._changed:
-                    (self._runs if message["type"] == "paint" else self._wishes).append(message)
+                    kinds = {"paint": self._runs, "sketch": self._sketches}
+                    kinds.get(message["type"], self._wishes).append(message)
                     self._changed.notify()
         except (EOFError, OSError):
             pass
@@ -155,7 +204,8 @@ class Orders:
     def next_run(self) -> dict[str, Any] | None:
         """Wait for a run to be asked for; None at the end."""
         with self._changed:
-            self._changed.wait_for(lambda: self.over or self._runs)
+            while not (self.over or self._runs):
+                self._rest()
             return None if self.over else self._runs.popleft()
 
     def next_wish(
@@ -180,4 +230,18 @@ class Orders:
                         return wish
                 if self.over or not wait or (other_runs and self._runs):
                     return None
-                self._changed.wait()
+                self._rest()
+
+    def _rest(self) -> None:
+        """Wait for something to do; where there is a sketch to make, make it meanwhile."""
+        if not self._sketches or self._sketch is None:
+            self._changed.wait()
+            return
+        order = self._sketches.popleft()
+        self._changed.release()
+        try:
+            is_made = self._sketch(order, lambda: bool(self.over or self._runs or self._wishes))
+        finally:
+            self._changed.acquire()
+        if not is_made:
+            self._sketches.appendleft(order)

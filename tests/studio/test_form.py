@@ -15,8 +15,8 @@ from styletransfer.job.job import COLORS, STARTS
 from styletransfer.losses import STYLE_LOSSES
 from styletransfer.modes import LOSS_MODES
 from styletransfer.settings.schemas import meanings
-from styletransfer.studio.controls import CONTROLS, key_in
-from styletransfer.studio.form import command_of
+from styletransfer.studio.controls import CONTROLS
+from styletransfer.studio.form import command_of, read_request
 from styletransfer.system.devices import PRECISIONS
 
 # Never the page's to choose: they name files, or folders.
@@ -25,7 +25,8 @@ FORBIDDEN = ["output", "resume", "features.weights", "style_regions", "hydra.run
 
 def check(client, **settings):
     answer = client.post("/api/check", json={"settings": settings})
-    return answer.status_code, answer.json()
+    words = ("command", "error", "key")
+    return answer.status_code, {key: said for key, said in answer.json().items() if key in words}
 
 
 def typed(said):
@@ -130,6 +131,18 @@ def test_settings_that_no_run_could_have_are_told_beside_their_controls(client, 
         assert said in answer["error"]
 
 
+def test_what_a_picture_costs_is_told_before_it_is_painted(client):
+    """Its pixels, its memory, and its time once a step has been timed; more where more is asked."""
+    queue = client.app.state.studio.queue
+    costs = []
+    for size, queue.pace in ((256, {}), (256, {"bundled": 1e-6}), (2048, {"bundled": 1e-6})):
+        costs.append(client.post("/api/check", json={"settings": {"size": size}}).json())
+    assert [(one["width"], one["height"]) for one in costs] == [(256, 171)] * 2 + [(2048, 1365)]
+    assert costs[0]["seconds"] is None
+    assert 0 < costs[1]["seconds"] < costs[2]["seconds"]
+    assert costs[0]["memory"].endswith("MiB")
+
+
 def test_a_run_begins_from_a_first_look(client):
     asked = {"content": "content-coffee", "style": ["style-oil"]}
     kept = client.post("/api/look", params=asked).json()
@@ -167,11 +180,12 @@ def test_values_that_no_control_gives(client):
 
 
 def test_texts_are_one_value_whatever_is_in_them(client):
+    shelf = client.app.state.studio.pictures
     for text in ("${oc.env:HOME}", "a,b=1", "'}{", "--multirun"):
-        status, said = check(client, device=text)
-        assert status == 200
-        assert len(shlex.split(said["command"])) == 3
-        assert typed(said).device == text
+        said = command_of(read_request({"device": text}, shelf).overrides)
+        assert len(shlex.split(said)) == 3
+        assert typed({"command": said}).device == text
+        assert "device" in check(client, device=text)[1]["error"]
 
 
 def test_bodies_that_are_none(client):
@@ -195,19 +209,6 @@ def test_presets_are_settings_of_the_page(client):
         status, said = check(client, **preset["values"])
         assert status == 200
         assert typed(said) == composed("train", f"experiment={name}")
-
-
-def test_which_control_a_message_is_about():
-    for message, key in {
-        "size=3 is too small": "size",
-        "objective.content_weight=-1 must be 0 or more": "objective.content_weight",
-        "unknown objective.style_loss 'x'": "objective.style_loss",
-        "the style is too bold": None,
-        "a=b; raise size, or lower scales=3": "scales",
-        "output=a.png": None,
-        "the process was killed": None,
-    }.items():
-        assert key_in(message) == key
 
 
 def test_changes_that_were_made_take_the_place_of_those_that_were_planned():

@@ -35,7 +35,7 @@ def test_no_more_is_worked_on_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(app, "MOST", 0)
     with opened(tmp_path) as client:
         assert client.post("/api/check", json={"settings": {}}).status_code == 429
-        assert client.post("/api/pictures", content=b"x").status_code == 429
+        assert client.post("/api/pictures", content=b"GIF8").status_code == 429
 
 
 @pytest.fixture

@@ -179,13 +179,17 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
     buffer = io.BytesIO()
     Image.new("RGB", (1, 1), "teal").save(buffer, "PNG")
     uploaded = client.post("/api/pictures?name=dot.png", content=buffer.getvalue()).json()
-    id = submit(client, **TINY, content=uploaded["id"])
-    assert "pixels" in watch(socket, status("failed", id=id))[-1]["current"]["error"]
-    id = submit(client, **(TINY | {"size": -3}))
+    before = set(folder.iterdir())
+    for wrong, key, words in (
+        ({"content": uploaded["id"]}, "content", "dot.png shows 1 x 1 pixels"),
+        ({"size": -3}, "size", "size=-3 must be"),
+    ):
+        refused = client.post("/api/queue", json={"settings": TINY | wrong})
+        assert (refused.status_code, refused.json()["key"]) == (422, key)
+        assert refused.json()["error"].startswith(words)
+    id = submit(client, **TINY, protect="style-oil")  # as only reading it all tells
     told = watch(socket, status("failed", id=id))[-1]
-    assert told["message"]["key"] == "size"
-    assert told["message"]["error"].startswith("size=-3")
-    assert not (folder / id).exists()
+    assert (told["message"]["key"], set(folder.iterdir())) == ("protect", before)
 
 
 @pytest.mark.slow

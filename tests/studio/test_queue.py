@@ -117,7 +117,8 @@ def test_a_complaint_about_a_picture_calls_it_by_its_name_beside_its_control(tmp
         orders = Orders(pipe)
         while (order := orders.next_run()) is not None:
             error = f"{order['config'].style} is damaged"
-            pipe.send({"type": "ended", "id": order["id"], "status": "failed", "error": error})
+            ended = {"type": "ended", "id": order["id"], "status": "failed"}
+            pipe.send(ended | {"error": error, "key": "style"})
 
     with opened(tmp_path, blind) as client, client.websocket_connect(LIVE) as socket:
         submit(client, style=["style-woodcut"])
