@@ -217,7 +217,8 @@ async def act(request: Request) -> Response:
         case "pause" | "resume" | "stop" | "snapshot" as action:
             queue.act(id, action)
         case "steer":
-            queue.act(id, "steer", config=(await _run_request(request)).config)
+            config = (await _run_request(request)).config
+            return JSONResponse({"number": queue.steer(id, config)}, 202)
         case "undo":
             number = (await _body(request)).get("snapshot")
             if type(number) is not int:  # True is none

@@ -119,7 +119,7 @@ class Guide:
                     goes = True
         except UserError as problem:
             error, key = str(problem), problem.key
-        self._say(type="standing", error=error, key=key, **standing(run))
+        self._say(type="standing", number=wish.get("number"), error=error, key=key, **standing(run))
         return goes
 
     def _tell(self, run: RecordedRun, iterate: Iterate, picture: bytes | None) -> None:

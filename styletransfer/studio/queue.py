@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from styletransfer.config import each
+from styletransfer.config import TrainConfig, each
 from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of
@@ -39,6 +39,7 @@ class QueueEntry:
     order: dict[str, Any]  # for the painter
     status: str = "queued"  # or one of AT_WORK, or finished, stopped, failed
     error: str | None = None
+    done: int = 0  # the number of the last steering that was done, or refused
     is_heard: bool = False  # whether the painter has heard that it is to stop
     progress: dict[str, Any] = field(default_factory=dict)  # the last report of where it is
     snapshots: list[dict[str, Any]] = field(default_factory=list)  # to which it can go back
@@ -64,6 +65,7 @@ class QueueEntry:
             "command": command_of(self.typed, self.changes),
             **{name: self.progress.get(name) for name in reported},
             "snapshots": self.snapshots,
+            "done": self.done,
             "can_steer": self.can_steer,
             "error": self.error,
         }
@@ -79,6 +81,7 @@ class RunQueue:
         self.viewers: set[Viewer] = set()  # the pages that watch
         self.painter = Worker(paint, self._hear, self._painter_ended)
         self._message: dict[str, Any] | None = None
+        self._steered = 0  # times that a run was
         self._complaints = 0  # so that one is told from the same one again
         self._sketches = Answers(MOST_SKETCHES, "other sketches are asked for")
         self.pace: dict[str, float] = {}  # network -> seconds of a step by its pixels
@@ -135,6 +138,12 @@ class RunQueue:
             entry.status = "stopping"
             self.changed()
         self.painter.send({"type": type, "id": id, **details})
+
+    def steer(self, id: str, config: TrainConfig) -> int:
+        """Let the painter change a run's settings; return the number by which that is told done."""
+        self._steered += 1
+        self.act(id, "steer", config=config, number=self._steered)
+        return self._steered
 
     def _give_up(self, entry: QueueEntry) -> None:
         """End a painter that has not heard a stop; the run's last checkpoint stays."""
@@ -240,6 +249,7 @@ class RunQueue:
             case "stopping":
                 entry.is_heard = True
             case "standing":
+                entry.done = message.get("number") or entry.done
                 self._complain(message["error"], message.get("key"))
                 self.changed()
             case "finished":

@@ -1,11 +1,11 @@
 // The studio's page: it asks the server what there is, builds itself, and stays connected.
 import { startBrush } from "./brush.js";
 import { startCurves } from "./curves.js";
-import { button, el, find, listen } from "./dom.js";
+import { button, el, find, refocus } from "./dom.js";
 import { startEasel } from "./easel.js";
 import { buildForm, showError } from "./form.js";
-import { startLesson } from "./lesson.js";
 import { connect } from "./live.js";
+import { startLooks } from "./looks.js";
 import { startDrops } from "./picker.js";
 import { startResults } from "./results.js";
 import { startStage } from "./stage.js";
@@ -27,7 +27,11 @@ function tell(text) {
   const lines = [...find("messages").children];
   if (lines.some((line) => line.firstChild.textContent === text)) return;
   const line = el("p.message", el("span", text));
-  line.append(button("×", () => line.remove(), { "aria-label": "Dismiss", class: "quiet" }));
+  const dismiss = () => {
+    line.remove();
+    refocus(find("go"));
+  };
+  line.append(button("×", dismiss, { "aria-label": "Dismiss", class: "quiet" }));
   find("messages").append(line);
 }
 
@@ -47,24 +51,6 @@ function startMessages() {
   });
 }
 
-/** The two views: arrow keys change between them, as a list of tabs should. */
-function startTabs() {
-  const tabs = [find("tab-paint"), find("tab-lesson")];
-  const choose = (chosen) => {
-    for (const tab of tabs) {
-      tab.setAttribute("aria-selected", String(tab === chosen));
-      tab.tabIndex = tab === chosen ? 0 : -1;
-      find(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
-    }
-    chosen.focus();
-  };
-  for (const [place, tab] of tabs.entries()) {
-    const keydown = ({ key }) =>
-      ["ArrowLeft", "ArrowRight"].includes(key) && choose(tabs[1 - place]);
-    listen(tab, { click: () => choose(tab), keydown });
-  }
-}
-
 async function start() {
   startMessages();
   try {
@@ -76,8 +62,8 @@ async function start() {
   for (const control of state.form.groups.flatMap(({ controls }) => controls))
     state.controls.set(control.key, control);
   state.settings = remembered();
-  const parts = [buildForm, startTabs, startStage, startEasel, startTransport, startCurves];
-  for (const begin of [...parts, startResults, startDrops, startBrush, startLesson]) begin();
+  const parts = [buildForm, startStage, startEasel, startTransport, startCurves, startResults];
+  for (const begin of [...parts, startDrops, startBrush, startLooks]) begin();
   emit("pictures");
   connect();
 }

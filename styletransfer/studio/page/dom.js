@@ -42,6 +42,9 @@ export function listen(target, actions) {
   for (const [kind, action] of Object.entries(actions)) target.addEventListener(kind, action);
 }
 
+/** Give the focus to another element where what had it is gone. */
+export const refocus = (to) => document.activeElement.offsetParent || to?.focus();
+
 /** A button whose action is asked for twice, in the same place. */
 export function sure(text, action) {
   let asked = false;
@@ -50,9 +53,9 @@ export function sure(text, action) {
     control.textContent = asked ? `${text} for good?` : text;
   };
   const onclick = () => {
-    const is = asked;
+    const [is, home] = [asked, control.closest(".control, .card")];
     ask(!is);
-    return is && action();
+    if (is) Promise.resolve(action()).then(() => refocus(home.querySelector("input, button")));
   };
   const control = button(text, onclick, { class: "quiet", onblur: () => ask(false) });
   return control;

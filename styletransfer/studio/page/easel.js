@@ -11,6 +11,7 @@ const [before, divider, stage] = [find("before"), find("divider"), find("stage")
 let drawn = null; // what was asked for last; an answer to anything else comes too late
 let seen = null; // the address of what the canvas shows
 let newest = null; // the latest live picture: { id, blob }
+let other = ""; // the address of what a result is compared with, if not its photograph
 let share = 0.5; // of the stage's width that shows the photograph
 
 function put(image, width, height) {
@@ -46,11 +47,12 @@ const decode = alone(async () => {
   }
 });
 
-/** The size of the pastiche that these settings would make. */
-export function planned(settings) {
+/** The size of the pastiche that these settings would make, as far as there can be one. */
+function planned(settings) {
   const content = picture(value("content", settings));
   if (!content) return [3, 2];
-  return scaled(content, value("size", settings) / Math.max(content.width, content.height));
+  const size = within(64, value("size", settings), 65536);
+  return scaled(content, size / Math.max(content.width, content.height));
 }
 
 /** Show a first look at the content of settings, and that it is the picture before. */
@@ -101,13 +103,14 @@ function showCurrent(run) {
 function showRun(run) {
   if (!run.width) return showContent(run.settings);
   const url = runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
-  return load(url, run.width, run.height, runUrl(run.id, "content", `side=${SIDE}`));
+  const before = other || runUrl(run.id, "content", `side=${SIDE}`);
+  return load(url, run.width, run.height, before);
 }
 
 function draw() {
   const current = state.view === "current" ? state.current : null;
   const run = current ?? state.runs.find(({ id }) => id === state.view);
-  const title = run ? titleOf(run.settings) : pictureName(value("content"));
+  const title = run ? titleOf(run.settings, run) : pictureName(value("content"));
   find("title").textContent = find("title").title = title;
   const status = active(current) ? "being painted" : current?.status;
   offer(null);
@@ -115,6 +118,13 @@ function draw() {
   if (current) showCurrent(current);
   else if (run) showRun(run);
   else showContent(state.settings);
+}
+
+/** Put another picture beside the one that is shown; the photograph again without its address. */
+export function compareWith(url) {
+  other = url;
+  draw();
+  if (before.hidden) compare();
 }
 
 function moveDivider(to) {
@@ -147,6 +157,7 @@ export function startEasel() {
   clicked({ compare, "begin-look": beginFromLook });
   listen(divider, comparing);
   moveDivider(share);
+  on("view", () => (other = ""));
   on("view current pictures runs", draw);
   on("settings", ({ keys, by }) => {
     const isOther = ["content", "style", "style_weights"].some((key) => keys.includes(key));

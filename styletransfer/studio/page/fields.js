@@ -3,6 +3,21 @@
 import { el, slider } from "./dom.js";
 import { change, fallback, list, on, pictureName, value } from "./store.js";
 
+// Plain words for what the config calls otherwise.
+const WORDS = {
+  content_luminance: "the photograph's",
+  content_palette: "its palette",
+  gram: "by Gram matrices: the whole manner",
+  moments: "by mean and spread: keeps shapes",
+  wasserstein: "by colour clouds: boldest",
+  content: "the photograph",
+  noise: "noise",
+  target: "in shares of the target",
+};
+
+export const inWords = (word) =>
+  list(word).map((one) => WORDS[one] ?? String(one).replaceAll("_", " ")).join(", ");
+
 const NOTCHES = 200; // places of a slider that is even in the logarithm
 
 /** Return how a control's numbers and places of its slider stand for each other. */
@@ -60,9 +75,8 @@ function number(control, id) {
 }
 
 function choice({ key, label, choices }, id) {
-  const shown = (word) => word.replaceAll("_", " ");
-  if (choices.length > 3 || choices.join("").length > 40) {
-    const options = choices.map((word) => el("option", { value: word }, shown(word)));
+  if (choices.length > 3 || choices.map(inWords).join("").length > 40) {
+    const options = choices.map((word) => el("option", { value: word }, inWords(word)));
     const pick = () => change({ [key]: select.value });
     const select = el("select", { id, onchange: pick }, options);
     return { element: select, refresh: (word) => (select.value = word) };
@@ -71,7 +85,7 @@ function choice({ key, label, choices }, id) {
     const pick = () => change({ [key]: word });
     return el("input.away", { type: "radio", name: key, value: word, onchange: pick });
   });
-  const labels = inputs.map((input) => el("label", input, el("span", shown(input.value))));
+  const labels = inputs.map((input) => el("label", input, el("span", inWords(input.value))));
   const refresh = (word) => {
     for (const input of inputs) input.checked = input.value === word;
     look.hidden = choices.includes(word);

@@ -1,6 +1,7 @@
 // The settings: six controls at first, the others in groups behind "More".
-import { button, el, find, sure } from "./dom.js";
-import { makeField } from "./fields.js";
+import { button, el, find, refocus, sure } from "./dom.js";
+import { inWords, makeField } from "./fields.js";
+import { LOOKS } from "./looks.js";
 import { makePicker } from "./picker.js";
 import { active, change, discard, emit, fallback, on, same, state, value, values } from "./store.js";
 
@@ -23,7 +24,7 @@ const MAKERS = { picture: makePicker, pictures: makePicker, regions: brushed, ma
 
 function words(value) {
   if (value === null || typeof value === "object") return "the default";
-  return String(value).replaceAll("_", " ");
+  return inWords(value);
 }
 
 function helpFor({ label, help }, id) {
@@ -51,7 +52,11 @@ function row(control) {
     : el("span.name", label);
   const { text, about } = helpFor(control, id);
   const title = `Reset to ${words(control.default)}`;
-  const reset = button("Reset", () => change({ [key]: fallback(key) }), {
+  const back = () => {
+    change({ [key]: fallback(key) });
+    refocus(element.querySelector("input, select, button"));
+  };
+  const reset = button("Reset", back, {
     class: "reset",
     hidden: true,
     "aria-label": title.replace("Reset", `Reset ${label}`),
@@ -61,7 +66,8 @@ function row(control) {
   const heading = el("div.heading", name, about, el("span.live", hint, " acts at once"), reset);
   const error = el("p.error", { id: `${id}-error`, role: "alert", hidden: true });
   const place = { "data-control": key };
-  const element = el(`div.control.${kind}`, place, heading, field.element, text, error);
+  const cost = key === "size" ? el("p.muted", { id: "cost" }) : null;
+  const element = el(`div.control.${kind}`, place, heading, field.element, cost, text, error);
   rows.set(key, { control, element, field, reset, error });
   return element;
 }
@@ -99,7 +105,8 @@ export function showError(key, text) {
 }
 
 function presets() {
-  const buttons = state.form.experiments.map(({ name, values, help }) =>
+  const others = state.form.experiments.filter(({ name }) => !LOOKS.includes(name));
+  const buttons = others.map(({ name, values, help }) =>
     button(name.replaceAll("_", " "), () => change(values), { title: help }),
   );
   const heading = el("div.heading", el("span.name", "Presets"));
@@ -118,15 +125,25 @@ function group({ title, controls }) {
 
 export function buildForm() {
   const [first, ...others] = state.form.groups;
-  const reset = () => change(values({}));
+  const reset = () => {
+    change(values({}));
+    refocus(find("more").firstChild);
+  };
+  const vary = button("Variations", null, { id: "vary", class: "reset", "aria-pressed": "false" });
+  const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"), vary);
+  const strip = el("div.looks", { id: "looks", role: "group", "aria-labelledby": "looks-name" });
+  const [content, style, ...rest] = first.controls.map(row);
   find("form").replaceChildren(
-    ...first.controls.map(row),
+    ...[content, style, el("div.look-box", looks, strip), ...rest],
     el("details.more", { id: "more" }, el("summary", "More"), others.map(group)),
     button("Reset everything", reset, { id: "reset-all", hidden: true }),
   );
   find("form").addEventListener("submit", (event) => event.preventDefault());
   refresh(state.controls.keys());
-  on("settings", ({ keys }) => refresh(keys));
+  on("settings", ({ keys, by }) => {
+    if (by === "person") state.controls.forEach((_, key) => clearError(key));
+    refresh(keys);
+  });
   on("current", () => {
     for (const { control, element } of rows.values())
       element.querySelector(".live").hidden = !(active() && control.steerable);

@@ -4,50 +4,38 @@ import { debounced } from "./dom.js";
 import { active, adopt, attempt, change, emit, fail, get, on, post } from "./store.js";
 import { same, show, state, value, values } from "./store.js";
 
-// Milliseconds: for the painter to take what it was sent; until the next attempt to connect.
-const [PATIENCE, AGAIN] = [5000, 1500];
+const AGAIN = 1500; // milliseconds until the next attempt to connect
 
 let followed = null; // the run as the form has it
+let edits = {}; // what was changed here and the painter has not done
+let mine = 0; // the number of the last steering from here, by which the painter says it is done
 let runsSeen = null;
 let told = null; // the number of the last message; the server repeats it until the next run
-let wish = null; // { id, settings }: how the run should be, until the painter has it so
-let sending = false;
 let newest = null; // the socket
 
-/** Wish for other values of some keys, on top of what was wished for before. */
-function wishFor(keys) {
+/** The latest edits go together, one request at a time. */
+const soon = debounced(async () => {
+  const [run, sent] = [state.current, edits];
+  if (!active(run) || run.status === "stopping") return forget();
+  const settings = { ...run.settings, ...sent };
+  const asked = await post(`/api/queue/${run.id}/steer`, { settings }).catch(fail);
+  if (sent !== edits) return null; // more has come, and goes by itself
+  if (!asked) forget();
+  else mine = asked.number;
+  return follow(state.current);
+}, 150);
+
+function forget() {
+  edits = {};
+  mine = 0;
+}
+
+function edit(keys) {
   const steerable = keys.filter((key) => state.controls.get(key).steerable);
   if (!steerable.length) return;
-  const { id } = state.current;
-  const settings = { ...(wish?.id === id ? wish.settings : state.current.settings) };
-  for (const key of steerable) settings[key] = value(key);
-  wish = { id, settings };
+  edits = { ...edits, ...Object.fromEntries(steerable.map((key) => [key, value(key)])) };
+  mine = Infinity;
   soon();
-}
-
-/** One request at a time; what changes meanwhile goes with the next: the latest wins. */
-async function send() {
-  if (sending || !wish || !active() || state.current.status === "stopping") return;
-  const sent = wish;
-  sending = true;
-  try {
-    await post(`/api/queue/${sent.id}/steer`, { settings: sent.settings });
-    setTimeout(() => wish === sent && (wish = null), PATIENCE);
-    settle(state.current);
-  } catch (refusal) {
-    if (wish === sent) wish = null;
-    fail(refusal);
-  }
-  sending = false;
-  if (wish !== sent) send();
-}
-
-const soon = debounced(send, 150);
-
-/** Note what the painter has; what it refused is not waited for. */
-function settle(run, refused = false) {
-  const isOver = refused || !active(run) || run.id !== wish?.id;
-  if (isOver || same(values(run.settings), values(wish.settings))) wish = null;
 }
 
 /** Let a finished picture be painted on, with the settings as they are now. */
@@ -56,29 +44,29 @@ export async function paintOn(run) {
   if (await attempt(`/api/queue/${run.id}/steer`, { settings })) show("current");
 }
 
-/** Let the form follow the run: another tab may steer it, an undo, or a refusal. */
-function follow(run, refused) {
-  settle(run, refused);
+/** Let the form follow the run, once what was changed here is done: another tab may steer it. */
+function follow(run) {
   const isNew = followed?.id !== run.id;
-  if (active(run)) {
-    if (isNew && [run.id, "asked"].includes(state.started)) {
-      const settings = values(run.settings); // more may have been changed since it was begun
-      wishFor(Object.keys(settings).filter((key) => !same(settings[key], value(key))));
-    } else if (!followed) adopt(run.settings, "server");
-    else if (!wish && (refused || isNew || !same(followed.settings, run.settings)))
-      change(values(run.settings, { steerable: true }), "server");
-    if (isNew) show("current");
-  }
-  if (isNew || !wish) followed = run;
+  if (!active(run)) forget();
+  else if (isNew && state.asked) {
+    const settings = values(run.settings); // more may have been changed since it was asked for
+    edit(Object.keys(settings).filter((key) => !same(settings[key], value(key))));
+  } else if (run.done < mine) return;
+  else if (!followed) adopt(run.settings, "server");
+  else if (isNew || run.done !== followed.done || !same(followed.settings, run.settings))
+    change(values(run.settings, { steerable: true }), "server");
+  if (run.done >= mine) forget();
+  if (isNew) state.asked = false;
+  followed = run;
+  if (isNew && active(run)) show("current");
 }
 
 async function takeState({ current, queue, runs_changed, message }) {
-  const isOther = state.current?.id !== current?.id;
+  if (state.current?.id !== current?.id) state.progress = null;
   Object.assign(state, { current, queue });
-  if (isOther) state.progress = null;
   const news = message && told !== null && message.number !== told ? message : null;
   told = message?.number ?? 0; // of the first state on it is no news
-  if (current) follow(current, news !== null);
+  if (current) follow(current);
   emit("current");
   if (news) emit("refusal", news);
   if (runsSeen !== runs_changed) {
@@ -117,5 +105,5 @@ export function connect() {
 }
 
 on("settings", ({ keys, by }) => {
-  if (by === "person" && active()) wishFor(keys);
+  if (by === "person" && active()) edit(keys);
 });

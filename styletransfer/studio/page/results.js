@@ -1,19 +1,26 @@
 // Past results as a strip; what can be done with the one that is shown; and the command line that
 // makes it, or what the form would make.
-import { button, clicked, debounced, el, find, refill, sure, thumbnail, unlessSame } from "./dom.js";
+import { alone, button, clicked, debounced, el, find, press, refill, say } from "./dom.js";
+import { sure, thumbnail, unlessSame } from "./dom.js";
+import { compareWith } from "./easel.js";
+import { inWords } from "./fields.js";
 import { clearError } from "./form.js";
 import { refreshRuns } from "./live.js";
-import { active, adopt, attempt, fail, list, on, picture, pictureName, pictureUrl } from "./store.js";
-import { post, runUrl, show, shownId, shownRun, state, titleOf, value } from "./store.js";
+import { active, adopt, attempt, emit, fail, list, on, picture, pictureName } from "./store.js";
+import { pictureUrl, post, runUrl, show, shownId, shownRun, state, titleOf } from "./store.js";
+import { value } from "./store.js";
 import { clock } from "./transport.js";
 
 const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
+const SIDE = 2048; // of what a result is compared with
 const line = find("command").querySelector("pre");
 let checks = 0;
 let complained = null; // the key beside which the last check has said something
 let formCommand = "";
 
 const unfinished = ({ status }) => ["running", "queued"].includes(status);
+const dated = ({ written }, style) =>
+  new Date(1000 * written).toLocaleString([], { dateStyle: "medium", timeStyle: style });
 
 function open(run) {
   show(active() && run.id === state.current?.id ? "current" : run.id);
@@ -29,7 +36,7 @@ function pictureOf(run) {
 }
 
 function card(run) {
-  const title = titleOf(run.settings);
+  const title = titleOf(run.settings, run);
   const early = el("span.early", unfinished(run) ? "painting" : run.status);
   const parts = [pictureOf(run), run.status === "finished" ? null : early];
   const properties = {
@@ -39,27 +46,40 @@ function card(run) {
     title,
     "aria-current": String(run.id === shownId()),
   };
-  return el("li", button(parts, () => open(run), properties));
+  const size = run.width ? `${run.width} × ${run.height}` : "";
+  const star = run.star ? "★ " : "";
+  const under = el("span.number.muted", `${star}${size}`, el("br"), dated(run));
+  return el("li", button(parts, () => open(run), properties), under);
 }
 
-const drawStrip = unlessSame(() => {
-  const none = el("li.muted", "Nothing painted yet.");
-  refill(find("strip"), state.runs.length ? state.runs.map(card) : [none]);
+/** The results that are searched for. */
+function wanted() {
+  const words = find("search").value.toLowerCase().split(/\s+/);
+  const starred = find("starred").checked;
+  const text = (run) => `${titleOf(run.settings, run)} ${dated(run)}`.toLowerCase();
+  return state.runs.filter(
+    (run) => (run.star || !starred) && words.every((word) => text(run).includes(word)),
+  );
+}
+
+const drawStrip = unlessSame((versions) => {
+  const none = el("li.muted", versions.length ? "None of that kind." : "Nothing painted yet.");
+  const runs = wanted();
+  refill(find("strip"), runs.length ? runs.map(card) : [none]);
 });
 
-function inWords({ kind }, setting) {
+function said({ kind }, setting) {
   if (["picture", "pictures"].includes(kind)) return list(setting).map(pictureName).join(" + ");
   if (["regions", "mask"].includes(kind)) return setting ? "brushed" : "none";
   if (kind === "mapping") return Object.entries(setting).map((pair) => pair.join(" ")).join(", ");
-  if (picture(setting)) return pictureName(setting);
-  return list(setting).join(", ").replaceAll("_", " ");
+  return picture(setting) ? pictureName(setting) : inWords(setting);
 }
 
 /** Settings in the form's words, each as [label, value]. */
 const worded = (settings) =>
   Object.entries(settings).map(([key, set]) => {
     const control = state.controls.get(key);
-    return [control.label, inWords(control, set)];
+    return [control.label, said(control, set)];
   });
 
 /** What differs from the defaults at the end, and what was changed on the way. */
@@ -78,7 +98,7 @@ function facts(run) {
   const steps = run.step ? ` after ${run.step} steps` : "";
   const parts = [run.status + steps + (run.seconds ? `, ${clock(run.seconds)}` : "")];
   if (run.width) parts.unshift(`${run.width} × ${run.height} pixels`);
-  return el("p.facts", parts.join(" · "));
+  return el("p.facts", [...parts, dated(run, "short")].join(" · "));
 }
 
 function downloads(run) {
@@ -89,6 +109,34 @@ function downloads(run) {
   });
   const group = { role: "group", "aria-label": "Download" };
   return el("div.actions", group, el("span.muted", "Download"), links);
+}
+
+/** What a person calls it, whether it has a star, and what it is compared with. */
+function marks(run) {
+  const mark = (change) =>
+    attempt(`/api/runs/${run.id}/mark`, { name: run.name, star: run.star, ...change });
+  const star = button(run.star ? "★" : "☆", () => mark({ star: !run.star }), {
+    "aria-label": "Star",
+    "data-focus": "star",
+  });
+  press(star, run.star);
+  const name = el("input", {
+    "aria-label": "Name of the result",
+    placeholder: titleOf(run.settings),
+    value: run.name,
+    maxlength: "120",
+    "data-focus": "name",
+    onchange: () => mark({ name: name.value.trim() }),
+  });
+  const others = state.runs.filter((one) => one.width && one.id !== run.id && !unfinished(one));
+  const options = others.map((one) =>
+    el("option", { value: one.id }, `${titleOf(one.settings, one)}, ${dated(one, "short")}`),
+  );
+  const label = { "aria-label": "Compare with", "data-focus": "other" };
+  const onchange = ({ target }) =>
+    compareWith(target.value && runUrl(target.value, "picture", `side=${SIDE}`));
+  const first = el("option", { value: "" }, "Compare with the photograph");
+  return el("div.actions.marks", star, name, el("select", { ...label, onchange }, first, options));
 }
 
 async function remove(run) {
@@ -112,20 +160,26 @@ function actions(run) {
 }
 
 const drawResult = unlessSame((run) => {
-  const parts = run ? [facts(run), downloads(run), actions(run), differences(run)] : [];
-  find("result").replaceChildren(...parts.filter(Boolean));
+  const make = [marks, facts, downloads, actions, differences];
+  refill(find("result"), run ? make.map((one) => one(run)).filter(Boolean) : []);
 });
 
-/** Ask for the form's command line, which checks its settings, too. */
+/** Ask for the form's command line, which checks its settings, too; and what they cost. */
 async function check() {
   const number = ++checks;
   const asked = post("/api/check", { settings: state.settings });
-  const { command, message, key } = await asked.catch((refusal) => refusal);
+  const { command, message, key, ...cost } = await asked.catch((refusal) => refusal);
   if (number !== checks) return;
   if (key) fail({ message, key });
   else formCommand = command ?? message;
   if (complained && !message) clearError(complained);
   complained = key;
+  state.cost = message ? null : cost;
+  const time = cost.seconds ? `, about ${clock(cost.seconds)}` : "";
+  find("cost").textContent = message
+    ? ""
+    : `${cost.width} × ${cost.height} pixels, about ${cost.memory}${time}`;
+  emit("cost");
   drawCommand();
 }
 
@@ -150,16 +204,28 @@ async function copy() {
   }
 }
 
+/** The page of `explain` about the form's settings. */
+const explain = alone(async () => {
+  find("lesson").textContent = "The map is being drawn; this may take a minute.";
+  const made = await post("/api/lessons", { settings: state.settings }).catch((refusal) => refusal);
+  const link = { href: `/api/lessons/${made.id}`, target: "_blank" };
+  find("lesson").replaceChildren(made.message ?? el("a", link, "The map is there: open it"));
+});
+
 function draw() {
-  const versions = state.runs.map(({ id, status, seconds }) => [id, status, seconds]);
-  drawStrip(versions, shownId(), state.pictures.length);
+  const versions = state.runs.map(({ id, status, seconds, name, star }) => [
+    ...[id, status, seconds, name, star],
+  ]);
+  drawStrip(versions, shownId(), state.pictures.length, find("search").value, find("starred").checked);
   drawResult(state.runs.find((run) => run.id === shownId() && !unfinished(run)));
   drawCommand();
 }
 
 export function startResults() {
   on("runs view current pictures", draw);
-  clicked({ copy });
+  clicked({ copy, explain });
+  find("search").addEventListener("input", draw);
+  find("starred").addEventListener("change", draw);
   on("settings", debounced(check, 300));
   check();
 }

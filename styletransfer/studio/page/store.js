@@ -9,7 +9,8 @@ export const state = {
   progress: null, // the last report of a run
   queue: [],
   runs: [],
-  started: null, // the id of the run that this page has begun; "asked" until it is known
+  asked: false, // whether this page has asked for a run that it has not heard of yet
+  cost: null, // of what the form asks for: { width, height, memory, seconds }
   view: "content", // what the stage shows: "content", "current" or the id of a run
 };
 
@@ -120,7 +121,9 @@ export const scaled = ({ width, height }, factor) =>
 /** A picture's name, without the ending of its file. */
 export const pictureName = (id) => picture(id)?.name.replace(/\.\w{2,4}$/, "") ?? "a picture";
 
-export function titleOf(settings) {
+/** What a run is called: by a person, or by its pictures. */
+export function titleOf(settings, run = {}) {
+  if (run?.name) return run.name;
   const styles = list(value("style", settings)).map(pictureName).join(" + ");
   return `${pictureName(value("content", settings))} in ${styles}`;
 }

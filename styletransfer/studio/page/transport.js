@@ -1,8 +1,7 @@
 // Paint, pause, go on, stop; how far it is; what waits; and to which moments one can go back.
 import { alone, button, clicked, el, enable, find, say, unlessSame } from "./dom.js";
-import { planned } from "./easel.js";
 import { paintOn } from "./live.js";
-import { active, attempt, emit, fail, on, picture, PICTURES, post, same } from "./store.js";
+import { active, attempt, emit, on, picture, PICTURES, same } from "./store.js";
 import { show, shownId, shownRun, state, titleOf, value } from "./store.js";
 
 const WORDS = {
@@ -29,18 +28,10 @@ export function clock(seconds) {
 /** Send the settings as a new run. */
 const paint = alone(async () => {
   emit("asked");
-  const begins = !active();
-  if (begins) state.started = "asked";
-  try {
-    const { id } = await post("/api/queue", { settings: state.settings });
-    if (begins) {
-      state.started = id;
-      show("current");
-    } else say("It waits for its turn.");
-  } catch (refusal) {
-    state.started = null;
-    fail(refusal);
-  }
+  const begins = (state.asked = !active());
+  if (!(await attempt("/api/queue", { settings: state.settings }))) state.asked = false;
+  else if (begins) show("current");
+  else say("It waits for its turn.");
 });
 
 const act = (action, body) => attempt(`/api/queue/${state.current.id}/${action}`, body);
@@ -58,9 +49,7 @@ const isForNext = ({ settings }) =>
 
 function statusText(run) {
   if (!run) {
-    const [width, height] = planned(state.settings);
-    const first = picture(value("init")) ? "First look, where Paint begins" : "First look";
-    return `${first}. Paint makes ${width} × ${height} pixels in ${value("steps")} steps`;
+    return picture(value("init")) ? "First look, where Paint begins" : "First look";
   }
   const { step, steps, scale, scales, seconds, left } = reported(run);
   const word = WORDS[run.status];
@@ -118,7 +107,9 @@ function drawQueue() {
   if (active() && shownId() !== state.current.id)
     lines.unshift(lineOf(state.current, "Being painted", "Show", () => show("current")));
   find("queue").hidden = !lines.length;
+  const had = find("queue").contains(document.activeElement);
   find("queue").replaceChildren(...lines);
+  if (had) (find("queue").querySelector("button") ?? find("go")).focus();
 }
 
 /** "before objective.content_weight=0.4" in the words of the form. */
