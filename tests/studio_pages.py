@@ -44,9 +44,9 @@ def png(width, height, color):
 
 
 @contextmanager
-def served(folder):
+def served(folder, *words):
     """Start the studio in a folder; its address comes back."""
-    studio = Process(folder, "open=false")
+    studio = Process(folder, "open=false", *words)
     try:
         yield studio.address
     finally:

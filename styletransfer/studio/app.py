@@ -14,14 +14,14 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import CHECKPOINT
-from styletransfer.studio import lessons, painter, pictures
+from styletransfer.studio import painter, pictures
 from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import RunRequest, command_of, form, read_request
@@ -55,7 +55,6 @@ class Studio:
         self.pictures = pictures.PictureShelf(folder / "pictures", self.reader)
         self.runs = StoredRuns(folder, others, self.pictures)
         self.queue = RunQueue(folder, self.pictures, paint)
-        self.lessons = lessons.Lessons()
         self.composing = asyncio.Semaphore(MOST)
         self.checked: tuple[Any, dict[str, Any]] = None, {}  # overrides, and what they cost
 
@@ -94,8 +93,6 @@ def make_app(studio: Studio, port: int, token: str) -> Starlette:
             Route("/api/runs/{id}/{part}", get_run),
             Route("/api/runs/{id}/{action}", change_run, methods=["POST"]),
             Route("/api/sketch", sketch, methods=["POST"]),
-            Route("/api/lessons", make_lesson, methods=["POST"]),
-            Route("/api/lessons/{id}", get_lesson),
             WebSocketRoute("/live", live),
             Mount("/static", StaticFiles(directory=PAGE)),
         ],
@@ -193,18 +190,6 @@ async def sketch(request: Request) -> Response:
     return _jpeg(await studio.pictures.kept(f"sketch-{name}", lambda: studio.queue.sketch(asked)))
 
 
-async def make_lesson(request: Request) -> Response:
-    """Make a lesson, which may take a minute."""
-    overrides = (await _checked(request)).overrides
-    return JSONResponse({"id": await _studio(request).lessons.make(overrides)})
-
-
-async def get_lesson(request: Request) -> Response:
-    """Return a lesson's page, which may do nothing but show itself."""
-    text = _studio(request).lessons.find(request.path_params["id"])
-    return HTMLResponse(text, headers={"content-security-policy": lessons.POLICY})
-
-
 async def submit(request: Request) -> Response:
     """Paint a new picture, or let it wait."""
     return JSONResponse({"id": _studio(request).queue.submit(await _checked(request))}, 202)
@@ -274,7 +259,7 @@ async def _download(request: Request, run: StoredRun) -> Response:
 
 
 async def change_run(request: Request) -> Response:
-    """Let a run go on, give it a name or a star, or remove it from the studio's own folder."""
+    """Let a run go on, or remove it from the studio's own folder."""
     studio, run = _studio(request), await _run(request)
     match request.path_params["action"]:
         case "resume":
@@ -282,9 +267,6 @@ async def change_run(request: Request) -> Response:
                 raise RefusedError("the run has no checkpoint to go on from", 409)
             studio.queue.go_on(run)
             return JSONResponse({"id": run.id}, 202)
-        case "mark":
-            studio.runs.mark(run, await _body(request))
-            studio.queue.changed(runs=True)
         case "delete":
             await _delete(studio, run)
         case _:

@@ -1,7 +1,6 @@
 """The runs on disk: the studio's own, and those of folders that the person has named."""
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,13 +14,11 @@ from styletransfer.errors import UserError
 from styletransfer.runs.folder import CHECKPOINT, RECORD, RunFolder, read_run, read_steps
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import changed_settings, command_of, shown_values
-from styletransfer.studio.pictures import LONGEST_NAME, PictureShelf
-from styletransfer.system.files import atomic, is_locked
+from styletransfer.studio.pictures import PictureShelf
+from styletransfer.system.files import is_locked
 
 # Shown at most, the newest.
 MOST = 300
-# Beside the runs: what they are called, and which have a star.
-MARKS = ".marks.json"
 
 
 @dataclass(frozen=True)
@@ -48,9 +45,6 @@ class StoredRuns:
     def __init__(self, root: Path, others: Sequence[Path], shelf: PictureShelf) -> None:
         self._root, self._others, self._shelf = root, others, shelf
         self._read: dict[str, tuple[int, StoredRun]] = {}  # id -> when it was written, and it
-        self._marks: dict[str, Any] = {}  # id -> what a person calls it, and whether it has a star
-        with suppress(OSError, ValueError):
-            self._marks = dict(json.loads((root / MARKS).read_text(encoding="utf-8")))
 
     def all(self) -> list[StoredRun]:
         """Return the newest runs, the latest first; damaged ones are left out."""
@@ -73,16 +67,6 @@ class StoredRuns:
                 return current
         raise RefusedError("there is no such run", 404)
 
-    def mark(self, run: StoredRun, wanted: Mapping[str, Any]) -> None:
-        """Keep a "name" and a "star" for a run, beside the runs (RefusedError: other values)."""
-        name, star = wanted.get("name", ""), wanted.get("star", False)
-        if not isinstance(name, str) or len(name) > LONGEST_NAME or not isinstance(star, bool):
-            raise RefusedError(f"a name has at most {LONGEST_NAME} characters, and star is a flag")
-        known = {id: mark for id, mark in self._marks.items() if id in self._read}
-        self._marks = known | {run.id: {"name": name, "star": star}}
-        with atomic(self._root / MARKS) as file:
-            file.write_text(json.dumps(self._marks), encoding="utf-8")
-
     def _folders(self) -> Iterator[tuple[Path, bool]]:
         if self._root.is_dir():
             yield from ((path, True) for path in self._root.iterdir() if (path / RECORD).is_file())
@@ -103,7 +87,6 @@ class StoredRuns:
                 return None
             self._read[id] = (written, run)
         run = self._read[id][1]
-        run = replace(run, shown=run.shown | self._marks.get(id, {"name": "", "star": False}))
         if run.shown["status"] == "running" and not is_locked(folder):
             return replace(run, shown=run.shown | {"status": "stopped"})
         return run

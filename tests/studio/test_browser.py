@@ -7,6 +7,7 @@ import subprocess
 import sys
 from io import BytesIO
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from PIL import Image
@@ -62,7 +63,8 @@ def test_first_look_shows_six_controls_and_fits(width, address):
 def test_command_line_follows_the_settings(page):
     page.enter("size", "96")
     page.expect("#command pre").to_contain_text("size=96")
-    page.expect("#status").to_contain_text("96 \u00d7 64 pixels")
+    page.expect("#cost").to_contain_text("96 \u00d7 64 pixels, about ")
+    page.expect("#cost").to_contain_text(" MiB")
     page.click("[data-control=size] .reset")
     page.expect("[id=control-size]").to_have_value("512")
     page.expect("#command pre").not_to_contain_text("size")
@@ -85,6 +87,7 @@ def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     fresh.expect(error).to_contain_text("must be a finite number, 0 or more")
     fresh.enter("size", "99999999")
     fresh.expect("[data-control=size] .error").to_contain_text("must be at most")
+    fresh.expect("#cost").to_have_text("")
     fresh.enter("size", "512")
     fresh.enter(WEIGHT, "0.25")
     fresh.expect(error).to_be_hidden()
@@ -96,6 +99,19 @@ def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     fresh.expect(error).to_be_visible()
     fresh.expect(f"[id='control-{WEIGHT}']").to_have_value("0.25")
     fresh.expect("#go").to_have_text("Pause")
+    fresh.enter("style_scale", "2")  # a good change takes it away
+    fresh.expect(error).to_be_hidden()
+
+
+def test_a_look_is_seen_small_and_chosen_by_one_tap(fresh):
+    """What each comes to on this photograph is painted while nothing else is."""
+    fresh.expect(".look img:not([hidden])").to_have_count(4)
+    fresh.expect(".look[aria-pressed=true]").to_have_text("painted")
+    for look, words in (("bold", "wasserstein"), ("faithful", "relu3_2")):
+        fresh.click(f"#looks >> text={look}")
+        fresh.expect(".look[aria-pressed=true]").to_have_text(look)
+        fresh.expect("#command pre").to_contain_text(words)
+    fresh.expect("#command pre").not_to_contain_text("wasserstein")
 
 
 def test_several_styles_are_mixed_and_shared_out(page):
@@ -151,7 +167,7 @@ def test_each_region_has_its_style(page):
     page.expect("#command pre").not_to_contain_text("regions")
 
 
-def test_picture_is_zoomed_and_moved_and_compared_and_tabs_change_by_keys(page):
+def test_picture_is_zoomed_and_moved_and_compared_by_keys(page):
     stage = page.locator("#stage")
     stage.press("1")
     page.expect("#percent").to_have_text("100 %")
@@ -167,16 +183,21 @@ def test_picture_is_zoomed_and_moved_and_compared_and_tabs_change_by_keys(page):
     for key, share in (("ArrowRight", "55"), ("End", "100")):
         page.locator("#divider").press(key)
         page.expect("#divider").to_have_attribute("aria-valuenow", share)
-    page.locator("#tab-paint").press("ArrowRight")
-    page.expect("#lesson").to_be_visible()
-    page.expect("#paint").to_be_hidden()
 
 
-def test_page_says_when_the_server_is_gone(tmp_path):
+def test_page_says_when_the_server_is_gone_goes_on_with_the_next_and_tells_of_a_new_address(
+    tmp_path,
+):
     with served(tmp_path) as address:
         opened = visited(address)
         page = opened.__enter__()
     page.expect("#messages").to_contain_text("does not answer")
+    with served(tmp_path) as again:
+        assert again == address
+        page.expect("#messages").to_have_text("")
+    (tmp_path / "outputs" / "studio" / ".address.json").unlink()
+    with served(tmp_path, f"port={urlsplit(address).port}"):
+        page.expect("#messages").to_contain_text("open the address that the studio has printed")
     opened.__exit__(None, None, None)
 
 
@@ -242,6 +263,7 @@ def test_story(width, tmp_path):
             page.click(f"[data-picker=content] button >> text='{text}'")
         page.expect("[data-picker=content] .tile[title='harbour.png']").to_have_count(0)
         page.expect("[data-picker=content] .chosen").to_have_text("coffee")
+        page.expect("[data-control=content] :focus").to_have_count(1)  # and not the body
         assert page.complaints == []
 
 
@@ -303,6 +325,7 @@ def test_an_older_result_has_its_own_status_while_another_is_painted(fresh):
     fresh.locator("#strip .thumb").last.click()
     fresh.expect("#status").to_have_text(re.compile("^Finished after 3 steps"))
     fresh.expect("#moments li").to_have_count(0)
+    fresh.expect("#strip .number").to_contain_text(["96 \u00d7 64", ""])
     fresh.expect("#command pre").to_contain_text("steps=3")
     fresh.expect("#queue").to_contain_text("Being painted: coffee")
     fresh.expect("#plot .last").to_have_text("step 3")
@@ -372,19 +395,3 @@ def test_no_state_has_a_serious_violation(width, scheme, tmp_path):
         page.click("#stop")
         page.expect("#result dl").to_be_visible()
         assert violations(page) == []
-
-
-def test_lesson_shows_three_modes_and_has_no_serious_violation(tmp_path):
-    with served(tmp_path) as address, visited(address, width=1500) as page:
-        page.enter("size", "64")
-        page.click("#tab-lesson")
-        assert violations(page) == []
-        page.click("#draw")
-        page.expect("iframe").to_have_count(3)
-        for mode in ("fake_backward", "loss_attribute", "autograd_function"):
-            frame = page.frame_locator(f"[data-mode={mode}] iframe")
-            # Until its script has chosen one, the page shows all three.
-            frame.locator(f"a[href='#{mode}'][aria-current]").wait_for()
-            assert frame.locator("section.mode:visible").get_attribute("id") == mode
-        assert violations(page) == []
-        assert page.complaints == []

@@ -11,7 +11,7 @@ from studios import act, opened, submit
 
 from styletransfer.networks.encoder import build_eye, dress, finished, moments, palette
 from styletransfer.networks.file import network_file, read
-from styletransfer.pictures import images
+from styletransfer.pictures import guard, images
 from styletransfer.pictures.convert import as_picture
 from styletransfer.studio import pictures
 
@@ -41,7 +41,7 @@ def test_bundled_pictures_come_first(client):
     )
 
 
-def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
+def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder, monkeypatch):
     data = photo(1, 300, 400)
     first = upload(client, data, "été.png").json()
     size = {"width": 400, "height": 300}
@@ -58,7 +58,12 @@ def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
         assert abs(red - 1) + abs(green - 80) + abs(blue - 120) < 12
     with opened(folder) as restarted:
         assert first in restarted.get("/api/pictures").json()
-        assert restarted.get(f"/api/pictures/{first['id']}").status_code == 200
+        monkeypatch.setattr(restarted.app.state.studio.reader, "ask", None)  # it is not asked again
+        again = restarted.get(f"/api/pictures/{first['id']}", params={"side": 200})
+        assert again.content == small.content
+        assert "is no JPEG" in upload(restarted, b"This is text.\n" * 9).json()["error"]  # at once
+        assert restarted.post(f"/api/pictures/{first['id']}/delete").status_code == 200
+    assert not list((folder / ".small").glob("*"))
 
 
 def test_the_servers_own_names(client, folder):
@@ -148,6 +153,17 @@ def test_damaged_notes_and_half_uploads_cost_nothing(tmp_path):
         kinds = {entry["kind"] for entry in client.get("/api/pictures").json()}
     assert kinds == {"content", "style"}
     assert not (uploads / ".0123.upload").exists()
+
+
+def test_a_photograph_of_a_phone_is_read_or_refused_with_advice(client, monkeypatch):
+    heif = pytest.importorskip("pillow_heif")
+    file = io.BytesIO()
+    heif.from_pillow(Image.new("RGB", (64, 48), "teal")).save(file, quality=90)
+    added = upload(client, file.getvalue(), "IMG_1.HEIC").json()
+    assert (added["width"], added["height"]) == (64, 48)
+    monkeypatch.setattr(guard, "find_spec", lambda name: None)
+    refused = upload(client, file.getvalue() + b"x", "IMG_2.HEIC").json()["error"]
+    assert refused.startswith("IMG_2.HEIC is a HEIC picture; save it as JPEG, or run: pip install")
 
 
 def test_sides_that_are_none(client):

@@ -11,6 +11,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from studios import JPEG, LIVE, Thread, act, opened, status, submit, watch
 
 from styletransfer.studio import queue, viewers
+from styletransfer.studio.form import defaults
 from styletransfer.studio.worker import Orders
 
 SETTINGS = {"size": 64}
@@ -94,19 +95,24 @@ def test_what_cannot_be_done_to_a_run_that_is_not_there(client):
         act(client, "2026-01-01_00-00-00", action, 409, snapshot=1, settings={})
 
 
-def test_a_run_that_hears_no_stop_before_its_first_step_is_ended(tmp_path, monkeypatch):
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_run_that_hears_no_stop_is_ended(begun, tmp_path, monkeypatch):
     """As where a picture is being read that takes minutes; the next run has a new painter."""
     released = threading.Event()
 
     def deaf(pipe):
-        pipe.recv()
+        id = pipe.recv()["id"]
+        if begun:
+            pipe.send(
+                {"type": "begun", "id": id, "now": defaults(), "changes": [], "snapshots": []}
+            )
         released.wait()
 
     monkeypatch.setattr(queue, "PATIENCE", 0.0)
     monkeypatch.setattr(Thread, "kill", lambda self: released.set())
     with opened(tmp_path, deaf) as client, client.websocket_connect(LIVE) as socket:
         id = submit(client)
-        watch(socket, status("starting"))
+        watch(socket, status("painting" if begun else "starting"))
         act(client, id, "stop")
         run = watch(socket, status("stopped"))[-1]
         assert (run["current"]["error"], run["message"]) == (None, None)
@@ -208,3 +214,24 @@ def test_a_wish_waits_for_its_run_and_of_several_steerings_only_the_last_is_done
     assert orders.next_wish("a", wait=True) is None
     assert orders._runs.popleft()["id"] == "b"
     assert orders.next_wish("b")["type"] == "pause"
+
+
+def test_a_sketch_is_made_while_nothing_else_is_and_again_where_something_came_between():
+    near, far = multiprocessing.Pipe()
+    made = []
+
+    def sketch(order, is_wanted):
+        if not made:
+            near.send({"type": "steer", "id": "a"})
+            while not is_wanted():
+                threading.Event().wait(0.01)
+        made.append((order["id"], is_over := not is_wanted()))
+        if is_over:
+            near.send({"type": "paint", "id": "b"})
+        return is_over
+
+    orders = Orders(far, sketch)
+    near.send({"type": "sketch", "id": 7})
+    assert orders.next_wish("a", wait=True)["type"] == "steer"
+    assert orders.next_run()["id"] == "b"
+    assert made == [(7, False), (7, True)]

@@ -129,8 +129,7 @@ export function buildForm() {
     change(values({}));
     refocus(find("more").firstChild);
   };
-  const vary = button("Variations", null, { id: "vary", class: "reset", "aria-pressed": "false" });
-  const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"), vary);
+  const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"));
   const strip = el("div.looks", { id: "looks", role: "group", "aria-labelledby": "looks-name" });
   const [content, style, ...rest] = first.controls.map(row);
   find("form").replaceChildren(

@@ -1,14 +1,10 @@
-// Looks and variations: what Paint would come to, as small pictures of this very photograph, which
+// Looks: what Paint would come to, as small pictures of this very photograph, which
 // are painted one by one while nothing else is; a tap chooses one.
-import { button, clicked, debounced, el, find, press } from "./dom.js";
-import { active, change, fallback, list, on, pictureName, same } from "./store.js";
-import { state, value } from "./store.js";
+import { button, debounced, el, find, press } from "./dom.js";
+import { active, change, fallback, on, same, state } from "./store.js";
 
 export const LOOKS = ["painted", "faithful", "painterly", "bold"];
 const FREE = ["size", "scales", "content_regions", "region_styles", "protect"]; // leave a sketch as it is
-const MOST = 6; // styles among the variations
-const WEIGHT = "objective.content_weight";
-let varies = false; // whether variations are shown, and not looks
 let tiles = []; // { settings, element, url, sketched }
 let round = 0; // an older one ends
 
@@ -25,26 +21,6 @@ function looks() {
   const keys = known.flatMap(({ values }) => Object.keys(values));
   const back = Object.fromEntries(keys.map((key) => [key, fallback(key)]));
   return known.map(({ name, values, help }) => ({ name, help, values: { ...back, ...values } }));
-}
-
-function variations() {
-  const [weight, strokes] = [value(WEIGHT), list(value("style_scale"))[0]];
-  const rounded = (number) => Number(number.toPrecision(2));
-  const styles = state.pictures.filter(
-    ({ id, kind }) => kind === "style" && !list(value("style")).includes(id),
-  );
-  return [
-    { name: "more photograph", values: { [WEIGHT]: rounded(4 * weight) } },
-    { name: "less photograph", values: { [WEIGHT]: rounded(weight / 4) } },
-    { name: "finer strokes", values: { style_scale: rounded(Math.max(0.25, strokes / 2)) } },
-    { name: "broader strokes", values: { style_scale: rounded(Math.min(3, 2 * strokes)) } },
-    { name: "own colours", values: { color: "content_luminance" } },
-    { name: "from noise", values: { init: "noise", seed: value("seed") + 1 } },
-    ...styles.slice(0, MOST).map(({ id }) => ({
-      name: `in ${pictureName(id)}`,
-      values: { style: [id], style_weights: [], region_styles: {} },
-    })),
-  ];
 }
 
 function tile({ name, help = name, values }) {
@@ -77,7 +53,7 @@ const soon = debounced(paint, 800);
 
 function draw() {
   const before = tiles;
-  tiles = (varies ? variations() : looks()).map(tile);
+  tiles = looks().map(tile);
   for (const { image, sketched } of tiles) {
     const known = before.find((one) => same(one.sketched, sketched) && one.image.src);
     if (known) [image.src, image.hidden] = [known.image.src, false];
@@ -89,13 +65,6 @@ function draw() {
 }
 
 export function startLooks() {
-  clicked({
-    vary() {
-      varies = !varies;
-      press(find("vary"), varies);
-      draw();
-    },
-  });
   on("settings pictures", draw);
   on("current", () => active() || soon());
   draw();

@@ -1,12 +1,11 @@
 // Past results as a strip; what can be done with the one that is shown; and the command line that
 // makes it, or what the form would make.
-import { alone, button, clicked, debounced, el, find, press, refill, say } from "./dom.js";
-import { sure, thumbnail, unlessSame } from "./dom.js";
+import { button, clicked, debounced, el, find, refill, sure, thumbnail, unlessSame } from "./dom.js";
 import { compareWith } from "./easel.js";
 import { inWords } from "./fields.js";
 import { clearError } from "./form.js";
 import { refreshRuns } from "./live.js";
-import { active, adopt, attempt, emit, fail, list, on, picture, pictureName } from "./store.js";
+import { active, adopt, attempt, fail, list, on, picture, pictureName } from "./store.js";
 import { pictureUrl, post, runUrl, show, shownId, shownRun, state, titleOf } from "./store.js";
 import { value } from "./store.js";
 import { clock } from "./transport.js";
@@ -36,7 +35,7 @@ function pictureOf(run) {
 }
 
 function card(run) {
-  const title = titleOf(run.settings, run);
+  const title = titleOf(run.settings);
   const early = el("span.early", unfinished(run) ? "painting" : run.status);
   const parts = [pictureOf(run), run.status === "finished" ? null : early];
   const properties = {
@@ -47,19 +46,15 @@ function card(run) {
     "aria-current": String(run.id === shownId()),
   };
   const size = run.width ? `${run.width} × ${run.height}` : "";
-  const star = run.star ? "★ " : "";
-  const under = el("span.number.muted", `${star}${size}`, el("br"), dated(run));
+  const under = el("span.number.muted", size, el("br"), dated(run));
   return el("li", button(parts, () => open(run), properties), under);
 }
 
 /** The results that are searched for. */
 function wanted() {
   const words = find("search").value.toLowerCase().split(/\s+/);
-  const starred = find("starred").checked;
-  const text = (run) => `${titleOf(run.settings, run)} ${dated(run)}`.toLowerCase();
-  return state.runs.filter(
-    (run) => (run.star || !starred) && words.every((word) => text(run).includes(word)),
-  );
+  const text = (run) => `${titleOf(run.settings)} ${dated(run)}`.toLowerCase();
+  return state.runs.filter((run) => words.every((word) => text(run).includes(word)));
 }
 
 const drawStrip = unlessSame((versions) => {
@@ -111,32 +106,17 @@ function downloads(run) {
   return el("div.actions", group, el("span.muted", "Download"), links);
 }
 
-/** What a person calls it, whether it has a star, and what it is compared with. */
-function marks(run) {
-  const mark = (change) =>
-    attempt(`/api/runs/${run.id}/mark`, { name: run.name, star: run.star, ...change });
-  const star = button(run.star ? "★" : "☆", () => mark({ star: !run.star }), {
-    "aria-label": "Star",
-    "data-focus": "star",
-  });
-  press(star, run.star);
-  const name = el("input", {
-    "aria-label": "Name of the result",
-    placeholder: titleOf(run.settings),
-    value: run.name,
-    maxlength: "120",
-    "data-focus": "name",
-    onchange: () => mark({ name: name.value.trim() }),
-  });
-  const others = state.runs.filter((one) => one.width && one.id !== run.id && !unfinished(one));
-  const options = others.map((one) =>
-    el("option", { value: one.id }, `${titleOf(one.settings, one)}, ${dated(one, "short")}`),
+/** With which picture it is compared. */
+function others(run) {
+  const all = state.runs.filter((one) => one.width && one.id !== run.id && !unfinished(one));
+  const options = all.map((one) =>
+    el("option", { value: one.id }, `${titleOf(one.settings)}, ${dated(one, "short")}`),
   );
   const label = { "aria-label": "Compare with", "data-focus": "other" };
   const onchange = ({ target }) =>
     compareWith(target.value && runUrl(target.value, "picture", `side=${SIDE}`));
   const first = el("option", { value: "" }, "Compare with the photograph");
-  return el("div.actions.marks", star, name, el("select", { ...label, onchange }, first, options));
+  return all.length ? el("select", { ...label, onchange }, first, options) : null;
 }
 
 async function remove(run) {
@@ -155,12 +135,13 @@ function actions(run) {
     "div.actions",
     button("Use these settings", () => adopt(run.settings)),
     stopped ? button("Go on painting", goOn) : null,
+    others(run),
     sure("Delete", () => remove(run)),
   );
 }
 
 const drawResult = unlessSame((run) => {
-  const make = [marks, facts, downloads, actions, differences];
+  const make = [facts, downloads, actions, differences];
   refill(find("result"), run ? make.map((one) => one(run)).filter(Boolean) : []);
 });
 
@@ -174,12 +155,10 @@ async function check() {
   else formCommand = command ?? message;
   if (complained && !message) clearError(complained);
   complained = key;
-  state.cost = message ? null : cost;
   const time = cost.seconds ? `, about ${clock(cost.seconds)}` : "";
   find("cost").textContent = message
     ? ""
     : `${cost.width} × ${cost.height} pixels, about ${cost.memory}${time}`;
-  emit("cost");
   drawCommand();
 }
 
@@ -204,28 +183,17 @@ async function copy() {
   }
 }
 
-/** The page of `explain` about the form's settings. */
-const explain = alone(async () => {
-  find("lesson").textContent = "The map is being drawn; this may take a minute.";
-  const made = await post("/api/lessons", { settings: state.settings }).catch((refusal) => refusal);
-  const link = { href: `/api/lessons/${made.id}`, target: "_blank" };
-  find("lesson").replaceChildren(made.message ?? el("a", link, "The map is there: open it"));
-});
-
 function draw() {
-  const versions = state.runs.map(({ id, status, seconds, name, star }) => [
-    ...[id, status, seconds, name, star],
-  ]);
-  drawStrip(versions, shownId(), state.pictures.length, find("search").value, find("starred").checked);
+  const versions = state.runs.map(({ id, status, seconds }) => [id, status, seconds]);
+  drawStrip(versions, shownId(), state.pictures.length, find("search").value);
   drawResult(state.runs.find((run) => run.id === shownId() && !unfinished(run)));
   drawCommand();
 }
 
 export function startResults() {
   on("runs view current pictures", draw);
-  clicked({ copy, explain });
+  clicked({ copy });
   find("search").addEventListener("input", draw);
-  find("starred").addEventListener("change", draw);
   on("settings", debounced(check, 300));
   check();
 }

@@ -10,7 +10,6 @@ export const state = {
   queue: [],
   runs: [],
   asked: false, // whether this page has asked for a run that it has not heard of yet
-  cost: null, // of what the form asks for: { width, height, memory, seconds }
   view: "content", // what the stage shows: "content", "current" or the id of a run
 };
 
@@ -121,9 +120,7 @@ export const scaled = ({ width, height }, factor) =>
 /** A picture's name, without the ending of its file. */
 export const pictureName = (id) => picture(id)?.name.replace(/\.\w{2,4}$/, "") ?? "a picture";
 
-/** What a run is called: by a person, or by its pictures. */
-export function titleOf(settings, run = {}) {
-  if (run?.name) return run.name;
+export function titleOf(settings) {
   const styles = list(value("style", settings)).map(pictureName).join(" + ");
   return `${pictureName(value("content", settings))} in ${styles}`;
 }
