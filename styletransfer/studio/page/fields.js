@@ -6,7 +6,7 @@ import { change, fallback, list, on, pictureName, value } from "./store.js";
 // Plain words for what the config calls otherwise.
 const WORDS = {
   content_luminance: "the photograph's",
-  content_palette: "its palette",
+  content_palette: "near the photograph's",
   gram: "by Gram matrices: the whole manner",
   moments: "by mean and spread: keeps shapes",
   wasserstein: "by colour clouds: boldest",

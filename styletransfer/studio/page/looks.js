@@ -1,11 +1,12 @@
-// Looks: what Paint would come to, as small pictures of this very photograph, which
-// are painted one by one while nothing else is; a tap chooses one.
+// Looks: what Paint would come to, as small pictures of this very photograph, which are painted one
+// by one while nothing else is; a tap chooses one.
 import { button, debounced, el, find, press } from "./dom.js";
 import { active, change, fallback, on, same, state } from "./store.js";
 
 export const LOOKS = ["painted", "faithful", "painterly", "bold"];
-const FREE = ["size", "scales", "content_regions", "region_styles", "protect"]; // leave a sketch as it is
-let tiles = []; // { settings, element, url, sketched }
+// Left out of a sketch.
+const FREE = ["size", "scales", "content_regions", "region_styles", "protect"];
+let tiles = []; // { element, image, sketched: its settings }
 let round = 0; // an older one ends
 
 /** Settings in which some keys have other values, and defaults are left out. */
@@ -23,7 +24,7 @@ function looks() {
   return known.map(({ name, values, help }) => ({ name, help, values: { ...back, ...values } }));
 }
 
-function tile({ name, help = name, values }) {
+function tile({ name, help, values }) {
   const settings = withValues(values);
   const image = el("img", { alt: "", hidden: true });
   const choose = () => change(values);
@@ -49,7 +50,7 @@ async function paint() {
   }
 }
 
-const soon = debounced(paint, 800);
+const soon = debounced(paint, 300);
 
 function draw() {
   const before = tiles;
@@ -61,11 +62,10 @@ function draw() {
   const at = before.findIndex(({ element }) => element === document.activeElement);
   find("looks").replaceChildren(...tiles.map(({ element }) => element));
   tiles[at]?.element.focus();
-  soon();
 }
 
 export function startLooks() {
   on("settings pictures", draw);
-  on("current", () => active() || soon());
+  on("checked current", () => active() || soon()); // what is seen first comes first
   draw();
 }

@@ -5,7 +5,7 @@ import { compareWith } from "./easel.js";
 import { inWords } from "./fields.js";
 import { clearError } from "./form.js";
 import { refreshRuns } from "./live.js";
-import { active, adopt, attempt, fail, list, on, picture, pictureName } from "./store.js";
+import { active, adopt, attempt, emit, fail, list, on, picture, pictureName } from "./store.js";
 import { pictureUrl, post, runUrl, show, shownId, shownRun, state, titleOf } from "./store.js";
 import { value } from "./store.js";
 import { clock } from "./transport.js";
@@ -159,6 +159,7 @@ async function check() {
   find("cost").textContent = message
     ? ""
     : `${cost.width} × ${cost.height} pixels, about ${cost.memory}${time}`;
+  if (!message) emit("checked");
   drawCommand();
 }
 
