@@ -41,11 +41,11 @@ class Page:
         assert match is not None
         self.host = match[1]
         self.headers = {"Origin": f"http://{self.host}"}
-        self.headers["Cookie"] = self._ask("GET", match[2]).headers["set-cookie"].partition(";")[0]
+        self.headers["Cookie"] = self.ask("GET", match[2]).headers["set-cookie"].partition(";")[0]
 
     def post(self, path: str, **body: Any) -> dict[str, Any]:
         """Send what a button sends."""
-        answer = self._ask("POST", path, json.dumps(body))
+        answer = self.ask("POST", path, json.dumps(body))
         said: dict[str, Any] = json.loads(answer.read())
         if answer.status >= 300:
             raise SystemExit(f"error: {said['error']}")
@@ -58,7 +58,8 @@ class Page:
         with connect(address, origin=None, additional_headers=self.headers) as socket:
             yield socket
 
-    def _ask(self, method: str, path: str, body: str | None = None) -> http.client.HTTPResponse:
+    def ask(self, method: str, path: str, body: str | None = None) -> http.client.HTTPResponse:
+        """Send a request and return its answer."""
         connection = http.client.HTTPConnection(self.host)
         connection.request(method, path, body, self.headers)
         return connection.getresponse()
@@ -127,6 +128,15 @@ def moved(page: Page, settings: dict[str, Any]) -> tuple[float, float]:
     return first, second
 
 
+def looked(page: Page, style: str) -> float:
+    """Ask for the first look of a style at 512 pixels; return seconds to it."""
+    began = time.perf_counter()
+    answer = page.ask("GET", f"/api/look?content=content-coffee&style=style-{style}")
+    if answer.status != 200 or not answer.read():
+        raise SystemExit(f"error: the look was refused with {answer.status}")
+    return time.perf_counter() - began
+
+
 def by_page(page: Page, settings: dict[str, Any]) -> tuple[int, float]:
     """Paint in the studio; return a step, and the seconds from it to the end."""
     with page.watched() as socket:
@@ -177,11 +187,14 @@ def main() -> None:
         before = used(studio)
         time.sleep(options.rest)
         idle = (used(studio) - before) / options.rest
+        looked(page, "oil")  # the network is loaded by it
+        new, known = looked(page, "mosaic"), min(looked(page, "oil") for _ in range(3))
         quick = [moved(page, settings) for _ in range(options.rounds)]
         both = []
         for _ in range(options.rounds):
             step, seconds = by_page(page, settings)
             both.append((seconds, alone(options.size, options.steps, step)))
+        server = studio.memory_full_info().uss / 1e6
     first, steered = (statistics.median(times) for times in zip(*quick, strict=True))
     ratio = statistics.median(painted / plain for painted, plain in both)
     print(f"{options.size} pixels, median of {options.rounds}, {torch.get_num_threads()} threads\n")
@@ -189,6 +202,8 @@ def main() -> None:
     print(f"| from pressing paint to the first preview | {first:.2f} s |")
     print(f"| from moving a slider to a preview of it, finest scale | {steered:.2f} s |")
     print(f"| time of a run with a page over that without, {options.steps} steps | {ratio:.3f} |")
+    print(f"| first look in a style that is new, in a known one | {new:.2f}, {known:.2f} s |")
+    print(f"| memory of the server | {server:.0f} MB |")
     print(f"| processor time at rest, share of a core | {100 * idle:.2f} % |")
     pairs = ", ".join(f"{painted:.1f} / {plain:.1f}" for painted, plain in both)
     print(f"\nSeconds with and without a page, in turn: {pairs}")
