@@ -22,8 +22,8 @@ from styletransfer.studio.worker import Answers, Worker
 MOST, MOST_STEPS = 8, 100_000
 # Seconds, and steps such as those before, until a painter that has not heard a stop is ended.
 PATIENCE, STEPS = 5.0, 4
-# Sketches that may wait, and the longer side of one in pixels.
-MOST_SKETCHES, SKETCH = 16, 192
+# Sketches that may wait; the longer side of one in pixels, and its steps at most.
+MOST_SKETCHES, SKETCH, SKETCHED = 16, 160, 24
 # Of a run that the painter has and that has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
@@ -157,7 +157,8 @@ class RunQueue:
             UserError: there can be no such run.
             RefusedError: too many wait.
         """
-        config = replace(request.config, size=SKETCH, scales=2)
+        steps = min(request.config.steps, SKETCHED)
+        config = replace(request.config, size=SKETCH, scales=2, steps=steps)
         order = {"type": "sketch", "config": config}
         picture: bytes = await self._sketches.ask(lambda id: self.painter.send(order | {"id": id}))
         return picture
