@@ -1,5 +1,8 @@
 """The exceptions that a person is meant to read, and what they advise."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 # As pip knows this package, which is imported as `styletransfer`.
 DISTRIBUTION = "styletransfer-torch"
 
@@ -7,9 +10,6 @@ DISTRIBUTION = "styletransfer-torch"
 def pip_install(extra: str) -> str:
     """Return the command that brings what an extra needs, to a checkout as to a wheel."""
     return f'pip install "{DISTRIBUTION}[{extra}]"'  # quotes that any shell takes
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 
 class UserError(Exception):

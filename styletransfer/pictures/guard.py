@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from styletransfer.errors import UserError
+from styletransfer.errors import UserError, pip_install
 
 # The most scans of a progressive JPEG: each is a pass over the picture, and ten are usual.
 _MAX_SCANS = 100
@@ -41,7 +41,7 @@ def format_of(head: bytes, name: str) -> str:
         raise UserError(f"{name} is empty (0 bytes); get an intact copy")
     if head[4:8] == b"ftyp" and head[8:12] in _HEIF:
         if find_spec("pillow_heif") is None:
-            advice = "save it as JPEG, or run: pip install 'styletransfer[studio]'"
+            advice = f"save it as JPEG, or run: {pip_install('studio')}"
             raise UserError(f"{name} is a HEIC picture; {advice}")
         import pillow_heif
 
