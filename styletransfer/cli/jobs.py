@@ -6,6 +6,7 @@ the first one starts, each tells how it ended, and a signal ends them all.
 """
 
 import os
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext, suppress
@@ -200,7 +201,7 @@ def _launch(launcher: Launcher, kind: str, jobs: Jobs, batches: Batches) -> list
         environment["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", str(threads))
     with env_override(environment):
         try:
-            if kind not in CHILDREN:
+            if kind not in CHILDREN or sys.platform == "win32":  # it has no lifeline
                 with interruptible():
                     return _results(launcher, batches)
             with Lifeline() as line:

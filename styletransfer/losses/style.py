@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.functions.moments import Moments
+from styletransfer.functions.precision import doubled
 from styletransfer.losses.squares import mean_square
 
 Distance = Callable[[Tensor, Tensor], Tensor]
@@ -81,7 +82,7 @@ def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
     of a matrix is needed, and the gradient of a sum of eigenvalues' roots stays finite where
     eigenvalues coincide, which that of the eigenvectors does not. They are found in float64.
     """
-    dtype, statistic, target = statistic.dtype, statistic.double(), target.double()
+    given, statistic, target = statistic, doubled(statistic), doubled(target)
     mean, covariance = statistic[0], statistic[1:]
     target_mean, target_covariance = target[0], target[1:]
     ridge = RIDGE * target_covariance.diagonal().mean().clamp_min(0) + TINY
@@ -93,7 +94,7 @@ def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
     shift = (mean - target_mean).square().sum()
     roots = eigenvalues.clamp_min(TINY * ridge).sqrt().sum()
     result: Tensor = shift + traces - 2 * roots
-    return result.to(dtype)
+    return result.to(given)
 
 
 def _factor(covariance: Tensor, ridge: Tensor) -> Tensor:

@@ -216,7 +216,7 @@ def _parts(make: Callable[[Tensor], Tensor], x: Tensor, rows: int) -> Iterator[T
 def _measured(parts: Iterator[Tensor]) -> Statistics:
     """Return the statistics of a picture that comes in parts of several rows each."""
     counts, found = zip(*((part.shape[2], measured(part)) for part in parts), strict=True)
-    means, variances = (torch.stack(values).double().cpu() for values in zip(*found, strict=True))
+    means, variances = (torch.stack(values).cpu().double() for values in zip(*found, strict=True))
     weights = torch.tensor(counts, dtype=torch.float64) / sum(counts)
     mean = torch.einsum("s,s...->...", weights, means)
     second = torch.einsum("s,s...->...", weights, variances + means.square())

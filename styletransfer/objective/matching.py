@@ -151,7 +151,7 @@ def _reduced(columns: list[Tensor]) -> list[Tensor]:
         return columns
     keys = (column.flatten(1) for column in columns[1:])
     second = reduce(torch.add, (key @ key.mT for key in keys))
-    kept = torch.linalg.eigh(second.double().cpu())[1][:, -AXES:].mT.to(second)
+    kept = torch.linalg.eigh(second.cpu().double())[1][:, -AXES:].mT.to(second)
     return [normalize(torch.tensordot(kept, column, 1), dim=0) for column in columns]
 
 

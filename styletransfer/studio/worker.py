@@ -155,11 +155,12 @@ class Answers:
 
 
 def _how_it_ended(code: int | None) -> str:
-    if code == -signal.SIGKILL:
+    if code is None or code >= 0:
+        return f"has ended with status {code}"
+    name = signal.Signals(-code).name
+    if name == "SIGKILL":  # which Windows does not have
         return "was killed, perhaps for want of memory: choose a smaller size"
-    if code is not None and code < 0:
-        return f"was ended by {signal.Signals(-code).name}"
-    return f"has ended with status {code}"
+    return f"was ended by {name}"
 
 
 def become_a_child() -> None:

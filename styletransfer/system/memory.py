@@ -135,8 +135,8 @@ def _number(path: Path, name: str = "", unknown: float = 0.0) -> float:
 
 
 def is_large(size: float) -> bool:
-    """Tell whether a tensor of so many bytes is better kept in a file."""
-    return os.name == "posix" and size > SHARE * total_bytes()
+    """Tell whether a tensor of so many bytes is better kept in a file; on Linux alone."""
+    return hasattr(os, "posix_fallocate") and size > SHARE * total_bytes()
 
 
 def offloaded(tensor: Tensor) -> Tensor:
