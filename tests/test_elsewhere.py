@@ -1,0 +1,62 @@
+"""What other systems lack is not needed: a slice of the product without it, in a process each."""
+
+import os
+import sys
+
+import pytest
+from helpers import ROOT, process, write_pictures
+from PIL import Image
+
+# Libraries have chosen by then what they do here; ours is to choose as on Windows, or macOS.
+LACKING = """
+import importlib, os, signal, sys
+for name in ("asyncio", "hydra.main", "matplotlib.pyplot", "multiprocessing.shared_memory",
+             "multiprocessing.resource_tracker", "psutil", "torch", "torchvision", "uvicorn",
+             "webbrowser"):
+    importlib.import_module(name)
+gone = {os: ["posix_fallocate", "sched_getaffinity"]}
+if sys.argv.pop(1) == "windows":
+    sys.platform = "win32"
+    sys.modules |= dict.fromkeys(("fcntl", "resource", "pwd", "grp"))
+    gone[os] += ["fork", "mkfifo", "nice", "getuid", "killpg", "O_NOFOLLOW"]
+    gone[signal] = ["SIGHUP", "SIGKILL", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGPIPE", "sigwait",
+                    "pthread_sigmask", "pthread_kill", "alarm", "setitimer"]
+for module, names in gone.items():
+    for name in names:
+        delattr(module, name)
+"""
+# Every module is imported, and one run made.
+CODE = """
+from pathlib import Path
+import styletransfer
+from styletransfer.cli import main
+from styletransfer.studio.worker import _how_it_ended
+from styletransfer.system import memory
+assert _how_it_ended(-15) == "was ended by SIGTERM"
+assert not memory.is_large(1e18)
+folder = Path(styletransfer.__file__).parent
+for path in sorted(folder.rglob("*.py")):
+    if path.stem != "__main__":
+        parts = path.relative_to(folder.parent).with_suffix("").parts
+        importlib.import_module(".".join(parts).removesuffix(".__init__"))
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow  # new processes import torch
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="it is elsewhere already")
+@pytest.mark.parametrize("system", ["windows", "macos"])
+def test_it_is_imported_and_paints_without_what_others_lack(system, tmp_path):
+    """A console of code page 1252 shows other letters as numbers; files keep their names."""
+    pytest.importorskip("uvicorn", reason="the studio needs the extra [studio]")
+    write_pictures(tmp_path / "фото.png", tmp_path / "b.png")
+    words = ["train", "experiment=tiny", "steps=2", "size=24", "features.weights=random"]
+    words += ["device=cpu", "content=фото.png", "style=b.png", "output=été, картина.png"]
+    command = (sys.executable, "-W", "error", "-c", LACKING + CODE, system, *words)
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
+    done = process(*command, cwd=tmp_path, env=environment, encoding="cp1252")
+    assert done.returncode == 0, done.stderr
+    name = "картина".encode("ascii", "backslashreplace").decode()
+    assert done.stdout.splitlines()[-1] == f"été, {name}.png"
+    with Image.open(tmp_path / "été, картина.png") as painted:
+        painted.load()
