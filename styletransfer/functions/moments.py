@@ -22,9 +22,9 @@ class Moments(NamedTuple):
     Moments of several pictures may be averaged with weights.
     """
 
-    # (C,), the mean of f_p, weighted where positions have weights m_p: by m_p / sum(m).
+    #: (C,), the mean of f_p, weighted where positions have weights m_p: by m_p / sum(m).
     mean: Tensor
-    second: Tensor  # (C, C), the mean of f_p f_p^T likewise; symmetric
+    second: Tensor  #: (C, C), the mean of f_p f_p^T likewise; symmetric
 
 
 def pixel_rows(features: Tensor) -> Tensor:

@@ -27,12 +27,12 @@ def squared_distance(statistic: Tensor, target: Tensor) -> Tensor:
 class StyleMeasure:
     """One way to compare styles: distance(statistic(pastiche), statistic(style))."""
 
-    name: str  # as in the config
-    # Moments -> what is compared; of the style, this is the target of a loss.
+    name: str  #: as in the config
+    #: Moments -> what is compared; of the style, this is the target of a loss.
     statistic: Callable[[Moments], Tensor]
-    # (statistic, target) -> 0-d, at least 0, and 0 where both are equal.
+    #: (statistic, target) -> 0-d, at least 0, and 0 where both are equal.
     distance: Distance = squared_distance
-    with_mean: bool = True  # the statistic needs the mean, too; see `moments`
+    with_mean: bool = True  #: the statistic needs the mean, too; see `moments`
 
     @property
     def is_squared(self) -> bool:

@@ -23,16 +23,16 @@ SEARCHED = ("relu2_1", "relu3_1", "relu4_1")
 class Criterion:
     """Which losses act at which layers, and with which weights."""
 
-    # layer -> linear weight of its content loss, or of that with matched targets, above 0
+    #: layer -> linear weight of its content loss, or of that with matched targets, above 0
     contents: Mapping[str, float]
-    styles: Mapping[str, float]  # layer -> linear weight of its style losses, above 0
-    measure: StyleMeasure  # how styles are compared
-    tv_weight: float  # linear weight of the picture's total variation
-    is_relative: bool  # each loss is divided by its value for features that are all zero
-    matches: frozenset[str]  # the layers whose content targets are matched, see `matching`
-    painted_share: float  # of the pastiche so far in what is matched, in [0, 1]
-    propagation: str  # how a region reaches a layer's positions; see `inputs.at_layers`
-    seamless: bool  # the pastiche goes on at its other side
+    styles: Mapping[str, float]  #: layer -> linear weight of its style losses, above 0
+    measure: StyleMeasure  #: how styles are compared
+    tv_weight: float  #: linear weight of the picture's total variation
+    is_relative: bool  #: each loss is divided by its value for features that are all zero
+    matches: frozenset[str]  #: the layers whose content targets are matched, see `matching`
+    painted_share: float  #: of the pastiche so far in what is matched, in [0, 1]
+    propagation: str  #: how a region reaches a layer's positions; see `inputs.at_layers`
+    seamless: bool  #: the pastiche goes on at its other side
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
@@ -161,7 +161,7 @@ def check_tile(
 class Losses:
     """The weighted losses of one evaluation, detached and 0-d, still on their device."""
 
-    # Name -> weighted loss; "content/relu4_2", "style/relu1_1", "total_variation", "temporal".
+    #: Name -> weighted loss; "content/relu4_2", "style/relu1_1", "total_variation", "temporal".
     terms: dict[str, Tensor]
 
     @property
@@ -197,8 +197,8 @@ def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
 class Prior:
     """The losses on the picture itself: its smoothness, and its past."""
 
-    tv_weight: float  # linear weight of the total variation
-    anchor: Anchor | None  # what a film's frame is held to, None for nothing
+    tv_weight: float  #: linear weight of the total variation
+    anchor: Anchor | None  #: what a film's frame is held to, None for nothing
 
     def losses(self, image: Tensor) -> dict[str, Tensor]:
         """Return the weighted losses at `image` (1, 3, H, W) by name, 0-d, with their graph."""

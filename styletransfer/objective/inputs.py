@@ -27,11 +27,11 @@ FEWEST = 1.0
 class StylePart:
     """A part of what a region's style is made of."""
 
-    style: int = 0  # index of a style image
-    share: float = 1.0  # above 0; the moments of all sources are averaged with these weights
-    # (1, 1, h, w) in [0, 1], where in the style image to look; None for everywhere.
+    style: int = 0  #: index of a style image
+    share: float = 1.0  #: above 0; the moments of all sources are averaged with these weights
+    #: (1, 1, h, w) in [0, 1], where in the style image to look; None for everywhere.
     weights: Tensor | None = None
-    # The layers to which it speaks, of those that have style losses; None for all.
+    #: The layers to which it speaks, of those that have style losses; None for all.
     layers: Collection[str] | None = None
 
 
@@ -39,9 +39,9 @@ class StylePart:
 class Region:
     """Positions of the pastiche that are to have one style, and that style."""
 
-    name: str = ""  # as in the names of its losses; empty for a picture that is not divided
-    weights: Tensor | None = None  # (1, 1, H, W) in [0, 1], like an opacity; None for 1 everywhere
-    sources: tuple[StylePart, ...] = (StylePart(),)  # what its style is made of
+    name: str = ""  #: as in the names of its losses; empty for a picture that is not divided
+    weights: Tensor | None = None  #: (1, 1, H, W) in [0, 1], like an opacity; None for 1 everywhere
+    sources: tuple[StylePart, ...] = (StylePart(),)  #: what its style is made of
 
     @property
     def share(self) -> float:
@@ -53,17 +53,17 @@ class Region:
 class Anchor:
     """What a film's frame is expected to look like, from the frame before."""
 
-    target: Tensor  # (1, 3, H, W), sRGB in [0, 1], the expected frame
-    weights: Tensor  # (1, 1, H, W) in [0, 1], how far each of its pixels is to be believed
-    weight: float  # linear weight of the temporal loss in the objective
+    target: Tensor  #: (1, 3, H, W), sRGB in [0, 1], the expected frame
+    weights: Tensor  #: (1, 1, H, W) in [0, 1], how far each of its pixels is to be believed
+    weight: float  #: linear weight of the temporal loss in the objective
 
 
 @dataclass(frozen=True)
 class Protection:
     """Pixels that stay as they are."""
 
-    content: Tensor  # (1, 3, H, W), what they stay
-    protected: Tensor  # (1, 1, H, W) in [0, 1]; between 0 and 1 the picture is a mixture
+    content: Tensor  #: (1, 3, H, W), what they stay
+    protected: Tensor  #: (1, 1, H, W) in [0, 1]; between 0 and 1 the picture is a mixture
 
     def hold(self, image: Tensor) -> Tensor:
         """Return `image` (1, 3, H, W) with the content where that is protected."""
@@ -74,15 +74,15 @@ class Protection:
 class Inputs:
     """The pictures of an objective, or of a whole run before they are resized for a scale."""
 
-    content: Tensor  # (1, 3, H, W), sRGB in [0, 1]
-    styles: tuple[Tensor, ...]  # (1, 3, h, w) each, sRGB in [0, 1]
-    # Which style paints where. By default the first one paints everywhere.
+    content: Tensor  #: (1, 3, H, W), sRGB in [0, 1]
+    styles: tuple[Tensor, ...]  #: (1, 3, h, w) each, sRGB in [0, 1]
+    #: Which style paints where. By default the first one paints everywhere.
     regions: tuple[Region, ...] = (Region(),)
-    # (1, 1, H, W) in [0, 1], where the pastiche is to stay the content image; there the regions
-    # have no weight, since no style loss can move it. None for nowhere.
+    #: (1, 1, H, W) in [0, 1], where the pastiche is to stay the content image; there the regions
+    #: have no weight, since no style loss can move it. None for nowhere.
     protected: Tensor | None = None
-    painted: Tensor | None = None  # (1, 3, H, W), the pastiche so far, None at its beginning
-    anchor: Anchor | None = None  # what the pastiche is held to beside that, None for nothing
+    painted: Tensor | None = None  #: (1, 3, H, W), the pastiche so far, None at its beginning
+    anchor: Anchor | None = None  #: what the pastiche is held to beside that, None for nothing
 
     @property
     def tensors(self) -> list[Tensor]:

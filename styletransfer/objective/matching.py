@@ -40,11 +40,11 @@ class Matching:
     """Where in the styles each position of the content has its nearest neighbour."""
 
     # On the CPU: where there is no float64, half a position would be rounded away.
-    styles: Tensor  # (h, w), numbers of style images
-    rows: Tensor  # (h, w), the row of the neighbour in the grid of its style
-    columns: Tensor  # likewise, its column
-    cells: list[tuple[int, int]]  # height and width of the grid of each style image
-    features: list[dict[str, Tensor]]  # of each style image: layer -> (1, C, h, w)
+    styles: Tensor  #: (h, w), numbers of style images
+    rows: Tensor  #: (h, w), the row of the neighbour in the grid of its style
+    columns: Tensor  #: likewise, its column
+    cells: list[tuple[int, int]]  #: height and width of the grid of each style image
+    features: list[dict[str, Tensor]]  #: of each style image: layer -> (1, C, h, w)
 
     def values(self, layer: str, size: tuple[int, int], rows: slice = slice(None)) -> Tensor:
         """Return the styles' features (1, C, h, w) for the content's positions at a matched layer.

@@ -30,10 +30,10 @@ Measured = Callable[[Tensor, Sequence[Place]], list[Moments]]
 class Target:
     """What the picture is to have at a layer, and one of its regions."""
 
-    name: str  # of the loss, such as "content/relu4_2", "style/relu1_1" or "style/sky/relu1_1"
-    value: Tensor  # P (1, C, h, w), the content's features, or the statistic of the style's moments
-    weight: float  # the linear weight of the loss in the objective
-    # (h, w), the weights of the region's positions; None for all alike.
+    name: str  #: of the loss, such as "content/relu4_2", "style/relu1_1" or "style/sky/relu1_1"
+    value: Tensor  #: P (1, C, h, w), the content's features, or a statistic of the style's moments
+    weight: float  #: the linear weight of the loss in the objective
+    #: (h, w), the weights of the region's positions; None for all alike.
     positions: Tensor | None = None
 
 
@@ -45,8 +45,8 @@ StyleTargets = dict[str, list[Target]]
 class Targets:
     """All targets of one objective."""
 
-    contents: dict[str, Target]  # layer -> content target
-    styles: StyleTargets  # layer -> style targets, one for each region
+    contents: dict[str, Target]  #: layer -> content target
+    styles: StyleTargets  #: layer -> style targets, one for each region
 
 
 def content_targets(

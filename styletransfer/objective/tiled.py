@@ -55,9 +55,9 @@ class TiledObjective:
     """The losses and the gradient of `Objective`, in memory that the tile bounds.
 
     Beside one tile's activations it holds the inputs of a band's stages, the content's features
-    there, the picture and its gradient.
+    there, the picture and its gradient. Arguments are those of `Objective`, and:
 
-    Args as for `Objective`, and:
+    Args:
         mode: must be autograd_function: tiling rests on the closed form of the gradient.
         tile: side of a tile in pixels without its halo; at least the stride of the deepest layer.
             See `Stage.tiles`.

@@ -19,13 +19,13 @@ Finish = Callable[[Tensor], Tensor]
 class Iterate:
     """One evaluated picture, as callbacks receive it."""
 
-    step: int  # 1 to `steps`, counted over all scales
-    steps: int  # the number planned
-    scale: int  # 1 to `scales`
-    scales: int  # levels of the pyramid
-    losses: Losses  # at `image`; reading them waits for the device
-    image: Tensor  # (1, 3, H, W), sRGB in [0, 1], detached; valid until the next iterate
-    finish: Finish = lambda image: image  # makes `picture` of `image`
+    step: int  #: 1 to `steps`, counted over all scales
+    steps: int  #: the number planned
+    scale: int  #: 1 to `scales`
+    scales: int  #: levels of the pyramid
+    losses: Losses  #: at `image`; reading them waits for the device
+    image: Tensor  #: (1, 3, H, W), sRGB in [0, 1], detached; valid until the next iterate
+    finish: Finish = lambda image: image  #: makes `picture` of `image`
 
     @property
     def picture(self) -> Tensor:
@@ -40,13 +40,13 @@ Callback = Callable[[Iterate], None]
 class Outcome:
     """What a run has made."""
 
-    image: Tensor  # what was optimised (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
-    # Name -> weighted loss of that very picture, with "total"; empty before the run's end.
+    image: Tensor  #: what was optimised (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
+    #: Name -> weighted loss of that very picture, with "total"; empty before the run's end.
     losses: dict[str, float]
-    steps: int  # optimiser steps made
-    interrupted: bool = False  # Ctrl-C or another signal ended it early
-    problem: str | None = None  # one line saying why it gave up
-    finish: Finish = lambda image: image  # makes `picture` of `image`
+    steps: int  #: optimiser steps made
+    interrupted: bool = False  #: Ctrl-C or another signal ended it early
+    problem: str | None = None  #: one line saying why it gave up
+    finish: Finish = lambda image: image  #: makes `picture` of `image`
 
     @property
     def picture(self) -> Tensor:

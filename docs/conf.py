@@ -1,0 +1,102 @@
+"""The site: `sphinx-build -M html . build/site --conf-dir docs --fail-on-warning --jobs auto`.
+
+Its pages are the Markdown files that docs/README.md lists, where they lie. Code that they link to
+is a page as well, and the name of a test leads to its lines.
+"""
+
+import re
+import shutil
+import tomllib
+from os.path import normpath, relpath
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.parsers import Parser
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+LIST = (ROOT / "docs" / "README.md").read_text("utf-8")
+LINK = re.compile(r"\]\(([^):#]+\.(?:md|py|yaml))|`(test_\w+)`")
+MARKUP = re.compile(r"(?<!`)(`[^`]+`)(?!`)|[|*\\]|(?<=\w)_(?=\W)")
+TESTS = {
+    name: (relpath(file, ROOT), line)
+    for file in ROOT.glob("tests/**/*.py")
+    for line, words in enumerate(file.read_text("utf-8").splitlines(), 1)
+    for name in re.findall(r"^def (test_\w+)", words)
+}
+
+
+def linked(folder, text):
+    """Return the files to which the text of a page leads, as paths from ROOT."""
+    found = LINK.findall(text)
+    return [TESTS[test][0] if test else normpath(f"{folder}/{path}") for path, test in found]
+
+
+PAGES = {"README.md", "docs/README.md", *linked("docs", LIST)}
+project = html_title = PROJECT["name"]
+copyright = "the styletransfer authors"
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+root_doc, exclude_patterns, html_theme = "README", [".*", "build", "outputs"], "furo"
+include_patterns = sorted(
+    PAGES | {to for page in PAGES for to in linked(Path(page).parent, (ROOT / page).read_text())}
+)
+source_suffix, myst_heading_anchors = {".md": "myst-nb", ".py": "code", ".yaml": "code"}, 4
+nb_execution_raise_on_error = nb_merge_streams = autodoc_preserve_defaults = napoleon_use_ivar = (
+    True
+)
+autodoc_member_order, autodoc_typehints = "bysource", "description"
+autodoc_typehints_description_target = "documented_params"
+html_copy_source = False
+# What scrolls is scrolled by keyboard, too.
+REACH = "onload = () => document.querySelectorAll('pre').forEach((one) => (one.tabIndex = 0))"
+html_js_files = [(None, {"body": REACH})]
+if url := PROJECT.get("urls", {}).get("Repository"):
+    html_theme_options = {"source_repository": url, "source_branch": "main", "source_directory": ""}
+
+
+class Code(Parser):
+    """Shows a file of code, with an anchor at each line; the search leaves it out."""
+
+    supported = ("code",)
+
+    def parse(self, text, document):
+        """Make a page of it."""
+        env = document.settings.env
+        env.metadata[env.docname] |= {"nosearch": True, "orphan": True}
+        path = str(env.doc2path(env.docname, base=False))
+        block = nodes.literal_block(text, text, language=path.rpartition(".")[2], linenos=True)
+        block["highlight_args"] = {"linespans": "line"}
+        document += nodes.section("", nodes.title("", path), block, ids=["code"])
+
+
+def add_contents(app, docname, source):
+    """Give the start page the table of contents, hidden there and seen at the side."""
+    listed = [("Start", "](README.md)"), *re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", LIST, re.M)]
+    for heading, text in listed if docname == root_doc else []:
+        pages = "\n".join(linked("docs", text))
+        source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n{pages}\n```\n"
+
+
+def link_tests(app, tree, docname):
+    """Let the name of a test lead to its lines."""
+    for node in [each for each in tree.findall(nodes.literal) if each.astext() in TESTS]:
+        file, line = TESTS[node.astext()]
+        uri = app.builder.get_relative_uri(docname, file.removesuffix(".py"))
+        node.replace_self(nodes.reference("", "", node.deepcopy(), refuri=f"{uri}#line-{line}"))
+
+
+def as_rst(app, what, name, obj, options, lines):
+    """Turn a docstring, plain text with `code` and indented code, into reStructuredText."""
+    text = "\n".join(lines)
+    text = MARKUP.sub(lambda found: f"`{found[1]}`" if found[1] else f"\\{found[0]}", text)
+    lines[:] = re.sub(r"(?m)^(\S.*)\n\n(?= {4}\S)", r"\1\n\n::\n\n", text).split("\n")
+
+
+def setup(app):
+    """Connect all of these; the start page is index.html as well."""
+    app.add_source_parser(Code)
+    app.connect("source-read", add_contents)
+    app.connect("doctree-resolved", link_tests)
+    app.connect("autodoc-process-docstring", as_rst, priority=400)
+    start = Path(app.outdir, "README.html")
+    app.connect("build-finished", lambda *_: shutil.copy(start, start.with_name("index.html")))
