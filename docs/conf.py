@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 LIST = (ROOT / "docs" / "README.md").read_text("utf-8")
 LINK = re.compile(r"\]\(([^):#]+\.(?:md|py|yaml))|`(test_\w+)`")
-MARKUP = re.compile(r"(?<!`)(`[^`]+`)(?!`)|[|*\\]|(?<=\w)_(?=\W)")
+MARKUP = re.compile(r"(?<!`)(`[^`]+`)(?!`)|(\n\n(?: {4}.*\n|\n)+)|[|*\\]|(?<=\w)_(?=\W)")
 TESTS = {
     name: (relpath(file, ROOT), line)
     for file in ROOT.glob("tests/**/*.py")
@@ -71,9 +71,11 @@ class Code(Parser):
 
 def add_contents(app, docname, source):
     """Give the start page the table of contents, hidden there and seen at the side."""
-    listed = [("Start", "](README.md)"), *re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", LIST, re.M)]
-    for heading, text in listed if docname == root_doc else []:
-        pages = "\n".join(linked("docs", text))
+    listed = f"## Start\n[What is where](README.md)\n{LIST}"
+    parts = re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", listed, re.M)
+    for heading, text in parts if docname == root_doc else []:
+        found = re.findall(r"\[([^]]+)\]\(([^ :#)]+\.md)\)", text)
+        pages = "\n".join(f"{title} <docs/{path}>" for title, path in found)
         source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n{pages}\n```\n"
 
 
@@ -87,9 +89,12 @@ def link_tests(app, tree, docname):
 
 def as_rst(app, what, name, obj, options, lines):
     """Turn a docstring, plain text with `code` and indented code, into reStructuredText."""
-    text = "\n".join(lines)
-    text = MARKUP.sub(lambda found: f"`{found[1]}`" if found[1] else f"\\{found[0]}", text)
-    lines[:] = re.sub(r"(?m)^(\S.*)\n\n(?= {4}\S)", r"\1\n\n::\n\n", text).split("\n")
+
+    def marked(found):
+        code, block = found.groups()
+        return f"`{code}`" if code else f"\n\n::{block}" if block else f"\\{found[0]}"
+
+    lines[:] = MARKUP.sub(marked, "\n".join([*lines, ""])).split("\n")
 
 
 def setup(app):

@@ -22,7 +22,7 @@ class Moments(NamedTuple):
     Moments of several pictures may be averaged with weights.
     """
 
-    #: (C,), the mean of f_p, weighted where positions have weights m_p: by m_p / sum(m).
+    #: (C,), the mean of f_p, weighted by m_p / sum(m) where positions have weights m_p.
     mean: Tensor
     second: Tensor  #: (C, C), the mean of f_p f_p^T likewise; symmetric
 

@@ -54,7 +54,7 @@ class LossMode:
     #: (terms, prior) -> weighted losses, one per term, after their gradient and that of `prior` (a
     #: loss on the image itself, or None) was accumulated in the image.
     differentiate: Callable[[Sequence[Term], Tensor | None], list[Tensor]]
-    #: Gradients at each position follow from the moments: the graph keeps nothing beside the
+    #: Gradients at each position follow from the moments, so the graph keeps nothing beside the
     #: features, and a picture can be evaluated in tiles.
     is_closed_form: bool = False
 

@@ -44,7 +44,7 @@ class Matching:
     rows: Tensor  #: (h, w), the row of the neighbour in the grid of its style
     columns: Tensor  #: likewise, its column
     cells: list[tuple[int, int]]  #: height and width of the grid of each style image
-    features: list[dict[str, Tensor]]  #: of each style image: layer -> (1, C, h, w)
+    features: list[dict[str, Tensor]]  #: layer -> (1, C, h, w), of each style image
 
     def values(self, layer: str, size: tuple[int, int], rows: slice = slice(None)) -> Tensor:
         """Return the styles' features (1, C, h, w) for the content's positions at a matched layer.
