@@ -46,10 +46,15 @@ nb_execution_raise_on_error = nb_merge_streams = autodoc_preserve_defaults = nap
 )
 autodoc_member_order, autodoc_typehints = "bysource", "description"
 autodoc_typehints_description_target = "documented_params"
-html_copy_source = False
-# What scrolls is scrolled by keyboard, too.
-REACH = "onload = () => document.querySelectorAll('pre').forEach((one) => (one.tabIndex = 0))"
-html_js_files = [(None, {"body": REACH})]
+nb_execution_timeout, html_copy_source = 600, False  # seconds
+# What scrolls is scrolled by keyboard, too, and what is a heading or a landmark says which.
+MEND = """onload = () => {
+  const all = (query, change) => document.querySelectorAll(query).forEach(change);
+  all("pre", (one) => (one.tabIndex = 0));
+  all(".caption", (one) => (one.ariaLevel = "2"));
+  all("aside", (one) => (one.ariaLabel = one.className));
+}"""
+html_js_files = [(None, {"body": MEND})]
 if url := PROJECT.get("urls", {}).get("Repository"):
     html_theme_options = {"source_repository": url, "source_branch": "main", "source_directory": ""}
 
@@ -64,7 +69,7 @@ class Code(Parser):
         env = document.settings.env
         env.metadata[env.docname] |= {"nosearch": True, "orphan": True}
         path = str(env.doc2path(env.docname, base=False))
-        block = nodes.literal_block(text, text, language=path.rpartition(".")[2], linenos=True)
+        block = nodes.literal_block(text, text, language=path.rpartition(".")[2])
         block["highlight_args"] = {"linespans": "line"}
         document += nodes.section("", nodes.title("", path), block, ids=["code"])
 
@@ -104,4 +109,6 @@ def setup(app):
     app.connect("doctree-resolved", link_tests)
     app.connect("autodoc-process-docstring", as_rst, priority=400)
     start = Path(app.outdir, "README.html")
-    app.connect("build-finished", lambda *_: shutil.copy(start, start.with_name("index.html")))
+    app.connect(
+        "build-finished", lambda _, wrong: wrong or shutil.copy(start, start.parent / "index.html")
+    )
