@@ -59,7 +59,6 @@ def test_the_site_is_legible_on_a_phone_and_a_desk_and_without_a_mouse():
             size = {"width": width, "height": 844}
             page = browser.new_page(viewport=size, color_scheme=scheme)
             visit = studio.Visit(page)
-            page.on("pageerror", lambda error: found.append(str(error)))
             for name in names:
                 page.goto((SITE / f"{name}.html").as_uri())
                 if page.evaluate(WIDER) > 0:
