@@ -14,7 +14,7 @@ from docutils import nodes
 from sphinx.parsers import Parser
 
 ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
 LIST = (ROOT / "docs" / "README.md").read_text("utf-8")
 LINK = re.compile(r"\]\(([^):#]+\.(?:md|py|yaml))|`(test_\w+)`")
 MARKUP = re.compile(r"(?<!`)(`[^`]+`)(?!`)|(\n\n(?: {4}.*\n|\n)+)|[|*\\]|(?<=\w)_(?=\W)")
@@ -33,7 +33,7 @@ def linked(folder, text):
 
 
 PAGES = {"README.md", "docs/README.md", *linked("docs", LIST)}
-project = html_title = PROJECT["name"]
+project = html_title = "styletransfer"
 copyright = "the styletransfer authors"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 root_doc, exclude_patterns, html_theme = "README", [".*", "build", "outputs"], "furo"
@@ -55,8 +55,8 @@ MEND = """onload = () => {
   all("aside", (one) => (one.ariaLabel = one.className));
 }"""
 html_js_files = [(None, {"body": MEND})]
-if url := PROJECT.get("urls", {}).get("Repository"):
-    html_theme_options = {"source_repository": url, "source_branch": "main", "source_directory": ""}
+ADDRESS = TOOLS["hatch"]["metadata"]["hooks"]["custom"]["address"]
+html_theme_options = {"source_repository": ADDRESS, "source_branch": "main", "source_directory": ""}
 
 
 class Code(Parser):
