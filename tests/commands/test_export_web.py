@@ -50,10 +50,8 @@ def test_the_folder_holds_all_that_the_page_asks_for(given, here, capsys):
     styles = [(one["name"], one["row"], one["picture"]) for one in json.loads(found["styles.json"])]
     assert styles == [("oil", [1, 0], ""), ("<été>", [0, 1], "")]
     for name in ("index.html", "page.js", "painter.js", "sw.js"):
-        asked = re.findall(
-            r'["`]([\w./${}]+\.(?:js|mjs|css|json|jpg|bin))["`]', found[name].decode()
-        )
-        for one in asked:
+        names = r'["`]([\w./${}]+\.(?:m?js|css|json|jpg|bin))["`]'
+        for one in re.findall(names, found[name].decode()):
             assert one.removeprefix("./").replace("${build}", "wasm") in {*found, "look.bin"}
 
 
@@ -121,6 +119,8 @@ def test_the_page_paints_as_python_does_and_without_a_network_too(tmp_path):
     row = sum(network.encoder(encoder.moments(eye, one)) for one in styles) / 2
     goal = sum(encoder.palette(one) for one in styles) / 2
     wanted = encoder.finished(encoder.paint_rows(network, photo, row), goal)
+    expect = pages.playwright.expect
+    expect.set_options(timeout=pages.PATIENCE)
     with pages.playwright.sync_playwright() as tools:
         fake = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
         browser = tools.chromium.launch(
@@ -128,19 +128,18 @@ def test_the_page_paints_as_python_does_and_without_a_network_too(tmp_path):
         )
         page, told = browser.new_page(viewport={"width": 390, "height": 844}), []
         page.set_default_timeout(pages.PATIENCE)
-        pages.playwright.expect.set_options(timeout=pages.PATIENCE)
         page.on("console", lambda said: told.append(said.text))
         page.on("pageerror", lambda error: told.append(str(error)))
         with served(folder) as address:
             page.goto(address)
-            pages.playwright.expect(page.locator("#kept")).to_contain_text("offline")
+            expect(page.locator("#kept")).to_contain_text("offline")
             page.set_input_files("#photo", given[0])
             for number, path in enumerate(given[1:], 7):  # beside the six that are there
                 page.set_input_files("#painting", path)
-                pages.playwright.expect(page.locator("li")).to_have_count(number)
+                expect(page.locator("li")).to_have_count(number)
             page.locator("li input").nth(6).fill("100")
-            pages.playwright.expect(page.locator("#speed")).to_contain_text("70 x 50")
-            pages.playwright.expect(page.locator("canvas")).to_have_attribute("aria-busy", "false")
+            expect(page.locator("#speed")).to_contain_text("70 x 50")
+            expect(page.locator("canvas")).to_have_attribute("aria-busy", "false")
             assert pages.axe.Axe().run(page).response["violations"] == []
             assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
             with page.expect_download() as kept:
@@ -148,9 +147,9 @@ def test_the_page_paints_as_python_does_and_without_a_network_too(tmp_path):
             painted = images.read(kept.value.path()).rgb
             assert (painted - wanted).abs().max() < 2 / 255
             page.click("#camera")
-            pages.playwright.expect(page.locator("#speed")).to_contain_text("frames per second")
+            expect(page.locator("#speed")).to_contain_text("frames per second")
         assert told == []
         page.reload()  # the server is gone
         page.set_input_files("#photo", given[0])
-        pages.playwright.expect(page.locator("#speed")).to_contain_text("70 x 50")
+        expect(page.locator("#speed")).to_contain_text("70 x 50")
         browser.close()

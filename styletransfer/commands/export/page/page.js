@@ -23,7 +23,7 @@ function ask(picture, side, more, canvas = document.createElement("canvas")) {
 
 async function paint() {
   isAsked = true;
-  if (isPainting || !source) return;
+  if (isPainting || !source || !styles.length) return;
   $("canvas").ariaBusy = isPainting = true;
   while (isAsked) {
     isAsked = Boolean(stream);
@@ -144,6 +144,6 @@ known.forEach(addStyle);
 $("#palette").hidden = known.length < 2;
 $("#own").hidden = !known[0].palette;
 styles[0].button.click();
-await take(await (await fetch("photo.jpg")).blob());
+if (!source) await take(await (await fetch("photo.jpg")).blob());
 if (known[0].palette) await fetch("look.bin");
 if (serviceWorker?.controller) $("#kept").textContent = "It now works offline, too.";

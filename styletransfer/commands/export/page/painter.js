@@ -7,7 +7,8 @@ onmessage = ({ data: asked, ports: [port] }) => {
 };
 
 async function answered(asked) {
-  canGpu ??= "Suspending" in WebAssembly && Boolean(await navigator.gpu?.requestAdapter());
+  const gpu = "Suspending" in WebAssembly && (await navigator.gpu?.requestAdapter());
+  canGpu ??= Boolean(gpu) && !gpu.info.isFallbackAdapter; // that is a processor, and slower
   try {
     if (!network) await begin(canGpu ? "jspi" : "wasm");
     return await (asked.isStyle ? look : paint)(asked);
@@ -20,6 +21,7 @@ async function answered(asked) {
 
 async function begin(build) {
   ort = await import(`./ort.${build}.mjs`);
+  ort.env.logLevel = "error";
   ort.env.wasm.numThreads = 1; // more of them need headers that a plain host does not send
   ort.env.wasm.wasmBinary = await unpacked(`ort.${build}.bin`);
   network = await session("network.bin");
