@@ -326,7 +326,7 @@ def test_an_older_result_has_its_own_status_while_another_is_painted(fresh):
     fresh.locator("#strip .thumb").last.click()
     fresh.expect("#status").to_have_text(re.compile("^Finished after 3 steps"))
     fresh.expect("#moments li").to_have_count(0)
-    fresh.expect("#strip .number").to_contain_text(["96 \u00d7 64", ""])
+    fresh.expect("#strip .number").to_contain_text(["", "96 \u00d7 64"])
     fresh.expect("#command pre").to_contain_text("steps=3")
     fresh.expect("#queue").to_contain_text("Being painted: coffee")
     fresh.expect("#plot .last").to_have_text("step 3")
