@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from starlette.applications import Starlette
@@ -21,20 +22,21 @@ from starlette.staticfiles import StaticFiles
 from styletransfer import __version__
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import CHECKPOINT
-from styletransfer.studio import painter, pictures
+from styletransfer.studio import painter, pictures, project
 from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
+from styletransfer.studio.curves import drawn
 from styletransfer.studio.form import RunRequest, command_of, form, read_request
 from styletransfer.studio.queue import RunQueue
 from styletransfer.studio.reader import Reader
-from styletransfer.studio.runs import StoredRun, StoredRuns
+from styletransfer.studio.runs import StoredRun, StoredRuns, note
 from styletransfer.studio.viewers import live
 from styletransfer.system.files import is_locked
 
 PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}
-# Of a JSON body, in bytes.
-LARGEST = 64 * 2**10
+# Of a JSON body, and of a project, in bytes.
+LARGEST, LARGEST_PROJECT = 64 * 2**10, 256 * 2**20
 # Settings that are composed at a time; seconds for a run to be stopped and kept.
 MOST, PATIENCE = 16, 60.0
 
@@ -51,7 +53,7 @@ class Studio:
     def __init__(
         self, folder: Path, others: Sequence[Path] = (), paint: Any = painter.main
     ) -> None:
-        self.reader = Reader()
+        self.folder, self.reader = folder, Reader()
         self.pictures = pictures.PictureShelf(folder / "pictures", self.reader)
         self.runs = StoredRuns(folder, others, self.pictures)
         self.queue = RunQueue(folder, self.pictures, paint)
@@ -93,6 +95,7 @@ def make_app(studio: Studio, port: int, token: str) -> Starlette:
             Route("/api/runs/{id}/{part}", get_run),
             Route("/api/runs/{id}/{action}", change_run, methods=["POST"]),
             Route("/api/sketch", sketch, methods=["POST"]),
+            Route("/api/project", open_project, methods=["POST"]),
             WebSocketRoute("/live", live),
             Mount("/static", StaticFiles(directory=PAGE)),
         ],
@@ -223,12 +226,12 @@ async def list_runs(request: Request) -> Response:
 
 
 async def get_run(request: Request) -> Response:
-    """Return a run's "picture" or "content" made small, its "losses", or a "download"."""
+    """Return a run's "picture" or "content" made small, its "losses" drawn, or a "download"."""
     studio, part = _studio(request), request.path_params["part"]
     entry = studio.queue.current
     if entry is not None and entry.id == request.path_params["id"]:
         if part == "losses":
-            return JSONResponse(entry.losses)  # which the disk may not have yet
+            return _svg(entry.losses)  # which the disk may not have yet
         if part == "picture" and entry is studio.queue.at_work:
             if entry.picture is None:
                 raise RefusedError("the run has no picture yet", 404)
@@ -239,10 +242,15 @@ async def get_run(request: Request) -> Response:
             return await _small(request, run.record.pastiche)
         case "content":
             return await _small(request, run.record.content)
-        case "losses":  # (step, name -> value) each
-            return JSONResponse(await asyncio.to_thread(lambda: run.losses))
+        case "losses":
+            return _svg(await asyncio.to_thread(lambda: run.losses))
         case "download":
             return await _download(request, run)
+        case "project":
+            with TemporaryDirectory() as folder:
+                file = Path(folder) / "project.zip"
+                await asyncio.to_thread(project.pack, run, studio.pictures, file)
+                return _file(file.read_bytes(), "application/zip", f"project_{run.id}.zip")
     raise RefusedError("a run has no such part", 404)
 
 
@@ -254,12 +262,11 @@ async def _download(request: Request, run: StoredRun) -> Response:
     if not run.record.pastiche.is_file():
         raise RefusedError("the run has no picture yet", 404)
     file = await _studio(request).reader.ask("converted", str(run.record.pastiche), f".{kind}")
-    headers = {"content-disposition": f'attachment; filename="pastiche_{run.id}.{kind}"'}
-    return Response(file, media_type=MEDIA_TYPES[kind], headers=headers)
+    return _file(file, MEDIA_TYPES[kind], f"pastiche_{run.id}.{kind}")
 
 
 async def change_run(request: Request) -> Response:
-    """Let a run go on, or remove it from the studio's own folder."""
+    """Let a run go on, or, of the studio's own folder, note how it is called, or remove it."""
     studio, run = _studio(request), await _run(request)
     match request.path_params["action"]:
         case "resume":
@@ -269,9 +276,26 @@ async def change_run(request: Request) -> Response:
             return JSONResponse({"id": run.id}, 202)
         case "delete":
             await _delete(studio, run)
+        case "note":
+            if not run.is_own:
+                raise RefusedError("that run lies in another folder, and stays as it is", 403)
+            said = await _body(request)
+            note(run.record.folder, said.get("name"), said.get("starred"))
+            studio.queue.changed(runs=True)
         case _:
             raise RefusedError("there is no such action", 404)
     return JSONResponse({"id": run.id})
+
+
+async def open_project(request: Request) -> Response:
+    """Keep the run and the pictures of another studio's project."""
+    studio = _studio(request)
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "project.zip"
+        await pictures.receive(file, request.stream(), LARGEST_PROJECT)
+        made = await project.unpack(file, studio.folder, studio.pictures, studio.reader)
+    studio.queue.changed(runs=True)
+    return JSONResponse({"id": made.name})
 
 
 async def _delete(studio: Studio, run: StoredRun) -> None:
@@ -337,6 +361,15 @@ async def _small(request: Request, file: str | Path, *, ready: bool = False) -> 
     if ready:
         return FileResponse(file)
     return _jpeg(await _studio(request).pictures.small(str(file), int(side)))
+
+
+def _svg(losses: Sequence[tuple[int, dict[str, Any]]]) -> Response:
+    return Response(drawn(losses), media_type="image/svg+xml")
+
+
+def _file(content: bytes, media_type: str, name: str) -> Response:
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return Response(content, media_type=media_type, headers=headers)
 
 
 def _jpeg(picture: bytes) -> Response:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, Protocol
 
 from omegaconf import OmegaConf
 
@@ -58,19 +58,23 @@ def page_values(config: TrainConfig) -> dict[str, Any]:
     return {key: attrgetter(key)(config) for key in CONTROLS}
 
 
+def plain_values(config: TrainConfig) -> dict[str, Any]:
+    """Return key -> value of all keys of a config, such as "optimizer.name"."""
+    plain = [key for key, field in FIELDS.items() if not is_dataclass(field.type)]
+    return {key: attrgetter(key)(config) for key in plain}
+
+
 @cache
 def experiments() -> list[dict[str, Any]]:
     """Return the presets that set nothing but keys of the page."""
     presets = []
-    plain = [key for key, field in FIELDS.items() if not is_dataclass(field.type)]
-    get = attrgetter(*plain)
-    default = dict(zip(plain, get(settings_of(compose("train"), "train")), strict=True))
+    default = plain_values(settings_of(compose("train"), "train"))
     for name in choices("experiment"):
         config = settings_of(compose("train", [f"experiment={name}"]), "train")
         file = CONFIGS / "experiment" / f"{name}.yaml"
         preset: Any = OmegaConf.load(file)
         own = CONTROLS.keys() & {key for key, _ in flat(preset)}
-        pairs = zip(plain, get(config), strict=True)
+        pairs = plain_values(config).items()
         values = {key: it for key, it in pairs if it != default[key] or key in own}
         if values.keys() <= CONTROLS.keys():
             lines = file.read_text("utf-8").splitlines()
@@ -80,12 +84,19 @@ def experiments() -> list[dict[str, Any]]:
     return presets
 
 
-def shown_values(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
+class Ids(Protocol):
+    """What gives pictures their ids."""
+
+    def id_of(self, path: str) -> str | None:
+        """Return the id of a picture by its path, None if it has none."""
+
+
+def shown_values(values: Mapping[str, Any], shelf: Ids) -> dict[str, Any]:
     """Return the page's keys with their values there: pictures as ids, None for other files."""
     return {key: _shown(CONTROLS[key], values[key], shelf) for key in CONTROLS if key in values}
 
 
-def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
+def changed_settings(values: Mapping[str, Any], shelf: Ids) -> dict[str, Any]:
     """Return those keys that differ from what the page has by default, as the page sends them.
 
     Values of another version raise a KeyError.
@@ -100,7 +111,7 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
     }
 
 
-def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> Any:
+def _shown(control: Control, value: Any, shelf: Ids | None = None) -> Any:
     if control.kind in ONE_PICTURE:
         return shelf.id_of(value) if shelf and isinstance(value, str) else None
     if control.key == "init" and value not in control.choices:
@@ -130,12 +141,7 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
         RefusedError: an unknown key, or a value of another kind than its control gives.
         UserError: what the command line refuses.
     """
-    if not isinstance(settings, Mapping):
-        raise RefusedError("settings must be a JSON object")
-    for key in settings:
-        if key not in CONTROLS:
-            raise RefusedError(unknown_key(str(key), CONTROLS, "the page offers none of that name"))
-    values = {key: _read(CONTROLS[key], value, shelf) for key, value in settings.items()}
+    values = read_values(settings, shelf)
     overrides = [
         override(CHOOSING.get(key, key), value)
         for key, value in sorted(values.items(), key=lambda item: item[0] not in CHOOSING)
@@ -149,6 +155,16 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
         for name, content in files.items()
     }
     return RunRequest(dict(settings), overrides, settings_of(composed, "train"), record)
+
+
+def read_values(settings: Any, shelf: PictureShelf) -> dict[str, Any]:
+    """Return what the page has sent as the config has it; RefusedError as `read_request`."""
+    if not isinstance(settings, Mapping):
+        raise RefusedError("settings must be a JSON object")
+    for key in settings:
+        if key not in CONTROLS:
+            raise RefusedError(unknown_key(str(key), CONTROLS, "the page offers none of that name"))
+    return {key: _read(CONTROLS[key], value, shelf) for key, value in settings.items()}
 
 
 def command_of(

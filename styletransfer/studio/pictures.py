@@ -18,7 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.pictures.guard import format_of
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.reader import Reader
-from styletransfer.system.files import atomic
+from styletransfer.system.files import atomic, sha256
 
 # Of one upload, in bytes; of all together; how many there may be, and how many at a time.
 LARGEST, TOTAL, MOST, AT_ONCE = 64 * 2**20, 4 * 2**30, 1000, 4
@@ -125,19 +125,12 @@ class PictureShelf:
 
     async def _receive(self, temporary: Path, body: AsyncIterator[bytes]) -> str:
         """Write an upload to a file and return its id."""
-        digest, size = hashlib.sha256(), 0
         uploads = [picture for picture in self.all if picture.kind == "upload"]
         free = TOTAL - sum(os.path.getsize(picture.path) for picture in uploads)
         if len(uploads) >= MOST or free <= 0:
             raise RefusedError("the studio is full of pictures; remove some that were added", 507)
-        with temporary.open("wb") as file:
-            async for piece in body:
-                size += len(piece)
-                if size > min(LARGEST, free):
-                    raise too_large()
-                digest.update(piece)
-                file.write(piece)
-        return digest.hexdigest()[:32]
+        await receive(temporary, body, min(LARGEST, free))
+        return await asyncio.to_thread(id_of_file, temporary)
 
     async def _put(self, id: str, temporary: Path, name: str, purpose: str) -> ShelfPicture:
         name = os.path.basename(name.replace("\\", "/"))[-LONGEST_NAME:] or "picture"
@@ -201,6 +194,22 @@ def _hash(path: str | Path) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
-def too_large() -> RefusedError:
+def id_of_file(path: Path) -> str:
+    """Return the id that a picture's bytes make."""
+    return sha256(path)[:32]
+
+
+async def receive(file: Path, body: AsyncIterator[bytes], most: int) -> None:
+    """Write what comes to a file; RefusedError as soon as it has more than `most` bytes."""
+    size = 0
+    with file.open("wb") as opened:
+        async for piece in body:
+            size += len(piece)
+            if size > most:
+                raise too_large(most)
+            opened.write(piece)
+
+
+def too_large(most: int = LARGEST) -> RefusedError:
     """Return the refusal of an upload that has too many bytes."""
-    return RefusedError(f"the picture has more than {LARGEST >> 20} MiB; shrink it", 413)
+    return RefusedError(f"the file has more than {most >> 20} MiB; shrink it", 413)

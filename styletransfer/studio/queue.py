@@ -267,7 +267,7 @@ class RunQueue:
             entry.losses = (before + history)[:MOST_STEPS]
         entry.progress = message
         self.pace[entry.settings.get("features.name", "bundled")] = message.pop("pace")
-        self._tell("progress", message | {"history": history})
+        self._tell("progress", message)
         if picture is not None:
             self._show(entry, picture)
 

@@ -1,6 +1,7 @@
 """The runs on disk: the studio's own, and those of folders that the person has named."""
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,10 +16,12 @@ from styletransfer.runs.folder import CHECKPOINT, RECORD, RunFolder, read_run, r
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import changed_settings, command_of, shown_values
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.system.files import is_locked
+from styletransfer.system.files import atomic, is_locked
 
-# Shown at most, the newest.
-MOST = 300
+# Shown at most, the newest; in a run's folder, how a person calls it.
+MOST, NOTE = 300, ".studio.json"
+# Of a name that a person gave, in characters.
+LONGEST_NAME = 120
 
 
 @dataclass(frozen=True)
@@ -87,9 +90,10 @@ class StoredRuns:
                 return None
             self._read[id] = (written, run)
         run = self._read[id][1]
+        now = _noted(folder)
         if run.shown["status"] == "running" and not is_locked(folder):
-            return replace(run, shown=run.shown | {"status": "stopped"})
-        return run
+            now["status"] = "stopped"
+        return replace(run, shown=run.shown | now)
 
     def _shown(self, id: str, record: RunFolder, written: int) -> dict[str, Any]:
         words, changes = record.typed, record.settings.get("changes", [])
@@ -101,6 +105,7 @@ class StoredRuns:
             width, height = image.size
         return {
             "id": id,
+            "is_own": id == record.folder.name,
             "status": record.status,
             "settings": changed_settings(settings, self._shelf),  # those at its end
             "changes": [(one["after"], shown_values(one["set"], self._shelf)) for one in changes],
@@ -112,6 +117,22 @@ class StoredRuns:
             "height": height,
             "has_checkpoint": (record.folder / CHECKPOINT).exists(),
         }
+
+
+def note(folder: Path, name: Any, starred: Any) -> None:
+    """Keep how a person calls a run, "" for by its pictures, and whether it has a star."""
+    if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
+        raise RefusedError(f"a name must be a text of at most {LONGEST_NAME} characters")
+    with atomic(folder / NOTE) as temporary:
+        said = {"name": name.strip(), "starred": bool(starred)}
+        temporary.write_text(json.dumps(said), encoding="utf-8")
+
+
+def _noted(folder: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        said = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+        return {"name": str(said["name"])[:LONGEST_NAME], "starred": bool(said["starred"])}
+    return {"name": "", "starred": False}
 
 
 def sums(losses: Mapping[str, Any]) -> dict[str, Any]:

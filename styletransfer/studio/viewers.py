@@ -9,8 +9,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from styletransfer.system.files import to_json
 
-# Pages that may watch; steps in a report, of a page that has not listened for long.
-MOST, MOST_STEPS = 16, 2000
+# Pages that may watch.
+MOST = 16
 # Seconds in which a page has to take what it is sent; the code that says "try again later".
 PATIENCE, LATER = 20.0, 1013
 
@@ -23,13 +23,7 @@ class Viewer:
         self._due = asyncio.Event()
 
     def tell(self, kind: str, news: Any) -> None:
-        """Replace what is to be told of a kind; the history in reports of one run grows.
-
-        It is a picture as bytes, or state or progress as plain values.
-        """
-        before = self._news.get(kind)
-        if kind == "progress" and before is not None and before["id"] == news["id"]:
-            news = news | {"history": [*before["history"], *news["history"]][-MOST_STEPS:]}
+        """Replace what is to be told: a picture as bytes, or state or progress as plain values."""
         self._news[kind] = news
         self._due.set()
 

@@ -3,9 +3,11 @@
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
+import zipfile
 
 import numpy as np
 import psutil
@@ -17,6 +19,7 @@ from studios import LIVE, act, opened, painter, status, submit, watch
 from styletransfer.cli import script
 from styletransfer.pictures import images
 from styletransfer.runs.folder import read_run
+from styletransfer.studio.curves import drawn
 
 TINY = {"size": 48, "steps": 8, "scales": 1, "precision": "float32", "device": "cpu"}
 LONG = TINY | {"steps": 5000, "optimizer.name": "adam"}
@@ -51,25 +54,50 @@ def made_by(command, folder):
     return (folder / "pastiche.png").read_bytes()
 
 
+def curves_of(client, id):
+    """Kind of loss -> places (x, y) of its curve."""
+    return parsed(client.get(f"/api/runs/{id}/losses").text)
+
+
+def parsed(svg):
+    found = re.findall(r'<polyline class="(\w+)" points="([^"]*)"', svg)
+    pairs = [
+        (kind, [tuple(map(float, p.split(","))) for p in points.split()]) for kind, points in found
+    ]
+    return dict(pairs[::2])  # behind each curve comes its line in the legend
+
+
+def test_curves_stand_on_a_logarithmic_axis_with_their_last_values_below():
+    losses = [(step, {"total": 10.0 ** (1 - step), "style": None}) for step in range(1, 5)]
+    svg = drawn(losses)
+    places = parsed(svg)["total"]
+    assert [x for x, _ in places] == pytest.approx([0, 140, 280, 420])
+    down = np.diff([y for _, y in places])
+    assert down == pytest.approx([180 / 3.15] * 3, abs=0.11)
+    assert all(word in svg for word in ("step 4", "All together 0.001", ">Style <"))
+    assert len(parsed(drawn(losses * 1000))["total"]) <= 301
+    for none in ([], losses[:1], [(1, {}), (2, {})], [(1, {"total": 0.0}), (2, {"total": -1.0})]):
+        assert "as soon as something is painted" in drawn(none)
+
+
 def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
     id, seen = finished
     pictures = [message["bytes"] for message in seen if message["type"] == "picture"]
     with Image.open(io.BytesIO(pictures[-1])) as last:
         assert last.size == (48, 32)
-    steps = [step for m in seen if m["type"] == "progress" for step, _ in m["history"]]
-    assert steps == list(range(1, steps[-1] + 1))
+    steps = [message["step"] for message in seen if message["type"] == "progress"]
+    assert steps == sorted(steps)
     names = {path.name for path in (folder / id / ".hydra").iterdir()}
     assert names == {"config.yaml", "hydra.yaml", "overrides.yaml"}
     run = shown(client, id)
     assert run["settings"] == {**TINY, "color": "content_luminance"}
     assert (run["status"], run["width"], run["height"]) == ("finished", 48, 32)
     assert made_by(run["command"], tmp_path) == (folder / id / "pastiche.png").read_bytes()
-    losses = client.get(f"/api/runs/{id}/losses").json()
+    curves = curves_of(client, id)
     # The last report may come after the state that says finished.
-    assert [step for step, _ in losses] == list(range(1, len(losses) + 1))
-    assert len(losses) >= steps[-1]
-    for _, kinds in losses:
-        assert sum(kinds.values()) == pytest.approx(2 * kinds["total"], rel=1e-4)
+    assert len(curves["total"]) >= steps[-1]
+    assert len(curves["style"]) == len(curves["total"])
+    assert len(curves["content"]) == len(curves["total"]) - 1  # it begins at the content
 
 
 def test_downloads_are_as_good_as_the_run(client, finished, folder):
@@ -98,7 +126,7 @@ def test_runs_of_other_folders_are_shown_and_left_alone(finished, folder, tmp_pa
         file.write(json.dumps(step))
     with opened(tmp_path / "deep", others=(tmp_path,)) as its_own:
         assert [run["id"] for run in its_own.get("/api/runs").json()] == ["run"]
-        assert its_own.get("/api/runs/run/losses").json()[-1] == [99, {}]
+        assert "step 99" in its_own.get("/api/runs/run/losses").text
     with opened(tmp_path / "studio", others=(tmp_path / "deep",)) as other:
         (run,) = other.get("/api/runs").json()
         assert run["status"] == "finished"
@@ -110,6 +138,78 @@ def test_runs_of_other_folders_are_shown_and_left_alone(finished, folder, tmp_pa
         assert linking.post("/api/runs/link/delete", json={}).status_code == 200
     assert not link.is_symlink()
     assert (tmp_path / "deep" / "run").is_dir()
+
+
+def test_a_result_has_a_name_and_a_star(client, finished, folder):
+    id, _ = finished
+    assert (shown(client, id)["name"], shown(client, id)["starred"]) == ("", False)
+    answer = client.post(f"/api/runs/{id}/note", json={"name": " My café ", "starred": True})
+    assert answer.status_code == 200
+    assert (shown(client, id)["name"], shown(client, id)["starred"]) == ("My café", True)
+    for wrong in ({}, {"name": 3}, {"name": "x" * 121}, {"name": "a\nb"}):
+        assert client.post(f"/api/runs/{id}/note", json=wrong).status_code == 400
+    (folder / id / ".studio.json").write_text("{")
+    assert shown(client, id)["name"] == ""
+    with opened(folder / "other", others=(folder,)) as other:
+        (run,) = (run for run in other.get("/api/runs").json() if run["width"])
+        refused = other.post(f"/api/runs/{run['id']}/note", json={"name": "", "starred": False})
+        assert refused.status_code == 403
+
+
+@pytest.mark.slow
+def test_a_project_is_the_run_in_another_studio(client, socket, folder, tmp_path):
+    """Settings, changes, pictures, losses; and its command makes the very picture there."""
+    photo = io.BytesIO()
+    Image.linear_gradient("L").resize((60, 40)).convert("RGB").save(photo, "PNG")
+    sent = client.post("/api/pictures?name=ramp.png&purpose=content", content=photo.getvalue())
+    settings = {**TINY, "content": sent.json()["id"]}
+    id = submit(client, **settings)
+    act(client, id, "pause")
+    watch(socket, status("paused", id=id))
+    act(client, id, "steer", settings={**settings, "objective.content_weight": 0.9})
+    watch(socket, lambda m: m["type"] == "state" and "changes=" in m["current"]["command"])
+    act(client, id, "resume")
+    watch(socket, status("finished", id=id))
+    client.post(f"/api/runs/{id}/note", json={"name": "Ramp", "starred": False})
+    project = client.get(f"/api/runs/{id}/project").content
+    assert str(folder).encode() not in project
+    before = shown(client, id)
+    with opened(tmp_path / "studio") as other:
+        made = other.post("/api/project", content=project).json()["id"]
+        after = shown(other, made)
+        kept = ("name", "status", "settings", "changes", "step", "seconds", "width", "height")
+        assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
+        assert str(tmp_path) in after["command"]
+        assert str(folder) not in after["command"]
+        pastiche = (folder / id / "pastiche.png").read_bytes()
+        assert made_by(after["command"], tmp_path / "made") == pastiche
+        assert curves_of(other, made) == curves_of(client, id)
+        assert other.get(f"/api/runs/{made}/content?side=160").status_code == 200
+        before = set((tmp_path / "studio").iterdir())
+        about = json.loads(zipfile.ZipFile(io.BytesIO(project)).read("project.json"))
+        wrong = {
+            "size=-1": about | {"settings": {"size": -1}},
+            "output": about | {"settings": {"output": "/etc/passwd"}},
+            "there is no such picture": about | {"settings": {"content": "/etc/passwd"}},
+            "no project": about | {"pictures": {"../../x": {"name": "a", "purpose": ""}}},
+            "is no project": [],
+        }
+        for words, said in wrong.items():
+            refused = other.post("/api/project", content=with_about(project, said))
+            assert refused.status_code >= 400
+            assert words in refused.json()["error"]
+        for damaged in (b"", project[:200], project[:-30], b"PK" * 99):
+            assert "no project" in other.post("/api/project", content=damaged).json()["error"]
+        assert set((tmp_path / "studio").iterdir()) == before
+
+
+def with_about(project, said):
+    """A project that says something else of itself."""
+    changed = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(project)) as old, zipfile.ZipFile(changed, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, json.dumps(said) if name == "project.json" else old.read(name))
+    return changed.getvalue()
 
 
 @pytest.mark.slow
@@ -160,8 +260,8 @@ def test_undo_and_a_stop_that_is_gone_on_from(client, socket, folder, capsys, tm
     act(client, id, "stop")
     watch(socket, status("stopped"))
     assert (shown(client, id)["status"], shown(client, id)["has_checkpoint"]) == ("stopped", True)
-    steps = [step for step, _ in client.get(f"/api/runs/{id}/losses").json()]
-    assert steps == sorted(set(steps))  # those of the way that was left are gone
+    places = [x for x, _ in curves_of(client, id)["total"]]
+    assert places == sorted(set(places))  # those of the way that was left are gone
     stopped = shown(client, id)
     assert f"stop_after={stopped['step']}" in stopped["command"]
     assert made_by(stopped["command"], tmp_path) == (folder / id / "pastiche.png").read_bytes()

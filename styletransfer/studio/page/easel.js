@@ -110,7 +110,7 @@ function showRun(run) {
 function draw() {
   const current = state.view === "current" ? state.current : null;
   const run = current ?? state.runs.find(({ id }) => id === state.view);
-  const title = run ? titleOf(run.settings) : pictureName(value("content"));
+  const title = run ? titleOf(run) : pictureName(value("content"));
   find("title").textContent = find("title").title = title;
   const status = active(current) ? "being painted" : current?.status;
   offer(null);

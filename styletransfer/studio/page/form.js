@@ -129,7 +129,8 @@ export function buildForm() {
     change(values({}));
     refocus(find("more").firstChild);
   };
-  const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"));
+  const vary = el("button.reset", { id: "vary", type: "button" }, "Variations");
+  const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"), vary);
   const strip = el("div.looks", { id: "looks", role: "group", "aria-labelledby": "looks-name" });
   const [content, style, ...rest] = first.controls.map(row);
   find("form").replaceChildren(

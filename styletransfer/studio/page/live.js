@@ -2,7 +2,7 @@
 // which goes to the painter at once. The socket connects again by itself.
 import { debounced } from "./dom.js";
 import { active, adopt, attempt, change, emit, fail, get, on, post } from "./store.js";
-import { same, show, state, value, values } from "./store.js";
+import { same, sent, show, state, value, values } from "./store.js";
 
 const AGAIN = 1500; // milliseconds until the next attempt to connect
 
@@ -78,6 +78,16 @@ async function takeState({ current, queue, runs_changed, message }) {
 export async function refreshRuns() {
   state.runs = await get("/api/runs").catch(() => state.runs); // the socket says what is wrong
   emit("runs");
+}
+
+/** Show what another studio has written as a project. */
+export async function openProject(file) {
+  const opened = await sent("/api/project", "application/zip", file).catch(fail);
+  if (!opened) return;
+  state.pictures = await get("/api/pictures");
+  emit("pictures");
+  await refreshRuns();
+  show(opened.id);
 }
 
 function take({ data }) {

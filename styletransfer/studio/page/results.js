@@ -1,10 +1,11 @@
 // Past results as a strip; what can be done with the one that is shown; and the command line that
 // makes it, or what the form would make.
-import { button, clicked, debounced, el, find, refill, sure, thumbnail, unlessSame } from "./dom.js";
+import { button, clicked, debounced, el, find, press, refill, sure, thumbnail } from "./dom.js";
+import { unlessSame } from "./dom.js";
 import { compareWith } from "./easel.js";
 import { inWords } from "./fields.js";
 import { clearError } from "./form.js";
-import { refreshRuns } from "./live.js";
+import { openProject, refreshRuns } from "./live.js";
 import { active, adopt, attempt, emit, fail, list, on, picture, pictureName } from "./store.js";
 import { pictureUrl, post, runUrl, show, shownId, shownRun, state, titleOf } from "./store.js";
 import { value } from "./store.js";
@@ -35,9 +36,10 @@ function pictureOf(run) {
 }
 
 function card(run) {
-  const title = titleOf(run.settings);
+  const title = titleOf(run);
   const early = el("span.early", unfinished(run) ? "painting" : run.status);
-  const parts = [pictureOf(run), run.status === "finished" ? null : early];
+  const star = run.starred ? el("b.badge", { "aria-label": "starred" }, "★") : null;
+  const parts = [pictureOf(run), star, run.status === "finished" ? null : early];
   const properties = {
     class: "thumb",
     "data-focus": run.id,
@@ -53,12 +55,13 @@ function card(run) {
 /** The results that are searched for. */
 function wanted() {
   const words = find("search").value.toLowerCase().split(/\s+/);
-  const text = (run) => `${titleOf(run.settings)} ${dated(run)}`.toLowerCase();
-  return state.runs.filter((run) => words.every((word) => text(run).includes(word)));
+  const text = (run) => `${titleOf(run)} ${dated(run)} ${run.starred ? "★" : ""}`.toLowerCase();
+  const runs = state.runs.filter((run) => words.every((word) => text(run).includes(word)));
+  return runs.sort((one, other) => other.starred - one.starred);
 }
 
-const drawStrip = unlessSame((versions) => {
-  const none = el("li.muted", versions.length ? "None of that kind." : "Nothing painted yet.");
+const drawStrip = unlessSame((all) => {
+  const none = el("li.muted", all.length ? "None of that kind." : "Nothing painted yet.");
   const runs = wanted();
   refill(find("strip"), runs.length ? runs.map(card) : [none]);
 });
@@ -103,14 +106,33 @@ function downloads(run) {
     return el("a.button", { href, download: "" }, name);
   });
   const group = { role: "group", "aria-label": "Download" };
+  links.push(el("a.button", { href: runUrl(run.id, "project", ""), download: "" }, "Project"));
   return el("div.actions", group, el("span.muted", "Download"), links);
+}
+
+/** How a person calls it, and whether it has a star. */
+function noted(run) {
+  const keep = (changed) => {
+    const { name, starred } = { ...run, ...changed };
+    return attempt(`/api/runs/${run.id}/note`, { name, starred });
+  };
+  const star = button("★", () => keep({ starred: !run.starred }), { "aria-label": "Star" });
+  press(star, run.starred);
+  const name = el("input", {
+    value: run.name,
+    placeholder: titleOf({ settings: run.settings }),
+    "aria-label": "Name of the result",
+    maxlength: 120,
+    onchange: () => keep({ name: name.value }),
+  });
+  return run.is_own ? el("div.actions", star, name) : null;
 }
 
 /** With which picture it is compared. */
 function others(run) {
   const all = state.runs.filter((one) => one.width && one.id !== run.id && !unfinished(one));
   const options = all.map((one) =>
-    el("option", { value: one.id }, `${titleOf(one.settings)}, ${dated(one, "short")}`),
+    el("option", { value: one.id }, `${titleOf(one)}, ${dated(one, "short")}`),
   );
   const label = { "aria-label": "Compare with", "data-focus": "other" };
   const onchange = ({ target }) =>
@@ -141,7 +163,7 @@ function actions(run) {
 }
 
 const drawResult = unlessSame((run) => {
-  const make = [facts, downloads, actions, differences];
+  const make = [noted, facts, downloads, actions, differences];
   refill(find("result"), run ? make.map((one) => one(run)).filter(Boolean) : []);
 });
 
@@ -185,8 +207,7 @@ async function copy() {
 }
 
 function draw() {
-  const versions = state.runs.map(({ id, status, seconds }) => [id, status, seconds]);
-  drawStrip(versions, shownId(), state.pictures.length, find("search").value);
+  drawStrip(state.runs, shownId(), state.pictures.length, find("search").value);
   drawResult(state.runs.find((run) => run.id === shownId() && !unfinished(run)));
   drawCommand();
 }
@@ -194,6 +215,7 @@ function draw() {
 export function startResults() {
   on("runs view current pictures", draw);
   clicked({ copy });
+  find("open").addEventListener("change", ({ target }) => openProject(target.files[0]));
   find("search").addEventListener("input", draw);
   on("settings", debounced(check, 300));
   check();

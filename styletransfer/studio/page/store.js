@@ -39,7 +39,7 @@ async function answer(path, options) {
   throw refusal(said.error ?? `The server answered ${response.status}.`, said.key);
 }
 
-const sent = (path, type, body) =>
+export const sent = (path, type, body) =>
   answer(path, { method: "POST", headers: { "Content-Type": type }, body });
 
 export const get = (path) => answer(path, { cache: "no-store" });
@@ -120,9 +120,11 @@ export const scaled = ({ width, height }, factor) =>
 /** A picture's name, without the ending of its file. */
 export const pictureName = (id) => picture(id)?.name.replace(/\.\w{2,4}$/, "") ?? "a picture";
 
-export function titleOf(settings) {
+/** What a run is called: as a person has named it, or by its pictures. */
+export function titleOf({ id, settings }) {
+  const { name } = state.runs.find((run) => run.id === id) ?? {};
   const styles = list(value("style", settings)).map(pictureName).join(" + ");
-  return `${pictureName(value("content", settings))} in ${styles}`;
+  return name || `${pictureName(value("content", settings))} in ${styles}`;
 }
 
 export const active = (run = state.current) =>

@@ -94,8 +94,8 @@ function drawButtons() {
 }
 
 /** A line about a run that is not on the stage, with what can be done. */
-function lineOf({ settings }, word, action, act) {
-  const title = titleOf(settings);
+function lineOf(run, word, action, act) {
+  const title = titleOf(run);
   const label = { "aria-label": `${action} ${title}` };
   return el("li", el("span", `${word}: ${title}`), button(action, act, label));
 }
