@@ -92,8 +92,17 @@ def pretend(pipe):
 
 
 @contextmanager
-def opened(folder, paint=pretend, others=(), *, processes=False):
-    """Open a studio, and yield a browser that has been let in."""
+def opened(
+    folder,
+    paint=pretend,
+    others=(),
+    *,
+    processes=False,
+    near=(),
+    client=("127.0.0.1", 1),
+    status=200,
+):
+    """Open a studio, and yield a browser that has been let in, or got another `status`."""
     with pytest.MonkeyPatch.context() as patch:
         # Another studio that is open may have threads.
         patch.setattr(worker, "_SPAWN", PROCESSES if processes else THREADS)
@@ -102,11 +111,12 @@ def opened(folder, paint=pretend, others=(), *, processes=False):
             patch.setattr(reader, "NICE", 0)
             for module in (painter, reader):
                 patch.setattr(module, "become_a_child", lambda: None)
-        app = make_app(Studio(folder, others, paint), PORT, TOKEN)
+        app = make_app(Studio(folder, others, paint), PORT, TOKEN, near)
         origin = {"origin": ADDRESS}
-        with TestClient(app, ADDRESS, headers=origin, raise_server_exceptions=False) as client:
-            assert client.get(f"/?token={TOKEN}").status_code == 200
-            yield client
+        here = {"client": client, "raise_server_exceptions": False}
+        with TestClient(app, ADDRESS, headers=origin, **here) as browser:
+            assert browser.get(f"/?token={TOKEN}").status_code == status
+            yield browser
 
 
 def submit(client, **settings):

@@ -183,3 +183,6 @@ class StudioConfig:
     """Of 127.0.0.1, where the page is served; 0 for any that is free."""
     open: bool = True
     """Open the page in the browser."""
+    share: bool = False
+    """Also answer in the private networks of this machine, for a phone or another room: prints that
+    address as a QR code. Whoever has it may do what you may, and nothing is encrypted."""

@@ -4,7 +4,9 @@ Every request and socket is checked before anything of ours sees it.
 """
 
 import secrets
+from collections.abc import Sequence
 from http import HTTPStatus
+from ipaddress import ip_address
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
@@ -48,11 +50,14 @@ def _answer(status: int, message: str, key: str | None = None) -> Response:
 
 
 class Access:
-    """Refuses who does not know the token, comes from elsewhere, or calls us by another name."""
+    """Refuses who does not know the token, comes from elsewhere, or calls us by another name.
 
-    def __init__(self, app: ASGIApp, port: int, token: str) -> None:
+    Our names are this machine's own, and its addresses in networks where it is shared, `near`.
+    """
+
+    def __init__(self, app: ASGIApp, port: int, token: str, near: Sequence[str] = ()) -> None:
         self._app, self._token = app, token
-        self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
+        self._hosts = [f"{host}:{port}" for host in ("127.0.0.1", "localhost", *near)]
         self._cookie = f"studio_{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,6 +72,8 @@ class Access:
 
     def _refusal(self, scope: Scope) -> Response | None:
         connection = HTTPConnection(scope)
+        if connection.client is None or not ip_address(connection.client.host).is_private:
+            return _answer(403, "the studio answers to private networks alone")
         hosts = connection.headers.getlist("host")
         if len(hosts) != 1 or hosts[0] not in self._hosts:
             return _answer(400, f"this is http://{self._hosts[0]}, and has no other name")

@@ -76,7 +76,7 @@ class Studio:
             await asyncio.gather(self.queue.close(PATIENCE), self.reader.worker.close(1.0))
 
 
-def make_app(studio: Studio, port: int, token: str) -> Starlette:
+def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) -> Starlette:
     """Return the application; starting it starts the studio's processes. See `Access`."""
     app = Starlette(
         routes=[
@@ -99,7 +99,7 @@ def make_app(studio: Studio, port: int, token: str) -> Starlette:
             WebSocketRoute("/live", live),
             Mount("/static", StaticFiles(directory=PAGE)),
         ],
-        middleware=[Middleware(Access, port=port, token=token)],
+        middleware=[Middleware(Access, port=port, token=token, near=near)],
         exception_handlers={
             UserError: lambda request, error: refused(studio.named(error)),
             ClientDisconnect: lambda request, error: Response(),  # which nobody reads

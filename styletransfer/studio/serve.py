@@ -5,23 +5,30 @@ import json
 import os
 import secrets
 import socket
+import sys
 import threading
 import time
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from io import StringIO
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+import psutil
 import uvicorn
 
 from styletransfer.config import StudioConfig, each
-from styletransfer.errors import UserError
+from styletransfer.errors import UserError, pip_install
 from styletransfer.studio.app import Studio, make_app
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
 
-# Nothing else can reach it.
+# Nothing else can reach it, but for share=true.
 HOST = "127.0.0.1"
+SHARED = """Whoever in this network has that address paints on this machine, sees and removes its
+pictures and runs; and what is sent is not encrypted: share it where you trust everybody.
+"""
 # Connections at a time, and seconds for them to end; and for one to say what it wants.
 MOST, PATIENCE, MUTE = 256, 2, 10.0
 # Beside the runs: where the next studio is to be found. Bytes of a token.
@@ -35,12 +42,15 @@ def serve(config: StudioConfig, folder: Path) -> None:
         if not path.is_dir():
             raise UserError(f"{path} is no folder; name one that holds runs")
     kept, token = _kept_address(folder)
-    with _listening(config.port, kept) as listener:
-        port = listener.getsockname()[1]
+    near = _private_addresses() if config.share else []
+    with ExitStack() as open_sockets:
+        first = open_sockets.enter_context(_listening(config.port, kept))
+        port = first.getsockname()[1]
+        shared = [open_sockets.enter_context(_listening(port, 0, host)) for host in near]
         _keep_address(folder, port, token)
-        address = f"http://{HOST}:{port}/?token={token}"
+        address, *shown = (f"http://{host}:{port}/?token={token}" for host in (HOST, *near))
         options = uvicorn.Config(
-            make_app(Studio(folder, others), port, token),
+            make_app(Studio(folder, others), port, token, near),
             ws="websockets-sansio",
             ws_max_size=2**16,
             log_config=None,
@@ -50,13 +60,41 @@ def serve(config: StudioConfig, folder: Path) -> None:
             limit_concurrency=MOST,
             timeout_graceful_shutdown=PATIENCE,
         )
-        print(f"the studio is at {address}\nCtrl-C ends it", flush=True)
+        print(f"the studio is at {address}{''.join(map(_invitation, shown))}")
+        print(f"{SHARED if shown else ''}Ctrl-C ends it", flush=True)
         if config.open:  # it waits until we answer, as we wait for no browser
             threading.Thread(target=_open, args=(address,), daemon=True).start()
         with stop_on_signals() as stop:
             with signals_held():  # the server looks for itself whether one has come
-                asyncio.run(_Server(options, stop).serve([listener]))
+                asyncio.run(_Server(options, stop).serve([first, *shared]))
             raise_waiting()
+
+
+def _private_addresses() -> list[str]:
+    """Return this machine's addresses in private networks (UserError: it has none)."""
+    families = psutil.net_if_addrs().values()
+    known = [
+        one.address for interface in families for one in interface if one.family == socket.AF_INET
+    ]
+    near = [one for one in known if ip_address(one).is_private and not ip_address(one).is_loopback]
+    if not near:
+        raise UserError("share=true finds no private network on this machine; leave it out")
+    return near
+
+
+def _invitation(address: str) -> str:
+    """Return an address with its QR code, where the console can show one."""
+    try:
+        import segno
+    except ImportError as error:
+        raise UserError(f"share=true needs segno; run: {pip_install('studio')}") from error
+    code = StringIO()
+    segno.make(address).terminal(code, compact=True)
+    text = f"\nand for others in this network at {address}\n"
+    with suppress(UnicodeEncodeError):
+        code.getvalue().encode(sys.stdout.encoding or "ascii")
+        text += code.getvalue()
+    return text
 
 
 def _open(address: str) -> None:
@@ -109,7 +147,7 @@ def _keep_address(folder: Path, port: int, token: str) -> None:
             json.dump({"port": port, "token": token}, text)
 
 
-def _listening(port: int, kept: int) -> socket.socket:
+def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
     """Listen on a port of this machine, for 0 on the one that was `kept`, or else any free one.
 
     A UserError says why it cannot be had.
@@ -118,9 +156,9 @@ def _listening(port: int, kept: int) -> socket.socket:
         raise UserError(f"port={port} must be 0 to 65535; 0 takes any that is free")
     if port == 0 and kept:
         with suppress(OSError):
-            return socket.create_server((HOST, kept), backlog=MOST)
+            return socket.create_server((host, kept), backlog=MOST)
     try:  # to listen from now on: whoever has the address may come before we are ready
-        return socket.create_server((HOST, port), backlog=MOST)
+        return socket.create_server((host, port), backlog=MOST)
     except OSError as error:
         reason = f"port={port} cannot be had: {os.strerror(error.errno or 0)}"
         raise UserError(f"{reason}; leave it out for one that is free") from error

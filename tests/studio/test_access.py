@@ -2,7 +2,7 @@
 
 import pytest
 from starlette.websockets import WebSocketDisconnect
-from studios import ADDRESS, LIVE, PORT, TOKEN
+from studios import ADDRESS, LIVE, PORT, TOKEN, opened
 
 EVERYWHERE = {"/": "GET", "/api/form": "GET", "/static/index.html": "GET", "/api/queue": "POST"}
 
@@ -89,6 +89,22 @@ def test_what_every_answer_says_to_the_browser(client):
         assert headers["cross-origin-resource-policy"] == "same-origin"
         assert headers["cache-control"] == "no-store"
         assert headers["referrer-policy"] == "same-origin"
+
+
+def test_whoever_is_near_gets_in_only_where_it_is_shared_and_only_with_the_token(tmp_path):
+    near = "192.168.7.5"
+    with opened(tmp_path, near=[near]) as client:
+        headers = {"host": f"{near}:{PORT}", "origin": f"http://{near}:{PORT}"}
+        assert client.get("/api/form", headers=headers).status_code == 200
+        assert client.post("/api/queue", headers=headers).status_code == 400  # no settings
+        client.cookies.clear()
+        assert client.get("/api/form", headers=headers).status_code == 403
+        for host in ("192.168.7.6", "evil.example"):
+            headers = {"host": f"{host}:{PORT}", "origin": f"http://{host}:{PORT}"}
+            assert client.get(f"/?token={TOKEN}", headers=headers).status_code == 400
+    for address, status in (("10.0.0.7", 200), ("93.184.216.34", 403)):
+        with opened(tmp_path, client=(address, 1), status=status):
+            pass
 
 
 def test_no_way_out_of_the_folders(client):

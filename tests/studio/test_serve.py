@@ -2,13 +2,15 @@
 
 import signal
 import socket
+import sys
+from types import SimpleNamespace
 
 import psutil
 import pytest
 from helpers import record_of, refusal
 from studios import PATIENCE, Process
 
-from styletransfer.errors import pip_install
+from styletransfer.errors import UserError, pip_install
 from styletransfer.studio import command, serve
 
 STUDIO = ("studio", "open=false")
@@ -102,6 +104,37 @@ def test_bad_input_and_a_missing_extra(here, monkeypatch, capsys):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     assert pip_install("studio") in refusal(capsys, *STUDIO)
     assert list(here.iterdir()) == []
+
+
+def test_it_is_shared_in_private_networks_alone(monkeypatch, capsys):
+    addresses = ["127.0.0.1", "93.184.216.34", "192.168.7.5", "10.1.2.3", "fe80::1"]
+    families = [socket.AF_INET6 if ":" in one else socket.AF_INET for one in addresses]
+    pairs = zip(families, addresses, strict=True)
+    named = [SimpleNamespace(family=family, address=one) for family, one in pairs]
+    monkeypatch.setattr(serve.psutil, "net_if_addrs", lambda: {"a": named[:2], "b": named[2:]})
+    assert serve._private_addresses() == ["192.168.7.5", "10.1.2.3"]
+    monkeypatch.setattr(serve.psutil, "net_if_addrs", lambda: {"lo": named[:2]})
+    assert "finds no private network" in refusal(capsys, *STUDIO, "share=true")
+    said = serve._invitation("http://10.1.2.3:8000/?token=abc")
+    assert "http://10.1.2.3:8000/?token=abc" in said
+    monkeypatch.setitem(sys.modules, "segno", None)
+    with pytest.raises(UserError, match="needs segno; run: pip install"):
+        serve._invitation("http://10.1.2.3:8000/?token=abc")
+
+
+@pytest.mark.slow
+def test_a_shared_studio_listens_there_too_and_says_what_that_means(start):
+    try:
+        near = serve._private_addresses()
+    except UserError:
+        pytest.skip("this machine is in no private network")
+    studio = start("open=false", "share=true")
+    process = psutil.Process(studio.process.pid)
+    listening = {one.laddr for one in process.net_connections() if one.status == "LISTEN"}
+    assert {tuple(one) for one in listening} == {(one, studio.port) for one in ("127.0.0.1", *near)}
+    out = "".join(iter(studio.process.stdout.readline, "Ctrl-C ends it\n"))
+    assert all(f"http://{one}:{studio.port}/?token=" in out for one in near)
+    assert "what is sent is not encrypted" in out
 
 
 def test_the_port_is_that_of_the_last_time_where_it_is_free(monkeypatch):
