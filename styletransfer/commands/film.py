@@ -17,7 +17,7 @@ from styletransfer.config import FilmConfig
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import FilmPainter, measure, report, style_loss_of
 from styletransfer.films.motion import check_flow
-from styletransfer.films.read import Film
+from styletransfer.films.read import Film, Watch
 from styletransfer.films.write import FilmWriter, check_writable, files_of
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
@@ -93,7 +93,7 @@ class FilmRun:
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 
-    def paint(self, stop: Stop) -> int:
+    def paint(self, stop: Stop, watch: Watch | None = None) -> int:
         """Paint the frames that are missing, until a signal comes; return how many there are."""
         config = self.config
         painter, count = FilmPainter(self.job, config.frame_steps, config.temporal_weight), 0
@@ -110,6 +110,8 @@ class FilmRun:
             # As it was written: so a film that was stopped goes on with the very same bits.
             painter.before = None if config.independent else (content, self._read(number))
             count = number + 1
+            if watch and not watch(self.film.count, content, self._read(number)):
+                break
         bar.close()
         if stop.asked is not None:
             logger.warning("stopped; run the same command to go on after frame %d", count)

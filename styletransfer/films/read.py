@@ -4,7 +4,7 @@ import logging
 import os
 import struct
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
@@ -21,11 +21,9 @@ from styletransfer.pictures.images import resize
 
 logger = logging.getLogger(__name__)
 
-FILM_EXTENSIONS = (
-    *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg"),
-    *(".ts", ".mts", ".m2ts", ".wmv", ".flv", ".ogv", ".3gp"),
-)
-"""What counts as a film in a folder; a file of any other name is read as well."""
+Watch = Callable[[int, Tensor, Tensor], bool]
+"""Is told how many frames a film has, one (1, 3, H, W), and that as it was painted; False ends the
+painting, and the film has what is painted by then."""
 
 # Frames a second where a film does not say how many.
 USUAL_RATE = Fraction(25)

@@ -7,8 +7,12 @@ from typing import Any
 from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
 
-# What counts as a picture in a folder.
+# What counts as a picture, and as a film, in a folder; a film of any other name is read as well.
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
+FILM_EXTENSIONS = (
+    *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg"),
+    *(".ts", ".mts", ".m2ts", ".wmv", ".flv", ".ogv", ".3gp"),
+)
 
 
 def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:

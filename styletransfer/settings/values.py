@@ -93,11 +93,11 @@ def override(key: str, value: Any) -> str:
     return f"{prefix}{key}={_word(value, names=key in path_keys(TrainConfig))}"
 
 
-def command(typed: Iterable[str] | None) -> str:
-    """Return a shell's line for a run of `train` of which Hydra has recorded this; "" for None."""
+def command(typed: Iterable[str] | None, name: str = "train") -> str:
+    """Return a shell's line for a run of which Hydra has recorded this; "" for None."""
     if typed is None:
         return ""
-    return shlex.join(["styletransfer", "train", *map(_as_typed, typed)])
+    return shlex.join(["styletransfer", name, *map(_as_typed, typed)])
 
 
 def _named(value: str) -> str:

@@ -29,7 +29,7 @@ from styletransfer.studio.curves import drawn
 from styletransfer.studio.form import RunRequest, command_of, form, read_request
 from styletransfer.studio.queue import RunQueue
 from styletransfer.studio.reader import Reader
-from styletransfer.studio.runs import StoredRun, StoredRuns, note
+from styletransfer.studio.runs import FILM, StoredRun, StoredRuns, note
 from styletransfer.studio.viewers import live
 from styletransfer.system.files import is_locked
 
@@ -122,10 +122,10 @@ async def list_pictures(request: Request) -> Response:
 
 async def take_picture(request: Request) -> Response:
     """Keep a picture that was dropped on the page."""
-    declared = request.headers.get("content-length", "0")
-    if not declared.isdecimal() or int(declared[:20]) > pictures.LARGEST:
-        raise pictures.too_large()
     name, purpose = (request.query_params.get(key, "") for key in ("name", "purpose"))
+    declared, most = request.headers.get("content-length", "0"), pictures.limit(name)
+    if not declared.isdecimal() or int(declared[:20]) > most:
+        raise pictures.too_large(most)
     if purpose not in ("", *CONTROLS):
         raise RefusedError("purpose must be a key of the page")
     taken = await _studio(request).pictures.take(name, purpose, request.stream())
@@ -181,9 +181,12 @@ async def _look(request: Request) -> bytes:
 async def check(request: Request) -> Response:
     """Say which command line makes the picture that is asked for and what it costs, or refuse."""
     asked = await _checked(request)
+    command = command_of(asked.overrides, name=asked.command)
+    if "work" not in asked.cost:
+        return JSONResponse(asked.cost | {"command": command})
     pace = _studio(request).queue.pace.get(asked.config.features.name)
     seconds = None if pace is None else pace * asked.cost["work"]
-    return JSONResponse(asked.cost | {"command": command_of(asked.overrides), "seconds": seconds})
+    return JSONResponse(asked.cost | {"command": command, "seconds": seconds})
 
 
 async def sketch(request: Request) -> Response:
@@ -246,6 +249,8 @@ async def get_run(request: Request) -> Response:
             return _svg(await asyncio.to_thread(lambda: run.losses))
         case "download":
             return await _download(request, run)
+        case "film" if run.shown["is_film"]:
+            return FileResponse(run.record.folder / FILM)
         case "project":
             with TemporaryDirectory() as folder:
                 file = Path(folder) / "project.zip"
@@ -322,18 +327,21 @@ async def _run(request: Request) -> StoredRun:
 
 async def _run_request(request: Request) -> RunRequest:
     """Return the run that the settings in a request ask for, composed in a thread."""
-    studio, settings = _studio(request), (await _body(request)).get("settings")
+    studio, body = _studio(request), await _body(request)
     if studio.composing.locked():
         raise RefusedError("too much at once; try again in a moment", 429)
     async with studio.composing:
-        return await asyncio.to_thread(read_request, settings, studio.pictures)
+        settings, by = body.get("settings"), body.get("by")
+        return await asyncio.to_thread(read_request, settings, studio.pictures, by)
 
 
 async def _checked(request: Request) -> RunRequest:
     """Return the run that is asked for with its cost, once it is seen that there can be one."""
     studio, asked = _studio(request), await _run_request(request)
     if studio.checked[0] != asked.overrides:
-        studio.checked = asked.overrides, await studio.reader.ask("check", asked.config)
+        film = asked.shown and await studio.reader.ask("frames", asked.shown.content)
+        cost = {"frames": film} if film else await studio.reader.ask("check", asked.config)
+        studio.checked = asked.overrides, cost
     return replace(asked, cost=studio.checked[1])
 
 

@@ -10,18 +10,21 @@ from typing import Any, Protocol
 
 from omegaconf import OmegaConf
 
-from styletransfer.config import TrainConfig, each
+from styletransfer.config import ApplyConfig, TrainConfig, each
 from styletransfer.config.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
-from styletransfer.settings.schemas import choices, flat, meanings, unknown_key
+from styletransfer.settings.schemas import choices, flat, keys, meanings, unknown_key
 from styletransfer.settings.values import FIXED, command, override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CHOOSING, CONTROLS, FIELDS, GROUPS, Control
-from styletransfer.studio.pictures import PictureShelf
+from styletransfer.studio.pictures import PictureShelf, is_film
 
 # Of a text, in characters, and of a list, in entries.
 LONGEST, MOST = 300, 64
 ONE_PICTURE = ("picture", "regions", "mask")
+# What a film's network takes of the page's keys; its share of the frame before, against flicker.
+BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
+STEADY = 0.6
 
 
 def form(shelf: PictureShelf) -> dict[str, Any]:
@@ -129,24 +132,30 @@ class RunRequest:
 
     settings: dict[str, Any]  # as the page sent them
     overrides: list[str]  # KEY=VALUE in Hydra's grammar
-    config: TrainConfig  # composed of them
+    config: Any  # composed of them
     record: dict[str, str]  # name -> text of the files that Hydra keeps in a run's .hydra
+    command: str = "train"  # or that of a film, with its own kind of config
+    shown: TrainConfig | None = None  # of a film, what the page's settings come to
     cost: dict[str, Any] = field(default_factory=dict)  # see `reader.check`
 
 
-def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
+def read_request(settings: Any, shelf: PictureShelf, by: Any = "network") -> RunRequest:
     """Check what the page has sent, key -> value with pictures by their ids, and compose a run.
+
+    A film is painted `by` the network for any style, or by the "optimizer".
 
     Raises:
         RefusedError: an unknown key, or a value of another kind than its control gives.
         UserError: what the command line refuses.
     """
     values = read_values(settings, shelf)
-    overrides = [
-        override(CHOOSING.get(key, key), value)
-        for key, value in sorted(values.items(), key=lambda item: item[0] not in CHOOSING)
-    ]
-    composed = compose("train", overrides, with_hydra=True)
+    overrides, name, shown = _overrides(values), "train", None
+    if is_film(values.get("content")):
+        shown = settings_of(compose("train", overrides), "train")
+        name = "film" if by == "optimizer" else "apply"
+        if name == "apply":
+            overrides = _overrides(_of_the_network(values))
+    composed = compose(name, overrides, with_hydra=True)
     OmegaConf.set_struct(composed, False)
     hydra = composed.pop("hydra")
     files: dict[str, Any] = {"config": composed, "hydra": {"hydra": hydra}, "overrides": overrides}
@@ -154,7 +163,23 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
         f"{name}.yaml": OmegaConf.to_yaml(OmegaConf.create(content))
         for name, content in files.items()
     }
-    return RunRequest(dict(settings), overrides, settings_of(composed, "train"), record)
+    config = settings_of(composed, name)
+    return RunRequest(dict(settings), overrides, config, record, name, shown)
+
+
+def _overrides(values: Mapping[str, Any]) -> list[str]:
+    """Return values as KEY=VALUE; what chooses a file of a group comes first."""
+    return [
+        override(CHOOSING.get(key, key), value)
+        for key, value in sorted(values.items(), key=lambda item: item[0] not in CHOOSING)
+    ]
+
+
+def _of_the_network(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the network for any style is told of the page's values."""
+    own = {"input": values["content"], "steady": STEADY}
+    plain = {key: defaults()[key] for key in ("style", "size")}
+    return own | plain | {key: values[key] for key in BOTH & values.keys()}
 
 
 def read_values(settings: Any, shelf: PictureShelf) -> dict[str, Any]:
@@ -168,7 +193,10 @@ def read_values(settings: Any, shelf: PictureShelf) -> dict[str, Any]:
 
 
 def command_of(
-    typed: Sequence[str], changes: Sequence[Mapping[str, Any]] = (), stopped: int | None = None
+    typed: Sequence[str],
+    changes: Sequence[Mapping[str, Any]] = (),
+    stopped: int | None = None,
+    name: str = "train",
 ) -> str:
     """Return the command line that makes the picture of a run, which began with KEY=VALUE.
 
@@ -178,7 +206,8 @@ def command_of(
     words = [word for word in typed if word.partition("=")[0] not in ("changes", "stop_after")]
     plain = [{"after": change["after"], "set": dict(change["set"])} for change in changes]
     later = {"changes": plain, "stop_after": stopped}
-    return command([*words, *(override(key, value) for key, value in later.items() if value)])
+    words += [override(key, value) for key, value in later.items() if value]
+    return command(words, name)
 
 
 def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
@@ -186,10 +215,10 @@ def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
     key = control.key
     match control.kind:
         case "picture" | "regions" | "mask":
-            return None if value is None else shelf.find(_text(key, value)).path
+            return None if value is None else _path(key, value, shelf)
         case "pictures":
             ids = value if isinstance(value, list) else [value]
-            paths = [shelf.find(_text(key, id)).path for id in _listed(key, ids)]
+            paths = [_path(key, id, shelf) for id in _listed(key, ids)]
             return paths[0] if len(paths) == 1 else paths
         case "numbers" if isinstance(value, list):
             return [_number(key, number) for number in _listed(key, value)]
@@ -200,12 +229,19 @@ def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
         case "mapping":
             return _mapping(key, value)
         case "choice" if key == "init" and value in shelf:
-            return shelf.find(value).path
+            return _path(key, value, shelf)
         case "choice" if value not in control.choices:
             words = ", ".join(control.choices)
             raise RefusedError(f"{key}={value!s:.80} must be one of {words}", key=key)
         case _:
             return _text(key, value)
+
+
+def _path(key: str, value: Any, shelf: PictureShelf) -> str:
+    picture = shelf.find(_text(key, value))
+    if key != "content" and is_film(picture.path):
+        raise RefusedError(f"{key} takes a picture, and {picture.name} is a film", key=key)
+    return picture.path
 
 
 def _text(key: str, value: Any) -> str:

@@ -16,6 +16,8 @@ from typing import Any
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import RECORD
+from styletransfer.studio.pictures import is_film
+from styletransfer.studio.reader import first_frame
 from styletransfer.studio.worker import Orders, become_a_child
 from styletransfer.system.signals import signals_held
 
@@ -60,7 +62,10 @@ def _sketch(pipe: Connection, order: dict[str, Any], is_wanted: Callable[[], boo
     picture = problem = None
     try:
         with signals_held():
-            run = Run(prepare(order["config"]))
+            config, given = order["config"], None
+            if is_film(config.content):
+                given = {"content": first_frame(config.content)}
+            run = Run(prepare(config, given))
             for _ in run:
                 if is_wanted():
                     return False
@@ -80,6 +85,10 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
     folder = Path(order["folder"])
     try:
         with _logged(folder):
+            if "command" in order:
+                from styletransfer.studio import film
+
+                return {"status": film.paint(order, orders, pipe), "error": None}
             config = order["config"] or own_settings(TrainConfig(), folder, [])
             finished = paint(config, folder, Guide(order, orders, pipe))
     except UserError as error:

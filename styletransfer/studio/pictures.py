@@ -16,12 +16,13 @@ from PIL import Image
 from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
 from styletransfer.pictures.guard import format_of
+from styletransfer.settings.paths import FILM_EXTENSIONS
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.reader import Reader
 from styletransfer.system.files import atomic, sha256
 
-# Of one upload, in bytes; of all together; how many there may be, and how many at a time.
-LARGEST, TOTAL, MOST, AT_ONCE = 64 * 2**20, 4 * 2**30, 1000, 4
+# Of one upload, in bytes, and of a film; of all together; how many there may be, and at a time.
+LARGEST, LARGEST_FILM, TOTAL, MOST, AT_ONCE = 64 * 2**20, 2**31, 2**33, 1000, 4
 # Of a name that a person gave, in characters.
 LONGEST_NAME = 120
 # Longer sides in pixels in which pictures are shown, and how many of these are kept.
@@ -59,7 +60,7 @@ class PictureShelf:
                 with Image.open(path) as image:
                     size = image.size
                 self._add(ShelfPicture(f"{kind}-{path.stem}", path.stem, *size, kind, str(path)))
-        for stale in self._folder.glob(".*.upload"):
+        for stale in self._folder.glob(".*.upload*"):
             stale.unlink(missing_ok=True)
         made = sorted(self._small.glob("*.jpg"), key=lambda path: path.stat().st_mtime_ns)
         for old in made[:-KEPT]:
@@ -110,33 +111,35 @@ class PictureShelf:
         if self._uploading.locked():
             raise RefusedError("other pictures are being uploaded; try again in a moment", 429)
         self._folder.mkdir(parents=True, exist_ok=True)
-        temporary = self._folder / f".{secrets.token_hex(8)}.upload"
+        name = "".join(filter(str.isprintable, name))
+        extension = Path(name).suffix.lower() if is_film(name) else ""
+        temporary = self._folder / f".{secrets.token_hex(8)}.upload{extension}"
         async with self._uploading:
             try:
-                id = await self._receive(temporary, body)
+                id = await self._receive(temporary, body, limit(name)) + extension
                 if any(kept.id == id for kept in self.all):
                     return self._pictures[id]
-                name = "".join(filter(str.isprintable, name))
                 return await self._put(id, temporary, name, purpose)
             except OSError as error:
                 raise UserError(f"the picture cannot be kept: {error.strerror}") from error
             finally:
                 temporary.unlink(missing_ok=True)
 
-    async def _receive(self, temporary: Path, body: AsyncIterator[bytes]) -> str:
+    async def _receive(self, temporary: Path, body: AsyncIterator[bytes], most: int) -> str:
         """Write an upload to a file and return its id."""
         uploads = [picture for picture in self.all if picture.kind == "upload"]
         free = TOTAL - sum(os.path.getsize(picture.path) for picture in uploads)
         if len(uploads) >= MOST or free <= 0:
             raise RefusedError("the studio is full of pictures; remove some that were added", 507)
-        await receive(temporary, body, min(LARGEST, free))
+        await receive(temporary, body, min(most, free))
         return await asyncio.to_thread(id_of_file, temporary)
 
     async def _put(self, id: str, temporary: Path, name: str, purpose: str) -> ShelfPicture:
         name = os.path.basename(name.replace("\\", "/"))[-LONGEST_NAME:] or "picture"
         try:
-            with temporary.open("rb") as file:
-                format_of(file.read(16), name)  # at once, whatever the reader is at
+            if not is_film(name):
+                with temporary.open("rb") as file:
+                    format_of(file.read(16), name)  # at once, whatever the reader is at
             width, height = await self._reader.ask("measure", str(temporary))
         except UserError as error:
             error.args = (str(error).replace(str(temporary), name),)
@@ -192,6 +195,16 @@ class PictureShelf:
 
 def _hash(path: str | Path) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+
+
+def is_film(path: str | None) -> bool:
+    """Tell whether a file of this name is a film; the ids of films end as their files do."""
+    return path is not None and Path(path).suffix.lower() in FILM_EXTENSIONS
+
+
+def limit(name: str) -> int:
+    """Return how many bytes an upload of this name may have."""
+    return LARGEST_FILM if is_film(name) else LARGEST
 
 
 def id_of_file(path: Path) -> str:

@@ -14,7 +14,7 @@ from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import StoredRun, sums
+from styletransfer.studio.runs import FILM, StoredRun, sums
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Answers, Worker
 
@@ -50,9 +50,15 @@ class QueueEntry:
     left: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
+    def command(self) -> str:
+        """The name of the command that makes the same."""
+        return str(self.order.get("command", "train"))
+
+    @property
     def can_steer(self) -> bool:
         """Whether it may be changed: while it is painted, and after until the painter leaves it."""
-        return self.status in ("painting", "paused", "finished") and not self.left.is_set()
+        is_open = self.status in ("painting", "paused", "finished") and not self.left.is_set()
+        return is_open and self.command == "train"
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -62,11 +68,12 @@ class QueueEntry:
             "id": self.id,
             "status": self.status,
             "settings": self.settings,
-            "command": command_of(self.typed, self.changes),
+            "command": command_of(self.typed, self.changes, name=self.command),
             **{name: self.progress.get(name) for name in reported},
             "snapshots": self.snapshots,
             "done": self.done,
             "can_steer": self.can_steer,
+            "is_film": self.command != "train",
             "error": self.error,
         }
 
@@ -97,8 +104,11 @@ class RunQueue:
         self._check_room()
         folder = Path(new_folder(str(self._folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
         # A TIFF lets the run keep 16 bits a sample, in its PNG as well.
-        config = replace(request.config, output=str(folder / "pastiche.tiff"))
+        name = "pastiche.tiff" if request.command == "train" else FILM
+        config = replace(request.config, output=str(folder / name))
         order = {"config": config, "record": request.record}
+        if request.command != "train":
+            order |= {"command": request.command, "shown": request.shown}
         self._enqueue(QueueEntry(folder.name, folder, request.settings, request.overrides, order))
         return folder.name
 
@@ -157,8 +167,8 @@ class RunQueue:
             UserError: there can be no such run.
             RefusedError: too many wait.
         """
-        steps = min(request.config.steps, SKETCHED)
-        config = replace(request.config, size=SKETCH, scales=2, steps=steps)
+        whole = request.shown or request.config  # of a film the first frame is sketched
+        config = replace(whole, size=SKETCH, scales=2, steps=min(whole.steps, SKETCHED))
         order = {"type": "sketch", "config": config}
         picture: bytes = await self._sketches.ask(lambda id: self.painter.send(order | {"id": id}))
         return picture
@@ -266,7 +276,8 @@ class RunQueue:
             before = [(step, losses) for step, losses in entry.losses if step < history[0][0]]
             entry.losses = (before + history)[:MOST_STEPS]
         entry.progress = message
-        self.pace[entry.settings.get("features.name", "bundled")] = message.pop("pace")
+        if (pace := message.pop("pace", None)) is not None:
+            self.pace[entry.settings.get("features.name", "bundled")] = pace
         self._tell("progress", message)
         if picture is not None:
             self._show(entry, picture)

@@ -19,6 +19,7 @@ from PIL import Image
 
 from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
+from styletransfer.settings.paths import FILM_EXTENSIONS
 from styletransfer.studio.worker import Answers, Worker, become_a_child
 
 # Questions that may wait, as a page asks for a few pictures at once; and seconds for an answer.
@@ -69,7 +70,7 @@ def main(pipe: Connection) -> None:
     import torch
 
     torch.set_num_threads(1)
-    known = (measure, small, converted, look, check)
+    known = (measure, small, converted, look, check, frames)
     functions: dict[str, Any] = {one.__name__: one for one in known}
     with suppress(EOFError, OSError):
         while (question := pipe.recv()) is not None:
@@ -87,6 +88,14 @@ def main(pipe: Connection) -> None:
 def measure(path: str) -> tuple[int, int]:
     """Return the width and height of a picture that can be painted from."""
     return _opened(path)[0]
+
+
+def frames(path: str) -> int:
+    """Return how many frames a film has."""
+    from styletransfer.films.read import Film
+
+    with Film(path) as film:
+        return film.count
 
 
 def small(path: str, side: int) -> bytes:
@@ -162,7 +171,7 @@ def converted(path: str, extension: str) -> bytes:
 
 
 def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
-    """Return the size of a picture, and a version of it that is large enough to show.
+    """Return the size of a picture, and a version of it, or a first frame, large enough to show.
 
     It is remembered by its file, which an upload keeps when it gets its name.
     """
@@ -175,9 +184,18 @@ def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
         raise UserError(f"{path} is gone") from error
     key = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
     if key not in _remembered:
-        picture = images.read(path)
+        picture = first_frame(path) if Path(path).suffix in FILM_EXTENSIONS else images.read(path)
         height, width = picture.size
         if len(_remembered) == REMEMBERED:
             del _remembered[next(iter(_remembered))]
         _remembered[key] = (width, height), small_picture(picture, LARGEST)
     return _remembered[key]
+
+
+def first_frame(path: str) -> Any:
+    """Return the first picture of a film."""
+    from styletransfer.films.read import Film
+    from styletransfer.pictures.images import Picture
+
+    with Film(path) as film:
+        return Picture(next(film.frames()).image, name=path)

@@ -12,14 +12,22 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import CHECKPOINT, RECORD, RunFolder, read_run, read_steps
+from styletransfer.runs.folder import (
+    CHECKPOINT,
+    HYDRA,
+    RECORD,
+    RunFolder,
+    read_run,
+    read_steps,
+    recorded,
+)
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import changed_settings, command_of, shown_values
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.system.files import atomic, is_locked
 
-# Shown at most, the newest; in a run's folder, how a person calls it.
-MOST, NOTE = 300, ".studio.json"
+# Shown at most, the newest; in a run's folder, how a person calls it, and what it made of a film.
+MOST, NOTE, FILM = 300, ".studio.json", "painted.mp4"
 # Of a name that a person gave, in characters.
 LONGEST_NAME = 120
 
@@ -97,10 +105,12 @@ class StoredRuns:
 
     def _shown(self, id: str, record: RunFolder, written: int) -> dict[str, Any]:
         words, changes = record.typed, record.settings.get("changes", [])
+        is_film = (record.folder / FILM).is_file()
+        name = recorded(record.folder, HYDRA, "hydra", "job", "name") if is_film else "train"
         settings, width, height = dict(record.settings), None, None
         for change in changes:
             settings |= change["set"]
-        stopped = record.steps if record.status == "stopped" else None
+        stopped = record.steps if record.status == "stopped" and not is_film else None
         with suppress(OSError), Image.open(record.content) as image:
             width, height = image.size
         return {
@@ -109,7 +119,8 @@ class StoredRuns:
             "status": record.status,
             "settings": changed_settings(settings, self._shelf),  # those at its end
             "changes": [(one["after"], shown_values(one["set"], self._shelf)) for one in changes],
-            "command": "" if words is None else command_of(words, changes, stopped),
+            "command": "" if words is None else command_of(words, changes, stopped, name),
+            "is_film": is_film,
             "step": record.steps,
             "seconds": record.seconds,
             "written": written / 1e9,

@@ -20,11 +20,10 @@ from styletransfer.commands.apply.painter import Painter, is_film, network_path,
 from styletransfer.config import ApplyConfig
 from styletransfer.config.groups import each
 from styletransfer.errors import UserError
-from styletransfer.films.read import FILM_EXTENSIONS
 from styletransfer.films.write import CODECS, check_writable, files_of
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import settings
-from styletransfer.settings.paths import EXTENSIONS, files_at
+from styletransfer.settings.paths import EXTENSIONS, FILM_EXTENSIONS, files_at
 from styletransfer.system.files import (
     check_folder,
     check_outputs,

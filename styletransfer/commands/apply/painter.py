@@ -15,7 +15,7 @@ from styletransfer.config.groups import each
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
 from styletransfer.films.motion import check_flow
-from styletransfer.films.read import Film
+from styletransfer.films.read import Film, Watch
 from styletransfer.films.write import CODECS, FilmWriter
 from styletransfer.job.job import COLORS
 from styletransfer.job.load import read_content_regions
@@ -191,7 +191,7 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
     images.write(target, painter.paint(content, painter.rows(size)), picture.alpha)
 
 
-def paint_film(painter: Painter, source: Path, target: Path) -> None:
+def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None = None) -> None:
     """Paint a film, each frame by itself but for `steady`; its times and its sound are kept."""
     with Film(source) as film, FilmWriter(target, like=film) as writer:
         size = painter.size(film.size, source)
@@ -201,5 +201,7 @@ def paint_film(painter: Painter, source: Path, target: Path) -> None:
             check_flow(size)
         for frame in film.bar(film.frames()):
             content = images.resize(frame.image, size)
-            painted = painter.paint(content, rows)
-            writer.write(steady.mixed(content, painted), frame.time)
+            painted = steady.mixed(content, painter.paint(content, rows))
+            writer.write(painted, frame.time)
+            if watch and not watch(film.count, content, painted):
+                break

@@ -63,7 +63,7 @@ export function makePicker(control, id) {
   const several = control.kind === "pictures";
   const file = el("input.away", {
     type: "file",
-    accept: "image/*",
+    accept: key === "content" ? "image/*,video/*" : "image/*",
     tabindex: "-1",
     multiple: several,
     "aria-label": `File for ${label}`,

@@ -93,20 +93,27 @@ function differences({ settings, changes }) {
 }
 
 function facts(run) {
-  const steps = run.step ? ` after ${run.step} steps` : "";
+  const steps = run.step ? ` after ${run.step} ${run.is_film ? "frames" : "steps"}` : "";
   const parts = [run.status + steps + (run.seconds ? `, ${clock(run.seconds)}` : "")];
   if (run.width) parts.unshift(`${run.width} × ${run.height} pixels`);
   return el("p.facts", [...parts, dated(run, "short")].join(" · "));
 }
 
+function player({ id, is_film }) {
+  const src = runUrl(id, "film", "");
+  return is_film ? el("video", { src, controls: true, loop: true, preload: "metadata" }) : null;
+}
+
 function downloads(run) {
   if (!run.width) return null;
+  const film = { href: runUrl(run.id, "film", ""), download: `painted_${run.id}.mp4` };
   const links = Object.entries(FORMATS).map(([format, name]) => {
     const href = runUrl(run.id, "download", `format=${format}`);
     return el("a.button", { href, download: "" }, name);
   });
   const group = { role: "group", "aria-label": "Download" };
   links.push(el("a.button", { href: runUrl(run.id, "project", ""), download: "" }, "Project"));
+  if (run.is_film) links.unshift(el("a.button", film, "Film"));
   return el("div.actions", group, el("span.muted", "Download"), links);
 }
 
@@ -163,7 +170,7 @@ function actions(run) {
 }
 
 const drawResult = unlessSame((run) => {
-  const make = [noted, facts, downloads, actions, differences];
+  const make = [player, noted, facts, downloads, actions, differences];
   refill(find("result"), run ? make.map((one) => one(run)).filter(Boolean) : []);
 });
 
@@ -178,9 +185,10 @@ async function check() {
   if (complained && !message) clearError(complained);
   complained = key;
   const time = cost.seconds ? `, about ${clock(cost.seconds)}` : "";
+  const frames = cost.frames && `${cost.frames} frames`;
   find("cost").textContent = message
     ? ""
-    : `${cost.width} × ${cost.height} pixels, about ${cost.memory}${time}`;
+    : frames || `${cost.width} × ${cost.height} pixels, about ${cost.memory}${time}`;
   if (!message) emit("checked");
   drawCommand();
 }

@@ -1,7 +1,7 @@
 // Paint, pause, go on, stop; how far it is; what waits; and to which moments one can go back.
 import { alone, button, clicked, el, enable, find, say, unlessSame } from "./dom.js";
 import { paintOn } from "./live.js";
-import { active, attempt, emit, on, picture, PICTURES, same } from "./store.js";
+import { active, attempt, emit, isFilm, on, picture, PICTURES, same } from "./store.js";
 import { show, shownId, shownRun, state, titleOf, value } from "./store.js";
 
 const WORDS = {
@@ -25,11 +25,11 @@ export function clock(seconds) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Send the settings as a new run. */
-const paint = alone(async () => {
+/** Send the settings as a new run; `by` is told of a film. */
+const paint = alone(async (by) => {
   emit("asked");
   const begins = (state.asked = !active());
-  if (!(await attempt("/api/queue", { settings: state.settings }))) state.asked = false;
+  if (!(await attempt("/api/queue", { settings: state.settings, by }))) state.asked = false;
   else if (begins) show("current");
   else say("It waits for its turn.");
 });
@@ -37,7 +37,7 @@ const paint = alone(async () => {
 const act = (action, body) => attempt(`/api/queue/${state.current.id}/${action}`, body);
 
 function go() {
-  if (!active()) return paint();
+  if (!active()) return paint("network");
   return act(state.current.status === "paused" ? "resume" : "pause");
 }
 
@@ -54,9 +54,11 @@ function statusText(run) {
   const { step, steps, scale, scales, seconds, left } = reported(run);
   const word = WORDS[run.status];
   if (run.status === "failed") return `${word}: ${run.error ?? "see the terminal"}`;
-  if (!active(run)) return step ? `${word} after ${step} steps, ${clock(seconds)}` : word;
+  const unit = run.is_film ? "frame" : "step";
+  if (!active(run)) return step ? `${word} after ${step} ${unit}s, ${clock(seconds)}` : word;
   if (run.status === "starting") return word;
-  const parts = [`${word}: step ${step} of ${steps}`, `scale ${scale} of ${scales}`];
+  const parts = [`${word}: ${unit} ${step} of ${steps}`];
+  if (scales > 1) parts.push(`scale ${scale} of ${scales}`);
   if (run.status === "painting" && left !== null) parts.push(`${clock(left)} left`);
   if (isForNext(run)) parts.push("Queue paints what is chosen now");
   return parts.join(" · ");
@@ -88,6 +90,7 @@ function drawButtons() {
   enable(find("remember"), steady);
   find("remember").hidden = !running;
   find("enqueue").hidden = !running;
+  find("slowly").hidden = running || !isFilm(value("content"));
   find("further").hidden = running || !run?.can_steer || shownId() !== run.id;
   document.body.dataset.status = run?.status ?? "idle";
   document.title = running && run.steps ? `${WORDS[run.status]} · Studio` : "Studio";
@@ -138,8 +141,8 @@ const drawSnapshots = unlessSame((id, snapshots, isOpen) => {
 
 export function startTransport() {
   clicked({ go, stop: () => act("stop"), remember: () => act("snapshot") });
-  clicked({ enqueue: paint, further: () => paintOn(state.current) });
-  on("current view", () => {
+  clicked({ enqueue: () => paint(), slowly: () => paint("optimizer"), further: () => paintOn(state.current) });
+  on("current view settings", () => {
     const run = shownId() === state.current?.id ? state.current : null;
     drawButtons();
     drawSnapshots(run?.id, run?.snapshots ?? [], Boolean(run?.can_steer));

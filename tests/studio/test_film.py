@@ -1,0 +1,98 @@
+"""Films on the page: kept, looked at, painted by the network or the optimiser, played."""
+
+import io
+import shlex
+
+import pytest
+from film_files import make
+from helpers import picture
+from PIL import Image
+from studios import act, opened, painter, status, watch
+
+from styletransfer.cli import script
+from styletransfer.films.read import Film
+from styletransfer.studio import pictures
+
+TINY = {"size": 48, "steps": 2, "scales": 1, "precision": "float32", "device": "cpu"}
+
+
+@pytest.fixture(scope="module")
+def client(folder):
+    with opened(folder, painter.main) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def film(client, tmp_path_factory):
+    """The id of a film of four frames with a tone."""
+    path = tmp_path_factory.mktemp("film") / "walk.mp4"
+    make(path, [picture(seed, 32, 48) for seed in range(4)], sound=("aac",))
+    sent = client.post(
+        "/api/pictures?name=walk.MP4&purpose=content", content=path.read_bytes()
+    ).json()
+    assert (sent["name"], sent["width"], sent["height"]) == ("walk.MP4", 48, 32)
+    return sent["id"]
+
+
+def frames(data, path):
+    path.write_bytes(data)
+    with Film(path) as film, film.opened() as container:
+        return [frame.image for frame in film.frames()], len(container.streams.audio)
+
+
+@pytest.mark.parametrize("by", ["network", "optimizer"])
+def test_a_film_is_painted_shown_and_played_and_its_command_makes_the_same(
+    by, client, socket, film, tmp_path
+):
+    settings = {**TINY, "content": film, "style": ["style-mosaic"]}
+    told = client.post("/api/check", json={"settings": settings, "by": by}).json()
+    assert told["frames"] == 4
+    asked = client.post("/api/queue", json={"settings": settings, "by": by})
+    id = asked.json()["id"]
+    seen = watch(socket, status("finished", "failed", id=id))
+    assert seen[-1]["current"]["status"] == "finished", seen[-1]["message"]
+    assert seen[-1]["current"]["can_steer"] is False
+    steps = [one["step"] for one in seen if one["type"] == "progress" and one["id"] == id]
+    assert steps == [1, 2, 3, 4]
+    run = next(run for run in client.get("/api/runs").json() if run["id"] == id)
+    assert (run["is_film"], run["status"], run["settings"]) == (True, "finished", settings)
+    assert run["command"] == told["command"]
+    answer = client.get(f"/api/runs/{id}/film", headers={"range": "bytes=0-99"})
+    assert (answer.status_code, len(answer.content)) == (206, 100)
+    painted, tracks = frames(client.get(f"/api/runs/{id}/film").content, tmp_path / "a.mp4")
+    assert (len(painted), tracks) == (4, 1)
+    for part, size in (("picture", (48, 32)), ("content", (48, 32))):
+        with Image.open(io.BytesIO(client.get(f"/api/runs/{id}/{part}").content)) as image:
+            assert image.size == size
+    _, name, *words = shlex.split(run["command"])
+    assert name == {"network": "apply", "optimizer": "film"}[by]
+    words += [f"hydra.run.dir={tmp_path}/run"] if by == "optimizer" else []
+    script(name)([*words, f"output={tmp_path}/b.mp4"])
+    again, _ = frames((tmp_path / "b.mp4").read_bytes(), tmp_path / "c.mp4")
+    assert all((one == other).all() for one, other in zip(painted, again, strict=True))
+
+
+def test_a_stop_keeps_the_frames_that_there_are(client, socket, film, monkeypatch):
+    id = client.post("/api/queue", json={"settings": {**TINY, "content": film}}).json()["id"]
+    act(client, id, "pause")
+    watch(socket, status("paused", id=id))
+    act(client, id, "stop")
+    watch(socket, status("stopped", id=id))
+    run = next(run for run in client.get("/api/runs").json() if run["id"] == id)
+    assert (run["status"], run["is_film"], run["step"]) == ("stopped", True, 1)
+
+
+def test_a_film_is_seen_as_its_first_frame_and_is_no_style(client, film, monkeypatch):
+    assert client.get(f"/api/pictures/{film}?side=160").headers["content-type"] == "image/jpeg"
+    look = client.get("/api/look", params={"content": film, "style": "style-mosaic"})
+    assert look.headers["content-type"] == "image/jpeg"
+    refused = client.post("/api/check", json={"settings": {"style": [film]}})
+    assert refused.json() == {
+        "error": "style takes a picture, and walk.MP4 is a film",
+        "key": "style",
+    }
+    broken = client.post("/api/pictures?name=a.mp4", content=b"no film" * 99)
+    assert broken.status_code == 422
+    assert "a.mp4 is no film" in broken.json()["error"]
+    monkeypatch.setattr(pictures, "LARGEST_FILM", 10)
+    assert client.post("/api/pictures?name=a.mp4", content=b"x" * 11).status_code == 413
