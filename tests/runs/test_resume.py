@@ -106,6 +106,8 @@ def test_a_stop_that_was_asked_for_leaves_what_a_signal_leaves(begun, capsys):
 
 
 def test_without_a_checkpoint_or_without_resume_a_run_begins_afresh(begun):
+    assert call(*arguments("hydra.run.dir=run", "checkpoint_every=0", "stop_after=1")) == 0
+    assert not list(Path("run").glob("checkpoint*"))  # that of the run before
     assert call(*arguments("hydra.run.dir=run")) == 0
     assert_finished()
     Path("run/pastiche.png").unlink()  # finished, and lost
