@@ -109,9 +109,11 @@ def test_a_sweep_that_was_killed_goes_on(launcher, waiting):
     [("submitit_local", signal.SIGTERM, False), ("joblib", signal.SIGINT, True)],
     ids=["term", "ctrl-c"],
 )
-def test_a_signal_ends_all_jobs_and_loses_nothing(launcher, number, to_all):
+def test_a_signal_ends_all_jobs_which_share_the_cores_and_loses_nothing(launcher, number, to_all):
     parallel = "hydra.sweeper.max_batch_size=2" if "submitit" in launcher else TWO_WORKERS
-    process = begin(launcher, f"steps={LONG},{LONG + 1},{LONG + 2},{LONG + 3}", parallel)
+    free = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
+    words = [f"steps={LONG},{LONG + 1},{LONG + 2},{LONG + 3}", parallel]
+    process = begin(launcher, *words, environment=free)
     wait_for("sweep/0/checkpoint.pt", "sweep/1/checkpoint.pt")
     family = psutil.Process(process.pid).children(recursive=True)
     if to_all:
@@ -124,6 +126,7 @@ def test_a_signal_ends_all_jobs_and_loses_nothing(launcher, number, to_all):
     assert "Traceback" not in printed
     for job in (0, 1):
         assert status(job) == "stopped"
+        assert record_of(f"sweep/{job}")["threads"] == max(1, cores() // 2)
         assert {"checkpoint.pt", "pastiche.png"} <= {*os.listdir(f"sweep/{job}")}
     assert not Path("sweep/3/run.json").exists()
     assert all_end(family)
@@ -153,20 +156,6 @@ def test_a_worker_that_is_killed():
     assert line.startswith("error: JoblibLauncher gave up, TerminatedWorkerError: A worker process")
     assert line.endswith("with resume=auto the same command goes on in the same folder")
     assert Checkpoint(Path("sweep/1/checkpoint.pt")).exists()  # maybe in the middle of a save
-
-
-@pytest.mark.parametrize(
-    ("launcher", "words", "at_once"),
-    [
-        ("joblib", ["seed=1,2"], cores()),
-        ("submitit_local", ["seed=1,2", "hydra.sweeper.max_batch_size=2"], 2),
-    ],
-)
-def test_jobs_share_the_cores(launcher, words, at_once):
-    free = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
-    code, printed = end(begin(launcher, "steps=1", *words, environment=free))
-    assert code == 0, printed
-    assert record_of("sweep/0")["threads"] == max(1, cores() // at_once)
 
 
 def test_a_job_that_submitit_requeues_goes_on(waiting):
