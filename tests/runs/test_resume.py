@@ -77,11 +77,6 @@ def test_resume_goes_on_with_the_runs_own_settings_from_another_folder(begun, mo
     assert Path("run", ".hydra", "config.yaml").read_bytes() == config
 
 
-def test_the_output_may_lie_in_the_folder_that_the_run_goes_on_in(begun):
-    assert call("resume=run", "output=run/pastiche.png") == 0
-    assert_finished()
-
-
 def test_auto_goes_on_and_ends(begun, capsys):
     write_pictures("content/new.png", height=8, width=8)  # init=content is no folder
     words = arguments("resume=auto", "hydra.run.dir=run")
@@ -216,7 +211,7 @@ def test_a_signal_while_a_run_is_loaded(begun, monkeypatch, capsys):
         assert call("resume=run") == 143
     assert "go on with resume=run" in capsys.readouterr().out
     assert len(steps_of("run")) == 8
-    assert call("resume=run") == 0
+    assert call("resume=run", "output=run/pastiche.png") == 0
     assert_finished()
 
 
