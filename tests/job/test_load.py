@@ -141,6 +141,8 @@ def test_without_their_own_regions_each_region_gets_the_style_that_is_said():
     found = {region.name: [source.style for source in region.sources] for region in made.regions}
     assert found == {"red": [1, 2], "blue": [0, 2]}
     assert all(source.weights is None for region in made.regions for source in region.sources)
+    config = composed("train", "++region_styles={1:2,red:1}")  # which Hydra reads as numbers
+    assert config.region_styles == {"1": 2, "red": 1}
 
 
 def test_masks_take_the_styles_in_their_order_and_pair_with_the_styles_masks():
@@ -204,12 +206,6 @@ def test_to_protect_everything_is_refused(tiny_vgg):
     config.objective = layers(content_weight=0.0)
     with pytest.raises(UserError, match="what is left to paint is too small for every style layer"):
         prepare(config, {"protect": mask})
-
-
-def test_a_number_as_a_region_is_its_name():
-    """Hydra reads {1:2} as a mapping of numbers."""
-    config = composed("train", "++region_styles={1:2,red:1}")
-    assert config.region_styles == {"1": 2, "red": 1}
 
 
 def test_a_network_is_taken_over_where_it_is_the_same(tiny_vgg):
