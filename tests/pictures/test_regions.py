@@ -68,12 +68,10 @@ def test_a_cut_keeps_what_lies_in_the_box():
 
 def test_masks_have_the_aspect_ratio_of_their_picture():
     for size, shown, fits in [
-        ((341, 512), (341, 512), True),
         ((667, 1000), (341, 512), True),
-        ((1000, 667), (50, 33), True),
+        ((512, 341), (341, 512), False),
         ((1000, 996), (1000, 1000), True),
         ((1000, 994), (1000, 1000), False),
-        ((512, 341), (341, 512), False),
         ((50, 49), (50, 50), True),
         ((50, 48), (50, 50), False),
     ]:
