@@ -176,6 +176,7 @@ def warm_up():
     """Import and make once what each run needs."""
     sys.modules["triton"] = None  # which would tell at each end of what is frozen
     torch.set_num_threads(1)
+    importlib.import_module("torch.utils.flop_counter")  # and this would miss it
     for each in ("styletransfer.cli.hydrated", *map(module, [*SCHEMAS, "train_tiny", "gradcheck"])):
         importlib.import_module(each)
     vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
