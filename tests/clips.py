@@ -2,8 +2,6 @@
 
 import torch
 
-from benchmarks import clip
-
 PAN = (1.5, -0.5)
 """In pixels a frame, to the right and down."""
 ZOOM = 1.01
@@ -44,10 +42,3 @@ def zoom(time):
 def zoom_flow():
     """The flow from a frame of `zoom` to the one before."""
     return torch.stack(grid())[None] * (1 / ZOOM - 1)
-
-
-def tiny_film(folder, count=3):
-    """Write a film of a few frames of 32 x 24 pixels, and return its file; needs PyAV."""
-    path = folder / "clip.mp4"
-    clip.write(path, clip.clip(count, (24, 32)))
-    return path

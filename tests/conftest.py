@@ -82,16 +82,11 @@ def photos(desk):
 def _close_log_files():
     """Hydra opens a log file for each run and leaves it open."""
     root = logging.getLogger()
-    before = root.handlers[:]
-    level = root.level
+    before, level = root.handlers[:], root.level
     yield
-    for handler in root.handlers[:]:
-        if handler not in before:
-            root.removeHandler(handler)
-            handler.close()
-    for handler in before:
-        if handler not in root.handlers:
-            root.addHandler(handler)
+    for handler in {*root.handlers} - {*before}:
+        handler.close()
+    root.handlers[:] = before
     root.setLevel(level)
 
 

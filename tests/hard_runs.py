@@ -7,6 +7,7 @@ line, without a traceback; and what it leaves behind is whole. Runs of `train` t
 gone on with until they end, have made the very bytes of one that was left alone.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -173,11 +174,14 @@ def check_whole(path):
 
 def warm_up():
     """Import and make once what each run needs."""
+    sys.modules["triton"] = None  # which would tell at each end of what is frozen
     torch.set_num_threads(1)
+    importlib.import_module("torch.utils.flop_counter")  # and this would miss it
     for each in ("styletransfer.cli.hydrated", *map(module, [*SCHEMAS, "train_tiny", "gradcheck"])):
         importlib.import_module(each)
     vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
     torch.optim.Adam([torch.zeros(1)])  # torch imports much at the first one: once, not in each run
+    gc.freeze()  # or each run that ends would look through, and copy, all that is imported here
 
 
 def furnish(desk):

@@ -64,12 +64,15 @@ MEMORY = 3 * 2**30
 PROGRESS = re.compile(r"(step|frame)/s|s/(step|frame)|\d+/\d+ \[")
 # What Hydra itself writes, and logs.
 RECORD = re.compile(r"(^|/)(\.hydra/[a-z]+\.yaml|multirun\.yaml|[a-z_]+\.log)$")
+SWEEP = {"-m", "--multirun", "hydra.mode=MULTIRUN"}
 # A folder that was there before, or a name that only Hydra knows: its files are left.
 OWN_FOLDER = {"hydra.run.dir=.", "hydra.output_subdir=../up"}
 
 
 def command_line(seed, index):
-    """Return one command line, without the program's name."""
+    """Return one command line, without the program's name; the first of all has nothing broken."""
+    if index == 0:
+        return ["train", *RUN]
     chance = random.Random(f"{seed} {index}")
     command = chance.choices(list(TINY), [OFTEN.get(name, 1) for name in TINY])[0]
     if not command:
@@ -81,7 +84,7 @@ def command_line(seed, index):
         place = len(words) if chance.random() < 0.9 else chance.randrange(len(words) + 1)
         words.insert(place, _word(command, chance))
     if chance.random() < 0.1:
-        words += [chance.choice(("-m", "--multirun", "hydra.mode=MULTIRUN")), _of(chance, "sweeps")]
+        words += [chance.choice(sorted(SWEEP)), _of(chance, "sweeps")]
     return [command, *words]
 
 
@@ -173,8 +176,7 @@ def judge_line(words, desk, before):
         return _succeeded(words, out, errors, desk), told or out[-200:]
     if status == 128 + signal.SIGINT:
         return "stopped", told
-    sweep = {"-m", "--multirun", "hydra.mode=MULTIRUN"} & set(words)
-    if status not in (1, 2) or not errors or (len(errors) > 1 and not sweep):
+    if status not in (1, 2) or not errors or (len(errors) > 1 and not SWEEP & set(words)):
         return f"FAULT: status {status} with {len(errors)} lines", told
     if new and not made and not OWN_FOLDER & set(words):
         return f"FAULT: failed and left {new}", told
@@ -190,6 +192,8 @@ def _succeeded(words, out, errors, desk):
     if told or any(re.fullmatch(looks, word) for word in words):
         return "done" if out.strip() else "FAULT: printed nothing"
     last = out.splitlines()[-1] if out else ""
+    if SWEEP & set(words) and re.fullmatch(r"(\d+) of \1 jobs succeeded", last):
+        return "done"
     return "done" if (desk / last).is_file() else f"FAULT: promised {last!r}"
 
 

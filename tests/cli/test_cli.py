@@ -29,7 +29,7 @@ def replace_train(monkeypatch, function):
     monkeypatch.setattr(f"{module('train')}.main", function)
 
 
-def test_the_overview_has_one_line_for_each_command_and_there_is_a_version(capsys):
+def test_the_overview_has_one_line_for_each_command_and_others_are_unknown(capsys):
     assert call(capsys, "--version") == (0, (f"styletransfer {__version__}\n", ""))
     status, printed = call(capsys, "--help")
     assert (status, printed.err) == (0, "")
@@ -37,6 +37,12 @@ def test_the_overview_has_one_line_for_each_command_and_there_is_a_version(capsy
     for name, command in COMMANDS.items():
         (line,) = (line for line in lines if line.split()[:1] == [name])
         assert line.endswith(command.summary)
+    for name, message in (
+        ("trian", "error: unknown command 'trian'; did you mean train?"),
+        ("xyzzy", "error: unknown command 'xyzzy'; there are apply, "),
+        ("size=3", "error: 'size=3' is no command; name one first: styletransfer train size=3"),
+    ):
+        assert refusal(capsys, name).startswith(message)
 
 
 def test_every_module_of_commands_is_registered_and_has_a_script():
@@ -46,15 +52,6 @@ def test_every_module_of_commands_is_registered_and_has_a_script():
     for name in COMMANDS:
         assert f'script("{name}")' in (ROOT / "scripts" / f"{name}.py").read_text()
     assert all((ROOT / "configs" / f"{name}.yaml").exists() for name in SCHEMAS)
-
-
-def test_unknown_commands(capsys):
-    for name, message in (
-        ("trian", "error: unknown command 'trian'; did you mean train?"),
-        ("xyzzy", "error: unknown command 'xyzzy'; there are apply, "),
-        ("size=3", "error: 'size=3' is no command; name one first: styletransfer train size=3"),
-    ):
-        assert refusal(capsys, name).startswith(message)
 
 
 def test_any_file_name_works_as_typed_alone_and_in_brackets():
@@ -97,13 +94,12 @@ def test_what_is_left_to_hydra_and_what_commas_separate_in_a_sweep():
     assert quote("choice(a,b)") == "choice(a,b)"
 
 
-def test_home_is_expanded(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
+def test_home_is_expanded_and_pictures_of_the_package_are_found_where_there_is_none(
+    desk, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(desk))
     config = settings_of(compose("train", ["content='~/a.png'", "style=['~/b.png']"]), "train")
-    assert (config.content, config.style) == (f"{tmp_path}/a.png", [f"{tmp_path}/b.png"])
-
-
-def test_pictures_of_the_package_are_found_where_there_is_no_such_file(desk):
+    assert (config.content, config.style) == (f"{desk}/a.png", [f"{desk}/b.png"])
     coffee = str(ASSETS / "content" / "coffee.jpg")
     for name in ("content/coffee.jpg", "./content/coffee.jpg", "assets/content/coffee.jpg"):
         assert expanded(name) == coffee
@@ -175,12 +171,6 @@ def test_the_default_job_needs_no_torchvision_no_compiler_and_no_internet(desk):
     assert not {"torchvision", "matplotlib", "torch._dynamo", "sympy"} & modules
 
 
-def test_looking_at_a_config_makes_no_folder(desk, capsys):
-    status, printed = call(capsys, "train", "--cfg", "all", "--resolve", "size=64")
-    assert (status, "\nsize: 64\n" in printed.out) == (0, True)
-    assert sorted(path.name for path in desk.iterdir()) == ["content.png", "style.png"]
-
-
 def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
     Path("my/experiment").mkdir(parents=True)
     Path("my/experiment/mine.yaml").write_text("# @package _global_\nsize: 77\n")
@@ -204,6 +194,10 @@ def test_runs_of_one_second_do_not_share_a_folder(tmp_path):
 
 
 def test_only_what_a_run_has_made_itself_is_removed(desk, capsys, monkeypatch):
+    """And who looks at a config makes nothing."""
+    status, printed = call(capsys, "train", "--cfg", "all", "--resolve", "size=64")
+    assert (status, "\nsize: 64\n" in printed.out) == (0, True)
+    assert sorted(path.name for path in desk.iterdir()) == ["content.png", "style.png"]
     Path("mine/.hydra").mkdir(parents=True)
     Path("mine/train.log").touch()
     assert call(capsys, "train", "size=0", "hydra.run.dir=mine")[0] == 1

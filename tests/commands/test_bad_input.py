@@ -9,7 +9,7 @@ import warnings
 
 import pytest
 import torch
-from helpers import call, check_error, lines_of, record_of, write_pictures
+from helpers import call, check_error, lines_of, record_of
 from PIL import Image
 
 from styletransfer import UserError
@@ -18,24 +18,6 @@ from styletransfer.cli.errors import one_line_errors
 from styletransfer.runs import paint as paint_module
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """A folder with good and bad files."""
-    folder = tmp_path_factory.mktemp("desk")
-    write_pictures(folder / "content.png", folder / "style.png")
-    (folder / "folder.png").mkdir()
-    Image.new("RGB", (7, 400), "teal").save(folder / "7x400.png")
-    Image.new("RGBA", (32, 32), (0, 0, 0, 0)).save(folder / "invisible.png")
-    return folder
-
-
-@pytest.fixture
-def desk(files, monkeypatch):
-    """That folder, to work in."""
-    monkeypatch.chdir(files)
-    return files
 
 
 def train(capsys, *words):
@@ -48,6 +30,9 @@ def train(capsys, *words):
 
 
 def test_what_every_face_refuses(desk):
+    (desk / "folder.png").mkdir()
+    Image.new("RGB", (7, 400), "teal").save("7x400.png")
+    Image.new("RGBA", (32, 32), (0, 0, 0, 0)).save("invisible.png")
     deep = {"size": 12, "scales": 1, "objective": {"content_layers": ["relu5_1"]}}
     for settings, message in (
         ({"content": "folder.png"}, r"folder\.png is a folder; name a picture file in it"),
@@ -81,6 +66,7 @@ LINES = [
 
 @pytest.mark.parametrize(("words", "message"), LINES)
 def test_what_a_command_line_is_refused_for(words, message, desk, capsys):
+    (desk / "folder.png").mkdir()
     before = sorted(desk.rglob("*"))
     status, printed, line = train(capsys, *words)
     assert re.match("error: .*" + message, line), line

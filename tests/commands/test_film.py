@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from clips import tiny_film
+from clips import pan
 from film_files import frames as frames_of
+from film_files import make
 from helpers import ROOT, check_error, check_refused, composed, files_in, press
 
 from styletransfer import __version__
 from styletransfer.commands.film import main
-from styletransfer.errors import UserError
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
@@ -27,7 +27,8 @@ COUNT = 3
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    return tiny_film(tmp_path_factory.mktemp("film"), COUNT)
+    path = tmp_path_factory.mktemp("film") / "clip.mp4"
+    return make(path, [pan(time).float() for time in range(COUNT)])
 
 
 @pytest.fixture(scope="module")
@@ -95,17 +96,22 @@ def test_it_goes_on_where_it_stopped_and_ends_the_same(config, tmp_path, paintin
     assert len(frames_of(tmp_path / "run" / "painted.mp4")) == COUNT
 
 
-def test_other_settings_are_refused_in_its_folder(config, tmp_path, photos, capsys):
+def test_what_is_damaged_or_not_its_own_in_its_folder_is_told(config, tmp_path, photos, capsys):
     main(config, tmp_path)
-    before = files_in(tmp_path / "frames")
+    before, frame = files_in(tmp_path / "frames"), tmp_path / "frames" / "000001.png"
+    frame.write_bytes(before[frame.name][:-40])
+    check_error(r"frames/000001\.png is damaged; remove it, and run the", main, config, tmp_path)
+    frame.unlink()
     main(replace(config, output=str(tmp_path / "again.mkv")), tmp_path)
     assert len(frames_of(tmp_path / "again.mkv")) == COUNT
-    with pytest.raises(UserError, match=r"temporal_weight=1\.0 differs.*hydra\.run\.dir"):
-        main(replace(config, temporal_weight=1.0), tmp_path)
+    other = replace(config, temporal_weight=1.0)
+    check_error(r"temporal_weight=1\.0 differs.*hydra\.run\.dir", main, other, tmp_path)
     Path(photos[1]).write_bytes(Path(photos[0]).read_bytes())
     check_error(r"style=.* has changed", main, config, tmp_path)
     (tmp_path / "film.json").write_text(f'{{"version": "{__version__}", "files": []}}')
     check_error("is no run's record of this version", main, config, tmp_path)
+    (tmp_path / "film.json").unlink()
+    check_error(r"holds frames and no film\.json; choose another", main, config, tmp_path)
     assert files_in(tmp_path / "frames") == before
 
 
@@ -120,21 +126,6 @@ def test_the_colours_of_the_input_and_frames_by_themselves(
     for number, (image, frame) in enumerate(zip(written, frames_of(source), strict=True)):
         painted = images.read(tmp_path / "frames" / f"{number:06d}.png").rgb
         assert torch.equal(image, with_chroma_of(painted, frame.image, 0.5))
-
-
-def test_frames_that_are_damaged_or_not_ours_are_told(config, tmp_path, painting):
-    main(config, tmp_path / "run")
-    frame = tmp_path / "run" / "frames" / "000001.png"
-    whole = frame.read_bytes()
-    frame.write_bytes(whole[:-40])
-    with pytest.raises(UserError, match=r"frames/000001\.png is damaged; remove it, and run the"):
-        main(config, tmp_path / "run")
-    frame.unlink()
-    main(config, tmp_path / "run")
-    assert frame.read_bytes() == whole
-    (tmp_path / "run" / "film.json").unlink()
-    with pytest.raises(UserError, match=r"run holds frames and no film\.json; choose another"):
-        main(config, tmp_path / "run")
 
 
 def test_any_films_can_be_measured_as_the_guide_says(source, here, capsys):

@@ -10,7 +10,7 @@ from PIL import Image
 
 from styletransfer import cli
 from styletransfer.pictures import images
-from styletransfer.pictures.color import mixed
+from styletransfer.pictures.color import mixed, with_chroma_of
 
 ALPHA = torch.linspace(0, 1, 24 * 32).reshape(1, 1, 24, 32)
 
@@ -80,7 +80,7 @@ def test_a_run_can_be_mixed(here, tiny_vgg, capsys):
     images.write("content.png", picture(0, 24, 32), ALPHA)
     images.write("style.png", picture(1, 24, 32))
     given = ["experiment=tiny", "content=content.png", "style=style.png", "hydra.run.dir=run"]
-    cli.main(["train", *given, "size=24", "output=x.tiff"])
+    cli.main(["train", *given, "size=24", "color=content_luminance", "output=new folder/x.tiff"])
     content = images.read("run/content_resized.png")
     assert content.size == (18, 24)
     ours = images.resize_picture(images.read("content.png"), 24)
@@ -89,9 +89,11 @@ def test_a_run_can_be_mixed(here, tiny_vgg, capsys):
     assert Path("run/pastiche.png").read_bytes()[24] == 16  # bits, as of the TIFF
     capsys.readouterr()
     assert call(capsys, "mix", "run", "strength=1", "output=y.tiff")[0] == 0
-    again = images.read("y.tiff")
+    again, made = images.read("y.tiff"), images.read("new folder/x.tiff")
     assert (again.rgb - images.read("run/pastiche.png").rgb).abs().max() < 1e-5
-    assert (again.rgb - images.read("x.tiff").rgb).abs().max() < 1e-5
+    assert (again.rgb - made.rgb).abs().max() < 1e-5
+    assert torch.equal(made.alpha, content.alpha)
+    assert (with_chroma_of(made.rgb, content.rgb, 1.0) - made.rgb).abs().max() < 0.01
 
 
 def test_refused(desk, capsys):

@@ -4,8 +4,7 @@ import os
 import re
 
 import pytest
-import torch
-from helpers import ROOT, composed, files_in, metrics_of, picture
+from helpers import ROOT, composed, files_in, metrics_of
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
@@ -47,25 +46,6 @@ def test_run_folder(photos, tmp_path, capsys):
     assert [(line["width"], line["height"]) for line in lines] == [(16, 12)] * 3 + [(32, 24)] * 3
     for line in lines:
         assert line["total"] == pytest.approx(sum(line[name] for name in losses[1:]), rel=1e-5)
-
-
-@pytest.mark.parametrize(("extension", "color"), [("JPG", "style"), ("tif", "content_luminance")])
-def test_output_has_the_colors_the_depth_and_the_transparency(photos, tmp_path, extension, color):
-    alpha = torch.zeros(1, 1, 24, 32)
-    alpha[..., 8:] = 1.0
-    content, target = tmp_path / "content.png", tmp_path / "new folder" / f"my picture.{extension}"
-    if extension != "JPG":
-        images.write(content, picture(0, 24, 32), alpha)
-    run = paint(configured((content, photos[1]), f"output='{target}'", f"color={color}"), tmp_path)
-    assert run.picture == target
-    saved, kept = images.read(target), images.read(tmp_path / "pastiche.png")
-    lossy, depth = extension == "JPG", 65535 if extension == "tif" else 255
-    errors = [(file.rgb - run.result.picture)[..., 8:].abs() for file in (saved, kept)]
-    assert errors[0].mean() < (0.05 if lossy else 0.002)
-    assert errors[1].max() <= 0.5 / depth + 1e-6
-    for file in (saved, kept):
-        assert (file.alpha is None) is lossy
-        assert file.alpha is None or torch.equal(file.alpha, alpha)
 
 
 def test_presets_run_shrunk(photos, tmp_path):

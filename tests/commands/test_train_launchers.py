@@ -22,6 +22,17 @@ WORDS = [
     *("optimizer.plateau=0", "checkpoint_every=0.1"),
 ]
 LONG = 100_000  # steps
+# Every Python that is started runs this first: a run waits after ten steps for the file `go`.
+WAIT = """
+import os, sys, time
+
+def wait(event, given):
+    while event == "os.rename" and "step_00010.png" in str(given[1]) and not os.path.exists(GO):
+        time.sleep(0.01)
+
+sys.addaudithook(wait)
+"""
+LATER = ["steps=20", "snapshot_every=10", "checkpoint_every=1e-9"]
 TWO_WORKERS = "hydra.launcher.n_jobs=2"
 ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1"}
 
@@ -32,6 +43,15 @@ def begin(launcher, *words, environment=ONE_THREAD):
     swept = ["--multirun", f"hydra/launcher={launcher}", "hydra.sweep.dir=sweep", "resume=auto"]
     command = (*SCRIPT, *WORDS, *words, *swept)
     return begun(*command, env=environment, stderr=subprocess.STDOUT)
+
+
+@pytest.fixture
+def waiting(desk):
+    """An environment in which a run waits after ten steps for the file `go`."""
+    (desk / "start").mkdir()
+    (desk / "start/sitecustomize.py").write_text(f"GO = {str(desk / 'go')!r}\n{WAIT}")
+    paths = [str(desk / "start"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return ONE_THREAD | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 def end(process):
@@ -66,10 +86,10 @@ def all_end(family):
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_a_sweep_that_was_killed_goes_on(launcher):
-    words = ["steps=2,500,500", "seed=3", "init=noise", "hydra.sweeper.max_batch_size=3"]
+def test_a_sweep_that_was_killed_goes_on(launcher, waiting):
+    words = [*LATER[1:], "steps=2,20,20", "seed=3", "init=noise", "hydra.sweeper.max_batch_size=3"]
     words += [TWO_WORKERS] if launcher == "joblib" else []
-    process = begin(launcher, *words)
+    process = begin(launcher, *words, environment=waiting)
     wait_for("sweep/0/pastiche.png", "sweep/1/checkpoint.pt")
     until(lambda: status(0) == "finished")
     os.killpg(process.pid, signal.SIGKILL)
@@ -81,7 +101,7 @@ def test_a_sweep_that_was_killed_goes_on(launcher):
     assert printed.endswith("3 of 3 jobs succeeded\n")
     assert Path("sweep/0/pastiche.png").stat().st_mtime_ns == before
     assert "going on from step" in Path("sweep/1/train.log").read_text()
-    assert of_job(1) == of_job(2) == alone("steps=500", "seed=3", "init=noise")
+    assert of_job(1) == of_job(2) == alone("steps=20", "seed=3", "init=noise")
 
 
 @pytest.mark.parametrize(
@@ -89,9 +109,11 @@ def test_a_sweep_that_was_killed_goes_on(launcher):
     [("submitit_local", signal.SIGTERM, False), ("joblib", signal.SIGINT, True)],
     ids=["term", "ctrl-c"],
 )
-def test_a_signal_ends_all_jobs_and_loses_nothing(launcher, number, to_all):
+def test_a_signal_ends_all_jobs_which_share_the_cores_and_loses_nothing(launcher, number, to_all):
     parallel = "hydra.sweeper.max_batch_size=2" if "submitit" in launcher else TWO_WORKERS
-    process = begin(launcher, f"steps={LONG},{LONG + 1},{LONG + 2},{LONG + 3}", parallel)
+    free = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
+    words = [f"steps={LONG},{LONG + 1},{LONG + 2},{LONG + 3}", parallel]
+    process = begin(launcher, *words, environment=free)
     wait_for("sweep/0/checkpoint.pt", "sweep/1/checkpoint.pt")
     family = psutil.Process(process.pid).children(recursive=True)
     if to_all:
@@ -104,6 +126,7 @@ def test_a_signal_ends_all_jobs_and_loses_nothing(launcher, number, to_all):
     assert "Traceback" not in printed
     for job in (0, 1):
         assert status(job) == "stopped"
+        assert record_of(f"sweep/{job}")["threads"] == max(1, cores() // 2)
         assert {"checkpoint.pt", "pastiche.png"} <= {*os.listdir(f"sweep/{job}")}
     assert not Path("sweep/3/run.json").exists()
     assert all_end(family)
@@ -135,30 +158,17 @@ def test_a_worker_that_is_killed():
     assert Checkpoint(Path("sweep/1/checkpoint.pt")).exists()  # maybe in the middle of a save
 
 
-@pytest.mark.parametrize(
-    ("launcher", "words", "at_once"),
-    [
-        ("joblib", ["seed=1,2"], cores()),
-        ("submitit_local", ["seed=1,2", "hydra.sweeper.max_batch_size=2"], 2),
-    ],
-)
-def test_jobs_share_the_cores(launcher, words, at_once):
-    free = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
-    code, printed = end(begin(launcher, "steps=1", *words, environment=free))
-    assert code == 0, printed
-    assert record_of("sweep/0")["threads"] == max(1, cores() // at_once)
-
-
-def test_a_job_that_submitit_requeues_goes_on():
-    process = begin("submitit_local", "steps=500")
+def test_a_job_that_submitit_requeues_goes_on(waiting):
+    process = begin("submitit_local", *LATER, environment=waiting)
     wait_for("sweep/0/checkpoint.pt")
     family = psutil.Process(process.pid).children(recursive=True)
     (job,) = (one for one in family if "submitit.core._submit" in one.cmdline())
     job.send_signal(signal.SIGUSR2)  # as Slurm does to a job that it takes the machine from
+    Path("go").touch()
     code, printed = end(process)
     assert code == 0, printed
     assert "going on from step" in Path("sweep/0/train.log").read_text()
-    assert of_job(0) == alone("steps=500")
+    assert of_job(0) == alone("steps=20")
 
 
 def test_jobs_by_ray():

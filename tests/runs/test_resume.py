@@ -77,11 +77,6 @@ def test_resume_goes_on_with_the_runs_own_settings_from_another_folder(begun, mo
     assert Path("run", ".hydra", "config.yaml").read_bytes() == config
 
 
-def test_the_output_may_lie_in_the_folder_that_the_run_goes_on_in(begun):
-    assert call("resume=run", "output=run/pastiche.png") == 0
-    assert_finished()
-
-
 def test_auto_goes_on_and_ends(begun, capsys):
     write_pictures("content/new.png", height=8, width=8)  # init=content is no folder
     words = arguments("resume=auto", "hydra.run.dir=run")
@@ -106,6 +101,8 @@ def test_a_stop_that_was_asked_for_leaves_what_a_signal_leaves(begun, capsys):
 
 
 def test_without_a_checkpoint_or_without_resume_a_run_begins_afresh(begun):
+    assert call(*arguments("hydra.run.dir=run", "checkpoint_every=0", "stop_after=1")) == 0
+    assert not list(Path("run").glob("checkpoint*"))  # that of the run before
     assert call(*arguments("hydra.run.dir=run")) == 0
     assert_finished()
     Path("run/pastiche.png").unlink()  # finished, and lost
@@ -214,7 +211,7 @@ def test_a_signal_while_a_run_is_loaded(begun, monkeypatch, capsys):
         assert call("resume=run") == 143
     assert "go on with resume=run" in capsys.readouterr().out
     assert len(steps_of("run")) == 8
-    assert call("resume=run") == 0
+    assert call("resume=run", "output=run/pastiche.png") == 0
     assert_finished()
 
 

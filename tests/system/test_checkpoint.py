@@ -137,6 +137,8 @@ def test_a_folder_has_one_run(tmp_path):
         raise ZeroDivisionError
     assert not files.is_locked(tmp_path)
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / files.NAME).touch()  # left by one that was killed
+    assert not files.is_locked(tmp_path)
 
 
 def test_a_lock_on_a_file_that_is_gone_is_none(tmp_path, monkeypatch):
