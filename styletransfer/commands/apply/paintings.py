@@ -35,18 +35,14 @@ class Paintings:
             rows.append(self._row(picture.to(device)))
             palettes.append(palette(picture))
         self.rows, self.palettes = torch.cat(rows), torch.stack(palettes)
-        self._worn = False
 
     def dress(self, network: nn.Module, image: Tensor) -> None:
         """Give a deployed network these styles, for painting a picture (1, 3, H, W)."""
-        if self.strength == 1:
-            if not self._worn:
-                dress(network, self.rows)
-                self._worn = True
-            return
-        size = images.scaled_size((image.shape[2], image.shape[3]), LOOKED_AT)
-        own = self._row(images.resize(image, size))
-        dress(network, torch.lerp(own, self.rows, self.strength))
+        rows = self.rows
+        if self.strength < 1:
+            size = images.scaled_size((image.shape[2], image.shape[3]), LOOKED_AT)
+            rows = torch.lerp(self._row(images.resize(image, size)), rows, self.strength)
+        dress(network, rows)
 
     def finished(self, pastiche: Tensor, shares: Tensor) -> Tensor:
         """Return a pastiche (1, 3, H, W), on the CPU, nearer to its styles' palettes.
