@@ -99,9 +99,9 @@ def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config):
         generator = generator_at(0, step)
         shown = run.make(2, generator).double()
         numbers = torch.randint(2, (2,), generator=generator)
-        pastiches = network(shown, torch.eye(2).double()[numbers])
-        gradient, _ = run.judged(shown, pastiches.detach(), [run.styles.all[n] for n in numbers])
-        slopes = torch.autograd.grad(pastiches, list(network.parameters()), gradient)
+        run.optimizer.zero_grad()
+        run.differentiate(shown, numbers, share=1.0)
+        slopes = [parameter.grad.clone() for parameter in run.network.parameters()]
         norm = torch.cat([slope.flatten() for slope in slopes]).norm()
         assert norm > 1.01
         for parameter, slope in zip(network.parameters(), slopes, strict=True):
@@ -231,14 +231,11 @@ def test_a_step_follows_the_gradient_of_what_is_painted(config):
     before = copy.deepcopy(run.network)
     losses = run.advance()
     found = torch.cat([weight.grad.flatten() for weight in run.network.parameters()])
+    run.network = before
     generator = generator_at(exact.seed, 0)
     contents = run.make(exact.batch, generator).to(run.task.preview)
-    torch.randint(1, (2,), generator=generator)
-    blend = torch.ones(2, 1).double()
-    pastiches = before(contents, blend)
-    gradient, judged = run.judged(contents, pastiches.detach(), 2 * run.styles.all)
-    expected = torch.autograd.grad((pastiches * gradient).sum(), list(before.parameters()))
-    expected = torch.cat([slope.flatten() for slope in expected])
+    judged = run.differentiate(contents, torch.zeros(2), share=1.0)
+    expected = torch.cat([weight.grad.flatten() for weight in before.parameters()])
     expected = expected / max(1.0, float(expected.norm()))  # as it is cut
     assert relative_error(found, expected) < 1e-5
     assert losses["total"].item() == pytest.approx(judged["total"].item())
