@@ -9,7 +9,6 @@ import re
 import textwrap
 from collections.abc import Collection, Sequence
 from dataclasses import fields, is_dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -113,15 +112,12 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
     if key not in keys or value[:1] in ("'", '"'):
         return override
     values = split(value) if sweep else [value]
-    pictures = [_pictures(override, name) for name in values]
-    if not any(pictures):
-        return override
-    found = [several or [one] for one, several in zip(values, pictures, strict=True)]
-    return f"{key}=" + ",".join(map(quoted, chain(*found)))
+    pictures = [picture for one in values for picture in _pictures(override, one)]
+    return override if pictures == values else f"{key}=" + ",".join(map(quoted, pictures))
 
 
-def _pictures(override: str, value: str) -> list[str] | None:
-    """Return the pictures of a folder or a pattern, in the order of their names; None for a file.
+def _pictures(override: str, value: str) -> list[str]:
+    """Return the pictures of a folder or a pattern, in the order of their names, or a file itself.
 
     Brackets are letters, as in any file name here.
     """
@@ -131,7 +127,7 @@ def _pictures(override: str, value: str) -> list[str] | None:
             return names
         raise UserError(f"{override}: there is no picture in that folder ({', '.join(EXTENSIONS)})")
     if os.path.exists(name) or not re.search(r"[*?]", name):
-        return None
+        return [value]
     matching = sorted(glob.glob(name.replace("[", "[[]"), recursive=True))
     if pictures := [path for path in matching if path.lower().endswith(EXTENSIONS)]:
         return pictures

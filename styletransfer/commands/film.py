@@ -6,9 +6,8 @@ Each frame goes on from the one before it, moved along, so that strokes stay on 
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import tee
 from pathlib import Path
 
 from torch import Tensor
@@ -17,7 +16,7 @@ from styletransfer.config import FilmConfig
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import FilmPainter, measure, report, style_loss_of
 from styletransfer.films.motion import check_flow
-from styletransfer.films.read import Film, Watch
+from styletransfer.films.read import Film, Frame, Watch
 from styletransfer.films.write import FilmWriter, check_writable, files_of
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
@@ -120,17 +119,15 @@ class FilmRun:
     def write(self, count: int, stop: Stop) -> None:
         """Make a film of the first `count` frames; after a signal, a part, and raise Stopped."""
         with FilmWriter(self.output, like=self.film) as writer:
-            frames, again = tee(self.film.frames())  # in step: one frame is in memory
-            contents = (frame.image for frame in again)
-            for image, frame in zip(self._painted(contents, count), frames, strict=False):
-                writer.write(image, frame.time)
+            for frame in self._painted(count):
+                writer.write(frame.image, frame.time)
             if stop.asked is not None:
                 raise stop.asked
 
     def measured(self, count: int) -> str:
         """Return a table of how much the input and the painted film flicker."""
-        contents, again = tee(self._contents())  # in step, as films are measured
-        films = {"input": contents, "painted": self._painted(again, count)}
+        painted = (frame.image for frame in self._painted(count))
+        films = {"input": self._contents(), "painted": painted}
         return report(measure(films, style_loss_of(self.job)))
 
     def _read(self, number: int) -> Tensor:
@@ -146,11 +143,11 @@ class FilmRun:
         """Return the frames of the input (1, 3, H, W) at the size of the painted film."""
         return self.film.images(self.job.scales[-1].size)
 
-    def _painted(self, contents: Iterable[Tensor], count: int) -> Iterator[Tensor]:
-        """Yield the first painted frames (1, 3, H, W) in the colours that are asked for."""
-        for number, content in zip(range(count), contents, strict=False):
+    def _painted(self, count: int) -> Iterator[Frame]:
+        """Yield the first painted frames in the colours that are asked for."""
+        for number, frame in zip(range(count), self.film.frames(), strict=False):
             image = self._read(number)
             if self.config.color == "content_luminance":
-                content = images.resize(content, (image.shape[2], image.shape[3]))
+                content = images.resize(frame.image, (image.shape[2], image.shape[3]))
                 image = with_chroma_of(image, content, self.config.color_strength)
-            yield image
+            yield Frame(image, frame.time)

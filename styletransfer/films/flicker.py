@@ -134,8 +134,8 @@ def measure(
     no style loss. Only as many frames are in memory as the longest gap spans.
     """
     names = list(films)
-    errors: dict[str, list[list[float]]] = {name: [[] for _ in GAPS] for name in names}
-    styles: dict[str, list[float]] = {name: [] for name in names}
+    # In the order of Flicker's fields.
+    found: dict[str, list[list[float]]] = {name: [[], [], []] for name in names}
     earlier: deque[tuple[Tensor, ...]] = deque(maxlen=max(GAPS))
     for frames in zip(*films.values(), strict=True):
         for number, gap in enumerate(GAPS):
@@ -144,15 +144,14 @@ def measure(
             moved = motion_between(frames[0], earlier[-gap][0])
             for name, frame, before in zip(names, frames, earlier[-gap], strict=True):
                 if (error := warping_error(moved, frame, before)) is not None:
-                    errors[name][number].append(error)
+                    found[name][number].append(error)
         if style_loss is not None:
             for name, frame in zip(names[1:], frames[1:], strict=True):
-                styles[name].append(style_loss(frame))
+                found[name][-1].append(style_loss(frame))
         earlier.append(frames)
-    measured = {name: (*errors[name], styles[name]) for name in names}
     return {
-        name: Flicker(*(fmean(values) if values else None for values in found))
-        for name, found in measured.items()
+        name: Flicker(*(fmean(values) if values else None for values in lists))
+        for name, lists in found.items()
     }
 
 

@@ -78,14 +78,10 @@ def reliability(flow: Tensor, back: Tensor) -> Tensor:
     hidden = _squared(flow + returned) >= 0.01 * (length + _squared(returned)) + 0.5
     slope = sum(_squared(side) for side in torch.gradient(flow, dim=(2, 3)))
     edge = slope > 0.01 * length + 0.002
-    return (~hidden & ~edge & inside(flow)).to(flow)
-
-
-def inside(flow: Tensor) -> Tensor:
-    """Tell for each pixel (N, 1, H, W) whether a flow (N, 2, H, W) stays within the frame."""
     height, width = flow.shape[2:]
     x, y = _ends(flow)
-    return ((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))[:, None]
+    inside = ((x >= 0) & (x <= width - 1) & (y >= 0) & (y <= height - 1))[:, None]
+    return (~hidden & ~edge & inside).to(flow)
 
 
 def softened(mask: Tensor) -> Tensor:

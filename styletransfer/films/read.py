@@ -241,8 +241,7 @@ def _start(container: Any, video: Any) -> Fraction:
     Sound may begin a little before 0, where its decoder warms up.
     """
     streams = [video, *container.streams.audio]
-    known = [stream for stream in streams if stream.start_time is not None]
-    starts = [stream.start_time * stream.time_base for stream in known]
+    starts = [one.start_time * one.time_base for one in streams if one.start_time is not None]
     first = max(Fraction(0), min(starts, default=Fraction(0)))
     base = Fraction(video.time_base)
     return first // base * base

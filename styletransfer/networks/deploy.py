@@ -23,7 +23,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import conv2d, pad
+from torch.nn.functional import conv2d, pad, pixel_shuffle
 
 from styletransfer.functions.precision import accumulate_dtype
 from styletransfer.networks.johnson import (
@@ -78,14 +78,14 @@ class UpsampledConv(nn.Module):
     def __init__(self, conv: nn.Conv2d, dtype: torch.dtype) -> None:
         super().__init__()
         merged = conv.weight.new_tensor(MERGED)
-        kernels = torch.einsum("apk,bql,ockl->abocpq", merged, merged, conv.weight).flatten(0, 2)
+        kernels = torch.einsum("apk,bql,ockl->oabcpq", merged, merged, conv.weight).flatten(0, 2)
         self.register_buffer("kernels", kernels.to(dtype))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (N, out, 2H, 2W) for x (N, in, H, W)."""
         # The reflection of repeated positions is the repetition of the small border.
         around = pad(x, (1, 1, 1, 1), mode="replicate")
-        shifted = interleaved(conv2d(around, self.kernels))
+        shifted = pixel_shuffle(conv2d(around, self.kernels), 2)
         return shifted[:, :, 1:-1, 1:-1].contiguous(memory_format=torch.channels_last)
 
 
@@ -99,19 +99,18 @@ class FourfoldConv(nn.Module):
         super().__init__()
         self.out, self.around = conv.out_channels, conv.kernel_size[0] // 2
         self.result = conv.weight.dtype
-        kernels = torch.cat(
-            [pad(conv.weight, (b, 1 - b, a, 1 - a)) for a in range(2) for b in range(2)]
-        )
+        shifted = [pad(conv.weight, (b, 1 - b, a, 1 - a)) for a in range(2) for b in range(2)]
+        kernels = torch.stack(shifted, dim=1).flatten(0, 1)
         assert conv.bias is not None  # the last one has no norm to take it away
         empty = -len(kernels) % BLOCK
         self.register_buffer("kernels", pad(kernels, (0, 0) * 3 + (0, empty)).to(dtype))
-        self.register_buffer("bias", pad(conv.bias.repeat(4), (0, empty)).to(dtype))
+        self.register_buffer("bias", pad(conv.bias.repeat_interleave(4), (0, empty)).to(dtype))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (N, out, H, W) for x (N, in, H, W) of even height and width."""
         around = pad(x, (self.around,) * 4, mode="reflect")
         fourfold = conv2d(around, self.kernels, self.bias, stride=2)
-        return interleaved(fourfold[:, : 4 * self.out].to(self.result))
+        return pixel_shuffle(fourfold[:, : 4 * self.out].to(self.result), 2)
 
 
 class SideBySideNorm(nn.Module):
@@ -162,14 +161,6 @@ def with_channels(x: Tensor, channels: int) -> Tensor:
     """
     rows = x.permute(0, 2, 3, 1)
     return rows.reshape(*rows.shape[:2], -1, channels).permute(0, 3, 1, 2)
-
-
-def interleaved(x: Tensor) -> Tensor:
-    """Do as `pixel_shuffle` for x (N, 4C, H, W), where each position's channels are together."""
-    count, channels, height, width = x.shape
-    split = x.permute(0, 2, 3, 1).reshape(count, height, width, 2, 2, channels // 4)
-    rows = split.transpose(2, 3).reshape(count, 2 * height, 2 * width, channels // 4)
-    return rows.permute(0, 3, 1, 2)
 
 
 def in_strips(network: StyleNetwork, image: Tensor, blend: Tensor, rows: int) -> Tensor:

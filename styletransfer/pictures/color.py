@@ -119,10 +119,9 @@ def recolored(style: Picture, content: Picture, strength: float) -> Picture:
 def _by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
     """Return `function` of images (1, 3, H, W), called with strips of them."""
     result = torch.empty_like(images[-1], memory_format=torch.contiguous_format)
-    flat, done = result.view(3, -1), 0
-    for parts in zip(*map(_strips, images), strict=True):
-        flat[:, done : done + parts[-1].shape[1]] = function(*parts)
-        done += parts[-1].shape[1]
+    strips = torch.split(result.view(3, -1), _STRIP, dim=1)
+    for strip, *parts in zip(strips, *map(_strips, images), strict=True):
+        strip.copy_(function(*parts))
     return result
 
 

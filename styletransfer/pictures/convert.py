@@ -51,8 +51,7 @@ def to_image(rgb: Tensor, alpha: Tensor | None = None) -> Image.Image:
 
 def small_picture(picture: Picture, side: int) -> Image.Image:
     """Return a picture at most `side` pixels long, RGB, on white where it is transparent."""
-    if max(picture.size) > side:
-        picture = resize_picture(picture, side)
+    picture = resize_picture(picture, min(side, max(picture.size)))
     alpha = 1.0 if picture.alpha is None else picture.alpha
     return to_image((1.0 + alpha * (picture.rgb - 1.0)).clamp(0.0, 1.0))
 

@@ -53,8 +53,7 @@ class Photos:
     @staticmethod
     def _read(path: Path) -> Tensor:
         picture = images.read(path)
-        if max(picture.size) > PHOTO_SIZE:
-            picture = images.resize_picture(picture, PHOTO_SIZE)
+        picture = images.resize_picture(picture, min(PHOTO_SIZE, max(picture.size)))
         return images.fill_transparent(picture)[0]
 
 

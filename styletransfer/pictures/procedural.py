@@ -7,7 +7,6 @@ generator `g` makes every choice.
 """
 
 import math
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -89,26 +88,26 @@ def painted(field: Tensor, g: Generator, palette: Tensor) -> Tensor:
     return torch.lerp(palette.T[:, lower], palette.T[:, lower + 1], (place - lower)[None])
 
 
-def noise_field(size: int, g: Generator, slope: float, channels: int = 1) -> Tensor:
-    """Return (channels, size, size) noise of amplitude 1/f^slope, zero mean, unit deviation."""
+def noise_field(size: int, g: Generator, slope: float) -> Tensor:
+    """Return (size, size) noise of amplitude 1/f^slope, with zero mean and unit deviation."""
     fy = torch.fft.fftfreq(size)[:, None]
     fx = torch.fft.rfftfreq(size)[None, :]
     gain = (fx * fx + fy * fy).clamp(min=0.25 / size**2).pow(-slope / 2)
     gain[0, 0] = 0.0
-    white = torch.randn(2, channels, size, size // 2 + 1, generator=g)
-    noise: Tensor = torch.fft.irfft2(torch.complex(white[0], white[1]) * gain, s=(size, size))
-    return noise / noise.std(dim=(1, 2), keepdim=True).clamp(min=1e-6)
+    real, imaginary = torch.randn(2, size, size // 2 + 1, generator=g)
+    noise: Tensor = torch.fft.irfft2(torch.complex(real, imaginary) * gain, s=(size, size))
+    return noise / noise.std().clamp(min=1e-6)
 
 
 def _cloud(size: int, g: Generator) -> Tensor:
     """Return a field of 1/f noise, grainy to smooth."""
-    noise = noise_field(size, g, uniform(g, 0.5, 2.5))[0]
+    noise = noise_field(size, g, uniform(g, 0.5, 2.5))
     return (noise * uniform(g, 0.6, 2.5)).sigmoid()
 
 
 def random_mask(size: int, g: Generator) -> Tensor:
     """Return a field of smooth regions with edges from soft to sharp."""
-    noise = noise_field(size, g, uniform(g, 1.8, 3.0))[0]
+    noise = noise_field(size, g, uniform(g, 1.8, 3.0))
     sharpness = math.exp2(uniform(g, 0.0, 6.0))
     return ((noise + uniform(g, -0.6, 0.6)) * sharpness).sigmoid()
 
@@ -129,13 +128,15 @@ def _waves(size: int, g: Generator) -> Tensor:
     return (total * math.exp2(uniform(g, 0.0, 4.0))).sigmoid()
 
 
-FIELDS: tuple[Callable[[int, Generator], Tensor], ...] = (_cloud, _waves)
+def _texture(size: int, g: Generator) -> Tensor:
+    """Return a field of either kind."""
+    return (_cloud, _waves)[pick(g, 2)](size, g)
 
 
 def _base_canvas(size: int, g: Generator, palette: Tensor) -> Tensor:
     kind = uniform(g, 0.0, 1.0)
     if kind < 0.32:
-        return painted(FIELDS[pick(g, len(FIELDS))](size, g), g, palette)
+        return painted(_texture(size, g), g, palette)
     if kind < 0.52:
         return _landscape(size, g, palette)
     canvas = _light(size, g, palette)
@@ -163,8 +164,8 @@ def _landscape(size: int, g: Generator, palette: Tensor) -> Tensor:
     _, y = grid(size)
     count = 1 + pick(g, 5)
     haze = uniform(g, 0.0, 0.8)
-    relief = noise_field(size, g, uniform(g, 1.0, 2.0))[0]
-    ground = noise_field(size, g, uniform(g, 0.7, 1.8))[0] * uniform(g, 0.0, 0.2)
+    relief = noise_field(size, g, uniform(g, 1.0, 2.0))
+    ground = noise_field(size, g, uniform(g, 0.7, 1.8)) * uniform(g, 0.0, 0.2)
     for ridge in range(count):
         level = -0.5 + 1.4 * (ridge + uniform(g, 0.0, 0.7)) / count
         line = level + relief[pick(g, size)] * uniform(g, 0.02, 0.2)
@@ -221,7 +222,7 @@ def _leaves(canvas: Tensor, g: Generator, palette: Tensor, count: int) -> Tensor
     """Return the canvas under shapes that hide one another, their sizes by a power law."""
     size = canvas.shape[1]
     canvas = canvas.clone()
-    textures = [FIELDS[pick(g, len(FIELDS))](size, g) for _ in range(2)]
+    textures = [_texture(size, g) for _ in range(2)]
     only = pick(g, 6) if chance(g, 0.35) else None
     soft_scene = uniform(g, 0.0, 0.5)
     smallest = uniform(g, 0.02, 0.12)
@@ -268,7 +269,7 @@ def _finished(canvas: Tensor, g: Generator) -> Tensor:
     """Apply light and shadow, focus, saturation, contrast, exposure and grain."""
     size = canvas.shape[1]
     if chance(g, 0.45):  # a power keeps black black and white white
-        light = noise_field(size, g, uniform(g, 1.8, 3.0))[0] * uniform(g, 0.1, 0.5)
+        light = noise_field(size, g, uniform(g, 1.8, 3.0)) * uniform(g, 0.1, 0.5)
         canvas = (canvas + 0.02).pow(light.exp())
     if chance(g, 0.3):
         focus = random_mask(size, g) if chance(g, 0.7) else torch.zeros(size, size)

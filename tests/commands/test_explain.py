@@ -69,6 +69,7 @@ def test_page_is_complete_in_itself_and_begins_with_the_chosen_mode():
         for node in seen.nodes:
             assert node.name in section
     rows = re.findall(r"<tr><td><code>(\w)</code></td><td>(\d+)</td><td><b>(\w+)</b></td>", text)
+    assert "<td>c is no leaf (AddBackward0 made it): its gradient is passed on" in text
     assert [*map("".join, rows)] == ["a24", "b34", "d45", "c5None", "e20None"]
 
 

@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -97,12 +96,17 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
     depends_on["read"] = [sha256(path) for _, path in beside if os.path.isfile(path)]
     target.mkdir(parents=True, exist_ok=True)
     with locked(target, "choose another output"):
-        record = _Record(target)
-        record.check(path for _, path in files)
+        made = _made(target)
+        for _, path in files:
+            if os.path.lexists(path) and path not in made:
+                raise UserError(
+                    f"{path} is there already, and was not painted by this command; move it away, "
+                    "or choose another output"
+                )
         for folder in {path.parent for _, path in files}:
             remove_stale(folder)
         work = [(path, pastiche, _made_of(path, depends_on)) for path, pastiche in files]
-        left = [one for one in work if not record.is_done(*one[1:])]
+        left = [one for one in work if not one[1].exists() or made.get(one[1]) != one[2]]
         if done := len(files) - len(left):
             logger.info("%d of %d files are there already", done, len(files))
         failed = 0
@@ -110,9 +114,9 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
         for path, pastiche, made_of in bar:
             bar.set_postfix_str(path.name)
             try:
-                record.note(pastiche, None)
+                _note(target, pastiche, None)
                 paint(painter, path, pastiche)
-                record.note(pastiche, made_of)
+                _note(target, pastiche, made_of)
             except UserError as error:
                 failed += 1
                 logger.warning("%s", error)
@@ -169,41 +173,27 @@ def _written(target: Path) -> tuple[Path, ...]:
     return files_of(target) if is_film(target) else (target,)
 
 
-class _Record:
-    """Which files of a painted folder are ours, and what each was made of."""
+def _made(folder: Path) -> dict[Path, str | None]:
+    """Return which files of a painted folder are ours, and what each was made of; see `_note`."""
+    made: dict[Path, str | None] = {}
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._path = folder, folder / RECORD
-        self._made: dict[Path, str | None] = {}
-        if self._path.exists():
-            keep_lines(self._path, self._take)
-
-    def check(self, pastiches: Iterable[Path]) -> None:
-        """Raise UserError if there is a file in the place of a pastiche that is none of ours."""
-        for path in pastiches:
-            if os.path.lexists(path) and path not in self._made:
-                raise UserError(
-                    f"{path} is there already, and was not painted by this command; move it away, "
-                    "or choose another output"
-                )
-
-    def is_done(self, pastiche: Path, made_of: str) -> bool:
-        """Tell whether a pastiche is there, and made of just that."""
-        return pastiche.exists() and self._made.get(pastiche) == made_of
-
-    def note(self, pastiche: Path, made_of: str | None) -> None:
-        """Put down what a pastiche is made of; None before it is painted."""
-        name = pastiche.relative_to(self._folder).as_posix()
-        line = json.dumps({"file": name, "made_of": made_of})
-        try:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
-        except OSError as error:
-            raise UserError(f"cannot write {self._path}: {error.strerror}") from error
-
-    def _take(self, line: dict[str, Any]) -> bool:
-        self._made[self._folder / line["file"]] = line["made_of"]
+    def take(line: dict[str, Any]) -> bool:
+        made[folder / line["file"]] = line["made_of"]
         return True
+
+    if (folder / RECORD).exists():
+        keep_lines(folder / RECORD, take)
+    return made
+
+
+def _note(folder: Path, pastiche: Path, made_of: str | None) -> None:
+    """Put down what a pastiche is made of; None before it is painted."""
+    line = json.dumps({"file": pastiche.relative_to(folder).as_posix(), "made_of": made_of})
+    try:
+        with (folder / RECORD).open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+    except OSError as error:
+        raise UserError(f"cannot write {folder / RECORD}: {error.strerror}") from error
 
 
 def _made_of(path: Path, values: dict[str, Any]) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -113,21 +112,17 @@ def draw(comparison: Comparison, pictures: Mapping[str, Tensor]) -> Tensor:
             memory = comparison.ratio(name, "peak_memory_bytes")
             cost = f"{time:.2f} x time, {memory:.2f} x memory"
         axes.set_title(f"{name}\n{cost}", fontsize=11, color="#333333")
-    curves = {name: mode.losses for name, mode in comparison.modes.items()}
-    draw_losses(figure.add_subplot(grid[1, :]), curves)
-    canvas.draw()  # type: ignore[no-untyped-call]
-    pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
-    return as_picture(pixels[..., :3], "overview").rgb
-
-
-def draw_losses(axes: Axes, curves: Mapping[str, list[float]]) -> None:
-    """Draw the objective at every step, on a logarithmic scale where that is possible."""
-    for (name, losses), (colour, width) in zip(curves.items(), LINES, strict=True):
+    axes = figure.add_subplot(grid[1, :])
+    curves = [mode.losses for mode in comparison.modes.values()]
+    for name, losses, (colour, width) in zip(comparison.modes, curves, LINES, strict=True):
         steps = range(1, len(losses) + 1)
         axes.plot(steps, losses, color=colour, linewidth=width, label=name)
-    if all(loss > 0 for losses in curves.values() for loss in losses):
+    if all(loss > 0 for losses in curves for loss in losses):  # there is no logarithm of the others
         axes.set_yscale("log")
     axes.set(xlabel="step", ylabel="objective")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, loc="upper right")  # curves fall
+    canvas.draw()  # type: ignore[no-untyped-call]
+    pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+    return as_picture(pixels[..., :3], "overview").rgb

@@ -214,7 +214,7 @@ def _forward(objective: Objective, point: Tensor) -> list[Tensor]:
 
 
 def small_example() -> tuple[list[NodeFacts], list[tuple[str, float, float | None, str]]]:
-    """Run `CODE`: its nodes; and each variable's name, value, `.grad`, and why that is so."""
+    """Run `CODE`: its nodes; and each variable's name, value, `.grad`, and node."""
     a, b, d = (torch.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
     c = a + b
     e = c * d
@@ -229,12 +229,6 @@ def small_example() -> tuple[list[NodeFacts], list[tuple[str, float, float | Non
     variables: list[tuple[str, float, float | None, str]] = []
     for name, tensor in (leaves | {"c": c, "e": e}).items():
         grad = tensor.grad if tensor.is_leaf else None
-        why = f"{name} is a leaf: its AccumulateGrad adds every arriving gradient to {name}.grad."
-        if grad is None:
-            why = (
-                f"{name} is no leaf ({graph.title(graph.root(tensor))} made it): its gradient is "
-                f"passed on and dropped, so {name}.grad is None; call {name}.retain_grad() before "
-                "backward to keep it."
-            )
-        variables.append((name, tensor.item(), None if grad is None else grad.item(), why))
+        number = None if grad is None else grad.item()
+        variables.append((name, tensor.item(), number, graph.title(graph.root(tensor))))
     return list(facts.values()), variables

@@ -1,9 +1,10 @@
-"""What the page shows of each run."""
+"""What the page shows: each run, or two pictures at a time without their names."""
 
 import base64
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from styletransfer.commands.gallery.found import Axis, FoundRun, shown
@@ -90,3 +91,32 @@ def _sum(card: Card, kind: str) -> float:
     """Return the sum of a card's losses of one kind, such as "style"; infinity if it has none."""
     losses = [loss for name, loss in card.run.losses.items() if name.partition("/")[0] == kind]
     return sum(losses) if losses else math.inf
+
+
+def make_pairs(
+    runs: Sequence[FoundRun], varied: Sequence[Axis], key: str
+) -> list[dict[str, object]]:
+    """Return the pairs of runs that differ in `key` alone, to see which setting people prefer.
+
+    Each has the `names` of both values and their `pictures`, data URIs (UserError: there is none,
+    or a picture that cannot be read).
+    """
+    judged = next((axis for axis in varied if axis.key == key), None)
+    if judged is None:
+        names = ", ".join(axis.key for axis in varied) or "nothing"
+        raise UserError(f"blind={key} does not differ between these runs; {names} does")
+    others = [axis for axis in varied if axis is not judged]
+    found = [
+        pair
+        for pair in combinations([n for n, run in enumerate(runs) if run.picture], 2)
+        if len({judged.values[n] for n in pair}) == 2
+        and not any(len({axis.values[n] for n in pair}) == 2 for axis in others)
+    ]
+    if not found:
+        raise UserError(f"no two pictures differ in {key} alone; sweep it: {key}=ONE,OTHER")
+    seen = sorted({n for pair in found for n in pair})
+    made = {n: make_preview(path, LARGEST).uri for n in seen if (path := runs[n].picture)}
+    return [
+        {"names": [judged.values[n] for n in pair], "pictures": [made[n] for n in pair]}
+        for pair in found
+    ]

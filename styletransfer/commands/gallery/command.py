@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from styletransfer.commands.gallery import blind, found
-from styletransfer.commands.gallery.cards import Card, make_cards, ranks
+from styletransfer.commands.gallery import found
+from styletransfer.commands.gallery.cards import Card, make_cards, make_pairs, ranks
 from styletransfer.config import GalleryConfig, each
 from styletransfer.errors import UserError
 from styletransfer.resources import templates
@@ -47,7 +47,7 @@ def make_gallery(config: GalleryConfig) -> tuple[str, Path]:
     varied = found.main_axes(runs, axes)
     title = found.shown(", ".join(folder.resolve().name or str(folder) for folder in folders))
     if config.blind:
-        pairs = blind.pairs(runs, varied, config.blind)
+        pairs = make_pairs(runs, varied, config.blind)
         summary = f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'} of {config.blind}"
         text = draw_page("blind", title=title, pairs=pairs)
     else:

@@ -21,7 +21,7 @@ from torch.optim import AdamW
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from styletransfer.commands.train_network.prepare import NetworkTask
-from styletransfer.commands.train_network.styles import AnyStyles, KnownStyles, Style
+from styletransfer.commands.train_network.styles import AnyStyles, KnownStyles
 from styletransfer.errors import UserError
 from styletransfer.features.vgg import randomize
 from styletransfer.features.weights import digest
@@ -121,35 +121,22 @@ class NetworkTraining:
         The content images (N, 3, H, W) in [0, 1], with what was drawn for the style of each, are a
         share of a batch.
         """
-        chosen = zip(drawn, images, strict=True)
-        styles = [self.styles.of(one, content[None]) for one, content in chosen]
-        codes = torch.cat([style.code for style in styles])
-        pastiches = painter(self.network)(images, codes)
-        gradient, losses = self.judged(images, pastiches.detach(), styles)
-        torch.autograd.backward(pastiches, share * gradient)
-        return losses
-
-    def judged(
-        self, images: Tensor, pastiches: Tensor, styles: list[Style]
-    ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the gradient of the mean objective at each pastiche, and the mean losses.
-
-        Content images and pastiches are (N, 3, H, W) each, and there is a style for each.
-        """
+        contents = images.split(1)
+        styles = [self.styles.of(*one) for one in zip(drawn, contents, strict=True)]
+        pastiches = painter(self.network)(images, torch.cat([style.code for style in styles]))
         gradients, values = [], []
-        for index, style in enumerate(styles):
-            one = slice(index, index + 1)
-            inputs = pair(images[one], style.image)
+        for content, pastiche, style in zip(contents, pastiches.split(1), styles, strict=True):
+            inputs = pair(content, style.image)
             objective = Objective(
                 self.task.extractor, self.task.mode, self.criterion, inputs, style.targets
             )
-            leaf = pastiches[one].clone().requires_grad_()
+            leaf = pastiche.detach().clone().requires_grad_()
             losses = objective.evaluate(leaf)
             assert leaf.grad is not None
             gradients.append(leaf.grad / len(images))
             values.append({"total": losses.total, **losses.terms})
-        means = {name: torch.stack([one[name] for one in values]).mean() for name in values[0]}
-        return torch.cat(gradients), means
+        torch.autograd.backward(pastiches, share * torch.cat(gradients))
+        return {name: torch.stack([one[name] for one in values]).mean() for name in values[0]}
 
     @torch.no_grad()
     def preview(self) -> Tensor:
