@@ -4,7 +4,7 @@ import logging
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -80,7 +80,7 @@ class RecordedRun:
         self._kept = 0
         self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
-        self.began, self.before = time.perf_counter(), 0.0
+        self.before = 0.0
         self._turn: Snapshot | None = None  # at which the last change was made
         self._scale = 0
         if config.resume == "auto" and self.checkpoint.exists():
@@ -90,26 +90,27 @@ class RecordedRun:
             job.processes.first(lambda: None)  # nothing to go on from, for none of them
             self.run = Run(job)
 
-    def complete(
-        self, watchers: ExitStack, guide: Guide | None
-    ) -> tuple[Outcome, Path, str | None]:
+    def complete(self, guide: Guide | None) -> tuple[Outcome, Path, str | None]:
         """Make the steps that are left, and write what comes of them.
 
         Return that, where its picture is, and one line if that is not where it should be.
         """
-        callbacks = self._callbacks(watchers, guide)
-        self._change_if_due()
-        while True:
-            result = self.run.complete(callbacks)
-            ended = not result.interrupted and result.problem is None
-            if ended and self.made < len(self.config.changes):
-                self._change()  # meant for a step that a shorter run has not made
-                self._change_if_due()
-                continue
-            where = self._leave(result)  # before anything else can go wrong
-            if guide is None or not ended or not self._goes_on(guide):
-                return result, *where
-            self._record("running")
+        self._record("running")
+        done, self.began = self.run.steps, time.perf_counter()
+        with Metrics(self.folder / METRICS, done) as self.metrics, ProgressBar(done) as bar:
+            callbacks = self._callbacks(bar, guide)
+            self._change_if_due()
+            while True:
+                result = self.run.complete(callbacks)
+                ended = not result.interrupted and result.problem is None
+                if ended and self.made < len(self.config.changes):
+                    self._change()  # meant for a step that a shorter run has not made
+                    self._change_if_due()
+                    continue
+                where = self._leave(result)  # before anything else can go wrong
+                if guide is None or not ended or not self._goes_on(guide):
+                    return result, *where
+                self._record("running")
 
     def steer(self, values: dict[str, Any]) -> None:
         """Go on under other settings from the best picture so far, and put that on record.
@@ -173,13 +174,9 @@ class RecordedRun:
         self.run.go_on_from(snapshot, job)
         self._turn, self.job, self.now = snapshot, job, config
 
-    def _callbacks(self, watchers: ExitStack, guide: Guide | None) -> list[Callback]:
-        self._record("running")
-        done, every = self.run.steps, self.config.snapshot_every
-        self.began = time.perf_counter()
-        self.metrics = watchers.enter_context(Metrics(self.folder / METRICS, done))
-        callbacks: list[Callback] = [watchers.enter_context(ProgressBar(done)), self.metrics]
-        if every:
+    def _callbacks(self, bar: ProgressBar, guide: Guide | None) -> list[Callback]:
+        callbacks: list[Callback] = [bar, self.metrics]
+        if every := self.config.snapshot_every:
             callbacks.append(StepPictures(self.folder / "snapshots", every))
         callbacks.append(lambda iterate: self._save() if self.checkpoint.is_due() else None)
         if guide is not None:
