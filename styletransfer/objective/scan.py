@@ -147,8 +147,9 @@ class BandLosses:
 
     def _joined(self, tile: Tile, layer: str, features: Tensor, gradient: Tensor) -> Tensor:
         """Return `gradient` plus dL/dF of the layer's own losses where band and tile own it."""
-        own, _ = self.band.counted(layer, tile, self.scan.extractor.stride(layer))
-        share, dtype = gradient[own], gradient_dtype(features.dtype)
+        stride, dtype = self.scan.extractor.stride(layer), gradient_dtype(features.dtype)
+        own, within = self.band.counted_within(layer, tile, stride)
+        share = gradient[own]
         if not share.numel():
             return gradient
         for target in self.targets.styles.get(layer, []):
@@ -161,9 +162,7 @@ class BandLosses:
             assert joined is not None
             share = joined
         if content := self.targets.contents.get(layer):
-            stride = self.scan.extractor.stride(layer)
-            _, where = self.band.counted_within(layer, tile, stride)
-            difference = features[own] - content.value[where]
+            difference = features[own] - content.value[within]
             # C H W of the whole picture
             count = features.shape[1] * math.prod(side // stride for side in self.image.shape[2:])
             part = content.weight * difference.numel() / count
