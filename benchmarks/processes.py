@@ -41,15 +41,11 @@ PROJECTED_PROCESSES, PROJECTED_SIZE = 8, 8192
 
 
 class Counted(Processes):
-    """Processes that count what they exchange.
-
-    Attributes:
-        pictures: bytes of tensors as large as a picture.
-        others: bytes of all other tensors and numbers.
-    """
+    """Processes that count what they exchange."""
 
     def __init__(self, processes: Processes) -> None:
         super().__init__(processes.rank, processes.count)
+        # Bytes of tensors as large as a picture, and of all other tensors and numbers.
         self.pictures = self.others = 0
 
     def add(self, tensors: Sequence[Tensor]) -> None:
@@ -78,25 +74,16 @@ class Flat:
 
 @dataclass(frozen=True)
 class Model:
-    """Seconds of one evaluation at some size: where they go, by measurement.
+    """Seconds of one evaluation at some size: where they go, by measurement."""
 
-    Attributes:
-        evaluation: of one process alone.
-        optimizer: of one step, beside its evaluation.
-        bandwidth: bytes per second that a process sends, and receives, at a time.
-    """
-
-    evaluation: float
-    optimizer: float
-    bandwidth: float
+    evaluation: float  # of one process alone
+    optimizer: float  # of one step, beside its evaluation
+    bandwidth: float  # bytes per second that a process sends, and receives, at a time
 
     def efficiency(self, count: int, share: float, exchanged: float) -> float:
         """Return the efficiency of `count` processes; see the top of this file.
 
-        Args:
-            count: of processes.
-            share: of the evaluation's work that each of them has.
-            exchanged: bytes that are added up over all of them.
+        Each has that share of the evaluation's work; bytes exchanged are added up over all of them.
         """
         exchange = 2 * (count - 1) / count * exchanged / self.bandwidth
         step = share * self.evaluation + self.optimizer + exchange

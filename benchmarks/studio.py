@@ -30,11 +30,7 @@ from styletransfer.runs.recorded_run import RecordedRun
 
 
 class Page:
-    """What a page does, without a browser.
-
-    Args:
-        address: as the studio prints it.
-    """
+    """What a page does, without a browser, at an address as the studio prints it."""
 
     def __init__(self, address: str) -> None:
         match = re.fullmatch(r"http://([\d.]+:\d+)(/\?token=.*)", address)

@@ -40,20 +40,14 @@ _AUTOGRAD = torch.inference_mode(mode=False)
 
 @dataclass(frozen=True)
 class Result:
-    """A pastiche.
+    """A pastiche."""
 
-    Attributes:
-        image: (1, 3, H, W), sRGB in [0, 1], float32, on the CPU.
-        losses: name -> weighted loss of that very picture (before color=content_luminance), with
-            "total"; empty if the run has not come to its end.
-        steps: optimiser steps made.
-        alpha: (1, 1, H, W), the content's transparency, or None.
-    """
-
-    image: Tensor
+    image: Tensor  #: (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
+    #: Name -> weighted loss of that very picture (before color=content_luminance), with "total";
+    #: empty if the run has not come to its end.
     losses: dict[str, float]
-    steps: int
-    alpha: Tensor | None = None
+    steps: int  #: optimiser steps made
+    alpha: Tensor | None = None  #: (1, 1, H, W), the content's transparency, or None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a PNG, JPEG, WebP or TIFF file, by its extension (UserError: it cannot be)."""
@@ -90,11 +84,8 @@ class Stylization:
         The scale at hand begins anew with all of its steps. L-BFGS's history, which belongs to the
         objective that it was learnt from, is dropped; Adam's moments go on.
 
-        Args:
-            settings: as for `stylize`; `style` may be a picture or several, like there.
-
-        Raises:
-            UserError: they cannot be; the run is as it was.
+        Settings are as for `stylize`; `style` may be a picture or several, like there. (UserError:
+        they cannot be; the run is as it was.)
         """
         check_can_change(settings)
         pictures, values = _split(settings)

@@ -16,11 +16,8 @@ class UserError(Exception):
     """Bad input: the message is one line that says what is wrong and what to do about it.
 
     Scripts print it without a traceback and exit with status 1. Of the processes of a job that
-    torchrun has started on one machine, the first one prints it for all.
-
-    Args:
-        message: that line.
-        key: of the settings that are wrong, if it is just one.
+    torchrun has started on one machine, the first one prints it for all. The key is that of the
+    settings that are wrong, if it is just one.
     """
 
     def __init__(self, message: str, key: str | None = None) -> None:

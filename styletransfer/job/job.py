@@ -221,10 +221,8 @@ def starting_picture(config: StyleTransferConfig, pictures: Inputs) -> Tensor:
         return content
     if config.init == "style":  # the first that paints
         return pictures.styles[pictures.regions[0].sources[0].style]
-    if config.init == "noise":
-        generator = torch.Generator().manual_seed(config.seed)
-        return torch.rand(content.shape, generator=generator, dtype=content.dtype)
-    raise UserError(f"unknown init {config.init!r}; choose content, style, noise or a picture file")
+    generator = torch.Generator().manual_seed(config.seed)
+    return torch.rand(content.shape, generator=generator, dtype=content.dtype)
 
 
 def enlarge(

@@ -64,18 +64,6 @@ def read_one(key: str, path: str | None, given: Given) -> Picture:
         return given[key] if key in given else images.read(path or "")
 
 
-def read_all(key: str, value: str | Sequence[str], given: Given) -> list[Picture]:
-    """Return one picture, several, or all of a folder; a UserError says why it cannot."""
-    if key not in given:
-        with about(key):
-            return [images.read(path) for path in files_of(key, value)]
-    source = given[key]
-    pictures = [source] if isinstance(source, Picture) else list(source)
-    if not pictures:
-        raise UserError(f"{key} holds no picture; give at least one")
-    return pictures
-
-
 def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
     """Return the files that a key names: one, several, or a folder's (UserError: there is none)."""
     files: list[str] = []
@@ -238,7 +226,8 @@ def _read_styles(config: StyleTransferConfig, given: Given) -> list[Style]:
 
     All are without transparent margins.
     """
-    pictures = read_all("style", config.style, given)
+    with about("style"):
+        pictures = given.get("style") or list(map(images.read, files_of("style", config.style)))
     with about("style_scale"):
         check_scales(config, len(pictures))
     regions = read_style_regions(config, given, len(pictures))

@@ -12,7 +12,6 @@ Above what the process holds once network and pictures are loaded, the peak is t
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import torch
 from torch import nn
@@ -23,7 +22,7 @@ from styletransfer.objective.bands import Band, band, shares
 from styletransfer.objective.criterion import SEARCHED
 from styletransfer.objective.matching import BLOCK
 from styletransfer.objective.targets import REFERENCE_SIDE
-from styletransfer.objective.tiles import Stage, pooling, stages
+from styletransfer.objective.tiles import pooling, stages
 from styletransfer.system.memory import is_large
 from styletransfer.system.processes import Processes
 
@@ -93,23 +92,16 @@ class Prediction:
         self.style_size = max(scale.style_sizes, key=math.prod)
         self.other_styles = sum(map(math.prod, scale.style_sizes[1:]))
         self.extractor = job.extractor.ended_at(job.criterion.layers)
+        self.exact = 8 if self.extractor.dtype == torch.float64 else 4  # bytes of a picture's value
         self.costs = costs_of(self.extractor.layers, 3, self.extractor.dtype)
         self.contents = [cost for cost in self.costs if cost.name in job.criterion.contents]
         self.styles = [cost for cost in self.costs if cost.name in job.criterion.styles]
-
-    @cached_property
-    def stages(self) -> list[Stage]:
-        """What tiles pass one after another."""
-        return stages(self.extractor)
-
-    @cached_property
-    def stage_costs(self) -> list[list[Cost]]:
-        """The costs of the layers of each stage, per position of the stage's input."""
-        costs, channels = [], 3
+        self.stages, channels = stages(self.extractor), 3  # tiles pass one after another
+        # Of the layers of each stage, per position of the stage's input.
+        self.stage_costs: list[list[Cost]] = []
         for stage in self.stages:
-            costs.append(costs_of(stage.layers, channels, self.extractor.dtype))
-            channels = costs[-1][-1].channels
-        return costs
+            self.stage_costs.append(costs_of(stage.layers, channels, self.extractor.dtype))
+            channels = self.stage_costs[-1][-1].channels
 
     def memory(self, tile: int | None, history: int, bands: int = 1) -> Memory:
         """Estimate the peak, in tiles of so many pixels a side (None: the whole picture at once).
@@ -117,7 +109,7 @@ class Prediction:
         `history` is the pairs that L-BFGS keeps, `bands` those that each process takes in turn.
         """
         pixels, regions = math.prod(self.size), len(self.job.pictures.regions)
-        picture = 3 * pixels * (8 if self.extractor.dtype == torch.float64 else 4)
+        picture = 3 * pixels * self.exact
         bands *= self.job.processes.count
         whole = tile is None and self.job.processes.count == 1
         evaluation = self._as_a_whole() if whole else self._in_tiles(tile or max(self.size), bands)
@@ -142,8 +134,7 @@ class Prediction:
         channels = sum(cost.channels for cost in self.costs if cost.name in SEARCHED)
         searched = min(math.prod(self.size), REFERENCE_SIDE**2) / 16 if matches else 0
         styles = math.prod(self.style_size) + self.other_styles
-        exact = 8 if self.extractor.dtype == torch.float64 else 4
-        return features * styles + exact * (COLUMNS * channels + BLOCK) * searched
+        return features * styles + self.exact * (COLUMNS * channels + BLOCK) * searched
 
     def work(self, tile: int | None, bands: int = 1) -> float:
         """Return the work of a process in an evaluation in tiles over that of the whole picture.

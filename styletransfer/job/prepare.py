@@ -87,7 +87,11 @@ def prepare(
     start, alpha = loaded.start, loaded.alpha
     job = Job(config, extractor, mode, loaded.pictures, start, alpha, processes=processes)
     _tell_vanished(job)
-    _check_memory(job)
+    problem = choose_layout(job, job.scales[-1], free_bytes(job.device)).problem
+    if problem is not None:
+        if parse_tile(config.tile) == 0:
+            raise UserError(problem, "size")
+        logger.warning("%s; trying all the same", problem)
     return job
 
 
@@ -106,15 +110,6 @@ def check_layers(
         )
     for size, name in zip((coarsest.size, *coarsest.style_sizes), loaded.names, strict=True):
         check_size(ended, size, Path(name).name)
-
-
-def _check_memory(job: Job) -> None:
-    """Refuse what will not fit, or warn of it where a tile was named."""
-    problem = choose_layout(job, job.scales[-1], free_bytes(job.device)).problem
-    if problem is not None and parse_tile(job.config.tile) == 0:
-        raise UserError(problem, "size")
-    if problem is not None:
-        logger.warning("%s; trying all the same", problem)
 
 
 def _check_shareable(

@@ -67,41 +67,29 @@ def _by_region(
     blend = [part for part in parts if part.style < count]
     detail = parts[len(blend) :]
     of_styles = [style.regions for style in styles[:count] if style.regions is not None]
-    if of_styles:
-        pairs = pair_regions(divided, of_styles)
-        return [
-            (*_holding(region, styles, blend, divided, pairs), *detail)
-            for region in range(len(divided.names))
-        ]
-    chosen = assign(divided, config.region_styles, count)
-    if count > 1 and config.style_weights:
-        raise UserError(
-            "style_weights blend styles, but here each region has one style; leave them out, or "
-            "give style_regions"
-        )
-    return [(blend[number], *detail) for number in chosen]
-
-
-def _holding(
-    region: int,
-    styles: Sequence[Style],
-    blend: Sequence[StylePart],
-    divided: Regions,
-    pairs: list[list[int | None]],
-) -> list[StylePart]:
-    """Return the styles that hold a region of the content, each with the place where it does."""
-    parts = []
-    for part in blend:
-        place, style = pairs[part.style][region], styles[part.style]
-        if place is not None and style.regions is not None:
-            weights = style.regions.weights(place, style.picture.size)
-            parts.append(replace(part, weights=weights))
-    if not parts:
-        raise UserError(
-            f"the region {divided.described(region)} of {divided.source} is only in styles of "
-            "weight 0; raise one in style_weights"
-        )
-    return parts
+    if not of_styles:
+        chosen = assign(divided, config.region_styles, count)
+        if count > 1 and config.style_weights:
+            raise UserError(
+                "style_weights blend styles, but here each region has one style; leave them out, "
+                "or give style_regions"
+            )
+        return [(blend[number], *detail) for number in chosen]
+    pairs, made = pair_regions(divided, of_styles), []
+    for region in range(len(divided.names)):
+        holding = []  # the styles that hold it, each with the place where it does
+        for part in blend:
+            place, size = pairs[part.style][region], styles[part.style].picture.size
+            if place is not None:
+                weights = of_styles[part.style].weights(place, size)
+                holding.append(replace(part, weights=weights))
+        if not holding:
+            raise UserError(
+                f"the region {divided.described(region)} of {divided.source} is only in styles of "
+                "weight 0; raise one in style_weights"
+            )
+        made.append((*holding, *detail))
+    return made
 
 
 def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, ...]:

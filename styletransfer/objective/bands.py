@@ -30,18 +30,18 @@ class Part:
         return int(self.window.stop - self.window.start)
 
     @torch.no_grad()
-    def forward(self, inputs: Tensor, visit: Visit) -> Tensor | None:
-        """Run all tiles without a graph; return the output (1, C, h, w), None for the last stage.
+    def forward(self, inputs: Tensor, visit: Visit) -> Tensor:
+        """Run all tiles without a graph; return the output (1, C, h, w), empty for the last stage.
 
         Nothing reads the output of the last stage, which for shallow layers would be a large one.
         """
         *_, name = self.stage.layers
-        whole: Tensor | None = None
+        whole = inputs.new_empty(0)
         for tile in self.tiles:
             mine = self.stage.run(tile, inputs[_below(self.window, tile.window)], visit)
             if self.stage.is_last:
                 continue
-            if whole is None:
+            if not whole.numel():
                 columns = self.tiles[-1].place[name][2].stop
                 shape = (1, mine.shape[1], self.output.stop - self.output.start, columns)
                 whole = mine.new_empty(shape).to(memory_format=torch.channels_last)
@@ -73,8 +73,9 @@ class SavedForBackward:
     """What a walk through a band keeps for the way back."""
 
     inputs: list[Tensor]  # of the parts in tiles
-    start: Tensor | None  # of the parts that are one tile each, as a leaf; None if there are none
-    end: Tensor | None  # their last output, with the graph from `start` on
+    # Of the parts that are one tile each, as a leaf; None if there are none.
+    start: Tensor | None = None
+    end: Tensor | None = None  # their last output, with the graph from `start` on
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,8 @@ class Band:
 
     def show(self, picture: Tensor, visit: Visit) -> None:
         """Show `visit` the band's features of a picture (1, 3, H, W), and keep nothing."""
-        features: Tensor | None = picture[:, :, self.window]
+        features = picture[:, :, self.window]
         for part in self.parts:
-            assert features is not None
             features = part.forward(features, visit)
 
     def forward(self, picture: Tensor, visit: Visit | None, feed: Visit) -> SavedForBackward:
@@ -109,17 +109,13 @@ class Band:
         `visit` sees what is in tiles, unless that has been seen before; `feed` sees what is not,
         and lets its losses feed their gradients.
         """
-        inputs: list[Tensor] = []
-        features: Tensor | None = picture[:, :, self.window]
+        inputs, features = [], picture[:, :, self.window]
         for part in self.in_tiles:
-            assert features is not None
             inputs.append(features)
-            if visit is None and part.stage.is_last:
-                return SavedForBackward(inputs, None, None)
-            features = part.forward(features, visit or (lambda layer, tile, seen: seen))
+            if visit is not None or not part.stage.is_last:
+                features = part.forward(features, visit or (lambda layer, tile, seen: seen))
         if not self.whole:
-            return SavedForBackward(inputs, None, None)
-        assert features is not None
+            return SavedForBackward(inputs)
         start = end = features.detach().requires_grad_()
         for part in self.whole:
             end = part.stage.run(part.tiles[0], end, feed)

@@ -171,10 +171,7 @@ def _averaged(
 ) -> dict[str, Tensor]:
     """Return layer -> (1, 1, h, w), the mean over the pixels that a position stands for."""
     strides = {layer: extractor.stride(layer) for layer in layers}
-    return {
-        layer: avg_pool2d(weights, stride) if stride > 1 else weights
-        for layer, stride in strides.items()
-    }
+    return {name: avg_pool2d(weights, n) if n > 1 else weights for name, n in strides.items()}
 
 
 def _inside(

@@ -21,15 +21,13 @@ from styletransfer.system.signals import HERE
 logger = logging.getLogger(__name__)
 
 RigidObjective = Objective | TiledObjective
-# Builds the objective of one scale for a tile in pixels, or None for the whole picture.
-Build = Callable[[int | None], RigidObjective]
 
 
 @dataclass(eq=False)
 class ElasticObjective:
     """The objective of one scale, halving its tile whenever memory runs out."""
 
-    build: Build  # makes the objective, again after each change of the tile
+    build: Callable[[int | None], RigidObjective]  # makes it, again after each change of the tile
     tile: int | None  # side in pixels, or None for the whole picture
     longest: int  # longer side of the picture in pixels, half of which is the first tile after None
     smallest: int  # tiles never become smaller than this; 0 where tiles are out of question

@@ -63,19 +63,19 @@ class Scan:
 
     def measured(self, image: Tensor, places: Sequence[Place]) -> list[Moments]:
         """Return the moments of the whole image's features at each place."""
-        sums = {str(index): self.blank(layer, image) for index, (layer, _) in enumerate(places)}
-        layers = {layer for layer, _ in places}
+        sums, layers = [self.blank(layer, image) for layer, _ in places], dict(places).keys()
         for rows in self.bands(image, layers) if layers else []:
 
             def add(layer: str, tile: Tile, features: Tensor, rows: Band = rows) -> Tensor:
                 for index, place in enumerate(places):
                     if place[0] == layer:
-                        self.add_moments(sums, str(index), place, rows, tile, features, image)
+                        seen = (rows, tile, features, image)
+                        sums[index] = self.add_moments(sums[index], place, *seen)
                 return features
 
             rows.show(image, add)
-        self.processes.add([moment for pair in sums.values() for moment in pair])
-        return list(sums.values())
+        self.processes.add([moment for pair in sums for moment in pair])
+        return sums
 
     def blank(self, layer: str, image: Tensor) -> Moments:
         """Return moments of 0 at a layer, on the device of `image`, to add to."""
@@ -87,16 +87,9 @@ class Scan:
         return Moments(mean, image.new_zeros(channels, channels, dtype=dtype))
 
     def add_moments(
-        self,
-        sums: dict[str, Moments],
-        name: str,
-        place: Place,
-        band: Band,
-        tile: Tile,
-        features: Tensor,
-        image: Tensor,
-    ) -> None:
-        """Add to sums[name] what the positions that band and tile own are of the image's moments.
+        self, sums: Moments, place: Place, band: Band, tile: Tile, features: Tensor, image: Tensor
+    ) -> Moments:
+        """Return `sums` and what the positions that band and tile own are of the image's moments.
 
         The features (1, C, h, w) are all that the tile has of the layer's output; somewhere in the
         image the weights of the place are above 0.
@@ -105,10 +98,10 @@ class Scan:
         mine = features[own]
         weights, total = self.weights(place, band, tile, image)
         if not mine.numel() or (weights is not None and not weights.any()):  # they lie elsewhere
-            return
+            return sums
         part = (mine[0, 0].numel() if weights is None else weights.sum()) / total
-        share = Moments(*(part * moment for moment in moments(mine, self.with_mean, weights)))
-        sums[name] = Moments(*(old + new for old, new in zip(sums[name], share, strict=True)))
+        seen = moments(mine, self.with_mean, weights)
+        return Moments(*(old + part * moment for old, moment in zip(sums, seen, strict=True)))
 
     def weights(
         self, place: Place, band: Band, tile: Tile, image: Tensor
@@ -138,7 +131,8 @@ class BandLosses:
         """Add to the moments."""
         for target in self.targets.styles.get(layer, []):
             place, seen = (layer, target.positions), (self.band, tile, features.detach())
-            self.scan.add_moments(self.sums, target.name, place, *seen, self.image)
+            before = self.sums[target.name]
+            self.sums[target.name] = self.scan.add_moments(before, place, *seen, self.image)
         return features
 
     def feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
@@ -153,8 +147,9 @@ class BandLosses:
 
     def _joined(self, tile: Tile, layer: str, features: Tensor, gradient: Tensor) -> Tensor:
         """Return `gradient` plus dL/dF of the layer's own losses where band and tile own it."""
-        own, _ = self.band.counted(layer, tile, self.scan.extractor.stride(layer))
-        share, dtype = gradient[own], gradient_dtype(features.dtype)
+        stride, dtype = self.scan.extractor.stride(layer), gradient_dtype(features.dtype)
+        own, within = self.band.counted_within(layer, tile, stride)
+        share = gradient[own]
         if not share.numel():
             return gradient
         for target in self.targets.styles.get(layer, []):
@@ -167,9 +162,7 @@ class BandLosses:
             assert joined is not None
             share = joined
         if content := self.targets.contents.get(layer):
-            stride = self.scan.extractor.stride(layer)
-            _, where = self.band.counted_within(layer, tile, stride)
-            difference = features[own] - content.value[where]
+            difference = features[own] - content.value[within]
             # C H W of the whole picture
             count = features.shape[1] * math.prod(side // stride for side in self.image.shape[2:])
             part = content.weight * difference.numel() / count

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -74,12 +74,9 @@ def paint(
         # a signal's exception crosses them.
         with signals_held(), locked(folder):
             remove_stale(folder)
-            run = RecordedRun(config, job, folder, picture)
-            with ExitStack() as watchers:
-                began = time.perf_counter()
-                result, picture, problem = run.complete(watchers, guide)
-                seconds = time.perf_counter() - began
-            stopped = stop.asked
+            run, began = RecordedRun(config, job, folder, picture), time.perf_counter()
+            result, picture, problem = run.complete(guide)
+            seconds, stopped = time.perf_counter() - began, stop.asked
     problem = result.problem or problem
     return FinishedRun(picture, result, seconds, str(job.device), job.precision, problem, stopped)
 
@@ -194,9 +191,9 @@ def _seconds_per_pixel(job: Job) -> float:
         job.extractor, job.mode, job.criterion, pictures, styles=None, tile=None
     )
     descent = Descent(objective, noise.flip(2), job.config.optimizer)
-    began = 0.0
-    for step, (losses, _) in enumerate(descent.run(1 + CALIBRATION_STEPS)):
-        losses.total.item()  # waits for the device
-        if step == 0:
-            began = time.perf_counter()
+    steps = descent.run(1 + CALIBRATION_STEPS)
+    next(steps)[0].total.item()  # waits for the device
+    began = time.perf_counter()
+    for losses, _ in steps:
+        losses.total.item()
     return (time.perf_counter() - began) / CALIBRATION_STEPS / side**2

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer import __version__
 from styletransfer.config import TrainConfig, each
@@ -22,7 +20,7 @@ from styletransfer.errors import UserError
 from styletransfer.runs.folder import FREE_KEYS, RECORD, read_run
 from styletransfer.settings.paths import files_at
 from styletransfer.settings.schemas import keys, named_files, path_keys
-from styletransfer.settings.values import plain
+from styletransfer.settings.values import with_values
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
@@ -30,23 +28,17 @@ logger = logging.getLogger(__name__)
 Recipe = dict[str, Any]
 
 
-def recipe(
-    config: Any,
-    free: Collection[str] = (),
-    files: Mapping[str, list[str]] | None = None,
-    **facts: Any,
-) -> Recipe:
+def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
     """Return what a result depends on, as plain values (UserError: a file cannot be read).
 
     `config` may be that of any command; `free` keys change nothing in the result, and files that
-    they name are not read; `files` are more hashes by key, beside those of the files that the
-    settings name; `facts` may change the last bits, such as device="cpu".
+    they name are not read; `facts` may change the last bits, such as device="cpu".
     """
     values = settings(config, free)
     return {
         "version": __version__,
         "config": values,
-        "files": _hashes(type(config), values, free) | dict(files or {}),
+        "files": _hashes(type(config), values, free),
         "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
         **facts,
@@ -173,15 +165,10 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
     """
     recorded = read_run(folder).settings
     try:
-        nested = OmegaConf.create()
-        for key, value in recorded.items():
-            OmegaConf.update(nested, key, plain(key, value))
-        own = OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(TrainConfig), nested))
-        assert isinstance(own, TrainConfig)
-    except (OmegaConfBaseException, ValueError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"{folder / RECORD} was written by another version; start afresh"
-        ) from error
+        own = with_values(TrainConfig(), recorded)
+    except UserError as error:
+        said = f"{folder / RECORD} was written by another version; start afresh"
+        raise UserError(said) from error
     ours = settings(config, FREE_KEYS)
     named = {key for key in ours if any(f"{key}.".startswith(f"{name}.") for name in typed)}
     check_settings(recorded, recorded | {key: ours[key] for key in named}, FREE_KEYS)

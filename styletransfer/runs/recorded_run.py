@@ -4,8 +4,10 @@ import logging
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -77,10 +79,10 @@ class RecordedRun:
         # The settings in force, and how many of the changes are.
         self.job, self.now, self.made = job, config, 0
         self.history: list[HistoryEntry] = []  # the last MOST snapshots that were kept
-        self._kept = 0
+        self._numbers = count(1)
         self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
-        self.began, self.before = time.perf_counter(), 0.0
+        self.before = 0.0
         self._turn: Snapshot | None = None  # at which the last change was made
         self._scale = 0
         if config.resume == "auto" and self.checkpoint.exists():
@@ -90,26 +92,29 @@ class RecordedRun:
             job.processes.first(lambda: None)  # nothing to go on from, for none of them
             self.run = Run(job)
 
-    def complete(
-        self, watchers: ExitStack, guide: Guide | None
-    ) -> tuple[Outcome, Path, str | None]:
+    def complete(self, guide: Guide | None) -> tuple[Outcome, Path, str | None]:
         """Make the steps that are left, and write what comes of them.
 
         Return that, where its picture is, and one line if that is not where it should be.
         """
-        callbacks = self._callbacks(watchers, guide)
-        self._change_if_due()
-        while True:
-            result = self.run.complete(callbacks)
-            ended = not result.interrupted and result.problem is None
-            if ended and self.made < len(self.config.changes):
-                self._change()  # meant for a step that a shorter run has not made
-                self._change_if_due()
-                continue
-            where = self._leave(result)  # before anything else can go wrong
-            if guide is None or not ended or not self._goes_on(guide):
-                return result, *where
-            self._record("running")
+        self._record("running")
+        done, self.began = self.run.steps, time.perf_counter()
+        with Metrics(self.folder / METRICS, done) as self.metrics, ProgressBar(done) as bar:
+            pictures = StepPictures(self.folder / "snapshots", self.config.snapshot_every)
+            callbacks: list[Callback] = [bar, self.metrics, pictures]
+            callbacks.append(partial(self._after_step, guide))
+            self._change_if_due()
+            while True:
+                result = self.run.complete(callbacks)
+                ended = not result.interrupted and result.problem is None
+                if ended and self.made < len(self.config.changes):
+                    self._change()  # meant for a step that a shorter run has not made
+                    self._change_if_due()
+                    continue
+                where = self._leave(result)  # before anything else can go wrong
+                if guide is None or not ended or not self._goes_on(guide):
+                    return result, *where
+                self._record("running")
 
     def steer(self, values: dict[str, Any]) -> None:
         """Go on under other settings from the best picture so far, and put that on record.
@@ -129,9 +134,8 @@ class RecordedRun:
 
     def remember(self, reason: str, snapshot: Snapshot | None = None) -> None:
         """Keep a snapshot, by default where the run is now, to go back to it later."""
-        self._kept += 1
         kept = snapshot or self.run.snapshot()
-        entry = HistoryEntry(self._kept, kept, reason, self.made, self.now)
+        entry = HistoryEntry(next(self._numbers), kept, reason, self.made, self.now)
         self.history = [*self.history, entry][-MOST:]
 
     def go_back(self, number: int) -> None:
@@ -173,29 +177,19 @@ class RecordedRun:
         self.run.go_on_from(snapshot, job)
         self._turn, self.job, self.now = snapshot, job, config
 
-    def _callbacks(self, watchers: ExitStack, guide: Guide | None) -> list[Callback]:
-        self._record("running")
-        done, every = self.run.steps, self.config.snapshot_every
-        self.began = time.perf_counter()
-        self.metrics = watchers.enter_context(Metrics(self.folder / METRICS, done))
-        callbacks: list[Callback] = [watchers.enter_context(ProgressBar(done)), self.metrics]
-        if every:
-            callbacks.append(StepPictures(self.folder / "snapshots", every))
-        callbacks.append(lambda iterate: self._save() if self.checkpoint.is_due() else None)
+    def _after_step(self, guide: Guide | None, iterate: Iterate) -> None:
+        """Save, ask the guide, change and stop, each if it is time."""
+        if self.checkpoint.is_due():
+            self._save()
         if guide is not None:
-            callbacks.append(lambda iterate: self._ask(guide, iterate))
-        return [*callbacks, lambda iterate: self._change_if_due(), self._stop_if_due]
-
-    def _stop_if_due(self, iterate: Iterate) -> None:
+            if iterate.scale != self._scale:
+                self._scale = iterate.scale
+                self.remember(f"scale {iterate.scale}")
+            with self._clock_stopped():
+                guide.step(self, iterate)
+        self._change_if_due()
         if iterate.step == self.config.stop_after:
             raise KeyboardInterrupt
-
-    def _ask(self, guide: Guide, iterate: Iterate) -> None:
-        if iterate.scale != self._scale:
-            self._scale = iterate.scale
-            self.remember(f"scale {iterate.scale}")
-        with self._clock_stopped():
-            guide.step(self, iterate)
 
     def _goes_on(self, guide: Guide) -> bool:
         """Ask the guide whether it goes on; to be interrupted is a no."""

@@ -70,20 +70,22 @@ class _Forgiving:
 
 
 class StepPictures:
-    """Save every n-th picture as `step_00010.png` in a folder; if that fails, say so, once."""
+    """Save every n-th picture as `step_00010.png` in a folder; if that fails, say so, once.
+
+    For every 0-th none is saved.
+    """
 
     def __init__(self, folder: Path, every: int) -> None:
         self.folder, self.every = folder, every
-        self._failed = False
 
     def __call__(self, iterate: Iterate) -> None:
         """Save the picture if its turn has come."""
-        if self._failed or iterate.step % self.every:
+        if self.every == 0 or iterate.step % self.every:
             return
         try:
             images.write(self.folder / f"step_{iterate.step:05d}.png", iterate.picture)
         except UserError as error:
-            self._failed = True
+            self.every = 0
             logger.warning("%s; going on without", error)
 
 

@@ -107,9 +107,8 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     ${new_folder:PATH,INSTEAD}: PATH, or PATH-2, PATH-3, ..., the first that did not exist: two runs
     that start in one second do not share a folder. INSTEAD where that is not empty.
     ${kept_folder:PATH}: PATH, at every start the same.
-    ${resumed:${resume}}: the folder that resume=FOLDER names, "." if no run has been there (then
-    nothing is to be written), and nothing where a run begins in a folder of its own.
-    ${names:PATHS}: the names of one or more files without folder and extension, joined by "+".
+    ${resumed:${resume}}, ${names:PATHS}: see `resumed`, in whose "." nothing is to be written, and
+    `names`.
 
     `claimed` receives the run's folder and the parents of it that did not exist before; it is None
     where a config is only looked at, and no folder is made.

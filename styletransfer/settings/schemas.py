@@ -198,13 +198,9 @@ def _of_a_key(error: Exception, config_name: str) -> str:
         return unknown_key(key, (name for name, _ in keys(schema_of(config_name))))
     if key and isinstance(cause, MissingMandatoryValue):
         return f"{key} is missing; give {key}=VALUE"
-    reason = _reason(cause)
+    reason, *rest = [line.strip() for line in str(cause).splitlines()] or [type(cause).__name__]
+    if reason.endswith(":") and rest:  # it only announces the next line
+        reason = f"{reason} {rest[0]}"
     if reason.startswith("Ambiguous value"):
         reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
     return f"{key}: {reason}" if key else reason
-
-
-def _reason(error: Exception) -> str:
-    """Return the first line of a message, and the next where that only announces it."""
-    first, *rest = [line.strip() for line in str(error).splitlines()] or [type(error).__name__]
-    return f"{first} {rest[0]}" if first.endswith(":") and rest else first

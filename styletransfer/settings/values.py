@@ -146,7 +146,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
     others = flat({key: value for key, value in values.items() if key not in mappings})
     # A preset comes first, so that keys of its group may differ from it.
     asked = dict(sorted(others, key=lambda pair: pair[0] not in GROUPS)) | mappings
-    known = [key for key, _ in keys(StyleTransferConfig)]
+    known = [key for key, _ in keys(schema)]
     node, result = OmegaConf.structured(schema), deepcopy(config)
     try:
         for key, value in asked.items():
@@ -159,7 +159,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
                 value = plain(key, value)
             OmegaConf.update(node, key, value, merge=key not in mappings)
         parsed = OmegaConf.to_object(node)
-    except (OmegaConfBaseException, ValueError) as error:
+    except (OmegaConfBaseException, ValueError, TypeError) as error:
         raise refusal(error, "train") from error
     for key in asked:
         owner, _, name = key.rpartition(".")

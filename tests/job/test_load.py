@@ -87,6 +87,7 @@ def test_a_folder_of_styles_is_read_in_the_order_of_names():
 
 def test_numbers_that_do_not_fit_are_refused():
     two = {"style": ["a.png", "b.png"]}
+    refused("unknown init 'mirror'; choose content, style, noise or a picture file", init="mirror")
     refused("style_weights holds 1 numbers but style names 2", **two, style_weights=[1.0])
     refused("style_weights holds -1.0; each must be finite", **two, style_weights=[1.0, -1.0])
     refused("style_weights are all 0", **two, style_weights=[0.0, 0.0])

@@ -87,10 +87,8 @@ def benchmark(config: BenchmarkConfig, folder: Path, train: Sequence[str] = TRAI
     what a person has to have (see `resident.peak_resident`).
 
     The files are written after each size, the smallest first, and again after time to quality and
-    the default job, whose process is `train`: who stops early keeps what was measured.
-
-    Raises:
-        UserError: bad input, before anything is measured.
+    the default job, whose process is `train`: who stops early keeps what was measured. (UserError:
+    bad input, before anything is measured.)
     """
     check(config)
     device = choose_device(config.device)
@@ -128,8 +126,7 @@ def without_emulated(
 ) -> tuple[BenchmarkConfig, list[str]]:
     """Return the config without precisions that the device has no units for, and what went.
 
-    Raises:
-        UserError: none is left.
+    (UserError: none is left.)
     """
     emulated = [name for name in config.precisions if is_emulated(PRECISIONS[name], device)]
     if config.emulated or not emulated:
@@ -243,10 +240,8 @@ def _ratios(seconds: list[float], plain: list[float]) -> Spread:
 def measure_default_job(config: BenchmarkConfig, command: Sequence[str] = TRAIN) -> Spread:
     """Run `styletransfer train` once to warm up, then `rounds` times; return the seconds.
 
-    Start and end of the process, `command`, are included: this is what a person waits.
-
-    Raises:
-        UserError: the command failed, with its last line.
+    Start and end of the process, `command`, are included: this is what a person waits. (UserError:
+    the command failed, with its last line.)
     """
     seconds = []
     for _ in tqdm(range(1 + config.rounds), desc="default job", disable=sys.stderr is None):

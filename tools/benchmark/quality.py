@@ -66,10 +66,8 @@ def measure_quality(config: BenchmarkConfig) -> Quality:
     pictures is counted for neither; making the targets is counted for the job alone. The job's
     pictures are kept while it runs and judged afterwards, so that judging costs it no time. Where
     precision=auto is not float32, the job is run in float32 as well. Last it is run once more,
-    begun by the bundled network.
-
-    Raises:
-        UserError: bad input, a job that gave up, or a plain loop that was never finite.
+    begun by the bundled network. (UserError: bad input, a job that gave up, or a plain loop that
+    was never finite.)
     """
     job = prepare(replace(default_config(config, config.quality_size), precision="auto"))
     plain = _run_plain(config, job)

@@ -99,10 +99,8 @@ def growth(rows: Sequence[Row]) -> dict[str, float]:
 def tiles_per_pixel(rows: Sequence[Row]) -> dict[str, tuple[int, int, float]]:
     """Compare the largest tiled row with a smaller whole one of the same kind.
 
-    That one is at 512 pixels, or as near to it as there is.
-
-    Returns:
-        tiled row's name -> the two sizes in pixels, and time per pixel, tiled over whole.
+    That one is at 512 pixels, or as near to it as there is. Returns tiled row's name -> the two
+    sizes in pixels, and time per pixel, tiled over whole.
     """
     ratios: dict[str, tuple[int, int, float]] = {}
     for row in rows:
@@ -120,9 +118,8 @@ def tiles_per_pixel(rows: Sequence[Row]) -> dict[str, tuple[int, int, float]]:
 def cost_of_regions(rows: Sequence[Row]) -> list[tuple[str, int, float, float]]:
     """Return the rows of divided pictures, each with its cost over that of the undivided picture.
 
-    Returns:
-        The row's name and its size in pixels, the time and the peak memory of an evaluation, both
-        over those of the same row without regions.
+    That is the row's name and its size in pixels, the time and the peak memory of an evaluation,
+    both over those of the same row without regions.
     """
     undivided = {(row.name, row.size): row for row in rows}
     costs = []

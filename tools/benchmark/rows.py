@@ -91,8 +91,7 @@ def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> in
 def build_network(config: BenchmarkConfig, device: torch.device) -> FeatureExtractor:
     """Return the network in float32 up to its deepest layer.
 
-    Raises:
-        UserError: see `build_features` and `Criterion.of`.
+    (UserError: see `build_features` and `Criterion.of`.)
     """
     layers = Criterion.of(config.objective).layers
     network = build_features(config.features, config.seed).ended_at(layers).to(device)
@@ -108,8 +107,7 @@ def in_precision(network: FeatureExtractor, precision: str) -> FeatureExtractor:
 def squares(config: BenchmarkConfig, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Return the middle of both pictures, (1, 3, size, size) each, float32.
 
-    Raises:
-        UserError: see `load`.
+    (UserError: see `load`.)
     """
     content, style = load(default_config(config, size)).pictures.tensors
     return _square(content, size).to(device), _square(style, size).to(device)

@@ -42,12 +42,9 @@ def distill(config: DistillConfig, folder: Path) -> Path:
     """Train a student, or go on where a checkpoint in `folder` ends; return its weights file.
 
     `folder` receives `student.safetensors`, `checkpoint.pt` and `metrics.jsonl`. A signal such as
-    Ctrl-C lets the step at hand end and writes them all.
-
-    Raises:
-        UserError: settings out of range, a teacher or pictures that cannot be had, a checkpoint
-            that is damaged or of another recipe, or a training that left the finite numbers.
-        Stopped: a signal has come; all is written by then.
+    Ctrl-C lets the step at hand end and writes them all. (UserError: settings out of range, a
+    teacher or pictures that cannot be had, a checkpoint that is damaged or of another recipe, or a
+    training that left the finite numbers; Stopped: a signal has come; all is written by then.)
     """
     check(config)
     with stop_on_signals() as stop:

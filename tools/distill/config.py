@@ -140,9 +140,8 @@ def check_networks(
 ) -> None:
     """Check that the teacher has every channel, and the start those that are frozen.
 
-    Raises:
-        UserError: a convolution is wider than the teacher's, or other than the start's; or no loss
-            reaches those that are to be trained.
+    (UserError: a convolution is wider than the teacher's, or other than the start's; or no loss
+    reaches those that are to be trained.)
     """
     widths = conv_widths(config.widths)
     has = channels_of(teacher)

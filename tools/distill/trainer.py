@@ -48,8 +48,7 @@ class Distillation:
         start: the student whose first `config.frozen` convolutions are taken as they are, or None.
             Of the others those that fit are its own too, to be trained further.
 
-    Raises:
-        UserError: the state belongs to another recipe.
+    (UserError: the state belongs to another recipe.)
     """
 
     def __init__(
@@ -113,8 +112,7 @@ class Distillation:
     def advance(self) -> dict[str, Tensor]:
         """Make one training step and return its losses (detached, 0-d) by name.
 
-        Raises:
-            UserError: the losses are not finite; that update is not made.
+        (UserError: the losses are not finite; that update is not made.)
         """
         config, generator = self.config, self._generator(self.step)
         own = round(config.batch * config.on_policy)
@@ -187,9 +185,7 @@ class Distillation:
         """Return the student's tensors under torchvision's key names, on the CPU.
 
         They are in float16, but the kernels of blocks 4 and 5, most of the file, in int8.
-
-        Raises:
-            UserError: one of them is not finite, or too large for float16.
+        (UserError: one of them is not finite, or too large for float16.)
         """
         keys = state_keys(self.config.widths)
         tensors = {

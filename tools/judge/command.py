@@ -47,11 +47,8 @@ def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> J
 
     `folder` receives the pictures, `contact_sheet.png` (a row per pair, a column per way) and
     `judge.json`, which holds what is returned, and the gaps. `report` is called with one line per
-    finished pair.
-
-    Raises:
-        UserError: bad input, before anything is written; or a run that gave up.
-        KeyboardInterrupt: Ctrl-C. The pictures of finished pairs stay.
+    finished pair. (UserError: bad input, before anything is written; or a run that gave up;
+    KeyboardInterrupt: Ctrl-C. The pictures of finished pairs stay.)
     """
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
@@ -94,8 +91,7 @@ def judge_pair(
 ) -> dict[str, Verdict]:
     """Return who painted -> VGG-19's verdict on the picture, which is as large as the content.
 
-    Raises:
-        UserError: VGG-19 finds its own pastiche no better than the content image.
+    (UserError: VGG-19 finds its own pastiche no better than the content image.)
     """
     device = next(vgg19.parameters()).device
     content, style = pair.content.to(device), pair.style.to(device)

@@ -43,9 +43,8 @@ class Pair:
 def load_pairs(config: JudgeConfig, asked: Sequence[PairConfig]) -> list[Pair]:
     """Load every pair that is asked for.
 
-    Raises:
-        UserError: no pair, settings out of range, no style loss, a picture that cannot be read, or
-            a content picture that is the style picture.
+    (UserError: no pair, settings out of range, no style loss, a picture that cannot be read, or a
+    content picture that is the style picture.)
     """
     if not asked:
         raise UserError("pairs is empty; name at least one content and style picture")
@@ -80,8 +79,7 @@ def load_pairs(config: JudgeConfig, asked: Sequence[PairConfig]) -> list[Pair]:
 def check_pairs(pairs: Iterable[Pair], vgg19: FeatureExtractor, judged: Sequence[str]) -> None:
     """Check that the pictures are large enough for their losses, and for the layers judged by.
 
-    Raises:
-        UserError: a picture is too small, or the objective names an unknown layer.
+    (UserError: a picture is too small, or the objective names an unknown layer.)
     """
     ended = vgg19.ended_at(judged)
     for pair in pairs:

@@ -62,10 +62,8 @@ def read_networks(
 ) -> dict[str, KnownStyle]:
     """Return style's name -> the network that knows it; nothing where none is to be judged.
 
-    They paint as `apply` has them do it, their convolutions in `dtype`.
-
-    Raises:
-        UserError: a network cannot be read, two know one style, or there are pairs as well.
+    They paint as `apply` has them do it, their convolutions in `dtype`. (UserError: a network
+    cannot be read, two know one style, or there are pairs as well.)
     """
     files = each(config.networks)
     if not any((files, each(config.contents), each(config.styles))):
@@ -101,8 +99,7 @@ def _dress(network: StyleNetwork, config: JudgeConfig) -> dict[str, Tensor]:
 def pairs_of(config: JudgeConfig, known: dict[str, KnownStyle]) -> list[PairConfig]:
     """Return each content with each style that a network knows.
 
-    Raises:
-        UserError: there is no content, or no picture of a style.
+    (UserError: there is no content, or no picture of a style.)
     """
     contents = files_of("contents", config.contents)
     styles = [file for file in files_of("styles", config.styles) if Path(file).stem in known]
@@ -120,10 +117,7 @@ def rivals(
 
     Without style networks it is the optimiser under a random VGG-19, under the bundled network,
     which is under test, and under VGG-19. With them it is these, and then the optimiser under the
-    bundled network and under VGG-19.
-
-    Raises:
-        UserError: see `build_features`, and an unknown layer.
+    bundled network and under VGG-19. (UserError: see `build_features`, and an unknown layer.)
     """
     vgg19 = replace(config.vgg19, padding=config.bundled.padding)
     features = {"bundled": config.bundled, "vgg19": vgg19}
