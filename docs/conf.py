@@ -1,12 +1,17 @@
 """The site: `sphinx-build -M html . build/site --conf-dir docs --fail-on-warning --jobs auto`.
 
 Its pages are the Markdown files that docs/README.md lists, where they lie. Code that they link to
-is a page as well, and the name of a test leads to its lines.
+is a page as well, and the name of a test leads to its lines. Above the start page is the page that
+paints, where the extra `onnx` and the npm package onnxruntime-web are there to make it.
 """
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 import tomllib
+from importlib.util import find_spec
 from os.path import normpath, relpath
 from pathlib import Path
 
@@ -57,6 +62,14 @@ MEND = """onload = () => {
 html_js_files = [(None, {"body": MEND})]
 ADDRESS = TOOLS["hatch"]["metadata"]["hooks"]["custom"]["address"]
 html_theme_options = {"source_repository": ADDRESS, "source_branch": "main", "source_directory": ""}
+# The page that paints is made where there are the extra and the npm package, by its folder.
+RUNTIME = find_spec("onnxscript") and os.environ.get("ONNXRUNTIME_WEB")
+LEFT_OUT = """WARNING: the page that paints is left out of the site: \
+pip install -e '.[docs,onnx]', and name the npm package's folder: ONNXRUNTIME_WEB=FOLDER"""
+PAINT = """<p><a href="paint/index.html">Paint a photograph</a> of your own, here and now.</p>
+<iframe src="paint/index.html" title="Paint a photograph" allow="camera"
+ style="width: 100%; height: min(46rem, 90vh); border: 0; border-radius: 12px"></iframe>"""
+html_context = {"paints": bool(RUNTIME)}  # another value makes Sphinx write all pages anew
 
 
 class Code(Parser):
@@ -102,13 +115,31 @@ def as_rst(app, what, name, obj, options, lines):
     lines[:] = MARKUP.sub(marked, "\n".join([*lines, ""])).split("\n")
 
 
+def show_page(app, pagename, templatename, context, doctree):
+    """Show the page that paints above the start page."""
+    if RUNTIME and pagename == root_doc:
+        context["body"] = PAINT + context["body"]
+
+
 def setup(app):
-    """Connect all of these; the start page is index.html as well."""
+    """Connect all of these; the page that paints is made meanwhile, by a process of its own."""
+    start, page = Path(app.outdir, "README.html"), Path(app.outdir, "paint")
+    shutil.rmtree(page, ignore_errors=True)
+    words = ["export", "target=web", f"output={page}", f"runtime={RUNTIME}"]
+    command = [sys.executable, "-m", "styletransfer", *words]
+    export = subprocess.Popen(command, stdout=subprocess.DEVNULL) if RUNTIME else None
+
+    def finish(app, wrong):
+        if export is None:
+            print(LEFT_OUT, file=sys.stderr)
+        elif export.wait():
+            raise RuntimeError("the page that paints could not be made")
+        if not wrong:  # the start page is index.html as well
+            shutil.copy(start, start.with_name("index.html"))
+
     app.add_source_parser(Code)
     app.connect("source-read", add_contents)
     app.connect("doctree-resolved", link_tests)
+    app.connect("html-page-context", show_page)
     app.connect("autodoc-process-docstring", as_rst, priority=400)
-    start = Path(app.outdir, "README.html")
-    app.connect(
-        "build-finished", lambda _, wrong: wrong or shutil.copy(start, start.parent / "index.html")
-    )
+    app.connect("build-finished", finish)

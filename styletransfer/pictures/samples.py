@@ -124,7 +124,7 @@ def _upright(picture: Samples, orientation: int) -> Samples:
     return picture
 
 
-def encode(layers: list[Tensor], depth: int, extension: str) -> bytes | memoryview:
+def encode(layers: list[Tensor], depth: int, extension: str) -> bytes:
     """Return a .png, .webp, .jpg or .jpeg file of colours (1, 3, H, W), and alpha if there is any.
 
     JPEG lies on white (OSError, ValueError: the format cannot hold so many pixels).
@@ -144,7 +144,7 @@ def encode(layers: list[Tensor], depth: int, extension: str) -> bytes | memoryvi
     }
     jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0}
     Image.fromarray(samples).save(buffer, icc_profile=profile, **options.get(extension, jpeg))
-    return buffer.getbuffer()
+    return buffer.getvalue()
 
 
 def write_tiff(path: Path, layers: list[Tensor], depth: int) -> None:

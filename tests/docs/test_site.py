@@ -1,10 +1,18 @@
 """The site as it was built (`.ci/run` builds it), and what it is built from."""
 
 import re
+import threading
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from helpers import ROOT
+import torch
+from helpers import ROOT, picture
+
+from styletransfer.networks import encoder, file
+from styletransfer.pictures import images
 
 SITE = ROOT / "build" / "site" / "html"
 WIDER = "document.documentElement.scrollWidth - innerWidth"
@@ -71,3 +79,81 @@ def test_the_site_is_legible_on_a_phone_and_a_desk_and_without_a_mouse():
             assert page.evaluate("document.activeElement.innerText") == "Skip to content"
         browser.close()
     assert found == []
+
+
+@contextmanager
+def served(folder):
+    """Serve a folder as `python -m http.server` does; its address comes back."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *told):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (SITE / "paint").exists(), reason="the site was built without its page")
+@torch.no_grad()
+def test_the_page_paints_as_python_does_and_without_a_network_too(tmp_path):
+    """A picture and two styles of one's own go in; what is saved is the network's, palette too."""
+    pages = pytest.importorskip("studio_pages", reason="needs the extra [browser]")
+    if pages.CHROMIUM is None:
+        pytest.skip("no Chromium to open the page with")
+    given = [tmp_path / name for name in ("photo.png", "one.png", "two.png")]
+    for seed, (path, size) in enumerate(zip(given, ((50, 70), (40, 56), (64, 48)), strict=True)):
+        images.write(path, picture(seed, *size) ** (1 + seed))
+    network = file.read(file.network_file("any")).network
+    eye = encoder.build_eye(torch.device("cpu"), torch.float32)
+    photo, *styles = (images.read(path).rgb for path in given)
+    row = sum(network.encoder(encoder.moments(eye, one)) for one in styles) / 2
+    goal = sum(encoder.palette(one) for one in styles) / 2
+    wanted = encoder.finished(encoder.paint_rows(network, photo, row), goal)
+    expect = pages.playwright.expect
+    expect.set_options(timeout=pages.PATIENCE)
+    with pages.playwright.sync_playwright() as tools:
+        fake = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+        browser = tools.chromium.launch(
+            executable_path=pages.CHROMIUM, args=["--no-sandbox", *fake]
+        )
+        page, told = browser.new_page(viewport={"width": 390, "height": 844}), []
+        page.set_default_timeout(pages.PATIENCE)
+        page.on("pageerror", lambda error: told.append(str(error)))
+        page.goto((SITE / "index.html").as_uri())
+        expect(page.frame_locator("iframe").locator("#said")).to_contain_text("http.server")
+        with served(SITE) as address:
+            page.goto(f"{address}index.html")
+            ours = f"{address}paint/"
+            page.on("console", lambda said: ours in str(said.location) and told.append(said.text))
+            frame = page.frames[1]
+            expect(frame.locator("#kept")).to_contain_text("offline")
+            frame.set_input_files("#photo", given[0])
+            for number, path in enumerate(given[1:], 7):  # beside the six that are there
+                frame.set_input_files("#painting", path)
+                expect(frame.locator("li")).to_have_count(number)
+            frame.locator("li input").nth(6).fill("100")
+            expect(frame.locator("#speed")).to_contain_text("70 x 50")
+            expect(frame.locator("canvas")).to_have_attribute("aria-busy", "false")
+            assert pages.axe.Axe().run(frame).response["violations"] == []
+            assert frame.evaluate(WIDER) <= 0
+            with page.expect_download() as kept:
+                frame.click("#save")
+            painted = images.read(kept.value.path()).rgb
+            assert (painted - wanted).abs().max() < 2 / 255
+            frame.click("#camera")
+            expect(frame.locator("#speed")).to_contain_text("frames per second")
+            page.click("text=Paint a photograph")
+            expect(page.locator("#kept")).to_contain_text("offline")
+        assert told == []
+        page.reload()  # the server is gone
+        page.set_input_files("#photo", given[0])
+        expect(page.locator("#speed")).to_contain_text("70 x 50")
+        browser.close()

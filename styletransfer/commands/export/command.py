@@ -55,7 +55,7 @@ def main(config: ExportConfig, folder: Path) -> None:
     network, target = network_file(config.network), Path(config.output)
     saved, targets = read(network), [target]
     if config.target == "web":
-        web.check(config)
+        runtime = web.check(config)
     else:
         if saved.network.encoder is not None:
             targets.append(target.with_suffix(".style.onnx"))
@@ -64,7 +64,7 @@ def main(config: ExportConfig, folder: Path) -> None:
         exported = as_onnx(saved)
     raise_waiting()
     if config.target == "web":
-        web.write(config, saved, exported)
+        web.write(config, saved, exported, runtime)
         print(f"{target}\npython -m http.server --directory {shlex.quote(str(target))}")
         return
     for path, data in zip(targets, exported, strict=True):

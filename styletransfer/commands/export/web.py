@@ -1,8 +1,8 @@
 """A folder that any static host serves: a page on which a style network paints, in the browser.
 
-The page is in `page/`, and docs/web.md says what it does. Beside it go the network, what the page
-has to know of its styles, and onnxruntime-web, from its npm package. What is large is compressed
-here and unpacked by the page, since a plain host compresses nothing.
+The page is in `page/`, and docs/networks.md says what it does. Beside it go the network, what the
+page has to know of its styles, and onnxruntime-web, from its npm package. What is large is
+compressed here and unpacked by the page, since a plain host compresses nothing.
 """
 
 import base64
@@ -40,16 +40,14 @@ LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
 LOOKED_AT, SHOWN = 512, 160
 
 
-def check(config: ExportConfig) -> None:
-    """Raise UserError if the folder is there already or cannot be, or the runtime is not there."""
+def check(config: ExportConfig) -> dict[str, bytes]:
+    """Return the runtime's files, as the page names them.
+
+    UserError: the folder is there already or cannot be, or there is no runtime of this version.
+    """
     if os.path.lexists(config.output):
         raise UserError(f"output={config.output} is there already; remove it, or name another one")
     check_folder(config.output)
-    runtime(config)
-
-
-def runtime(config: ExportConfig) -> dict[str, bytes]:
-    """Return the runtime's files, as the page names them (UserError: missing, another version)."""
     package, files = Path(config.runtime or f"node_modules/{PACKAGE}"), {}
     try:
         told = json.loads((package / "package.json").read_bytes())
@@ -66,10 +64,12 @@ def runtime(config: ExportConfig) -> dict[str, bytes]:
     return files
 
 
-def write(config: ExportConfig, saved: NetworkFile, exported: list[bytes]) -> None:
+def write(
+    config: ExportConfig, saved: NetworkFile, exported: list[bytes], runtime: dict[str, bytes]
+) -> None:
     """Write the folder of a network, which is `exported` as ONNX, whole or not at all."""
     files = {file.name: file.read_bytes() for file in Path(__file__).with_name("page").iterdir()}
-    files |= dict(zip(("network.bin", "look.bin"), exported, strict=False)) | runtime(config)
+    files |= dict(zip(("network.bin", "look.bin"), exported, strict=False)) | runtime
     for name in files:
         if name.endswith(".bin"):
             files[name] = gzip.compress(files[name], mtime=0)

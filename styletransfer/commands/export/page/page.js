@@ -1,6 +1,7 @@
 // What is shown and asked for; painter.js paints, in a thread of its own.
 const $ = (query) => document.querySelector(query);
 const say = (text) => ($("#said").textContent = text);
+say("Loading the network …");
 const styles = [];
 let painter, source, stream, isPainting, isAsked;
 

@@ -1,7 +1,8 @@
 // The newest of each file where there is a network, and what was loaded before where there is none.
 oninstall = (event) => {
   skipWaiting();
-  const seen = ["./", "page.css", "page.js"]; // what a first visit has loaded before this is here
+  // What a first visit has loaded before this is here.
+  const seen = ["./", "index.html", "page.css", "page.js"];
   event.waitUntil(caches.open("page").then((kept) => kept.addAll(seen)));
 };
 onactivate = (event) => event.waitUntil(clients.claim());

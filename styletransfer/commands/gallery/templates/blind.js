@@ -1,23 +1,21 @@
 "use strict";
 // Pair after pair in random order, sides at random; the answers are counted, and kept on request.
-const find = (id) => document.getElementById(id);
+const find = (query) => document.querySelector(query);
 const shuffled = (all) => all.map((one) => [Math.random(), one]).sort().map(([, one]) => one);
-const pairs = shuffled(JSON.parse(find("pairs").textContent));
+const pairs = shuffled(JSON.parse(find("#pairs").textContent));
 const buttons = [...document.querySelectorAll("#pair button")];
 const [answers, counts] = [[], {}];
-let sides;
+let pair, sides;
 
 function show() {
-  const pair = pairs[answers.length];
-  find("said").textContent = pair ? `${answers.length + 1} of ${pairs.length}` : result();
-  find("pair").hidden = !pair;
+  pair = pairs[answers.length];
+  find("#said").textContent = pair ? `${answers.length + 1} of ${pairs.length}` : result();
+  find("#pair").hidden = !pair;
   sides = shuffled([0, 1]);
-  if (pair) buttons.forEach((button, n) => { button.firstChild.src = pair.pictures[sides[n]]; });
+  if (pair) buttons.forEach((button, n) => (button.firstChild.src = pair.pictures[sides[n]]));
 }
 
 function choose(n) {
-  const pair = pairs[answers.length];
-  if (!pair) return;
   const [preferred, other] = [sides[n], sides[1 - n]].map((side) => pair.names[side]);
   answers.push({ preferred, other });
   for (const name of [preferred, other]) (counts[name] ??= { preferred: 0, of: 0 }).of += 1;
@@ -35,14 +33,14 @@ function interval({ preferred, of }) {
 function result() {
   for (const count of Object.values(counts)) count.percent = interval(count);
   const text = encodeURIComponent(JSON.stringify({ counts, answers }, null, 2));
-  Object.assign(find("file"), { hidden: false, href: `data:application/json,${text}` });
+  Object.assign(find("#file"), { hidden: false, href: `data:application/json,${text}` });
   return Object.entries(counts).map(([name, { preferred, of, percent }]) =>
     `${name}: ${preferred} of ${of} (${percent.join(" to ")} %)`).join("; ");
 }
 
-buttons.forEach((button, n) => button.addEventListener("click", () => choose(n)));
-document.addEventListener("keydown", ({ key }) => {
+buttons.forEach((button, n) => (button.onclick = () => choose(n)));
+onkeydown = ({ key }) => {
   const n = ["ArrowLeft", "ArrowRight"].indexOf(key);
-  if (n >= 0) choose(n);
-});
+  if (pair && n >= 0) choose(n);
+};
 show();

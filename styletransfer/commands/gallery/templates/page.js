@@ -1,51 +1,42 @@
 "use strict";
 // The page can be read without this; it sorts, enlarges and copies.
-const cards = [...document.querySelectorAll(".card")];
+const find = (query) => document.querySelector(query);
+const all = (query) => [...document.querySelectorAll(query)];
+const cards = all(".card");
 const homes = cards.map((card) => card.parentNode);
-const swept = document.getElementById("swept");
-const sorted = document.getElementById("sorted");
-const order = document.getElementById("order");
-
-function sort() {
-  const by = order.value;
-  const rank = (card) => Number(card.dataset.ranks.trim().split(" ")[by]);
-  if (by) sorted.append(...[...cards].sort((a, b) => rank(a) - rank(b)));
+find("#tools").hidden = cards.length < 2;
+find("#order").onchange = ({ target: { value: by } }) => {
+  const rank = (card) => Number(card.dataset.ranks.split(" ")[by]);
+  if (by) find("#sorted").append(...[...cards].sort((a, b) => rank(a) - rank(b)));
   else cards.forEach((card, index) => homes[index].append(card));
-  swept.hidden = Boolean(by);
-  sorted.hidden = !by;
-}
+  find("#swept").hidden = Boolean(by);
+  find("#sorted").hidden = !by;
+};
 
-order.value = "";
-order.addEventListener("change", sort);
-document.getElementById("tools").hidden = cards.length < 2;
-
-const zoom = document.getElementById("zoom");
+const zoom = find("#zoom");
 let shown;
 
 function enlarge(button) {
   shown = button;
-  const [from, to] = [button.querySelector("img"), zoom.querySelector("img")];
-  to.src = from.src;
-  to.alt = from.alt;
-  zoom.querySelector("p").textContent = from.alt;
+  const { src, alt } = button.firstChild;
+  Object.assign(find("#zoom img"), { src, alt });
+  find("#zoom p").textContent = alt;
   if (!zoom.open) zoom.showModal();
 }
 
-for (const button of document.querySelectorAll(".zoom"))
-  button.addEventListener("click", () => enlarge(button));
-zoom.addEventListener("click", () => zoom.close());
-zoom.addEventListener("close", () => shown.focus());
-zoom.addEventListener("keydown", (event) => {
-  const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  if (!way) return;
-  const all = [...document.querySelectorAll(".zoom")];
-  enlarge(all[(all.indexOf(shown) + way + all.length) % all.length]);
-});
+for (const button of all(".zoom")) button.onclick = () => enlarge(button);
+zoom.onclick = () => zoom.close();
+zoom.onclose = () => shown.focus();
+zoom.onkeydown = ({ key }) => {
+  const way = { ArrowLeft: -1, ArrowRight: 1 }[key];
+  const buttons = all(".zoom");
+  if (way) enlarge(buttons.at((buttons.indexOf(shown) + way) % buttons.length));
+};
 
-for (const button of document.querySelectorAll(".copy")) {
+for (const button of all(".copy")) {
   const command = button.previousElementSibling;
   button.hidden = false;
-  button.addEventListener("click", async () => {
+  button.onclick = async () => {
     try {
       await navigator.clipboard.writeText(command.textContent);
       button.textContent = "Copied";
@@ -53,5 +44,5 @@ for (const button of document.querySelectorAll(".copy")) {
       getSelection().selectAllChildren(command);
       button.textContent = "Selected: press Ctrl-C";
     }
-  });
+  };
 }
