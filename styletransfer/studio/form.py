@@ -177,7 +177,7 @@ def _overrides(values: Mapping[str, Any]) -> list[str]:
 
 def _of_the_network(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the network for any style is told of the page's values."""
-    own = {"input": values["content"], "steady": STEADY}
+    own = {"network": "any", "input": values["content"], "steady": STEADY}
     plain = {key: defaults()[key] for key in ("style", "size")}
     return own | plain | {key: values[key] for key in BOTH & values.keys()}
 

@@ -11,13 +11,14 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
-from styletransfer.config import TrainConfig
+from styletransfer.config import ApplyConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.settings.paths import FILM_EXTENSIONS
 from styletransfer.studio.worker import Answers, Worker, become_a_child
@@ -27,6 +28,8 @@ MOST, PATIENCE = 64, 120.0
 QUALITY = 88
 # Longer side in pixels of what is shown at most, and how many pictures are kept at that size.
 LARGEST, REMEMBERED = 2048, 16
+# Longer side in pixels of a first look, and how many mixtures of styles are known to its network.
+LOOK, KNOWN = 512, 16
 _remembered: dict[tuple[int, ...], tuple[tuple[int, int], Image.Image]] = {}
 # Longer side of the grey pictures by which memory is told; and the last job of such.
 GREY = 256
@@ -108,11 +111,35 @@ def small(path: str, side: int) -> bytes:
 
 
 def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
-    """Return a first look at a photograph in some styles, as a JPEG."""
-    from styletransfer.pictures.convert import jpeg
-    from styletransfer.studio.look import paint
+    """Return what the network for any style makes of a photograph, as a JPEG.
 
-    return jpeg(paint(_opened(content)[1], styles, shares), QUALITY)
+    The styles are blended by their shares, alike without any. A UserError says that a style image
+    cannot be read, or that a picture is too narrow.
+    """
+    from styletransfer.commands.apply.painter import blend
+    from styletransfer.networks.johnson import SMALLEST_SIDE
+    from styletransfer.pictures.convert import as_picture, jpeg, to_image
+
+    small = _opened(content)[1].copy()
+    small.thumbnail((LOOK, LOOK), Image.Resampling.LANCZOS)
+    if min(small.size) < SMALLEST_SIDE:
+        raise UserError("the photograph is too narrow for a first look")
+    try:
+        ages = [os.stat(path).st_mtime_ns for path in styles]
+    except OSError as error:
+        raise UserError(f"{error.filename} is gone") from error
+    painter = _painter(tuple(styles), tuple(ages))
+    shared = ApplyConfig(style_weights=list(shares))
+    painter.blend = blend(shared, list(styles), named=False)
+    return jpeg(to_image(painter.paint(as_picture(small, "content").rgb, small.height)), QUALITY)
+
+
+@lru_cache(KNOWN)
+def _painter(styles: tuple[str, ...], ages: tuple[int, ...]) -> Any:
+    """Return the network dressed in styles; of another age they are others."""
+    from styletransfer.commands.apply.painter import Painter
+
+    return Painter(ApplyConfig(network="any", style=[*styles], device="cpu", precision="float32"))
 
 
 def check(config: TrainConfig) -> dict[str, Any]:

@@ -10,9 +10,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from film_files import make
+from helpers import picture
 from PIL import Image
 from studio_pages import needs_chromium, png, served, violations, visit, visited
 from studios import PATIENCE
+
+from styletransfer.films.read import Film
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 
@@ -171,9 +175,14 @@ def test_pasted_picture_is_asked_about(page):
         new ClipboardEvent("paste", { clipboardData: clipboard, bubbles: true }));
     }"""
     page.evaluate(paste)
-    page.expect("dialog").to_be_visible()
+    page.expect("#drop").to_be_visible()
     page.keyboard.press("Escape")
-    page.expect("dialog").to_be_hidden()
+    page.expect("#drop").to_be_hidden()
+    page.evaluate(paste)
+    page.click("#drop [data-key=style]")
+    page.expect("#drop").to_be_hidden()
+    page.expect("[data-control=style] .error").to_contain_text("clip.png")
+    page.complaints.clear()  # of the refusal
 
 
 def test_brush_works_by_keys(page):
@@ -386,6 +395,29 @@ def test_a_run_begins_from_the_first_look(fresh):
     fresh.expect("#result").to_contain_text("first look")
     fresh.click("[data-picker=style] .tile[title=woodcut]")  # of which it is no look
     fresh.expect("[data-control=init] .reset").to_be_hidden()
+    assert fresh.complaints == []
+
+
+def test_a_film_is_painted_and_played(fresh, tmp_path):
+    make(tmp_path / "walk.mp4", [picture(seed, 32, 48) for seed in range(5)], sound=("aac",))
+    fresh.set_input_files("[aria-label='File for Photograph']", tmp_path / "walk.mp4")
+    fresh.expect("#cost").to_have_text("5 frames")
+    fresh.enter("size", "96")
+    fresh.expect("#command pre").to_contain_text("styletransfer apply")
+    fresh.click("#go")
+    fresh.expect("#status").to_contain_text("Finished after 5 frames")
+    fresh.expect("#result video").to_have_count(1)
+    plays = """async (film) => {
+      await film.play();
+      await new Promise((resolve) => (film.ontimeupdate = () => film.currentTime && resolve()));
+      return film.videoWidth;
+    }"""
+    assert fresh.locator("#result video").evaluate(plays) == 96
+    fresh.expect("#curves").to_be_hidden()
+    with fresh.expect_download() as download:
+        fresh.click("#result >> text=Film")
+    with Film(download.value.path()) as film:
+        assert len(list(film.frames())) == 5
     assert fresh.complaints == []
 
 

@@ -44,7 +44,10 @@ def frames(data, path):
 def test_a_film_is_painted_shown_and_played_and_its_command_makes_the_same(
     by, client, socket, film, tmp_path
 ):
-    settings = {**TINY, "content": film, "style": ["style-mosaic"]}
+    style = io.BytesIO()
+    Image.radial_gradient("L").convert("RGB").save(style, "PNG")
+    style = client.post("/api/pictures?name=rings.png", content=style.getvalue()).json()["id"]
+    settings = {**TINY, "content": film, "style": [style]}
     told = client.post("/api/check", json={"settings": settings, "by": by}).json()
     assert told["frames"] == 4
     asked = client.post("/api/queue", json={"settings": settings, "by": by})

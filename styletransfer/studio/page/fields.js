@@ -74,25 +74,13 @@ function number(control, id) {
   return { element: el("div.slide", beside?.element ?? null, box), refresh };
 }
 
-function choice({ key, label, choices }, id) {
-  if (choices.length > 3 || choices.map(inWords).join("").length > 40) {
-    const options = choices.map((word) => el("option", { value: word }, inWords(word)));
-    const pick = () => change({ [key]: select.value });
-    const select = el("select", { id, onchange: pick }, options);
-    return { element: select, refresh: (word) => (select.value = word) };
-  }
-  const inputs = choices.map((word) => {
-    const pick = () => change({ [key]: word });
-    return el("input.away", { type: "radio", name: key, value: word, onchange: pick });
-  });
-  const labels = inputs.map((input) => el("label", input, el("span", inWords(input.value))));
-  const refresh = (word) => {
-    for (const input of inputs) input.checked = input.value === word;
-    look.hidden = choices.includes(word);
-  };
-  const look = el("span.muted", { hidden: true }, "the first look");
-  const group = { role: "radiogroup", "aria-label": label };
-  return { element: el("div.under", el("div.segments", group, labels), look), refresh };
+function choice({ key, choices }, id) {
+  const options = choices.map((word) => el("option", { value: word }, inWords(word)));
+  // What is none of the words is a picture that was kept to begin from.
+  const look = el("option", { value: "", hidden: true }, "the first look");
+  const pick = () => change({ [key]: select.value });
+  const select = el("select", { id, onchange: pick }, options, look);
+  return { element: select, refresh: (word) => (select.value = choices.includes(word) ? word : "") };
 }
 
 function text({ key }, id) {

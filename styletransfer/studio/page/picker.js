@@ -134,28 +134,22 @@ function drop(event) {
   if (event.dataTransfer.files.length) addFiles(event.dataTransfer.files, key);
 }
 
-/** A pasted picture may be either: ask, unless a picker has the focus. */
+/** A pasted picture may be either: choose, unless a picker has the focus. */
 function paste(event) {
   const files = [...(event.clipboardData?.files ?? [])];
   if (!files.length) return;
   event.preventDefault();
   const picker = document.activeElement?.closest("[data-picker]");
-  if (picker) addFiles(files, picker.dataset.picker);
-  else ask(files);
-}
-
-function ask(files) {
-  const [dialog, image] = [find("ask"), find("pasted")];
-  image.src = URL.createObjectURL(files[0]);
-  dialog.returnValue = "";
-  dialog.onclose = () => {
-    URL.revokeObjectURL(image.src);
-    if (dialog.returnValue) addFiles(files, dialog.returnValue);
+  if (picker) return addFiles(files, picker.dataset.picker);
+  zone.hidden = false;
+  zone.firstElementChild.focus();
+  zone.onclick = ({ target }) => {
+    zone.hidden = true;
+    if (target.dataset.key) addFiles(files, target.dataset.key);
   };
-  if (!dialog.open) dialog.showModal();
 }
 
 export function startDrops() {
-  const dragleave = ({ relatedTarget }) => (zone.hidden ||= relatedTarget === null);
-  listen(window, { dragenter: over, dragover: over, dragleave, drop, paste });
+  const leave = ({ relatedTarget, key }) => (zone.hidden ||= relatedTarget === null || key === "Escape");
+  listen(window, { dragenter: over, dragover: over, dragleave: leave, keydown: leave, drop, paste });
 }
