@@ -34,7 +34,7 @@ PICTURE_KEYS = (
     *("protect", "init"),
 )
 
-# By the key whose files it stands for, what is in memory: a Picture, for style also several; for
+# By the key whose files it stands for, what is in memory: a Picture, for style a list of them; for
 # regions and masks what `read_regions` and `read_mask` take.
 Given = Mapping[str, Any]
 # Of a pixel in three channels of float32, and of its copy while the picture is resized.
