@@ -34,7 +34,7 @@ PICTURE_KEYS = (
     *("protect", "init"),
 )
 
-# By the key whose files it stands for, what is in memory: a Picture, for style also several; for
+# By the key whose files it stands for, what is in memory: a Picture, for style a list of them; for
 # regions and masks what `read_regions` and `read_mask` take.
 Given = Mapping[str, Any]
 # Of a pixel in three channels of float32, and of its copy while the picture is resized.
@@ -144,10 +144,9 @@ def load(
     content = _read_content(config, given)
     divided = read_content_regions(config, given)
     styles = _read_styles(config, given)
-    for key, pictures in (("content", [content]), ("style", [style.picture for style in styles])):
-        with about(key):
-            for picture in pictures:
-                check_side(picture)
+    check_side(content, "content")
+    for style in styles:
+        check_side(style.picture, "style")
     with about("content_regions"):
         if divided is not None:
             _check_regions(divided, content)
@@ -196,12 +195,12 @@ def check_room(config: StyleTransferConfig, shape: tuple[int, int]) -> None:
         )
 
 
-def check_side(picture: Picture) -> None:
+def check_side(picture: Picture, key: str | None = None) -> None:
     """Refuse a picture that is smaller than SMALLEST_SIDE."""
     height, width = picture.size
     if min(height, width) < SMALLEST_SIDE:
         least = f"each side needs at least {SMALLEST_SIDE}"
-        raise UserError(f"{picture.name} shows {width} x {height} pixels; {least}")
+        raise UserError(f"{picture.name} shows {width} x {height} pixels; {least}", key)
 
 
 def style_image(path: str, size: int, least: int) -> Tensor:
@@ -228,8 +227,7 @@ def _read_styles(config: StyleTransferConfig, given: Given) -> list[Style]:
     """
     with about("style"):
         pictures = given.get("style") or list(map(images.read, files_of("style", config.style)))
-    with about("style_scale"):
-        check_scales(config, len(pictures))
+    check_scales(config, len(pictures))
     regions = read_style_regions(config, given, len(pictures))
     angles = each(config.style_rotation)
     angles = angles * len(pictures) if len(angles) == 1 else angles

@@ -153,14 +153,17 @@ def check_scales(config: StyleTransferConfig, styles: int) -> None:
         if (count := len(each(getattr(config, key)))) not in (1, styles):
             raise UserError(
                 f"{key} holds {count} numbers but there are {styles} styles; give one number, or "
-                "one for each"
+                "one for each",
+                key,
             )
     for factor in each(config.style_scale):
         if not SMALLEST_SCALE <= factor <= LARGEST_SCALE:
             raise UserError(
                 f"style_scale={factor} must be from {SMALLEST_SCALE} to {LARGEST_SCALE}: the "
-                "style image's longer side over the pastiche's"
+                "style image's longer side over the pastiche's",
+                "style_scale",
             )
     for degrees in each(config.style_rotation):
         if not math.isfinite(degrees):
+            key = "style_rotation"
             raise UserError(f"{key}={degrees} must be a number of degrees", key)

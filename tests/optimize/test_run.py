@@ -221,7 +221,7 @@ def given(**pictures):
 def test_styles_are_recolored_where_they_are_loaded_as_what_can_be_seen_is():
     files = given(content=CONTENT, style=picture(2, 18, 14), style_detail=picture(3, 12, 20))
     seen = files["content"].rgb[:, :1].round()
-    files["content"] = replace(files["content"], alpha=seen)
+    files |= {"content": replace(files["content"], alpha=seen), "style": [files["style"]]}
     config = run_settings(size=20, color_strength=0.5)
     plain = load(config, files).pictures
     for color in ("content_luminance", "content_palette"):
