@@ -125,6 +125,7 @@ def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config):
         adamw.param_groups[0]["lr"] = run.optimizer.param_groups[0]["lr"]
         adamw.step()
         assert run.advance()["total"].item() == pytest.approx(losses["total"].item())
+        assert run.optimizer.param_groups[0]["lr"] != adamw.param_groups[0]["lr"]  # the next step's
         now = weights_of(network)
         mean = 0.75 * mean + 0.25 * now if step else now
     assert relative_error(weights_of(run.network), now) < 1e-9
