@@ -173,14 +173,15 @@ def _load_page(path: Path, page: Any, max_pixels: int) -> Stored:
     samples = page.asarray(squeeze=False)[:, 0]  # (planes, H, W, samples): one of the two is 1
     samples = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
     channels = _CHANNELS[page.photometric]
+    colour, alpha = samples[..., :channels], samples[..., channels : channels + 1]
+    if page.photometric == PHOTOMETRIC.MINISWHITE:
+        colour = np.iinfo(colour.dtype).max - colour
     extra = page.extrasamples[0] if page.extrasamples else EXTRASAMPLE.UNSPECIFIED
-    has_alpha = extra != EXTRASAMPLE.UNSPECIFIED
     orientation = page.tags.valueof(_ORIENTATION, default=1)
     return Stored(
-        samples[..., :channels],
-        samples[..., channels : channels + 1] if has_alpha else None,
+        colour,
+        alpha if extra != EXTRASAMPLE.UNSPECIFIED else None,
         premultiplied=extra == EXTRASAMPLE.ASSOCALPHA,
-        inverted=page.photometric == PHOTOMETRIC.MINISWHITE,
         profile=page.iccprofile,
         orientation=orientation if isinstance(orientation, int) else 1,
     )

@@ -34,7 +34,6 @@ class Stored:
     colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK where the largest value is full ink)
     alpha: Samples | None = None  # (H, W, 1)
     premultiplied: bool = False  # the colours were multiplied by alpha
-    inverted: bool = False  # the largest value is the darkest
     profile: Any = None  # the ICC profile's bytes, or whatever a broken file holds in their place
     orientation: int = 1  # EXIF, 1 to 8
 
@@ -57,8 +56,6 @@ def to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
     rows, largest = max(1, _STRIP // width), np.iinfo(colour.dtype).max
     for strip in (slice(top, top + rows) for top in range(0, height, rows)):
         part = colour[strip]
-        if stored.inverted:
-            part = largest - part
         if alpha is not None and stored.premultiplied:
             straight = np.round(part * (float(largest) / np.maximum(alpha[strip], 1)))
             part = np.minimum(straight, largest).astype(part.dtype)

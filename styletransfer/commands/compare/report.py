@@ -114,9 +114,9 @@ def draw(comparison: Comparison, pictures: Mapping[str, Tensor]) -> Tensor:
         axes.set_title(f"{name}\n{cost}", fontsize=11, color="#333333")
     axes = figure.add_subplot(grid[1, :])
     curves = [mode.losses for mode in comparison.modes.values()]
-    for name, losses, (colour, width) in zip(comparison.modes, curves, LINES, strict=True):
+    for name, losses, (colour, thickness) in zip(comparison.modes, curves, LINES, strict=True):
         steps = range(1, len(losses) + 1)
-        axes.plot(steps, losses, color=colour, linewidth=width, label=name)
+        axes.plot(steps, losses, color=colour, linewidth=thickness, label=name)
     if all(loss > 0 for losses in curves for loss in losses):  # there is no logarithm of the others
         axes.set_yscale("log")
     axes.set(xlabel="step", ylabel="objective")

@@ -9,9 +9,8 @@ Several processes share the batch: each draws the same pictures, paints and judg
 and the gradients and losses are added up: but for rounding, all make the step of one alone.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from functools import partial
 from typing import Any, cast
 
 import torch
@@ -46,9 +45,6 @@ FREE_SETTINGS = (
 PARTS = ("network", "average", "optimizer", "schedule")
 # Norm to which a longer gradient is cut: the first steps would go anywhere.
 LONGEST_GRADIENT = 1.0
-
-# (pictures (N, 3, H, W), the codes of their styles) -> their pastiches.
-Paint = Callable[[Tensor, Tensor], Tensor]
 
 
 class NetworkTraining:
@@ -121,11 +117,13 @@ class NetworkTraining:
         The content images (N, 3, H, W) in [0, 1], with what was drawn for the style of each, are a
         share of a batch.
         """
-        contents = images.split(1)
+        contents = torch.split(images, 1)
         styles = [self.styles.of(*one) for one in zip(drawn, contents, strict=True)]
-        pastiches = painter(self.network)(images, torch.cat([style.code for style in styles]))
+        pastiches = painted(self.network, images, torch.cat([style.code for style in styles]))
         gradients, values = [], []
-        for content, pastiche, style in zip(contents, pastiches.split(1), styles, strict=True):
+        for content, pastiche, style in zip(
+            contents, torch.split(pastiches, 1), styles, strict=True
+        ):
             inputs = pair(content, style.image)
             objective = Objective(
                 self.task.extractor, self.task.mode, self.criterion, inputs, style.targets
@@ -141,8 +139,8 @@ class NetworkTraining:
     @torch.no_grad()
     def preview(self) -> Tensor:
         """Return the preview picture (1, 3, h, S w), painted in several styles, side by side."""
-        paint = painter(self.result)
-        return torch.cat([paint(self.task.preview, code) for code in self.styles.shown], dim=3)
+        content, codes = self.task.preview, self.styles.shown
+        return torch.cat([painted(self.result, content, code) for code in codes], dim=3)
 
     @property
     def result(self) -> StyleNetwork:
@@ -180,9 +178,12 @@ def begun(task: NetworkTask, styles: AnyStyles | KnownStyles, resumed: bool) -> 
     return network
 
 
-def painter(network: StyleNetwork) -> Paint:
-    """Return how a network paints pictures as codes say."""
-    return network if network.encoder is None else partial(encoder.paint, network)
+def painted(network: StyleNetwork, images: Tensor, codes: Tensor) -> Tensor:
+    """Return the pastiches of pictures (N, 3, H, W), in the styles that the codes say."""
+    if network.encoder is not None:
+        return encoder.paint(network, images, codes)
+    made: Tensor = network(images, codes)
+    return made
 
 
 def recipe(task: NetworkTask) -> dict[str, Any]:
