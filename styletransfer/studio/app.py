@@ -25,7 +25,6 @@ from styletransfer.runs.folder import CHECKPOINT
 from styletransfer.studio import painter, pictures, project
 from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
-from styletransfer.studio.curves import drawn
 from styletransfer.studio.form import RunRequest, command_of, form, read_request
 from styletransfer.studio.queue import RunQueue
 from styletransfer.studio.reader import Reader
@@ -234,7 +233,7 @@ async def get_run(request: Request) -> Response:
     entry = studio.queue.current
     if entry is not None and entry.id == request.path_params["id"]:
         if part == "losses":
-            return _svg(entry.losses)  # which the disk may not have yet
+            return await _curves(studio, entry.losses)  # which the disk may not have yet
         if part == "picture" and entry is studio.queue.at_work:
             if entry.picture is None:
                 raise RefusedError("the run has no picture yet", 404)
@@ -246,7 +245,7 @@ async def get_run(request: Request) -> Response:
         case "content":
             return await _small(request, run.record.content)
         case "losses":
-            return _svg(await asyncio.to_thread(lambda: run.losses))
+            return await _curves(studio, await asyncio.to_thread(lambda: run.losses))
         case "download":
             return await _download(request, run)
         case "film" if run.shown["is_film"]:
@@ -371,8 +370,8 @@ async def _small(request: Request, file: str | Path, *, ready: bool = False) -> 
     return _jpeg(await _studio(request).pictures.small(str(file), int(side)))
 
 
-def _svg(losses: Sequence[tuple[int, dict[str, Any]]]) -> Response:
-    return Response(drawn(losses), media_type="image/svg+xml")
+async def _curves(studio: Studio, losses: Sequence[tuple[int, dict[str, Any]]]) -> Response:
+    return Response(await studio.reader.ask("curves", losses), media_type="image/svg+xml")
 
 
 def _file(content: bytes, media_type: str, name: str) -> Response:

@@ -1,68 +1,41 @@
 """The losses of a run over its steps, drawn on a logarithmic axis as an SVG picture."""
 
-import math
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 
-# Sides in the picture's own units; points of a line, as more would not be seen; decades at most.
-WIDTH, HEIGHT, MOST, DECADES = 420, 180, 300, 6
-# Kind of loss -> what it is called, its colour on light and on dark pages.
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+# Points of a line at most, as more would not be seen; and what reads well on light and on dark.
+MOST, GREY = 300, "#7d8794"
+# Kind of loss -> what it is called, and its colour.
 KINDS = {
-    "total": ("All together", "#1f2937", "#e5e9ef"),
-    "content": ("Photograph", "#9a5b06", "#f0b45c"),
-    "style": ("Style", "#0f63c8", "#6aaef7"),
-    "match": ("Strokes where they belong", "#6d28d9", "#b79df8"),
-    "total_variation": ("Smoothness", "#14753f", "#5cc98a"),
-    "temporal": ("Frames are alike", "#14753f", "#5cc98a"),
+    "total": ("All together", GREY),
+    "content": ("Photograph", "#c98026"),
+    "style": ("Style", "#3d87e0"),
+    "match": ("Strokes where they belong", "#9168dc"),
+    "total_variation": ("Smoothness", "#35a061"),
 }
-LOOK = """text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: #5b6472 }
-polyline { fill: none; stroke-width: 1.6 } .level { stroke: #dfe3e8 }
-@media (prefers-color-scheme: dark) { text { fill: #a3adba } .level { stroke: #2b333d } }
-"""
 
 
-def drawn(losses: Sequence[tuple[int, Mapping[str, float | None]]]) -> str:
-    """Return the curves of (step, kind -> loss), which have the last values below them.
-
-    Each kind has a colour for light pages and one for dark ones. What is not above 0, or is
-    missing, is left out.
-    """
-    every = -(-len(losses) // MOST) or 1
-    shown = [*losses[:-1:every], *losses[-1:]]
-    positive = [loss for _, kinds in shown for loss in kinds.values() if loss and loss > 0]
-    if len(shown) < 2 or not positive:
-        return _svg(30, '<text y="20">They appear as soon as something is painted.</text>')
-    high = math.log10(max(positive)) + 0.05
-    low = max(math.log10(min(positive)) - 0.1, high - DECADES)
-    last, latest = shown[-1]
-
-    def y(loss: float) -> float:
-        return round(HEIGHT * (high - math.log10(loss)) / (high - low), 1)
-
-    parts = []
-    for level in (10.0**power for power in range(math.ceil(low), math.ceil(high))):
-        parts.append(f'<path class="level" d="M0 {y(level)}H{WIDTH}"/>')
-        parts.append(f'<text y="{y(level) - 3}">{level:g}</text>')
-    parts.append(f'<text x="{WIDTH}" y="{HEIGHT + 14}" text-anchor="end">step {last}</text>')
-    kinds = [kind for kind in KINDS if kind in latest]
-    for place, kind in enumerate(kinds):
-        points = " ".join(
-            f"{WIDTH * (step - 1) / (last - 1):.1f},{y(loss)}"
-            for step, values in shown
-            if (loss := values.get(kind)) and loss > 10**low
-        )
-        x, below = WIDTH // 2 * (place % 2), HEIGHT + 40 + 22 * (place // 2)
-        number = "" if latest[kind] is None else f"{latest[kind]:.3g}"
-        parts.append(f'<polyline class="{kind}" points="{points}"/>')
-        parts.append(f'<polyline class="{kind}" points="{x},{below - 4} {x + 14},{below - 4}"/>')
-        parts.append(f'<text x="{x + 20}" y="{below}">{KINDS[kind][0]} {number}</text>')
-    return _svg(HEIGHT + 30 + 22 * math.ceil(len(kinds) / 2), "".join(parts))
-
-
-def _svg(height: int, inside: str) -> str:
-    light, dark = (
-        " ".join(f".{kind} {{ stroke: {colors[at]} }}" for kind, colors in KINDS.items())
-        for at in (1, 2)
-    )
-    style = f"{light}{LOOK}@media (prefers-color-scheme: dark) {{ {dark} }}"
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}">'
-    return f"{head}<style>{style}</style>{inside}</svg>"
+def drawn(losses: Sequence[tuple[int, Mapping[str, float | None]]]) -> bytes:
+    """Return the curves of (step, kind -> loss), with the last values; None leaves a gap."""
+    shown = [*losses[: -1 : -(-len(losses) // MOST) or 1], *losses[-1:]]
+    steps = [step for step, _ in shown]
+    with rc_context({"svg.fonttype": "none", "text.color": GREY, "font.size": 9}):
+        figure = Figure((6, 3.6), layout="constrained")
+        axes = figure.subplots()
+        for kind, (name, color) in KINDS.items():
+            values = [loss if (loss := all.get(kind)) else float("nan") for _, all in shown]
+            if any(value > 0 for value in values):
+                label = f"{name} {values[-1]:.3g}"
+                axes.semilogy(steps, values, color=color, label=label, gid=kind)
+        axes.tick_params(which="both", colors=GREY)
+        axes.spines[:].set_visible(False)
+        axes.grid(alpha=0.3)
+        axes.set_xlabel(f"step {steps[-1] if steps else 0}", color=GREY)
+        if axes.lines:
+            figure.legend(loc="outside lower center", ncols=2, frameon=False)
+        file = BytesIO()
+        figure.savefig(file, format="svg", transparent=True)
+    return file.getvalue()

@@ -73,7 +73,7 @@ def main(pipe: Connection) -> None:
     import torch
 
     torch.set_num_threads(1)
-    known = (measure, small, converted, look, check, frames)
+    known = (measure, small, converted, look, check, frames, curves)
     functions: dict[str, Any] = {one.__name__: one for one in known}
     with suppress(EOFError, OSError):
         while (question := pipe.recv()) is not None:
@@ -99,6 +99,13 @@ def frames(path: str) -> int:
 
     with Film(path) as film:
         return film.count
+
+
+def curves(losses: Sequence[tuple[int, dict[str, float | None]]]) -> bytes:
+    """Return the losses of (step, kind -> loss) as an SVG picture."""
+    from styletransfer.studio.curves import drawn
+
+    return drawn(losses)
 
 
 def small(path: str, side: int) -> bytes:

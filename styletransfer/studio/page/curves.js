@@ -12,6 +12,6 @@ function draw() {
 
 export function startCurves() {
   on("view current runs", draw);
-  on("progress", alone(() => pause(500).then(draw)));
+  on("progress", alone(() => pause(2000).then(draw)));
   draw();
 }
