@@ -78,7 +78,7 @@ def pretend(pipe):
         say(type="begun", **standing)
         report = {"step": 1, "steps": 2, "scale": 1, "scales": 1, "seconds": 0.1, "left": None}
         report |= {"pace": 1e-6}
-        say(type="progress", picture=JPEG, history=[(1, {"style/a": 1.0, "total": 2.0})], **report)
+        say(type="progress", picture=JPEG, **report)
         refused = {"type": "standing", "error": "size=3 is too small", "key": "size", **standing}
         finished = {"type": "finished", "picture": JPEG, **standing}
         answers = {"pause": {"type": "paused"}, "resume": finished}

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from styletransfer.config import FilmConfig
 from styletransfer.errors import UserError
-from styletransfer.films.flicker import FilmPainter, measure, report, style_loss_of
+from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Frame, Watch
 from styletransfer.films.write import FilmWriter, check_writable, files_of
@@ -35,7 +35,7 @@ FREE_KEYS = ("output", "device")
 
 
 def main(config: FilmConfig, folder: Path) -> None:
-    """Paint a film, or go on where its frames in `folder` end; tell its flicker and its file.
+    """Paint a film, or go on where its frames in `folder` end; tell where its file is.
 
     A signal such as Ctrl-C ends the painting, and leaves a film of the frames that there are.
     """
@@ -48,8 +48,7 @@ def main(config: FilmConfig, folder: Path) -> None:
             remove_stale(run.path(0).parent)
             count = run.paint(stop)
             run.write(count, stop)
-            table = run.measured(count)
-    print(f"{table}\n{run.output}")
+    print(run.output)
 
 
 class FilmRun:
@@ -123,12 +122,6 @@ class FilmRun:
                 writer.write(frame.image, frame.time)
             if stop.asked is not None:
                 raise stop.asked
-
-    def measured(self, count: int) -> str:
-        """Return a table of how much the input and the painted film flicker."""
-        painted = (frame.image for frame in self._painted(count))
-        films = {"input": self._contents(), "painted": painted}
-        return report(measure(films, style_loss_of(self.job)))
 
     def _read(self, number: int) -> Tensor:
         """Return a painted frame (UserError: its file is damaged, and is to be painted again)."""

@@ -230,14 +230,11 @@ async def list_runs(request: Request) -> Response:
 async def get_run(request: Request) -> Response:
     """Return a run's "picture" or "content" made small, its "losses" drawn, or a "download"."""
     studio, part = _studio(request), request.path_params["part"]
-    entry = studio.queue.current
-    if entry is not None and entry.id == request.path_params["id"]:
-        if part == "losses":
-            return await _curves(studio, entry.losses)  # which the disk may not have yet
-        if part == "picture" and entry is studio.queue.at_work:
-            if entry.picture is None:
-                raise RefusedError("the run has no picture yet", 404)
-            return _jpeg(entry.picture)
+    entry = studio.queue.at_work
+    if part == "picture" and entry is not None and entry.id == request.path_params["id"]:
+        if entry.picture is None:
+            raise RefusedError("the run has no picture yet", 404)
+        return _jpeg(entry.picture)
     run = await _run(request)
     match part:
         case "picture":
@@ -245,7 +242,8 @@ async def get_run(request: Request) -> Response:
         case "content":
             return await _small(request, run.record.content)
         case "losses":
-            return await _curves(studio, await asyncio.to_thread(lambda: run.losses))
+            curves = await studio.reader.ask("curves", str(run.record.folder))
+            return Response(curves, media_type="image/svg+xml")
         case "download":
             return await _download(request, run)
         case "film" if run.shown["is_film"]:
@@ -368,10 +366,6 @@ async def _small(request: Request, file: str | Path, *, ready: bool = False) -> 
     if ready:
         return FileResponse(file)
     return _jpeg(await _studio(request).pictures.small(str(file), int(side)))
-
-
-async def _curves(studio: Studio, losses: Sequence[tuple[int, dict[str, Any]]]) -> Response:
-    return Response(await studio.reader.ask("curves", losses), media_type="image/svg+xml")
 
 
 def _file(content: bytes, media_type: str, name: str) -> Response:

@@ -1,10 +1,13 @@
 """The losses of a run over its steps, drawn on a logarithmic axis as an SVG picture."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from io import BytesIO
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+
+from styletransfer.runs.folder import Step
 
 # Points of a line at most, as more would not be seen; and what reads well on light and on dark.
 MOST, GREY = 300, "#7d8794"
@@ -18,24 +21,32 @@ KINDS = {
 }
 
 
-def drawn(losses: Sequence[tuple[int, Mapping[str, float | None]]]) -> bytes:
-    """Return the curves of (step, kind -> loss), with the last values; None leaves a gap."""
-    shown = [*losses[: -1 : -(-len(losses) // MOST) or 1], *losses[-1:]]
-    steps = [step for step, _ in shown]
+def drawn(steps: Sequence[Step]) -> bytes:
+    """Return the curves of a run's losses by their kind, with the last values.
+
+    That of "style" is the sum of "style/relu1_1" and others. What is not finite leaves a gap.
+    """
+    shown = [*steps[: -1 : -(-len(steps) // MOST) or 1], *steps[-1:]]
+    places = [one.step for one in shown]
     with rc_context({"svg.fonttype": "none", "text.color": GREY, "font.size": 9}):
         figure = Figure((6, 3.6), layout="constrained")
         axes = figure.subplots()
         for kind, (name, color) in KINDS.items():
-            values = [loss if (loss := all.get(kind)) else float("nan") for _, all in shown]
+            values = [_sum(one, kind) for one in shown]
             if any(value > 0 for value in values):
                 label = f"{name} {values[-1]:.3g}"
-                axes.semilogy(steps, values, color=color, label=label, gid=kind)
+                axes.semilogy(places, values, color=color, label=label, gid=kind)
         axes.tick_params(which="both", colors=GREY)
         axes.spines[:].set_visible(False)
         axes.grid(alpha=0.3)
-        axes.set_xlabel(f"step {steps[-1] if steps else 0}", color=GREY)
+        axes.set_xlabel(f"step {places[-1] if places else 0}", color=GREY)
         if axes.lines:
             figure.legend(loc="outside lower center", ncols=2, frameon=False)
         file = BytesIO()
         figure.savefig(file, format="svg", transparent=True)
     return file.getvalue()
+
+
+def _sum(step: Step, kind: str) -> float:
+    losses = [loss for name, loss in step.losses.items() if name.partition("/")[0] == kind]
+    return sum(losses) or math.nan

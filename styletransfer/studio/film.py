@@ -79,5 +79,5 @@ class _Viewer:
         return not self.is_stopped
 
     def _say(self, **message: Any) -> None:
-        rest = {"scale": 1, "scales": 1, "seconds": round(self.seconds, 1), "history": []}
+        rest = {"scale": 1, "scales": 1, "seconds": round(self.seconds, 1)}
         self._pipe.send({"type": "progress", "id": self._id, **rest, **message})

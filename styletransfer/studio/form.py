@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any
 
 from omegaconf import OmegaConf
 
@@ -87,19 +87,12 @@ def experiments() -> list[dict[str, Any]]:
     return presets
 
 
-class Ids(Protocol):
-    """What gives pictures their ids."""
-
-    def id_of(self, path: str) -> str | None:
-        """Return the id of a picture by its path, None if it has none."""
-
-
-def shown_values(values: Mapping[str, Any], shelf: Ids) -> dict[str, Any]:
+def shown_values(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
     """Return the page's keys with their values there: pictures as ids, None for other files."""
     return {key: _shown(CONTROLS[key], values[key], shelf) for key in CONTROLS if key in values}
 
 
-def changed_settings(values: Mapping[str, Any], shelf: Ids) -> dict[str, Any]:
+def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
     """Return those keys that differ from what the page has by default, as the page sends them.
 
     Values of another version raise a KeyError.
@@ -114,7 +107,7 @@ def changed_settings(values: Mapping[str, Any], shelf: Ids) -> dict[str, Any]:
     }
 
 
-def _shown(control: Control, value: Any, shelf: Ids | None = None) -> Any:
+def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> Any:
     if control.kind in ONE_PICTURE:
         return shelf.id_of(value) if shelf and isinstance(value, str) else None
     if control.key == "init" and value not in control.choices:

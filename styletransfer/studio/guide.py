@@ -18,7 +18,7 @@ from styletransfer.runs.recorded_run import RecordedRun
 from styletransfer.studio.form import page_values
 from styletransfer.studio.worker import Orders
 
-# Seconds between two reports of steps and losses.
+# Seconds between two reports of steps.
 REPORT = 0.1
 # Of a preview's longer side in pixels; seconds between two; the share of the run's time that they
 # may take; and their age above which that does not matter.
@@ -35,7 +35,6 @@ class Guide:
     def __init__(self, order: dict[str, Any], orders: Orders, pipe: Connection) -> None:
         self._order, self._orders, self._pipe = order, orders, pipe
         self._id: str = order["id"]
-        self._history: list[tuple[int, Any]] = []  # since the last report
         self._reported = self._next_preview = 0.0
         self._clock = Clock()
         self._last: Iterate | None = None
@@ -51,10 +50,10 @@ class Guide:
             self._say(type="begun", **standing(run))
         self._clock.step(run.run, iterate)
         self._last = iterate
-        self._history.append((iterate.step, iterate.losses))
         began = time.monotonic()
         if began >= self._next_preview:
             picture = encode(iterate.picture)
+            run.metrics.flush()  # of which the page draws curves
             now = time.monotonic()
             self._next_preview = now + min(max(OFTEN, (now - began) / SHARE), OLD)
             self._tell(run, iterate, picture)
@@ -123,9 +122,8 @@ class Guide:
         return goes
 
     def _tell(self, run: RecordedRun, iterate: Iterate, picture: bytes | None) -> None:
-        """Send where the run is, its losses since the last report, and perhaps a picture."""
+        """Send where the run is, and perhaps a picture."""
         self._reported = time.monotonic()
-        history, self._history = self._history, []
         self._say(
             type="progress",
             step=iterate.step,
@@ -135,7 +133,6 @@ class Guide:
             seconds=round(self._clock.seconds, 1),
             left=self._clock.left(run.run, iterate),
             pace=self._clock.pace,
-            history=[(step, losses.as_floats()) for step, losses in history],
             picture=picture,
         )
 

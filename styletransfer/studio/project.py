@@ -7,78 +7,65 @@ import json
 import time
 import zipfile
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from styletransfer import __version__
+from styletransfer.config import each
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import CONTENT, METRICS, PASTICHE, write_record
 from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
+from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import (
+    ONE_PICTURE,
     changed_settings,
     plain_values,
     read_request,
     read_values,
-    shown_values,
 )
-from styletransfer.studio.pictures import LARGEST, PictureShelf, id_of_file
+from styletransfer.studio.pictures import LARGEST, PictureShelf
 from styletransfer.studio.reader import Reader
 from styletransfer.studio.runs import StoredRun, note
 from styletransfer.system.files import atomic
 
 # What is said of a run, the files of its folder that go along, and the folder of its pictures.
 ABOUT, FILES, PICTURES = "project.json", (PASTICHE, CONTENT, METRICS), "pictures"
+# Keys that name pictures.
+PICTURED = {key for key, one in CONTROLS.items() if one.kind in (*ONE_PICTURE, "pictures")}
+PICTURED |= {"init"}
 NO_PROJECT = "that is no project of a studio, or it is damaged; get an intact copy"
 
 
-@dataclass
-class _Packed:
-    """Stands for the shelf where a run's pictures get their ids."""
-
-    shelf: PictureShelf
-    files: dict[str, Path] = field(default_factory=dict)  # id -> file, but for bundled ones
-
-    def id_of(self, path: str) -> str:
-        known = self.shelf.id_of(path)
-        if known and self.shelf.find(known).kind != "upload":
-            return known
-        try:
-            id = id_of_file(Path(path))
-        except UserError as error:
-            said = f"{Path(path).name} cannot be read, so there is no project of the run"
-            raise RefusedError(said, 409) from error
-        self.files[id] = Path(path)
-        return id
-
-    def about(self, id: str) -> dict[str, str]:
-        known = self.shelf.id_of(str(self.files[id]))
-        picture = self.shelf.find(known) if known else None
-        name = picture.name if picture else self.files[id].name
-        return {"name": name, "purpose": picture.purpose if picture else ""}
-
-
 def pack(run: StoredRun, shelf: PictureShelf, target: Path) -> None:
-    """Write a run's project (RefusedError: a picture that it was made of cannot be read)."""
-    record, packed = run.record, _Packed(shelf)
+    """Write a run's project (RefusedError: it is made of pictures that are not here)."""
+    record, changes = run.record, run.shown["changes"]
+    if run.shown["is_film"]:
+        raise RefusedError("there are projects of pictures alone; download the film", 409)
     about: dict[str, Any] = {
         "version": __version__,
         "name": run.shown["name"],
         "status": record.status,
         "seconds": record.seconds,
         "steps": record.steps,
-        "settings": changed_settings(record.settings, packed),
-        "changes": [
-            {"after": one["after"], "set": shown_values(one["set"], packed)}
-            for one in record.settings.get("changes", [])
-        ],
+        "settings": changed_settings(record.settings, shelf),  # those at its beginning
+        "changes": [{"after": after, "set": shown} for after, shown in changes],
     }
-    about["pictures"] = {id: packed.about(id) for id in packed.files}
+    ids = {
+        shelf.id_of(path)
+        for values in (record.settings, *(one["set"] for one in record.settings.get("changes", ())))
+        for key in PICTURED & values.keys()
+        for path in each(values[key])
+        if path not in CONTROLS[key].choices  # a word for where a run begins
+    }
+    if None in ids:
+        raise RefusedError("the run is made of pictures that are not in this studio", 409)
+    uploads = [picture for picture in shelf.all if picture.id in ids and picture.kind == "upload"]
+    about["pictures"] = {one.id: {"name": one.name, "purpose": one.purpose} for one in uploads}
     with zipfile.ZipFile(target, "w") as archive:
         archive.writestr(ABOUT, json.dumps(about))
-        for id, path in packed.files.items():
-            archive.write(path, f"{PICTURES}/{id}")
+        for one in uploads:
+            archive.write(one.path, f"{PICTURES}/{one.id}")
         for name in FILES:
             if (record.folder / name).is_file():
                 archive.write(record.folder / name, name)

@@ -14,12 +14,12 @@ from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import FILM, StoredRun, sums
+from styletransfer.studio.runs import FILM, StoredRun
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Answers, Worker
 
-# Runs that may wait; steps whose losses are remembered.
-MOST, MOST_STEPS = 8, 100_000
+# Runs that may wait.
+MOST = 8
 # Seconds, and steps such as those before, until a painter that has not heard a stop is ended.
 PATIENCE, STEPS = 5.0, 4
 # Sketches that may wait; the longer side of one in pixels, and its steps at most.
@@ -45,7 +45,6 @@ class QueueEntry:
     snapshots: list[dict[str, Any]] = field(default_factory=list)  # to which it can go back
     changes: list[dict[str, Any]] = field(default_factory=list)  # by which it was steered
     picture: bytes | None = None  # the last preview, a JPEG
-    losses: list[tuple[int, dict[str, float]]] = field(default_factory=list)  # by step
     # Set once the painter has let go of it; a finished run can be steered on until then.
     left: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -119,8 +118,7 @@ class RunQueue:
             raise RefusedError("that run is being painted already", 409)
         order: dict[str, Any] = {"config": None, "record": {}}
         settings, typed = run.shown["settings"], run.record.typed or ()
-        entry = QueueEntry(run.id, run.record.folder, settings, typed, order, losses=run.losses)
-        self._enqueue(entry)
+        self._enqueue(QueueEntry(run.id, run.record.folder, settings, typed, order))
 
     def has(self, id: str) -> bool:
         """Tell whether a run is at work or waits."""
@@ -270,11 +268,7 @@ class RunQueue:
                 self._leave(entry, message["status"], message["error"], message.get("key"))
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
-        history = [(step, sums(losses)) for step, losses in message.pop("history")]
         picture = message.pop("picture")
-        if history:
-            before = [(step, losses) for step, losses in entry.losses if step < history[0][0]]
-            entry.losses = (before + history)[:MOST_STEPS]
         entry.progress = message
         if (pace := message.pop("pace", None)) is not None:
             self.pace[entry.settings.get("features.name", "bundled")] = pace

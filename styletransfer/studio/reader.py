@@ -20,6 +20,7 @@ from PIL import Image
 
 from styletransfer.config import ApplyConfig, TrainConfig
 from styletransfer.errors import UserError
+from styletransfer.runs.folder import read_steps
 from styletransfer.settings.paths import FILM_EXTENSIONS
 from styletransfer.studio.worker import Answers, Worker, become_a_child
 
@@ -101,11 +102,11 @@ def frames(path: str) -> int:
         return film.count
 
 
-def curves(losses: Sequence[tuple[int, dict[str, float | None]]]) -> bytes:
-    """Return the losses of (step, kind -> loss) as an SVG picture."""
+def curves(folder: str) -> bytes:
+    """Return the losses of a run as an SVG picture."""
     from styletransfer.studio.curves import drawn
 
-    return drawn(losses)
+    return drawn(list(read_steps(Path(folder))))
 
 
 def small(path: str, side: int) -> bytes:

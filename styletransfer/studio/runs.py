@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,6 @@ from styletransfer.runs.folder import (
     RECORD,
     RunFolder,
     read_run,
-    read_steps,
     recorded,
 )
 from styletransfer.studio.access import RefusedError
@@ -40,14 +39,6 @@ class StoredRun:
     record: RunFolder
     is_own: bool  # whether it lies in the studio's own folder
     shown: dict[str, Any]  # what the page is told
-
-    @property
-    def losses(self) -> list[tuple[int, dict[str, Any]]]:
-        """The steps, with the sums of their losses where the total is finite."""
-        return [
-            (step.step, sums(step.losses) if "total" in step.losses else {})
-            for step in read_steps(self.record.folder)
-        ]
 
 
 class StoredRuns:
@@ -144,14 +135,3 @@ def _noted(folder: Path) -> dict[str, Any]:
         said = json.loads((folder / NOTE).read_text(encoding="utf-8"))
         return {"name": str(said["name"])[:LONGEST_NAME], "starred": bool(said["starred"])}
     return {"name": "", "starred": False}
-
-
-def sums(losses: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the losses of a step by their kind: the sum of "style/relu1_1" and others is "style".
-
-    It is None where one of them is.
-    """
-    kinds: dict[str, list[Any]] = {}
-    for name, value in losses.items():
-        kinds.setdefault(name.partition("/")[0], []).append(value)
-    return {kind: None if None in values else sum(values) for kind, values in kinds.items()}

@@ -60,11 +60,8 @@ def painting(monkeypatch):
 
 def test_a_film_has_the_frames_and_times_of_its_input(config, source, tmp_path, painting, capsys):
     main(config, tmp_path / "run")
-    *table, last = capsys.readouterr().out.splitlines()
     made = frames_of(tmp_path / "run" / "painted.mp4")
-    assert last == str(tmp_path / "run" / "painted.mp4")
-    assert [line.split("|")[1].strip() for line in table[2:]] == ["input", "painted"]
-    assert float(table[3].split("|")[4]) > 0
+    assert capsys.readouterr().out == f"{tmp_path / 'run' / 'painted.mp4'}\n"
     assert [frame.time for frame in made] == [frame.time for frame in frames_of(source)]
     assert made[0].image.shape == (1, 3, 24, 32)
     for number, frame in enumerate(made):

@@ -16,6 +16,7 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.run import Run
+from tools import flicker as measuring
 
 ALL = torch.ones(1, 1, 16, 20)
 SOME = torch.cat([torch.ones(1, 1, 16, 10), torch.full((1, 1, 16, 10), 0.25)], 3)
@@ -39,7 +40,8 @@ def moving(reliability, across=2):
 
 
 def move(monkeypatch, motion):
-    monkeypatch.setattr("styletransfer.films.flicker.motion_between", motion)
+    for module in ("styletransfer.films.flicker", "tools.flicker"):
+        monkeypatch.setattr(f"{module}.motion_between", motion)
 
 
 def test_after_the_first_one_a_frame_starts_as_the_one_before_moved_along(job, monkeypatch):
@@ -132,12 +134,12 @@ def test_flicker_and_style_of_each_film(monkeypatch):
     """Over one frame and over five; of the input no style."""
     move(monkeypatch, still)
     films = {"input": ramp(0.0), "painted": ramp(0.1)}
-    measured = flicker.measure(films, lambda frame: float(frame.mean()))
-    assert measured["input"] == flicker.Flicker(0.0, 0.0, None)
+    measured = measuring.measure(films, lambda frame: float(frame.mean()))
+    assert measured["input"] == measuring.Flicker(0.0, 0.0, None)
     painted = measured["painted"]
     assert (painted.short, painted.long, painted.style) == pytest.approx((0.1**2, 0.5**2, 0.3))
     films = {"input": ramp(0.0, 5), "painted": ramp(0.1, 5)}
-    assert flicker.measure(films)["painted"] == flicker.Flicker(pytest.approx(0.01), None, None)
+    assert measuring.measure(films)["painted"] == measuring.Flicker(pytest.approx(0.01), None, None)
 
 
 def test_only_what_is_relied_on_and_does_not_move_along_counts():
@@ -147,9 +149,9 @@ def test_only_what_is_relied_on_and_does_not_move_along_counts():
     flow[:, 0] = 2
     moved = b[..., [*range(2, 20), 19, 19]]
     expected = (((a - moved) ** 2) * weights).sum().item() / 3 / weights.sum()
-    assert flicker.warping_error(Motion(flow, weights), a, b) == pytest.approx(expected)
+    assert measuring.warping_error(Motion(flow, weights), a, b) == pytest.approx(expected)
     for share in (0.0, 0.24):  # across a cut
-        assert flicker.warping_error(still(a, None, share), a, b) is None
+        assert measuring.warping_error(still(a, None, share), a, b) is None
 
 
 def test_the_style_loss_is_the_objectives_without_content_and_total_variation(content, style):
@@ -160,6 +162,6 @@ def test_the_style_loss_is_the_objectives_without_content_and_total_variation(co
     losses = whole.evaluate(picture(3).requires_grad_()).as_floats()
     assert losses["total_variation"] > 0
     expected = sum(value for name, value in losses.items() if name.startswith("style/"))
-    assert flicker.style_loss_of(job)(picture(3)) == pytest.approx(expected)
+    assert measuring.style_loss_of(job)(picture(3)) == pytest.approx(expected)
     config.objective.style_weight = 0.0
-    assert flicker.style_loss_of(replace(job, config=config)) is None
+    assert measuring.style_loss_of(replace(job, config=config)) is None

@@ -18,7 +18,7 @@ from studios import LIVE, act, opened, painter, status, submit, watch
 
 from styletransfer.cli import script
 from styletransfer.pictures import images
-from styletransfer.runs.folder import read_run
+from styletransfer.runs.folder import Step, read_run
 from styletransfer.studio.curves import KINDS, drawn
 
 TINY = {"size": 48, "steps": 8, "scales": 1, "precision": "float32", "device": "cpu"}
@@ -69,15 +69,17 @@ def parsed(svg):
 
 
 def test_curves_stand_on_a_logarithmic_axis_with_their_last_values_below():
-    losses = [(step, {"total": 10.0 ** (1 - step), "style": None}) for step in range(1, 5)]
+    losses = [
+        Step(n, 1, {"total": 10.0 ** (1 - n), "style/a": n, "style/b": n}) for n in (1, 2, 3, 4)
+    ]
     svg = drawn(losses).decode()
-    (places,) = parsed(svg).values()
+    places = parsed(svg)["total"]
     for axis in zip(*places, strict=True):
         assert np.diff(axis) == pytest.approx([axis[1] - axis[0]] * 3, rel=1e-3)
-    assert all(word in svg for word in ("step 4", "All together 0.001"))
-    for none in ([], [(1, {}), (2, {})], [(1, {"total": 0.0}), (2, {"total": -1.0})]):
+    assert all(word in svg for word in ("step 4", "All together 0.001", "Style 8"))
+    for none in ([], [Step(1, 1, {}), Step(2, 1, {})], [Step(1, 1, {"total": 0.0})]):
         assert parsed(drawn(none).decode()) == {}
-    long = parsed(drawn([(n, {"total": 1 + n * n % 97}) for n in range(1, 40_001)]).decode())
+    long = parsed(drawn([Step(n, 1, {"total": 1 + n * n % 97}) for n in range(1, 40_001)]).decode())
     assert 200 < len(long["total"]) <= 301
 
 

@@ -112,7 +112,8 @@ function downloads(run) {
     return el("a.button", { href, download: "" }, name);
   });
   const group = { role: "group", "aria-label": "Download" };
-  links.push(el("a.button", { href: runUrl(run.id, "project", ""), download: "" }, "Project"));
+  const project = { href: runUrl(run.id, "project", ""), download: "" };
+  if (!run.is_film) links.push(el("a.button", project, "Project"));
   if (run.is_film) links.unshift(el("a.button", film, "Film"));
   return el("div.actions", group, el("span.muted", "Download"), links);
 }
