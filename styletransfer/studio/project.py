@@ -4,6 +4,7 @@ It is a ZIP archive without a path of this machine: pictures go by the ids that 
 """
 
 import json
+import shutil
 import time
 import zipfile
 from collections.abc import AsyncIterator
@@ -27,7 +28,6 @@ from styletransfer.studio.form import (
 from styletransfer.studio.pictures import LARGEST, PictureShelf
 from styletransfer.studio.reader import Reader
 from styletransfer.studio.runs import StoredRun, note
-from styletransfer.system.files import atomic
 
 # What is said of a run, the files of its folder that go along, and the folder of its pictures.
 ABOUT, FILES, PICTURES = "project.json", (PASTICHE, CONTENT, METRICS), "pictures"
@@ -97,14 +97,19 @@ async def unpack(archive: Path, folder: Path, shelf: PictureShelf, reader: Reade
             made = Path(new_folder(str(folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
     except (zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError) as error:
         raise UserError(NO_PROJECT) from error
-    for name, content in parts.items():
-        (made / name).write_bytes(content)
-    for name, text in request.record.items():
-        with atomic(made / ".hydra" / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    config = plain_values(request.config) | {"changes": changes}
-    note(made, about["name"], False)
-    write_record(made, {"config": config}, status, made / PASTICHE, steps=steps, seconds=seconds)
+    try:
+        for name, content in parts.items():
+            (made / name).write_bytes(content)
+        (made / ".hydra").mkdir()
+        for name, text in request.record.items():
+            (made / ".hydra" / name).write_text(text, encoding="utf-8")
+        note(made, about["name"], False)
+        record = {"config": plain_values(request.config) | {"changes": changes}}
+        write_record(made, record, status, made / PASTICHE, steps=steps, seconds=seconds)
+    except (OSError, UserError) as error:
+        shutil.rmtree(made)
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(f"the project cannot be kept: {reason}") from error
     return made
 
 

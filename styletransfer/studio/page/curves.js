@@ -3,11 +3,12 @@ import { alone, find, pause } from "./dom.js";
 import { on, runUrl, shownId, shownRun, state } from "./store.js";
 
 function draw() {
-  const id = state.view === "content" || shownRun()?.is_film ? null : shownId();
-  const run = id === state.current?.id ? (state.progress ?? state.current) : null;
-  find("curves").hidden = !id;
-  const url = runUrl(id, "losses", `step=${run?.step ?? "all"}`);
-  if (id && find("plot").getAttribute("src") !== url) find("plot").src = url;
+  const id = shownId();
+  const run = id === state.current?.id ? (state.progress ?? state.current) : shownRun();
+  const there = Boolean(run?.step) && !shownRun()?.is_film;
+  find("curves").hidden = !there;
+  const url = runUrl(id, "losses", `step=${run?.step}`);
+  if (there && find("plot").getAttribute("src") !== url) find("plot").src = url;
 }
 
 export function startCurves() {
