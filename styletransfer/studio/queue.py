@@ -270,7 +270,8 @@ class RunQueue:
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
         picture = message.pop("picture")
         entry.progress = message
-        if (pace := message.pop("pace", None)) is not None:
+        pace = message.pop("pace", None)
+        if pace is not None and message["scale"] == message["scales"]:  # where most time goes
             self.pace[entry.settings.get("features.name", "bundled")] = pace
         self._tell("progress", message)
         if picture is not None:

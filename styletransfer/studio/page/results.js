@@ -226,6 +226,6 @@ export function startResults() {
   clicked({ copy });
   find("open").addEventListener("change", ({ target }) => openProject(target.files[0]));
   find("search").addEventListener("input", draw);
-  on("settings", debounced(check, 300));
+  on("settings runs", debounced(check, 300)); // a run that has ended tells the time that one takes
   check();
 }
