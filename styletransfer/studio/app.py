@@ -246,13 +246,14 @@ async def get_run(request: Request) -> Response:
             return Response(curves, media_type="image/svg+xml")
         case "download":
             return await _download(request, run)
-        case "film" if run.shown["is_film"]:
+        case "film" if (run.record.folder / FILM).is_file():
             return FileResponse(run.record.folder / FILM)
         case "project":
             with TemporaryDirectory() as folder:
                 file = Path(folder) / "project.zip"
                 await asyncio.to_thread(project.pack, run, studio.pictures, file)
-                return _file(file.read_bytes(), "application/zip", f"project_{run.id}.zip")
+                content = await asyncio.to_thread(file.read_bytes)
+                return _file(content, "application/zip", f"project_{run.id}.zip")
     raise RefusedError("a run has no such part", 404)
 
 
@@ -336,8 +337,9 @@ async def _checked(request: Request) -> RunRequest:
     """Return the run that is asked for with its cost, once it is seen that there can be one."""
     studio, asked = _studio(request), await _run_request(request)
     if studio.checked[0] != asked.overrides:
-        film = asked.shown and await studio.reader.ask("frames", asked.shown.content)
-        cost = {"frames": film} if film else await studio.reader.ask("check", asked.config)
+        cost = await studio.reader.ask("check", asked.shown or asked.config)
+        if asked.shown:
+            cost = {"frames": await studio.reader.ask("frames", asked.shown.content, asked.config)}
         studio.checked = asked.overrides, cost
     return replace(asked, cost=studio.checked[1])
 

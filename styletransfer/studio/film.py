@@ -1,6 +1,7 @@
 """A film that the studio paints, frame by frame: by a style network, or by the optimiser."""
 
 import time
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from styletransfer.runs.folder import CONTENT, PASTICHE, write_record
 from styletransfer.studio.form import plain_values
 from styletransfer.studio.guide import OFTEN, encode
 from styletransfer.studio.worker import Orders
+from styletransfer.system.files import locked
 from styletransfer.system.signals import stop_on_signals
 
 
@@ -26,8 +28,17 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
     """
     folder, config = Path(order["folder"]), order["config"]
     viewer = _Viewer(order["id"], orders, pipe)
-    pipe.send({"type": "begun", "id": order["id"]})
-    with stop_on_signals() as stop:
+    for name, text in order["record"].items():
+        (folder / ".hydra").mkdir(exist_ok=True)
+        (folder / ".hydra" / name).write_text(text, encoding="utf-8")
+    keep = partial(
+        write_record,
+        *(folder, {"config": plain_values(order["shown"]) | {"changes": []}}),
+        picture=Path(config.output),
+    )
+    with stop_on_signals() as stop, locked(folder):
+        keep(status="running")  # so that one that is killed is seen
+        viewer.say("begun")
         if order["command"] == "apply":
             paint_film(Painter(config), Path(config.input), Path(config.output), viewer.show)
         else:
@@ -35,15 +46,11 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
                 run = FilmRun(config, film, folder)
                 run.check_record()
                 run.write(run.paint(stop, viewer.show), stop)
-    content, painted = viewer.last
-    images.write(folder / CONTENT, images.resize(content, (painted.shape[2], painted.shape[3])))
-    images.write(folder / PASTICHE, painted)
-    for name, text in order["record"].items():
-        (folder / ".hydra").mkdir(exist_ok=True)
-        (folder / ".hydra" / name).write_text(text, encoding="utf-8")
-    status, facts = "stopped" if viewer.is_stopped else "finished", {"steps": viewer.count}
-    record = {"config": plain_values(order["shown"]) | {"changes": []}}
-    write_record(folder, record, status, Path(config.output), seconds=viewer.seconds, **facts)
+        content, painted = viewer.last
+        images.write(folder / CONTENT, images.resize(content, (painted.shape[2], painted.shape[3])))
+        images.write(folder / PASTICHE, painted)
+        status = "stopped" if viewer.is_stopped else "finished"
+        keep(status=status, seconds=viewer.seconds, steps=viewer.count)
     return status
 
 
@@ -64,20 +71,25 @@ class _Viewer:
         if now >= self._next_preview:
             self._next_preview, picture = now + OFTEN, encode(painted)
         left = self.seconds / self.count * max(frames - self.count, 0)
-        self._say(step=self.count, steps=max(frames, self.count), left=left, picture=picture)
+        steps, seconds = max(frames, self.count), round(self.seconds, 1)
+        where = {"step": self.count, "steps": steps, "scale": 1, "scales": 1, "left": left}
+        self.say("progress", **where, seconds=seconds, picture=picture)
         is_paused = False
         while wish := self._orders.next_wish(self._id, wait=is_paused, other_runs=False):
             if wish["type"] == "stop":
-                self._pipe.send({"type": "stopping", "id": self._id})
+                self.say("stopping")
                 self.is_stopped = True
             elif wish["type"] in ("pause", "resume"):
                 is_paused = wish["type"] == "pause"
-                said = "paused" if is_paused else "resumed"
-                self._pipe.send({"type": said, "id": self._id})
+                self.say("paused" if is_paused else "resumed")
             is_paused &= not self.is_stopped
+        self._began += time.monotonic() - now  # a pause is no painting
         self.is_stopped |= self._orders.over
         return not self.is_stopped
 
-    def _say(self, **message: Any) -> None:
-        rest = {"scale": 1, "scales": 1, "seconds": round(self.seconds, 1)}
-        self._pipe.send({"type": "progress", "id": self._id, **rest, **message})
+    def say(self, type: str, **message: Any) -> None:
+        """Send a message about this film; where the server is gone, what there is will be kept."""
+        try:
+            self._pipe.send({"type": type, "id": self._id, **message})
+        except OSError:
+            self.is_stopped = True

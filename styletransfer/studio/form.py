@@ -144,10 +144,14 @@ def read_request(settings: Any, shelf: PictureShelf, by: Any = "network") -> Run
     values = read_values(settings, shelf)
     overrides, name, shown = _overrides(values), "train", None
     if is_film(values.get("content")):
-        shown = settings_of(compose("train", overrides), "train")
         name = "film" if by == "optimizer" else "apply"
         if name == "apply":
+            if values.get("protect"):
+                said = "the network leaves no part of a film alone; take By optimiser"
+                raise RefusedError(said, key="protect")
+            values = {key: values[key] for key in values.keys() & {*BOTH, "content"}}
             overrides = _overrides(_of_the_network(values))
+        shown = settings_of(compose("train", _overrides(values)), "train")
     composed = compose(name, overrides, with_hydra=True)
     OmegaConf.set_struct(composed, False)
     hydra = composed.pop("hydra")

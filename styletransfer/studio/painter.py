@@ -72,6 +72,8 @@ def _sketch(pipe: Connection, order: dict[str, Any], is_wanted: Callable[[], boo
             picture = encode(run.result().picture)
     except UserError as error:
         problem = error
+    except (MemoryError, RuntimeError) as error:
+        problem = UserError(f"there is no sketch: {' '.join(str(error).split())}")
     pipe.send({"type": "sketched", "id": order["id"], "picture": picture, "problem": problem})
     return True
 

@@ -137,9 +137,12 @@ class PictureShelf:
     async def _put(self, id: str, temporary: Path, name: str, purpose: str) -> ShelfPicture:
         name = os.path.basename(name.replace("\\", "/"))[-LONGEST_NAME:] or "picture"
         try:
+            with temporary.open("rb") as file:
+                head = file.read(16)
             if not is_film(name):
-                with temporary.open("rb") as file:
-                    format_of(file.read(16), name)  # at once, whatever the reader is at
+                format_of(head, name)  # at once, whatever the reader is at
+            elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"#", b"<", b"ffconcat")):
+                raise UserError(f"{name} is a playlist, which names other files, and no film")
             width, height = await self._reader.ask("measure", str(temporary))
         except UserError as error:
             error.args = (str(error).replace(str(temporary), name),)

@@ -25,7 +25,7 @@ from styletransfer.studio.form import (
     read_request,
     read_values,
 )
-from styletransfer.studio.pictures import LARGEST, PictureShelf
+from styletransfer.studio.pictures import PictureShelf
 from styletransfer.studio.reader import Reader
 from styletransfer.studio.runs import StoredRun, note
 
@@ -34,6 +34,7 @@ ABOUT, FILES, PICTURES = "project.json", (PASTICHE, CONTENT, METRICS), "pictures
 # Keys that name pictures.
 PICTURED = {key for key, one in CONTROLS.items() if one.kind in (*ONE_PICTURE, "pictures")}
 PICTURED |= {"init"}
+LARGEST_ENTRY = 2**28  # bytes
 NO_PROJECT = "that is no project of a studio, or it is damaged; get an intact copy"
 
 
@@ -85,25 +86,31 @@ async def unpack(archive: Path, folder: Path, shelf: PictureShelf, reader: Reade
                 taken = await shelf.take(str(said["name"]), str(said["purpose"]), body)
                 if taken.id != id:
                     raise UserError(NO_PROJECT)
-            request = read_request(about["settings"], shelf)
+            request, name = read_request(about["settings"], shelf), about["name"]
+            if request.command != "train":
+                raise UserError(NO_PROJECT)
             await reader.ask("check", request.config)
             changes = []
             for one in about["changes"]:
                 read_request(about["settings"] | one["set"], shelf)
                 changes.append({"after": int(one["after"]), "set": read_values(one["set"], shelf)})
-            parts = {name: _read(file, name) for name in FILES if name in file.namelist()}
+            parts = {one: _read(file, one) for one in FILES if one in file.namelist()}
             steps, seconds = about["steps"], about["seconds"]
             status = "finished" if about["status"] == "finished" else "stopped"
             made = Path(new_folder(str(folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
-    except (zipfile.BadZipFile, ValueError, LookupError, TypeError, AttributeError) as error:
+    except UserError:
+        raise
+    except Exception as error:  # a damaged archive raises nearly anything
         raise UserError(NO_PROJECT) from error
     try:
-        for name, content in parts.items():
-            (made / name).write_bytes(content)
+        for file_name, content in parts.items():
+            (made / file_name).write_bytes(content)
+            if file_name != METRICS:
+                await reader.ask("measure", str(made / file_name))
         (made / ".hydra").mkdir()
-        for name, text in request.record.items():
-            (made / ".hydra" / name).write_text(text, encoding="utf-8")
-        note(made, about["name"], False)
+        for file_name, text in request.record.items():
+            (made / ".hydra" / file_name).write_text(text, encoding="utf-8")
+        note(made, name, False)
         record = {"config": plain_values(request.config) | {"changes": changes}}
         write_record(made, record, status, made / PASTICHE, steps=steps, seconds=seconds)
     except (OSError, UserError) as error:
@@ -114,10 +121,10 @@ async def unpack(archive: Path, folder: Path, shelf: PictureShelf, reader: Reade
 
 
 def _read(file: zipfile.ZipFile, name: str) -> bytes:
-    """Return an entry, at most as large as an upload, whatever the archive says."""
+    """Return an entry, at most as large as a pastiche may be, whatever the archive says."""
     with file.open(name) as entry:
-        content = entry.read(LARGEST + 1)
-    if len(content) > LARGEST:
+        content = entry.read(LARGEST_ENTRY + 1)
+    if len(content) > LARGEST_ENTRY:
         raise UserError(NO_PROJECT)
     return content
 

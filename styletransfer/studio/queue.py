@@ -136,6 +136,8 @@ class RunQueue:
         other.
         """
         entry = self.current
+        if entry and entry.command != "train" and type in ("steer", "undo", "snapshot"):
+            raise RefusedError("a film cannot be changed while it is painted", 409)
         is_open = self.at_work or (entry and type in ("steer", "undo") and entry.can_steer)
         if entry is None or entry.id != id or not is_open:
             raise RefusedError("that run is not being painted", 409)

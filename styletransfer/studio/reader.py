@@ -94,10 +94,14 @@ def measure(path: str) -> tuple[int, int]:
     return _opened(path)[0]
 
 
-def frames(path: str) -> int:
-    """Return how many frames a film has."""
+def frames(path: str, config: Any) -> int:
+    """Return how many frames a film has, 0 if it does not say (UserError: wrong settings)."""
+    from styletransfer.commands.apply import painter
     from styletransfer.films.read import Film
 
+    if isinstance(config, ApplyConfig):
+        painter.check(config)
+        painter.blend(config, config.style, named=False)
     with Film(path) as film:
         return film.count
 

@@ -96,13 +96,16 @@ class StoredRuns:
 
     def _shown(self, id: str, record: RunFolder, written: int) -> dict[str, Any]:
         words, changes = record.typed, record.settings.get("changes", [])
-        is_film = (record.folder / FILM).is_file()
-        name = recorded(record.folder, HYDRA, "hydra", "job", "name") if is_film else "train"
+        name = recorded(record.folder, HYDRA, "hydra", "job", "name")
+        is_film = name in ("apply", "film")
+        name = name if is_film else "train"
         settings, width, height = dict(record.settings), None, None
         for change in changes:
             settings |= change["set"]
         stopped = record.steps if record.status == "stopped" and not is_film else None
-        with suppress(OSError), Image.open(record.content) as image:
+        # A header may promise anything.
+        broken = OSError, ValueError, Image.DecompressionBombError
+        with suppress(*broken), Image.open(record.content) as image:
             width, height = image.size
         return {
             "id": id,

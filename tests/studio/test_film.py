@@ -2,6 +2,7 @@
 
 import io
 import shlex
+import shutil
 
 import pytest
 from film_files import make
@@ -58,6 +59,8 @@ def test_a_film_is_painted_shown_and_played_and_its_command_makes_the_same(
     steps = [one["step"] for one in seen if one["type"] == "progress" and one["id"] == id]
     assert steps == [1, 2, 3, 4]
     run = next(run for run in client.get("/api/runs").json() if run["id"] == id)
+    for key in ("steps", "scales") if by == "network" else ():  # which the network does not know
+        del settings[key]
     assert (run["is_film"], run["status"], run["settings"]) == (True, "finished", settings)
     assert run["command"] == told["command"]
     answer = client.get(f"/api/runs/{id}/film", headers={"range": "bytes=0-99"})
@@ -83,6 +86,40 @@ def test_a_stop_keeps_the_frames_that_there_are(client, socket, film, monkeypatc
     watch(socket, status("stopped", id=id))
     run = next(run for run in client.get("/api/runs").json() if run["id"] == id)
     assert (run["status"], run["is_film"], run["step"]) == ("stopped", True, 1)
+
+
+def test_what_a_film_cannot_have_is_told_before_it_is_painted(client, film):
+    for by, wrong, key in (
+        ("network", {"protect": "style-oil"}, "protect"),
+        ("network", {"style": ["style-oil"], "style_weights": [1, 2]}, None),
+        ("network", {"color": "content_palette"}, None),
+        ("network", {"size": -5}, "size"),
+        ("optimizer", {"steps": 0}, "steps"),
+    ):
+        settings = {**TINY, "content": film, **wrong}
+        refused = client.post("/api/check", json={"settings": settings, "by": by})
+        assert refused.status_code >= 400
+        assert key in (None, refused.json()["key"])
+    playlist = client.post("/api/pictures?name=a.mp4", content=b"#EXTM3U\nfile:/etc/passwd\n" * 9)
+    assert "is a playlist" in playlist.json()["error"]
+
+
+def test_a_film_that_is_killed_is_seen_as_stopped_and_can_be_removed(folder, client, film, socket):
+    id = client.post("/api/queue", json={"settings": {**TINY, "content": film}}).json()["id"]
+    act(client, id, "pause")
+    watch(socket, status("paused", id=id))
+    act(client, id, "steer", 409, settings=TINY)
+    act(client, id, "snapshot", 409)
+    (killed := folder / "killed").mkdir()
+    shutil.copytree(folder / id / ".hydra", killed / ".hydra")
+    shutil.copy(folder / id / "run.json", killed)  # as a killed one leaves it
+    run = next(run for run in client.get("/api/runs").json() if run["id"] == "killed")
+    assert (run["status"], run["is_film"], run["width"]) == ("stopped", True, None)
+    assert run["command"].startswith("styletransfer apply ")
+    assert client.get("/api/runs/killed/film").status_code == 404
+    assert client.post("/api/runs/killed/delete", json={}).status_code == 200
+    act(client, id, "stop")
+    watch(socket, status("stopped", id=id))
 
 
 def test_a_film_is_seen_as_its_first_frame_and_is_no_style(client, film, monkeypatch):

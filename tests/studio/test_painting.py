@@ -201,17 +201,25 @@ def test_a_project_is_the_run_in_another_studio(client, socket, folder, tmp_path
             refused = other.post("/api/project", content=with_about(project, said))
             assert refused.status_code >= 400
             assert words in refused.json()["error"]
-        for damaged in (b"", project[:200], project[:-30], b"PK" * 99):
+        huge = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (60_000).to_bytes(4) * 2 + bytes(99)
+        for content in (huge, b"<svg onload=alert(1)>"):
+            refused = other.post("/api/project", content=with_about(project, about, content))
+            assert "the project cannot be kept" in refused.json()["error"]
+        encrypted = bytearray(project)
+        encrypted[6] |= 1
+        encrypted[encrypted.find(b"PK\1\2") + 8] |= 1
+        for damaged in (b"", project[:200], project[:-30], b"PK" * 99, bytes(encrypted)):
             assert "no project" in other.post("/api/project", content=damaged).json()["error"]
         assert set((tmp_path / "studio").iterdir()) == before
 
 
-def with_about(project, said):
-    """A project that says something else of itself."""
+def with_about(project, said, pastiche=None):
+    """A project that says something else of itself, or has another pastiche."""
     changed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(project)) as old, zipfile.ZipFile(changed, "w") as new:
         for name in old.namelist():
-            new.writestr(name, json.dumps(said) if name == "project.json" else old.read(name))
+            changed_to = {"project.json": json.dumps(said), "pastiche.png": pastiche}
+            new.writestr(name, changed_to.get(name) or old.read(name))
     return changed.getvalue()
 
 

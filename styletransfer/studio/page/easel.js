@@ -161,7 +161,8 @@ export function startEasel() {
   on("view current pictures runs", draw);
   on("settings", ({ keys, by }) => {
     const isOther = ["content", "style", "style_weights"].some((key) => keys.includes(key));
-    if (isOther && by === "person" && picture(value("init"))) change({ init: fallback("init") });
+    const isFree = isOther && !keys.includes("init");
+    if (isFree && by === "person" && picture(value("init"))) change({ init: fallback("init") });
     if (keys.includes("content") && by === "person" && !active()) show("content");
     else if (state.view === "content") draw();
   });

@@ -146,6 +146,6 @@ export function buildForm() {
   });
   on("current", () => {
     for (const { control, element } of rows.values())
-      element.querySelector(".live").hidden = !(active() && control.steerable);
+      element.querySelector(".live").hidden = !(active() && control.steerable && !state.current.is_film);
   });
 }

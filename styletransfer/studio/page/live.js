@@ -84,7 +84,7 @@ export async function refreshRuns() {
 export async function openProject(file) {
   const opened = await sent("/api/project", "application/zip", file).catch(fail);
   if (!opened) return;
-  state.pictures = await get("/api/pictures");
+  state.pictures = await get("/api/pictures").catch(() => state.pictures);
   emit("pictures");
   await refreshRuns();
   show(opened.id);
@@ -115,5 +115,5 @@ export function connect() {
 }
 
 on("settings", ({ keys, by }) => {
-  if (by === "person" && active()) edit(keys);
+  if (by === "person" && active() && !state.current.is_film) edit(keys);
 });

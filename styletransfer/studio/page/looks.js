@@ -70,7 +70,7 @@ const paint = alone(async () => {
     const body = `{"settings":${next.wanted}}`;
     const headers = { "Content-Type": "application/json" };
     const answer = await fetch("/api/sketch", { method: "POST", headers, body }).catch(() => null);
-    if (!answer || answer.status === 429) return; // the next change asks again
+    if (!answer || answer.status === 429 || answer.status >= 500) return; // a change asks again
     const picture = answer.ok ? URL.createObjectURL(await answer.blob()) : "";
     sketches.set(next.wanted, picture);
   }

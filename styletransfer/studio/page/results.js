@@ -99,9 +99,9 @@ function facts(run) {
   return el("p.facts", [...parts, dated(run, "short")].join(" · "));
 }
 
-function player({ id, is_film }) {
+function player({ id, is_film, width }) {
   const src = runUrl(id, "film", "");
-  return is_film ? el("video", { src, controls: true, loop: true, preload: "metadata" }) : null;
+  return is_film && width ? el("video", { src, controls: true, loop: true, preload: "metadata" }) : null;
 }
 
 function downloads(run) {
@@ -124,12 +124,14 @@ function noted(run) {
     const { name, starred } = { ...run, ...changed };
     return attempt(`/api/runs/${run.id}/note`, { name, starred });
   };
-  const star = button("★", () => keep({ starred: !run.starred }), { "aria-label": "Star" });
+  const named = { "aria-label": "Star", "data-focus": "star" };
+  const star = button("★", () => keep({ starred: !run.starred }), named);
   press(star, run.starred);
   const name = el("input", {
     value: run.name,
     placeholder: titleOf({ settings: run.settings }),
     "aria-label": "Name of the result",
+    "data-focus": "name",
     maxlength: 120,
     onchange: () => keep({ name: name.value }),
   });
@@ -186,7 +188,7 @@ async function check() {
   if (complained && !message) clearError(complained);
   complained = key;
   const time = cost.seconds ? `, about ${clock(cost.seconds)}` : "";
-  const frames = cost.frames && `${cost.frames} frames`;
+  const frames = "frames" in cost && (cost.frames ? `${cost.frames} frames` : "a film");
   find("cost").textContent = message
     ? ""
     : frames || `${cost.width} × ${cost.height} pixels, about ${cost.memory}${time}`;
@@ -224,7 +226,10 @@ function draw() {
 export function startResults() {
   on("runs view current pictures", draw);
   clicked({ copy });
-  find("open").addEventListener("change", ({ target }) => openProject(target.files[0]));
+  find("open").addEventListener("change", async ({ target }) => {
+    await openProject(target.files[0]);
+    target.value = "";
+  });
   find("search").addEventListener("input", draw);
   on("settings runs", debounced(check, 300)); // a run that has ended tells the time that one takes
   check();

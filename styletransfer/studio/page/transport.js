@@ -88,7 +88,7 @@ function drawButtons() {
   enable(find("go"), !running || steady);
   enable(find("stop"), running && run.status !== "stopping");
   enable(find("remember"), steady);
-  find("remember").hidden = !running;
+  find("remember").hidden = !running || run.is_film;
   find("enqueue").hidden = !running;
   find("slowly").hidden = running || !isFilm(value("content"));
   find("further").hidden = running || !run?.can_steer || shownId() !== run.id;
