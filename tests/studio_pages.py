@@ -5,6 +5,7 @@ import re
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -112,18 +113,27 @@ class Visit:
 
 
 @contextmanager
-def visited(address, width=1280, scheme="light", height=844):
-    """Open the page in a new browser; narrow ones are phones, with a finger."""
+def browsing():
+    """Start a browser; it comes back as what opens a page: `visited` below."""
     playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as tools:
         patient = {"args": ["--no-sandbox"], "timeout": PATIENCE}
         browser = tools.chromium.launch(executable_path=CHROMIUM, **patient)
-        phone = {"has_touch": width < 500, "is_mobile": width < 500}
-        size = {"width": width, "height": height}
-        context = browser.new_context(viewport=size, color_scheme=scheme, **phone)
-        context.set_default_timeout(PATIENCE)
-        yield visit(context, address)
+        yield partial(_visited, browser)
         browser.close()
+
+
+@contextmanager
+def _visited(browser, address, width=1280, scheme="light", height=844):
+    """Open the page as somebody new; narrow ones are phones, with a finger."""
+    phone = {"has_touch": width < 500, "is_mobile": width < 500}
+    size = {"width": width, "height": height}
+    context = browser.new_context(viewport=size, color_scheme=scheme, **phone)
+    context.set_default_timeout(PATIENCE)
+    try:
+        yield visit(context, address)
+    finally:
+        context.close()
 
 
 def _note_failure(note, request):

@@ -13,7 +13,7 @@ import pytest
 from film_files import make
 from helpers import picture
 from PIL import Image
-from studio_pages import needs_chromium, png, served, violations, visit, visited
+from studio_pages import browsing, needs_chromium, png, served, violations, visit
 from studios import PATIENCE
 
 from styletransfer.films.read import Film
@@ -37,27 +37,33 @@ PLOT = 'fetch(document.getElementById("plot").src).then((answer) => answer.text(
 
 
 @pytest.fixture(scope="module")
+def visited():
+    with browsing() as opens:
+        yield opens
+
+
+@pytest.fixture(scope="module")
 def address(tmp_path_factory):
     with served(tmp_path_factory.mktemp("studio")) as found:
         yield found
 
 
 @pytest.fixture
-def page(address):
+def page(address, visited):
     with visited(address) as opened:
         yield opened
         assert opened.complaints == []
 
 
 @pytest.fixture
-def fresh(tmp_path):
+def fresh(tmp_path, visited):
     """A page whose runs are its own."""
     with served(tmp_path) as address, visited(address) as opened:
         yield opened
 
 
 @pytest.mark.parametrize("width", [390, 1280, 3840])
-def test_first_look_shows_six_controls_and_fits(width, address):
+def test_first_look_shows_six_controls_and_fits(width, address, visited):
     with visited(address, width) as page:
         assert page.locator(".control:visible").count() == 6
         page.unfold()
@@ -232,7 +238,7 @@ def test_picture_is_zoomed_and_moved_and_compared_by_keys(page):
 
 
 def test_page_says_when_the_server_is_gone_goes_on_with_the_next_and_tells_of_a_new_address(
-    tmp_path,
+    tmp_path, visited
 ):
     with served(tmp_path) as address:
         opened = visited(address)
@@ -261,7 +267,7 @@ def dab(page):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_story(width, tmp_path):
+def test_story(width, tmp_path, visited):
     with served(tmp_path) as address, visited(address, width) as page:
         page.drop("#stage", harbour=png(96, 64, "navy"), rust=png(60, 60, "sienna"))
         page.expect("[data-picker=content] .chosen").to_contain_text("harbour")
@@ -313,7 +319,7 @@ def test_story(width, tmp_path):
         assert page.complaints == []
 
 
-def test_the_command_of_each_result_makes_its_very_bytes(tmp_path):
+def test_the_command_of_each_result_makes_its_very_bytes(tmp_path, visited):
     """The tour of docs/studio.md: of a finished run, a changed one, and one that was stopped."""
 
     def made(page):
@@ -421,7 +427,7 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
     assert fresh.complaints == []
 
 
-def test_run_outlives_its_tab_and_two_tabs_show_the_same(tmp_path):
+def test_run_outlives_its_tab_and_two_tabs_show_the_same(tmp_path, visited):
     with served(tmp_path) as address:
         with visited(address) as page:
             page.paint_tiny()
@@ -437,7 +443,7 @@ def test_run_outlives_its_tab_and_two_tabs_show_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_no_state_has_a_serious_violation(width, scheme, tmp_path):
+def test_no_state_has_a_serious_violation(width, scheme, tmp_path, visited):
     with served(tmp_path) as address, visited(address, width, scheme) as page:
         assert violations(page) == []
         page.unfold()
