@@ -96,9 +96,9 @@ class StoredRuns:
 
     def _shown(self, id: str, record: RunFolder, written: int) -> dict[str, Any]:
         words, changes = record.typed, record.settings.get("changes", [])
-        name = recorded(record.folder, HYDRA, "hydra", "job", "name")
-        is_film = name in ("apply", "film")
-        name = name if is_film else "train"
+        is_film = record.output.name == FILM
+        # Hydra's file is long, and of other runs not needed.
+        name = recorded(record.folder, HYDRA, "hydra", "job", "name") if is_film else "train"
         settings, width, height = dict(record.settings), None, None
         for change in changes:
             settings |= change["set"]
