@@ -26,7 +26,7 @@ from styletransfer.config import FeaturesConfig, OptimizerConfig, StyleTransferC
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.job import Job, Scale
 from styletransfer.job.memory import Prediction
-from styletransfer.modes import get_loss_mode
+from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion, Losses, gradient_at
 from styletransfer.objective.inputs import Inputs, pair
 from styletransfer.objective.tiled import TiledObjective

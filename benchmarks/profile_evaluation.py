@@ -17,7 +17,7 @@ from torch.profiler import ProfilerActivity, profile
 
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features, optimize_for_inference
-from styletransfer.modes import get_loss_mode
+from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective

@@ -8,7 +8,7 @@ import torch
 from torch.autograd import Function
 from torch.func import grad, jacrev, vmap
 
-from styletransfer import functions, lessons
+from styletransfer import features, lessons, losses, objective
 from styletransfer.lessons.checks import Case
 
 LAYOUTS = ["contiguous", "channels_last", "strided"]
@@ -16,7 +16,7 @@ LAYOUTS = ["contiguous", "channels_last", "strided"]
 
 def written_functions():
     """Every torch.autograd.Function that the package defines, by name."""
-    for room in (functions, lessons):
+    for room in (features, lessons, losses, objective):
         for module in pkgutil.iter_modules(room.__path__):
             importlib.import_module(f"{room.__name__}.{module.name}")
     kinds = [kind for kind in Function.__subclasses__() if kind.__module__.startswith("style")]

@@ -8,7 +8,7 @@ from helpers import make_objective, picture, tiny_network
 from styletransfer.commands.explain.study import study
 from styletransfer.features import FeatureExtractor
 from styletransfer.features.extractor import WinogradConv2d
-from styletransfer.functions import winograd_conv
+from styletransfer.features.winograd import winograd_conv
 
 # In the order of the network: content before style at one layer.
 TERMS = ["style/relu1_1", "content/relu2_1", "style/relu2_1"]

@@ -20,7 +20,7 @@ from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransfer
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.features.vgg import randomize
-from styletransfer.modes import LOSS_MODES, get_loss_mode
+from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.networks import StyleNetwork
 from styletransfer.objective.criterion import Criterion, Losses
 from styletransfer.objective.inputs import pair

@@ -8,7 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.errors import UserError
-from styletransfer.functions import MaxPool, transform_kernels, winograd_conv, wrap_pad
+from styletransfer.features.max_pool import MaxPool
+from styletransfer.features.winograd import transform_kernels, winograd_conv
+from styletransfer.features.wrap_pad import wrap_pad
 
 # Where Winograd's way was the faster one on x86 cores, by at least a fifth in float32. bfloat16 is
 # too coarse for its transforms, and CUDA's convolutions choose their own way.

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor, Normalize
-from styletransfer.functions import MaxPool
+from styletransfer.features.max_pool import MaxPool
 
 Widths = Sequence[Sequence[int]]
 

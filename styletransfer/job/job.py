@@ -13,7 +13,7 @@ from torch import Tensor
 from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.modes import LossMode
+from styletransfer.losses import LossMode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets

@@ -23,7 +23,7 @@ from styletransfer.job.job import (
 )
 from styletransfer.job.load import Given, Loaded, files_read, load
 from styletransfer.job.memory import Memory, Prediction
-from styletransfer.modes import LossMode, get_loss_mode
+from styletransfer.losses import LossMode, get_loss_mode
 from styletransfer.objective.criterion import (
     Criterion,
     check_size,

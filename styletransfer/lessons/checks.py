@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-from styletransfer.functions.content_tap import content_tap
-from styletransfer.functions.max_pool import max_pool
-from styletransfer.functions.moments import gram_matrix, moments
-from styletransfer.functions.moments_tap import moments_tap
-from styletransfer.functions.winograd import transform_kernels, winograd_conv
-from styletransfer.functions.wrap_pad import wrap_pad
+from styletransfer.features.max_pool import max_pool
+from styletransfer.features.winograd import transform_kernels, winograd_conv
+from styletransfer.features.wrap_pad import wrap_pad
 from styletransfer.lessons.functions import global_max_pool, linear, relu, scale
+from styletransfer.losses.content_tap import content_tap
+from styletransfer.losses.moments import gram_matrix, moments
+from styletransfer.losses.moments_tap import moments_tap
 
 # gradcheck's own step. In float64 it leaves about 1e-10 of rounding in a difference quotient.
 STEP = 1e-6

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from styletransfer.functions.moments import is_channels_last
-from styletransfer.functions.precision import without_autocast
-from styletransfer.functions.validation import check_alike, check_floating
+from styletransfer.losses.moments import is_channels_last
+from styletransfer.system.precision import without_autocast
+from styletransfer.system.validation import check_alike, check_floating
 
 
 class ReLUFunction(Function):

@@ -1,26 +1,43 @@
-"""What is compared: losses as plain differentiable functions, which know no mode and no tile.
+"""Losses: three ways in which a module carries one, and what the losses compare.
 
-A new style loss is a file with a statistic of two moments, and a line here.
+Read `fake_backward.py`, `loss_attribute.py` and `autograd_function.py` first. Each file defines
+`ContentLoss` and `StyleLoss` and can be read without the others.
 """
 
 from styletransfer.errors import UserError
+from styletransfer.losses import autograd_function, fake_backward, loss_attribute
+from styletransfer.losses.mode import LossMode, Term
 from styletransfer.losses.squares import content_loss, mean_square, temporal_loss, total_variation
 from styletransfer.losses.style import GRAM, MOMENTS, WASSERSTEIN, StyleMeasure
 
 __all__ = [
     "GRAM",
+    "LOSS_MODES",
     "STYLE_LOSSES",
+    "LossMode",
     "StyleMeasure",
+    "Term",
     "content_loss",
+    "get_loss_mode",
     "get_style_loss",
     "mean_square",
     "temporal_loss",
     "total_variation",
 ]
 
+LOSS_MODES: dict[str, LossMode] = {
+    module.MODE.name: module.MODE for module in (fake_backward, loss_attribute, autograd_function)
+}
 STYLE_LOSSES: dict[str, StyleMeasure] = {
     measure.name: measure for measure in (GRAM, MOMENTS, WASSERSTEIN)
 }
+
+
+def get_loss_mode(name: str) -> LossMode:
+    """Return the loss mode called `name` (UserError: there is no such mode)."""
+    if name not in LOSS_MODES:
+        raise UserError(f"unknown loss mode {name!r}; choose one of {', '.join(LOSS_MODES)}")
+    return LOSS_MODES[name]
 
 
 def get_style_loss(name: str) -> StyleMeasure:

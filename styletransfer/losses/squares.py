@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from styletransfer.functions.precision import accumulate_dtype
+from styletransfer.system.precision import accumulate_dtype
 
 
 def mean_square(difference: Tensor) -> Tensor:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from styletransfer.functions.moments import Moments
-from styletransfer.functions.precision import doubled
+from styletransfer.losses.moments import Moments
 from styletransfer.losses.squares import mean_square
+from styletransfer.system.precision import to_float64
 
 Distance = Callable[[Tensor, Tensor], Tensor]
 # Of the mean variance of all channels, of the style's in `wasserstein`, added to each: the slope of
@@ -82,7 +82,7 @@ def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
     of a matrix is needed, and the gradient of a sum of eigenvalues' roots stays finite where
     eigenvalues coincide, which that of the eigenvectors does not. They are found in float64.
     """
-    given, statistic, target = statistic, doubled(statistic), doubled(target)
+    given, statistic, target = statistic, to_float64(statistic), to_float64(target)
     mean, covariance = statistic[0], statistic[1:]
     target_mean, target_covariance = target[0], target[1:]
     ridge = RIDGE * target_covariance.diagonal().mean().clamp_min(0) + TINY

@@ -25,7 +25,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad, pixel_shuffle
 
-from styletransfer.functions.precision import accumulate_dtype
 from styletransfer.networks.johnson import (
     STRIDE,
     ConditionalInstanceNorm,
@@ -35,6 +34,7 @@ from styletransfer.networks.johnson import (
     StyleNetwork,
     padded,
 )
+from styletransfer.system.precision import accumulate_dtype
 
 # Numbers side by side that keep vector units busy: two registers of AVX-512, four of AVX2.
 SIDE_BY_SIDE = 32

@@ -11,8 +11,13 @@ from torch import Tensor
 from styletransfer.config import STYLE_LAYER_FACTORS, ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.losses import StyleMeasure, get_style_loss, temporal_loss, total_variation
-from styletransfer.modes import LossMode
+from styletransfer.losses import (
+    LossMode,
+    StyleMeasure,
+    get_style_loss,
+    temporal_loss,
+    total_variation,
+)
 from styletransfer.objective.inputs import Anchor, Inputs
 
 # Layers of the features by which positions are matched; see `matching`.

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, max_pool2d
 
 from styletransfer.features.extractor import FeatureExtractor, is_pool
-from styletransfer.functions.precision import doubled
 from styletransfer.pictures.images import resize
+from styletransfer.system.precision import to_float64
 
 # (height, width) in pixels.
 Size = tuple[int, int]
@@ -46,7 +46,7 @@ class Region:
     @property
     def share(self) -> float:
         """Its share of the picture, in [0, 1]."""
-        return 1.0 if self.weights is None else float(doubled(self.weights).mean())
+        return 1.0 if self.weights is None else float(to_float64(self.weights).mean())
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.modes import LossMode
+from styletransfer.losses import LossMode
 from styletransfer.objective.criterion import Criterion, Losses, smallest_tile, tiles_need
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets

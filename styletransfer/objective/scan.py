@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.functions.fed_tap import fed_tap
-from styletransfer.functions.moments import Moments, moments
-from styletransfer.functions.moments_tap import add_moments_gradient
-from styletransfer.functions.precision import accumulate_dtype, gradient_dtype
 from styletransfer.losses import mean_square
+from styletransfer.losses.moments import Moments, moments
+from styletransfer.losses.moments_tap import add_moments_gradient
 from styletransfer.objective.bands import Band, band, shares
+from styletransfer.objective.fed_tap import fed_tap
 from styletransfer.objective.targets import Place, Targets
 from styletransfer.objective.tiles import Tile, stages
+from styletransfer.system.precision import accumulate_dtype, gradient_dtype
 from styletransfer.system.processes import Processes
 
 # Name of a loss -> dL/dmean and dL/dsecond, None where the loss does not depend on one.

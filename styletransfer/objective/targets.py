@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.functions.moments import Moments
-from styletransfer.functions.precision import doubled
 from styletransfer.losses import StyleMeasure, mean_square
+from styletransfer.losses.moments import Moments
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs, at_layers
 from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.system.precision import to_float64
 
 # Longer side in pixels beyond which content losses are relative to the content image at that size.
 REFERENCE_SIDE = 512
@@ -89,7 +89,7 @@ def at_reference(content: Tensor) -> Tensor:
 def _energy(features: Tensor) -> float:
     """Return the mean of features^2; row by row, to save memory."""
     rows = features.unbind(-2)
-    return sum(mean_square(doubled(row)).item() for row in rows) / len(rows)
+    return sum(mean_square(to_float64(row)).item() for row in rows) / len(rows)
 
 
 def style_targets(
@@ -161,4 +161,4 @@ def _average(parts: list[tuple[float, Moments]]) -> Moments:
 
 def _blank(measure: StyleMeasure, target: Tensor) -> float:
     """Return the loss of features that are all zero."""
-    return measure.distance(doubled(torch.zeros_like(target)), doubled(target)).item()
+    return measure.distance(to_float64(torch.zeros_like(target)), to_float64(target)).item()

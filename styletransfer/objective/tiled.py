@@ -26,8 +26,8 @@ import torch
 from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.functions.moments import Moments
-from styletransfer.modes import LossMode
+from styletransfer.losses import LossMode
+from styletransfer.losses.moments import Moments
 from styletransfer.objective.bands import SavedForBackward
 from styletransfer.objective.criterion import (
     Criterion,

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.functions.moments import Moments, moments
-from styletransfer.modes import LossMode, Term
+from styletransfer.losses import LossMode, Term
+from styletransfer.losses.moments import Moments, moments
 from styletransfer.objective.criterion import Criterion, Losses, Prior, check_pictures, total
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.matching import matching

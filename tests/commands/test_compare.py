@@ -14,7 +14,7 @@ from styletransfer.commands.compare.command import compare, descend, gradient_er
 from styletransfer.commands.compare.report import modes_table, sentences
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
-from styletransfer.modes import LOSS_MODES, fake_backward
+from styletransfer.losses import LOSS_MODES, fake_backward
 from styletransfer.optimize.run import complete_run
 from styletransfer.pictures import images
 

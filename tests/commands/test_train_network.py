@@ -26,8 +26,8 @@ from styletransfer.commands.train_network.prepare import check, prepare
 from styletransfer.commands.train_network.trainer import NetworkTraining
 from styletransfer.config import FeaturesConfig, LossModeConfig, TrainNetworkConfig
 from styletransfer.errors import UserError
-from styletransfer.functions import gram_matrix
 from styletransfer.job.load import style_image
+from styletransfer.losses.moments import gram_matrix
 from styletransfer.networks import file
 from styletransfer.networks.encoder import build_eye, dress, moments, norms, paint
 from styletransfer.networks.training import generator_at

@@ -11,7 +11,7 @@ from helpers import picture, run_settings, tiny_network
 from styletransfer.films import flicker
 from styletransfer.films.motion import Motion, blurred, reliability, softened
 from styletransfer.job.job import Job
-from styletransfer.modes import get_loss_mode
+from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective

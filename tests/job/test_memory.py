@@ -20,7 +20,7 @@ from styletransfer.features import vgg
 from styletransfer.job.job import Job, Scale
 from styletransfer.job.memory import FIXED, Prediction, costs_of
 from styletransfer.job.prepare import SMALL_TILE, USABLE, choose_layout, prepare
-from styletransfer.modes import LOSS_MODES, get_loss_mode
+from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.objective import resilient
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair

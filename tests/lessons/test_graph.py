@@ -10,9 +10,9 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from styletransfer.commands.explain.study import CODE, small_example
-from styletransfer.functions.content_tap import content_tap
 from styletransfer.lessons import graph
 from styletransfer.lessons.functions import relu
+from styletransfer.losses.content_tap import content_tap
 
 
 def network():

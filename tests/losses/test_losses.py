@@ -5,7 +5,6 @@ import torch
 from helpers import picture
 from torch.testing import assert_close
 
-from styletransfer.functions.moments import Moments, gram_matrix, moments
 from styletransfer.losses import (
     STYLE_LOSSES,
     content_loss,
@@ -13,6 +12,7 @@ from styletransfer.losses import (
     temporal_loss,
     total_variation,
 )
+from styletransfer.losses.moments import Moments, gram_matrix, moments
 
 
 def features(seed=0, channels=4, height=5, width=7):

@@ -8,7 +8,7 @@ from helpers import MODES, VGG19, gradient, picture, relative_error, tiny_networ
 from torch.nn.functional import cosine_similarity, interpolate
 
 from styletransfer.config import ObjectiveConfig
-from styletransfer.modes import get_loss_mode
+from styletransfer.losses import get_loss_mode
 from styletransfer.objective import matching as module
 from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair

@@ -7,9 +7,8 @@ import torch
 from helpers import MODES, gradient, layers, make_objective, picture, relative_error, tiny_network
 
 from styletransfer.errors import UserError
-from styletransfer.functions import gram_matrix
-from styletransfer.losses import temporal_loss
-from styletransfer.modes import get_loss_mode
+from styletransfer.losses import get_loss_mode, temporal_loss
+from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective.criterion import Criterion, check_size
 from styletransfer.objective.inputs import Anchor, pair
 from styletransfer.objective.whole import Objective

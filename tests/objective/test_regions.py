@@ -6,8 +6,7 @@ from helpers import MODES, gradient, layers, picture, relative_error, tiny_netwo
 from torch import nn
 
 from styletransfer.features import FeatureExtractor
-from styletransfer.losses import STYLE_LOSSES
-from styletransfer.modes import get_loss_mode
+from styletransfer.losses import STYLE_LOSSES, get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, at_layers, pair
 from styletransfer.objective.tiled import TiledObjective

@@ -10,7 +10,7 @@ import torch
 from helpers import VGG19, check_error, gradient, layers, picture, relative_error, tiny_network
 
 from styletransfer.config import ObjectiveConfig
-from styletransfer.modes import get_loss_mode
+from styletransfer.losses import get_loss_mode
 from styletransfer.objective.bands import band, shares
 from styletransfer.objective.criterion import Criterion, gradient_at
 from styletransfer.objective.inputs import Anchor, Inputs, Region, StylePart, pair

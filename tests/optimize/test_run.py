@@ -22,7 +22,7 @@ from styletransfer.config import FeaturesConfig, OptimizerConfig, TrainConfig
 from styletransfer.job.job import Job, enlarge, pyramid
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
-from styletransfer.modes import get_loss_mode
+from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run, complete_run

@@ -12,7 +12,7 @@ from helpers import Bowl, layers, picture, run_settings, tiny_network, with_bowl
 from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
-from styletransfer.modes import get_loss_mode
+from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.resilient import ElasticObjective
 from styletransfer.optimize import run as run_module

@@ -10,8 +10,8 @@ from omegaconf import OmegaConf
 
 from styletransfer.config import TrainConfig
 from styletransfer.config.commands import SCHEMAS
-from styletransfer.functions import gram_matrix
 from styletransfer.losses import content_loss, mean_square
+from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective.criterion import Criterion
 from styletransfer.settings.compose import compose
 from styletransfer.settings.schemas import keys, path_keys

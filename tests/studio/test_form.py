@@ -12,8 +12,7 @@ from styletransfer.cli.arguments import parse
 from styletransfer.config import TrainConfig
 from styletransfer.job import load
 from styletransfer.job.job import COLORS, STARTS
-from styletransfer.losses import STYLE_LOSSES
-from styletransfer.modes import LOSS_MODES
+from styletransfer.losses import LOSS_MODES, STYLE_LOSSES
 from styletransfer.settings.schemas import meanings
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import command_of, read_request

@@ -23,7 +23,7 @@ from benchmarks import plain
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, vgg
-from styletransfer.modes import get_loss_mode
+from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective

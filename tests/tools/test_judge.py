@@ -20,7 +20,7 @@ from helpers import (
 
 from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features
-from styletransfer.functions import gram_matrix
+from styletransfer.losses.moments import gram_matrix
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
 from tools.judge.command import judge, main, run

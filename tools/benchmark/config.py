@@ -12,7 +12,7 @@ from styletransfer.config import (
 )
 from styletransfer.errors import UserError
 from styletransfer.job.job import check_run
-from styletransfer.modes import LOSS_MODES
+from styletransfer.losses import LOSS_MODES
 from styletransfer.pictures.images import LONGEST_SIDE
 from styletransfer.system.devices import PRECISIONS
 

@@ -13,7 +13,7 @@ from styletransfer.job.job import Job, Scale
 from styletransfer.job.load import load
 from styletransfer.job.memory import Prediction
 from styletransfer.job.prepare import USABLE
-from styletransfer.modes import get_loss_mode
+from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion, gradient_at, smallest_tile
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.tiled import TiledObjective

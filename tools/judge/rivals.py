@@ -13,7 +13,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.job.job import Job
 from styletransfer.job.load import files_of, style_image
-from styletransfer.modes import get_loss_mode
+from styletransfer.losses import get_loss_mode
 from styletransfer.networks import StyleNetwork, deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS
 from styletransfer.features import FeatureExtractor
-from styletransfer.functions import gram_matrix
+from styletransfer.losses.moments import gram_matrix
 from styletransfer.system.measure import table
 from tools.judge.probes import PROBES
 

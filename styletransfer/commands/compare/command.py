@@ -22,7 +22,7 @@ from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
-from styletransfer.modes import LOSS_MODES, LossMode
+from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.objective.criterion import Losses, gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.results import Iterate, Outcome

@@ -16,7 +16,7 @@ from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import starting_picture
 from styletransfer.job.prepare import prepare
-from styletransfer.modes import LOSS_MODES
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
 from styletransfer.system.files import atomic

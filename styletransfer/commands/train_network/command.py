@@ -18,7 +18,7 @@ from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
 from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.job.load import files_read
-from styletransfer.modes import LOSS_MODES
+from styletransfer.losses import LOSS_MODES
 from styletransfer.networks import file, training
 from styletransfer.pictures import images
 from styletransfer.pictures.crops import Photos

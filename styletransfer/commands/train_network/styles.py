@@ -9,8 +9,8 @@ from torch import Tensor
 
 from styletransfer.commands.train_network.prepare import NetworkTask
 from styletransfer.config import FeaturesConfig
-from styletransfer.functions.moments import Moments
-from styletransfer.functions.moments import moments as feature_moments
+from styletransfer.losses.moments import Moments
+from styletransfer.losses.moments import moments as feature_moments
 from styletransfer.networks.encoder import SEEN, build_eye, moments, moments_of
 from styletransfer.networks.training import generator_at
 from styletransfer.objective.criterion import Criterion

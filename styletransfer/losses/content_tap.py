@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.functions.precision import accumulate_dtype, gradient_dtype
-from styletransfer.functions.validation import check_alike, check_features
+from styletransfer.system.precision import accumulate_dtype, gradient_dtype
+from styletransfer.system.validation import check_alike, check_features
 
 
 class ContentTap(Function):

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from styletransfer.functions.precision import LOW_PRECISION, accumulate_dtype, without_autocast
-from styletransfer.functions.validation import check_features, check_weights
+from styletransfer.system.precision import LOW_PRECISION, accumulate_dtype, without_autocast
+from styletransfer.system.validation import check_features, check_weights
 
 # Low-precision sums are cut into this many parts, added in float32: each part is rounded once.
 CHUNKS = 8

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from styletransfer.functions.validation import check_floating
+from styletransfer.system.validation import check_floating
 
 WINDOW = [2, 2]
 PADDING, DILATION, CEIL = [0, 0], [1, 1], False

@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.functions.moments import (
+from styletransfer.losses.moments import (
     Moments,
     is_channels_last,
     moments,
     pixel_rows,
     positive_weights,
 )
-from styletransfer.functions.precision import gradient_dtype
-from styletransfer.functions.validation import check_features
+from styletransfer.system.precision import gradient_dtype
+from styletransfer.system.validation import check_features
 
 
 class MomentsTap(Function):

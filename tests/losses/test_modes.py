@@ -7,10 +7,16 @@ import torch
 from helpers import MODES, gradient, make_objective, picture, relative_error, tiny_network
 from torch import nn
 
-from styletransfer.functions import MomentsTap, gram_matrix
-from styletransfer.functions.moments import moments
-from styletransfer.losses import GRAM, STYLE_LOSSES, content_loss, total_variation
-from styletransfer.modes import LOSS_MODES, fake_backward
+from styletransfer.losses import (
+    GRAM,
+    LOSS_MODES,
+    STYLE_LOSSES,
+    content_loss,
+    fake_backward,
+    total_variation,
+)
+from styletransfer.losses.moments import gram_matrix, moments
+from styletransfer.losses.moments_tap import MomentsTap
 
 LOSS_LAYERS = ["conv1_1", "relu1_1", "conv1_2", "relu1_2", "pool1", "conv2_1", "relu2_1", "relu2_2"]
 

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.functions.precision import without_autocast
-from styletransfer.functions.validation import check_alike, check_features, check_floating
+from styletransfer.system.precision import without_autocast
+from styletransfer.system.validation import check_alike, check_features, check_floating
 
 # Equation 15 of the paper, for the points 0, 1, -1, 2, -2 and infinity.
 PIXELS = (

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.functions.validation import check_features
+from styletransfer.system.validation import check_features
 
 
 class WrapPad(Function):

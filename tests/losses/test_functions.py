@@ -5,19 +5,14 @@ import torch
 from comparing import LAYOUTS, assert_same, check_bad_input, check_torch_func, images, leaf
 from torch import nn
 
-from styletransfer.functions import (
-    MaxPool,
-    content_tap,
-    gram_matrix,
-    max_pool,
-    moments_tap,
-    transform_kernels,
-    winograd_conv,
-    wrap_pad,
-)
-from styletransfer.functions.moments import moments
+from styletransfer.features.max_pool import MaxPool, max_pool
+from styletransfer.features.winograd import transform_kernels, winograd_conv
+from styletransfer.features.wrap_pad import wrap_pad
 from styletransfer.lessons.functions import linear
 from styletransfer.losses import GRAM
+from styletransfer.losses.content_tap import content_tap
+from styletransfer.losses.moments import gram_matrix, moments
+from styletransfer.losses.moments_tap import moments_tap
 
 pytestmark = pytest.mark.usefixtures("seeded")
 

@@ -6,30 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from styletransfer.losses import GRAM, StyleMeasure
-
-
-class LossLayer(nn.Module):
-    """A transparent layer: it passes features (1, C, H, W) on, and keeps their loss in `loss`.
-
-    Args:
-        target: P (1, C, H, W) of a content loss; the style's statistic, for Gram matrices A (C, C),
-            of a style loss. Detached and kept as a buffer.
-        measure: of a style loss: which statistic, and how far it is from the target.
-        weights: (H, W), of the positions of the region that is to have this style; None for all.
-    """
-
-    target: Tensor
-    weights: Tensor | None
-
-    def __init__(
-        self, target: Tensor, measure: StyleMeasure = GRAM, weights: Tensor | None = None
-    ) -> None:
-        super().__init__()
-        self.register_buffer("target", target.detach())
-        self.register_buffer("weights", weights)
-        self.measure = measure
-        self.loss: Tensor | None = None
+from styletransfer.losses.style import StyleMeasure
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ def gradient_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype == torch.float16 else dtype
 
 
-def doubled(x: Tensor) -> Tensor:
+def to_float64(x: Tensor) -> Tensor:
     """Return x in float64: on the CPU where its device, MPS, has none."""
     return (x.cpu() if x.device.type == "mps" else x).double()
 

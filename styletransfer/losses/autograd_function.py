@@ -1,0 +1,71 @@
+"""A real backward: each loss is computed by a `torch.autograd.Function` that returns the features.
+
+Autograd calls the `backward` of such a Function, because the Function is a node of the graph. The
+content loss is written in closed form as a whole. Of a style loss, the step from the features to
+their moments is; its gradient is added to the features' own in one fused product. The step from the
+moments to the loss is a few operations on small matrices, which autograd differentiates.
+"""
+
+from torch import Tensor, nn
+
+from styletransfer.losses.content_tap import content_tap
+from styletransfer.losses.mode import LossMode, differentiate_sum
+from styletransfer.losses.moments_tap import moments_tap
+from styletransfer.losses.style import GRAM, StyleMeasure
+
+
+class ContentLoss(nn.Module):
+    """A transparent layer whose loss MSE(F, P) has a backward of its own.
+
+    Args:
+        target: P, the content's features, (1, C, H, W).
+    """
+
+    target: Tensor
+
+    def __init__(self, target: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("target", target.detach())
+        self.loss: Tensor | None = None
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Keep the loss in `self.loss` and return the features (1, C, H, W), as a new node."""
+        tapped, self.loss = content_tap(features, self.target)
+        return tapped
+
+
+class StyleLoss(nn.Module):
+    """A transparent layer whose style loss reaches the features by a backward of its own.
+
+    Args:
+        target: the style's statistic, for Gram matrices A (C, C).
+        measure: which statistic is compared, and how.
+        weights: (H, W), weights of the positions; None weighs all alike.
+    """
+
+    target: Tensor
+    weights: Tensor | None
+
+    def __init__(
+        self, target: Tensor, measure: StyleMeasure = GRAM, weights: Tensor | None = None
+    ) -> None:
+        super().__init__()
+        self.register_buffer("target", target.detach())
+        self.register_buffer("weights", weights)
+        self.measure = measure
+        self.loss: Tensor | None = None
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Keep the loss in `self.loss` and return the features (1, C, H, W), as a new node."""
+        tapped, found = moments_tap(features, self.measure.with_mean, self.weights)
+        self.loss = self.measure.loss(found, self.target)
+        return tapped
+
+
+MODE = LossMode(
+    name="autograd_function",
+    content=lambda target, weight: ContentLoss(target),
+    style=lambda target, weight, measure, weights: StyleLoss(target, measure, weights),
+    differentiate=differentiate_sum,
+    is_closed_form=True,
+)
