@@ -19,8 +19,8 @@ CHOICES = {
 def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
     """Return the frozen network that `config` describes, in float32 on the CPU.
 
-    The seed is that of random weights (UserError: an unknown choice, or weights that cannot be had
-    or do not fit).
+    `seed` draws the weights where `config.weights` is "random". A UserError reports an unknown
+    choice, or weights that cannot be read, downloaded or fitted to the network.
     """
     for key, choices in CHOICES.items():
         if (value := getattr(config, key)) not in choices:

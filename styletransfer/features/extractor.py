@@ -12,8 +12,10 @@ from styletransfer.features.max_pool import MaxPool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
 
-# Where Winograd's way was the faster one on x86 cores, by at least a fifth in float32. bfloat16 is
-# too coarse for its transforms, and CUDA's convolutions choose their own way.
+# A convolution uses Winograd's algorithm if its smaller channel count is at least FEWER_CHANNELS,
+# its larger one at least MORE_CHANNELS, and its input has at least POSITIONS positions (H * W).
+# Above these limits it was at least 20 % faster on x86 CPUs in float32. bfloat16 is too coarse for
+# the transforms, and on CUDA cuDNN selects the algorithm.
 FEWER_CHANNELS, MORE_CHANNELS, POSITIONS = 128, 192, 24 * 24
 
 
@@ -30,7 +32,7 @@ class Normalize(nn.Module):
         self.register_buffer("std", self.exact[1].float())
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Move or cast; in float64 the digits are back that float32 has no room for."""
+        """Move or cast the module; a cast to float64 restores the constants to full precision."""
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self.mean.dtype == torch.float64:
             self.mean, self.std = self.exact.to(self.mean)
@@ -45,9 +47,9 @@ class Normalize(nn.Module):
 class FeatureExtractor(nn.Module):
     """A sequence of named layers that stays in eval mode.
 
-    The preprocessing is part of the network: callers hand over sRGB images in [0, 1]. The layers
-    are in the order of evaluation. `content_gains` say how many times as much as another network's
-    a layer's content loss has to count for the picture to keep as much of the content; else 1.
+    The preprocessing is part of the network: callers pass sRGB images in [0, 1]. The layers are in
+    the order of evaluation. `content_gains` maps a layer to a factor on its content loss, so that
+    one content weight suits several networks. A layer that is not in it has the factor 1.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class FeatureExtractor(nn.Module):
         self.eval()
 
     def train(self, mode: bool = True) -> Self:
-        """Stay in eval mode whatever is asked: the network is a measuring instrument."""
+        """Stay in eval mode for any `mode`, because the network is only used to measure."""
         return super().train(False)
 
     @property
@@ -73,22 +75,22 @@ class FeatureExtractor(nn.Module):
 
     @property
     def precision(self) -> str:
-        """The name of that dtype, such as "bfloat16"."""
+        """The name of `dtype`, such as "bfloat16"."""
         return str(self.dtype).removeprefix("torch.")
 
     def ended_at(self, layers: Iterable[str]) -> "FeatureExtractor":
-        """Return the network up to the deepest of these layers; they are shared, not copied.
+        """Return the network up to the deepest of `layers`; the modules are shared, not copied.
 
-        A UserError says that a name is no layer of this network, or that there is none.
+        A UserError reports a name that is no layer of this network, or an empty `layers`.
         """
         return FeatureExtractor(self.preprocess, self._needed(set(layers)), self.content_gains)
 
     def wrapped(self) -> "FeatureExtractor":
-        """Return the network for pictures that go on at their other side, with the same weights."""
+        """Return the network with circular padding, for seamless pictures; weights are shared."""
         return self.changed(lambda x: Wrapped(x) if isinstance(x, nn.Conv2d) else x)
 
     def changed(self, change: Callable[[nn.Module], nn.Module]) -> "FeatureExtractor":
-        """Return the network with other layers."""
+        """Return a network in which `change(layer)` replaces each layer."""
         layers = {name: change(layer) for name, layer in self.layers.items()}
         return FeatureExtractor(self.preprocess, layers, self.content_gains)
 
@@ -104,10 +106,10 @@ class FeatureExtractor(nn.Module):
         return features
 
     def _needed(self, wanted: set[str]) -> dict[str, nn.Module]:
-        """Return the layers up to the deepest of `wanted`, ReLUs in place where nobody sees it.
+        """Return the layers up to the deepest of `wanted`, with in-place ReLUs where possible.
 
-        The convolution before a ReLU keeps only its input for the backward pass, so overwriting
-        its output loses nothing, unless that output is wanted.
+        The convolution before a ReLU saves only its input for the backward pass. Its output may
+        therefore be overwritten, unless that output is itself in `wanted`.
         """
         if unknown := sorted(wanted - set(self.layers)):
             raise UserError(
@@ -136,9 +138,10 @@ def is_pool(layer: nn.Module) -> bool:
 
 
 class WinogradConv2d(nn.Conv2d):
-    """A convolution of 3 x 3 whose weights have ceased to change.
+    """A 3 x 3 convolution with constant weights, computed by Winograd's algorithm.
 
-    It shares them, and adds four times as many numbers: the weights, transformed.
+    It shares the weights of `conv`, and stores the transformed kernels, which are four times as
+    large.
     """
 
     kernels: Tensor
@@ -156,7 +159,7 @@ class WinogradConv2d(nn.Conv2d):
 
 
 class Wrapped(nn.Module):
-    """A convolution of 3 x 3 over a torus: each side's neighbour is the opposite one."""
+    """A 3 x 3 convolution with circular padding: each edge is padded from the opposite edge."""
 
     def __init__(self, conv: nn.Conv2d) -> None:
         super().__init__()

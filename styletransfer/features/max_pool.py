@@ -1,4 +1,4 @@
-"""Maximum pooling over windows of 2 x 2, which remembers no positions."""
+"""Maximum pooling over 2 x 2 windows that saves no indices for the backward pass."""
 
 from typing import Any
 
@@ -13,20 +13,21 @@ PADDING, DILATION, CEIL = [0, 0], [1, 1], False
 
 
 class MaxPoolFunction(Function):
-    """The largest of every four neighbours; the first of equal ones receives the gradient.
+    """The maximum of each 2 x 2 window; among equal values the first receives the gradient.
 
-    torch keeps an 8-byte position for every maximum, a quarter of all that VGG-19 keeps in
-    bfloat16. x itself is there anyway, kept by the ReLU before: backward finds the positions again.
+    torch saves an 8-byte index for every maximum: in bfloat16, a quarter of the memory that VGG-19
+    saves for backward. The ReLU before the pool saves x in any case, so backward computes the
+    indices again from x.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        """Compare the four corners of all windows; a row or column left over is dropped."""
+        """Return the maximum of each window; an odd last row or column is dropped."""
         height, width = x.shape[2] // 2 * 2, x.shape[3] // 2 * 2
         top, bottom = x[..., 0:height:2, :width], x[..., 1:height:2, :width]
-        # Columns first would read each pixel twice from memory.
+        # Comparing columns before rows reads each pixel from memory only once.
         upper = torch.maximum(top[..., 0::2], top[..., 1::2])
         lower = torch.maximum(bottom[..., 0::2], bottom[..., 1::2])
         return torch.maximum(upper, lower)
@@ -38,7 +39,7 @@ class MaxPoolFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        """Find the positions as torch does, and scatter by torch's own backward."""
+        """Compute the indices by torch's pooling, and scatter the gradient by torch's backward."""
         (grad_output,) = grads
         (x,) = ctx.saved_tensors
         aten = torch.ops.aten

@@ -13,7 +13,7 @@ from styletransfer.features.max_pool import MaxPool
 
 Widths = Sequence[Sequence[int]]
 
-# Table 1 of arXiv:1409.1556, columns D and E: output channels of each convolution, by block.
+# Output channels of each convolution, by block; arXiv:1409.1556, table 1, columns D and E.
 WIDTHS: Mapping[str, Widths] = {
     "vgg16": ((64,) * 2, (128,) * 2, (256,) * 3, (512,) * 3, (512,) * 3),
     "vgg19": ((64,) * 2, (128,) * 2, (256,) * 4, (512,) * 4, (512,) * 4),
@@ -21,7 +21,7 @@ WIDTHS: Mapping[str, Widths] = {
 # Mean and standard deviation of ImageNet's RGB values, as torchvision's weights expect them.
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
-# Begins the name of a number beside the kernels: see `FeatureExtractor.content_gains`.
+# Prefix of a weights file's keys "content_gain.LAYER"; see `FeatureExtractor.content_gains`.
 CONTENT_GAIN = "content_gain."
 
 
@@ -47,8 +47,8 @@ def build(
     """Return a frozen VGG-shaped network with uninitialised weights; see `FeaturesConfig`.
 
     `widths` are the output channels of each convolution, by block; a 2 x 2 pool stands between
-    blocks. Gatys et al. 2016 found average pooling more pleasing. The padding "replicate" keeps the
-    black frame that zero padding pretends to see from reaching the picture's border.
+    blocks. Gatys et al. 2016 found average pooling more pleasing. The padding "replicate" avoids
+    the dark frame that zero padding causes along the border of the picture.
     """
     layers: dict[str, nn.Module] = {}
     in_channels = 3
@@ -62,13 +62,13 @@ def build(
                 kernel_size=3,
                 padding=1,
                 padding_mode="replicate" if padding == "replicate" and not layers else "zeros",
-                device="meta",  # nothing is initialised twice
+                device="meta",  # skips the default initialisation
             )
             layers[f"conv{block}_{index}"] = conv
             layers[f"relu{block}_{index}"] = nn.ReLU()
             in_channels = out_channels
     for layer in layers.values():
-        # What `to_empty` does, without its import of sympy.
+        # This loop does the same as `Module.to_empty`, which would import sympy (slow).
         for name, parameter in list(layer.named_parameters()):
             setattr(layer, name, nn.Parameter(torch.empty(parameter.shape)))
     normalize = Normalize((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
@@ -80,11 +80,11 @@ def build(
 def load(
     network: FeatureExtractor, state: Mapping[str, Tensor], widths: Widths, origin: str
 ) -> None:
-    """Copy torchvision-named tensors into `network`; classifier tensors are left aside.
+    """Copy tensors with torchvision's names into `network`; classifier tensors are ignored.
 
-    A file may hold content gains too, each a 0-d tensor "content_gain.LAYER". (UserError: a tensor
-    is missing, unexpected, of another shape, or not finite, or a kernel is all zero, or a gain is
-    of no layer or not above zero.)
+    `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER". A UserError
+    reports a tensor that is missing, unexpected, misshapen or not finite, a kernel of zeros, and a
+    gain that is not positive or whose layer does not exist.
     """
     network.content_gains = _content_gains(network, state, origin)
     expected = {
@@ -134,7 +134,8 @@ def _content_gains(
 def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
     """Return the widths of the VGG-19-shaped network whose convolutions `state` holds.
 
-    It may end early: with conv5_1 it has five blocks (UserError: other names than VGG-19's).
+    The network may end early; with conv5_1 it has five blocks. A UserError reports a `state`
+    without VGG-19's names.
     """
     widths: list[list[int]] = []
     for name, key in state_keys(WIDTHS["vgg19"]).items():
@@ -161,8 +162,8 @@ def randomize(network: nn.Module, seed: int) -> None:
 
 
 def pretrained_state(name: str) -> Mapping[str, Tensor]:
-    """Return torchvision's ImageNet weights, by a download that is checked (UserError: in vain)."""
-    import torchvision  # takes longer to import than all of torch; only a download needs it
+    """Return torchvision's ImageNet weights, downloaded and hash-checked (UserError: it failed)."""
+    import torchvision  # imported here because it is slow to import, and only a download needs it
 
     weights = torchvision.models.get_model_weights(name)["IMAGENET1K_V1"]
     try:

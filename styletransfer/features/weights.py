@@ -16,15 +16,15 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.system.files import sha256
 
-# Ends the name of what an int8 kernel is multiplied with.
+# Suffix of the key of an int8 kernel's scales: KEY holds int8 values, KEY_scale their factors.
 SCALE = "_scale"
 
 
 def read(path: Path) -> Mapping[str, Tensor]:
     """Return the tensors of a `.safetensors`, `.pth` or `.pt` file by name, on the CPU.
 
-    (UserError: the file is missing, damaged, of another kind, would execute code, or does not have
-    the hash that `write` has put into it.)
+    A UserError says that the file is missing, damaged, of another kind, would execute code, or does
+    not match the hash that `write` stored in it.
     """
     if not os.path.isfile(path):
         raise UserError(f"no weights file at {path}; check features.weights")
@@ -39,12 +39,12 @@ def read(path: Path) -> Mapping[str, Tensor]:
     except UserError:
         raise
     except pickle.UnpicklingError as error:
-        # torch's own message tells how to execute the file all the same.
+        # torch's own message is not shown, because it explains how to execute the file anyway.
         raise UserError(
             f"{path} holds more than plain tensors, or something else altogether; "
             "nothing in it was executed: save the tensors alone, best as .safetensors"
         ) from error
-    except Exception as error:  # a reader fed with broken bytes raises nearly anything
+    except Exception as error:  # readers raise many kinds of errors for damaged files
         told = isinstance(error, SafetensorError | RuntimeError | OSError)
         reason = str(error).strip().split(". ")[0] if told else "it is damaged or of another kind"
         raise UserError(f"{path} is not a readable weights file: {reason}") from error
@@ -53,14 +53,14 @@ def read(path: Path) -> Mapping[str, Tensor]:
 
 def write(path: Path, tensors: Mapping[str, Tensor]) -> None:
     """Write a `.safetensors` file with a hash of its tensors, which `read` checks."""
-    # Not by save_file, which makes an error of its own of a full disk.
+    # save_file is not used: for a full disk it raises its own error instead of an OSError.
     path.write_bytes(save(dict(tensors), metadata={"sha256": digest(tensors)}))
 
 
 def _unpacked(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """Multiply kernels (O, I, h, w) in int8, as `tools.distill` packs them, by "KEY_scale" (O,).
+    """Multiply int8 kernels KEY (O, I, h, w), packed by `tools.distill`, by "KEY_scale" (O,).
 
-    Scales that fit no int8 kernel stay, for whoever loads them to name.
+    Scales without a matching int8 kernel stay in the result, so that `vgg.load` reports them.
     """
     result = dict(tensors)
     for key, kernel in tensors.items():
@@ -81,12 +81,12 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
 
 
 BUNDLED = Path(__file__).with_name("bundled.safetensors")
-# SHA-256 of that file; a flipped bit would load silently.
+# SHA-256 of the BUNDLED file. safetensors has no checksum, so it would load a flipped bit silently.
 BUNDLED_SHA256 = "64b1cbcf1f61c3e8af426e9c7057a0c8e46eaed4a1d2b387b23e5e24b112cc20"
 
 
 def read_bundled() -> Mapping[str, Tensor]:
-    """Return the tensors of the network that ships (UserError: the file is missing or damaged)."""
+    """Return the tensors of the bundled network (UserError: the file is missing or damaged)."""
     if not BUNDLED.is_file() or sha256(BUNDLED) != BUNDLED_SHA256:
         raise UserError(f"{BUNDLED} is missing or damaged; install the project again")
     return read(BUNDLED)
@@ -101,7 +101,7 @@ def _checked(tensors: Mapping[str, Tensor], path: Path) -> Mapping[str, Tensor]:
 
 
 def _check_unpacked(path: Path) -> None:
-    """Refuse a zip archive that would grow in memory: torch writes its tensors uncompressed."""
+    """Refuse a compressed zip archive, which could fill memory; torch writes no compressed ones."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             if any(entry.file_size > entry.compress_size for entry in archive.infolist()):
@@ -119,7 +119,7 @@ def _tensors(loaded: object, path: Path) -> Mapping[str, Tensor]:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Tell whether a tensor is dense, real, in memory, and no larger than what it was read from."""
+    """Tell whether a tensor is dense, real, on the CPU, and not larger than its storage."""
     if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
         return False
     return not tensor.is_complex() and tensor.nbytes <= tensor.untyped_storage().nbytes()

@@ -1,14 +1,15 @@
-"""Convolutions of 3 x 3 with a quarter of the multiplications, where the kernels stay the same.
+"""3 x 3 convolutions with a quarter of the multiplications, for kernels that do not change.
 
 Winograd's minimal filtering F(4 x 4, 3 x 3), as Lavin and Gray 2016 (arXiv:1509.09308, section 4)
 apply it to neural networks: 6 x 6 pixels d and a kernel g give 4 x 4 results
 
     A^T [(G g G^T) * (B^T d B)] A
 
-whose 36 products (*) would be 144. Summed over the channels, each of the 36 is a matrix product of
-its own, and all of them are one convolution of 1 x 1 in 36 groups: oneDNN's convolutions are fast
-on every x86 processor, while MKL's batched products took twice as long on an AMD one. Transforms
-cost in proportion to the channels, products to their square: the more channels, the better.
+with 36 products (*), where a direct convolution needs 144. Summed over the channels, each of the 36
+is a matrix product, and all of them together are a 1 x 1 convolution in 36 groups: oneDNN's
+convolutions are fast on every x86 processor, while MKL's batched products took twice as long on an
+AMD processor. The cost of the transforms grows with the number of channels, the cost of the
+products with its square, so the gain is largest in layers with many channels.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,8 @@ from torch.autograd import Function
 from styletransfer.system.precision import without_autocast
 from styletransfer.system.validation import check_alike, check_features, check_floating
 
-# Equation 15 of the paper, for the points 0, 1, -1, 2, -2 and infinity.
+# The matrices B^T, G and A^T of the paper (equation 15), for the interpolation points 0, 1, -1, 2,
+# -2 and infinity.
 PIXELS = (
     (4, 0, -5, 0, 1, 0),
     (0, -4, -4, 1, 1, 0),
@@ -44,27 +46,28 @@ RESULTS = (
     (0, 1, 1, 4, 4, 0),
     (0, 1, -1, 8, -8, 1),
 )
-# Results of a tile along an axis, and pixels that it reads.
+# A tile has STEP results along each axis and reads READ pixels along each axis.
 STEP, READ = 4, 6
-# The point 1: its product reaches every result of the tile unchanged.
+# Index of the interpolation point 1. Column ONE of RESULTS is all ones, so a bias that is added to
+# this product is added to each result of the tile.
 ONE = 1
-# Tiles at a time. Every lot packs the kernels again; all tiles at once would take nearly seven
-# times the memory of x.
+# Number of tiles that are computed at once. Fewer would pack the kernels more often; all tiles at
+# once would need nearly seven times the memory of x.
 TILES = 256
 
 
 class WinogradConv(Function):
-    """conv2d(x, g, bias, padding=1) from transformed kernels; they and the bias are constants.
+    """conv2d(x, g, bias, padding=1) from transformed kernels; kernels and bias are constants.
 
-    The gradient of a convolution is one with mirrored kernels and exchanged channels. Mirrored
-    kernels are the same kernels seen from the other end: read pixels and write results backwards.
+    The gradient of a convolution is a convolution with mirrored kernels and exchanged channels.
+    `is_mirrored` mirrors the kernels by reading the pixels and writing the results in reverse.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor, kernels: Tensor, bias: Tensor | None, is_mirrored: bool) -> Tensor:
-        """Go from row to row of tiles, some rows at a time."""
+        """Return (1, K, H, W), computed in strips of about TILES tiles."""
         to_products = torch.tensor(PIXELS, dtype=x.dtype, device=x.device)
         to_results = torch.tensor(RESULTS, dtype=x.dtype, device=x.device)
         weight = kernels.flatten(0, 2)[..., None, None]
@@ -72,7 +75,7 @@ class WinogradConv(Function):
         if is_mirrored:
             to_products, to_results = to_products.flip(1), to_results.flip(0)
             multiply = torch.conv_transpose2d
-        # Both axes at once.
+        # The Kronecker products transform both axes of a tile in one matrix product.
         to_products = torch.kron(to_products, to_products)
         to_results = torch.kron(to_results, to_results)
         height, width = x.shape[2:]
@@ -91,7 +94,7 @@ class WinogradConv(Function):
             results = results.view(down, across, STEP, STEP, -1).transpose(1, 2)
             strip = results.reshape(STEP * down, STEP * across, -1)
             strips.append(strip[None, :count, :width].permute(0, 3, 1, 2))
-        # No view, so that the next layer may work in place.
+        # torch.cat returns a new tensor, not a view, so the next layer may change it in place.
         return torch.cat(strips, dim=2)
 
     @staticmethod
@@ -104,18 +107,18 @@ class WinogradConv(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
-        """Convolve the gradient; this can be differentiated again in the same way."""
+        """Convolve the gradient by this same Function, so that it can be differentiated again."""
         (kernels,) = ctx.saved_tensors
         grad = WinogradConv.apply(grads[0], kernels, None, not ctx.is_mirrored)
         return grad, None, None, None
 
 
 def _padded(x: Tensor, top: int, rows: int) -> Tensor:
-    """Return `rows` rows (h, w, C) as tiles read them: whole tiles, one pixel more all around."""
+    """Return `rows` rows of x as (h, w, C), padded to whole tiles and by one pixel on each side."""
     height, width = x.shape[2:]
     below = top + _tiles(rows) * STEP + 1 - height
     right = _tiles(width) * STEP + 1 - width
-    # Negative where rows of other strips are cut off.
+    # A negative padding removes the rows that belong to other strips.
     return torch.nn.functional.pad(x, (1, right, 1 - top, below))[0].permute(1, 2, 0)
 
 
@@ -125,23 +128,23 @@ def _tiles(length: int) -> int:
 
 
 def _patches(pixels: Tensor) -> Tensor:
-    """Return what each of n tiles reads: (4 r + 2, 4 c + 2, C) -> (n, 36, C)."""
+    """Return the pixels that each of n = r c tiles reads: (4 r + 2, 4 c + 2, C) -> (n, 36, C)."""
     patches = pixels.unfold(0, READ, STEP).unfold(1, READ, STEP).permute(0, 1, 3, 4, 2)
     return patches.reshape(-1, READ**2, pixels.shape[2])
 
 
 def _channels(columns: Tensor) -> Tensor:
-    """Return (n, 36, C) as one picture of 36 C channels, as channels_last has it."""
+    """Return (n, 36, C) as an image (1, 36 C, n, 1), channels_last."""
     return columns.reshape(1, columns.shape[0], 1, -1).permute(0, 3, 1, 2)
 
 
 def _flat(products: Tensor) -> Tensor:
-    """Return such a picture (1, 36 K, n, 1) as (n, 36, K)."""
+    """Return an image (1, 36 K, n, 1), channels_last, as (n, 36, K)."""
     return products.permute(0, 2, 3, 1).reshape(products.shape[2], READ**2, -1)
 
 
 def transform_kernels(weight: Tensor) -> Tensor:
-    """Return G g G^T of every kernel: (K, C, 3, 3) -> (6, 6, K, C), four times the numbers."""
+    """Return G g G^T for every kernel: (K, C, 3, 3) -> (6, 6, K, C), four times as large."""
     check_floating("transform_kernels", weight=weight)
     if weight.dim() != 4 or tuple(weight.shape[2:]) != (3, 3):
         raise ValueError(
@@ -152,7 +155,7 @@ def transform_kernels(weight: Tensor) -> Tensor:
 
 
 def winograd_conv(x: Tensor, kernels: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Convolve with kernels that are constants; equal to `conv2d(x, weight, bias, padding=1)`.
+    """Convolve x with constant kernels; equal to `conv2d(x, weight, bias, padding=1)`.
 
     Args:
         x: (1, C, H, W), floating point, any memory format.
@@ -160,14 +163,14 @@ def winograd_conv(x: Tensor, kernels: Tensor, bias: Tensor | None = None) -> Ten
         bias: (K,), or None.
 
     Returns:
-        (1, K, H, W), channels_last. In float32 it is some 3e-6 of its size off the exact result,
-        where a direct convolution is 2e-7 off (what that makes of a whole gradient is another
-        matter: see docs/backward.md); bfloat16, with 3 % off, is not for use.
+        (1, K, H, W), channels_last. In float32 the relative error is about 3e-6, and that of a
+        direct convolution 2e-7 (docs/backward.md gives the error of a whole gradient). In bfloat16
+        it is 3 %, which is too much for use.
 
     Raises:
         TypeError: a tensor is not floating point, or the dtypes differ.
-        ValueError: shapes that do not belong together, devices that differ, or constants that
-            require grad, which would silently stay without one.
+        ValueError: the shapes do not match, the devices differ, or kernels or bias require grad,
+            which they would never receive.
     """
     check_features("winograd_conv", x)
     check_alike("winograd_conv", x=x, kernels=kernels, bias=bias)

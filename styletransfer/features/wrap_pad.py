@@ -1,4 +1,4 @@
-"""Padding by one position from the opposite side, so that a convolution sees a torus."""
+"""Circular padding by one position: each side is padded with the opposite side."""
 
 from typing import Any
 
@@ -10,24 +10,24 @@ from styletransfer.system.validation import check_features
 
 
 class WrapPad(Function):
-    """pad(x, (1, 1, 1, 1), mode="circular"), which in torch forgets that x is channels_last."""
+    """pad(x, (1, 1, 1, 1), mode="circular") that keeps channels_last, which torch's does not."""
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        """Put the last row before the first one and so on, then the columns."""
+        """Pad the rows, then the columns: the last one goes before the first, and vice versa."""
         for dim in (2, 3):
             x = torch.cat([x.narrow(dim, -1, 1), x, x.narrow(dim, 0, 1)], dim)
         return x
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        """Save nothing: copying is linear."""
+        """Save nothing: padding is linear, so its gradient does not depend on x."""
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        """Add what the copies receive to what they are copies of."""
+        """Add the gradient of each padded position to that of the position it was copied from."""
         (grad,) = grads
         for dim in (3, 2):
             before, own, after = torch.split(grad, [1, grad.shape[dim] - 2, 1], dim)
@@ -38,9 +38,9 @@ class WrapPad(Function):
 
 
 def wrap_pad(x: Tensor) -> Tensor:
-    """Return x (1, C, H, W) with one position more on each side, (1, C, H + 2, W + 2).
+    """Return x (1, C, H, W), padded circularly by one position per side: (1, C, H + 2, W + 2).
 
-    (TypeError, ValueError: see `check_features`.)
+    Raises TypeError and ValueError as `check_features` does.
     """
     check_features("wrap_pad", x)
     padded: Tensor = WrapPad.apply(x)

@@ -1,7 +1,7 @@
 """Measures how far each Function's backward is from the slope of its forward.
 
-Nothing is assumed: the analytic Jacobian is read from autograd row by row, the numerical one from
-central differences, and torch's own gradcheck and gradgradcheck give their verdicts beside them.
+The analytic Jacobian is computed by autograd row by row, and the numerical Jacobian by central
+differences. torch's own gradcheck and gradgradcheck check each case as well.
 """
 
 import warnings
@@ -21,16 +21,17 @@ from styletransfer.losses.content_tap import content_tap
 from styletransfer.losses.moments import gram_matrix, moments
 from styletransfer.losses.moments_tap import moments_tap
 
-# gradcheck's own step. In float64 it leaves about 1e-10 of rounding in a difference quotient.
+# Step h of the difference quotients, the default of gradcheck. In float64 the rounding error of a
+# quotient is about 1e-10.
 STEP = 1e-6
-# Accepted deviation in float64, relative to the largest entry: far above rounding, and far below
-# what a wrong term in a formula gives.
+# Largest accepted deviation in float64, relative to the Jacobian's largest entry. It is far above
+# the rounding error, and far below the deviation that a wrong term in a formula causes.
 TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class Case:
-    """A function at one point: the tensors in `inputs` that require grad are varied."""
+    """A function and its inputs; derivatives are taken for the inputs that require grad."""
 
     name: str
     function: Callable[..., Any]
@@ -45,9 +46,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `check` found: deviations of the first and second derivatives, and what is wrong.
+    """The result of `check`: deviations of the first and second derivatives, and a complaint.
 
-    Deviations are relative to the Jacobian's largest entry; `complaint` is "" if all is right.
+    Deviations are relative to the Jacobian's largest entry. `complaint` is "" if the case passed.
     """
 
     first: float
@@ -58,14 +59,14 @@ class Verdict:
 def check(case: Case) -> Verdict:
     """Check first and second derivatives of one case; never raises for a wrong one."""
     generator = torch.Generator().manual_seed(1)
-    # One fixed direction per differentiable output, for the second derivative.
+    # One constant direction per differentiable output; `gradient` weights the outputs by it.
     directions = [
         torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device).requires_grad_()
         for x in _differentiable(case.function(*case.inputs))
     ]
 
     def gradient(*arguments: Tensor) -> tuple[Tensor, ...]:
-        """(inputs, directions) -> gradients, whose Jacobian is the second derivative."""
+        """Return the gradients for (inputs, directions); their Jacobian has second derivatives."""
         inputs, along = arguments[: len(case.inputs)], arguments[len(case.inputs) :]
         leaves = [x for x in inputs if x.requires_grad]
         outputs = _differentiable(case.function(*inputs))
@@ -75,7 +76,7 @@ def check(case: Case) -> Verdict:
 
     first = relative_deviation(*jacobians(case.function, case.inputs))
     second = relative_deviation(*jacobians(gradient, (*case.inputs, *directions)))
-    # A deviation that is NaN is not small, so it fails too.
+    # A comparison with NaN is False, so a deviation that is NaN fails as well.
     small = first <= TOLERANCE and second <= TOLERANCE
     complaint = "" if small else f"deviation above {TOLERANCE:g}"
     # Before 2.14 torch's vmap cannot ask whether a tensor is channels_last.
@@ -99,7 +100,7 @@ def check_in_float32(case: Case) -> tuple[bool, float, float]:
     analytic, numerical = jacobians(case.function, inputs)
     exact, _ = jacobians(case.function, case.inputs)
     with warnings.catch_warnings():
-        # gradcheck warns that the check will likely fail; showing that is the purpose.
+        # gradcheck warns that a float32 check will likely fail, which this lesson demonstrates.
         warnings.filterwarnings("ignore", message=".*not a double precision floating point")
         passed = gradcheck(case.function, inputs, eps=STEP, raise_exception=False)
     off_quotient = relative_deviation(analytic, numerical)
@@ -123,7 +124,7 @@ def jacobians(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple
     leaves = tuple(x for x in inputs if x.requires_grad)
 
     def flat(*moved: Tensor) -> Tensor:
-        """All differentiable outputs in a row, at these values of the leaves."""
+        """Return all differentiable outputs as one vector, for the given values of the leaves."""
         given = iter(moved)
         output = function(*(next(given) if x.requires_grad else x for x in inputs))
         return torch.cat([x.reshape(-1) for x in _differentiable(output)])
@@ -148,12 +149,13 @@ def jacobians(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple
 
 
 def _differentiable(output: Any) -> list[Tensor]:
-    """The outputs that carry a gradient: indices and the like are left out."""
+    """Return the outputs that require grad; integer outputs, such as indices, do not."""
     outputs = output if isinstance(output, tuple) else (output,)
     return [x for x in outputs if x.requires_grad]
 
 
-# A corner (relu at 0, a tie of maxima) has no derivative; stay this far from it.
+# Smallest distance of the drawn values from a point without a derivative, such as 0 for relu or two
+# equal values for a maximum. It is far larger than STEP.
 MARGIN = 0.1
 
 

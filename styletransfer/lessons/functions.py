@@ -1,4 +1,4 @@
-"""Small Functions to learn from, each with its functional face, and a module where one helps."""
+"""Small autograd Functions as examples, each with a plain function; some also have a module."""
 
 import math
 from typing import Any
@@ -27,12 +27,12 @@ class ReLUFunction(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        """Save the output: it has the same mask as the input, and the next layer keeps it too."""
+        """Save the output: it is positive where x is, and the next layer often saves it as well."""
         ctx.save_for_backward(output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        """Mask by filling, not by multiplying: infinity times 0 would be NaN."""
+        """Set the gradient to 0 where x <= 0; a product with a mask would turn infinity to NaN."""
         (grad_output,) = grads
         (output,) = ctx.saved_tensors
         return grad_output.masked_fill(output <= 0, 0)
@@ -74,7 +74,7 @@ class ScaleFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """Return dL/dx and dL/dw, None where none is due."""
+        """Return dL/dx and dL/dw, each None if it is not needed."""
         (grad_output,) = grads
         x, weight = ctx.saved_tensors
         needs_x, needs_weight = ctx.needs_input_grad
@@ -135,14 +135,14 @@ class LinearFunction(Function):
     def setup_context(
         ctx: Any, inputs: tuple[Tensor, Tensor, Tensor | None], output: Tensor
     ) -> None:
-        """Save only what a due gradient asks for: a frozen weight then keeps no input alive."""
+        """Save only what the needed gradients use; a frozen weight then does not save x."""
         x, weight, _ = inputs
         needs_x, needs_weight, _ = ctx.needs_input_grad
         ctx.save_for_backward(x if needs_weight else None, weight if needs_x else None)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Return dL/dx, dL/dW and dL/db, None where none is due."""
+        """Return dL/dx, dL/dW and dL/db, each None if it is not needed."""
         (grad_output,) = grads
         x, weight = ctx.saved_tensors
         needs_x, needs_weight, needs_bias = ctx.needs_input_grad
@@ -154,7 +154,7 @@ class LinearFunction(Function):
 
 
 def _as_rows(x: Tensor) -> Tensor:
-    """(..., N) as (rows, N): one row if x has a single axis, none if the batch is empty."""
+    """Return x (..., N) as (rows, N): one row if x has one axis, no row if the batch is empty."""
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
@@ -212,10 +212,10 @@ class GlobalMaxPoolFunction(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: tuple[Tensor, Tensor]) -> None:
-        """Save the indices, not x: they and its shape say all that backward asks."""
+        """Save the indices and the shape of x; backward does not need x itself."""
         (x,) = inputs
         _, indices = output
-        # An integer has no derivative: autograd then never hands a gradient for it to backward.
+        # Integer indices have no derivative, so autograd passes no gradient for them to backward.
         ctx.mark_non_differentiable(indices)
         ctx.save_for_backward(indices)
         ctx.shape = x.shape
@@ -223,10 +223,10 @@ class GlobalMaxPoolFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        """Put each gradient at its winner, in the memory format of x."""
+        """Put each gradient at the position of its maximum, in the memory format of x."""
         grad_values, _ = grads
         (indices,) = ctx.saved_tensors
-        axis = 1 if ctx.channels_last else 2  # of the positions
+        axis = 1 if ctx.channels_last else 2  # the axis of the flattened positions
         shape = list(ctx.shape[:2])
         shape.insert(axis, math.prod(ctx.shape[2:]))
         winners = indices.unsqueeze(axis), grad_values.unsqueeze(axis)

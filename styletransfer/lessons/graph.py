@@ -1,4 +1,4 @@
-"""Reads an autograd graph: which node leads to which, what each one keeps, and where it all ends.
+"""Reads an autograd graph: the edges between its nodes, the tensors they save, and its leaves.
 
 Every floating point tensor computed from one that requires grad has a `grad_fn`, the node that
 will differentiate the operation that made it. A node's `next_functions` lead to the nodes of that
@@ -18,12 +18,12 @@ from torch.autograd.graph import Node, get_gradient_edge
 
 @dataclass(frozen=True)
 class SavedTensor:
-    """One tensor that a node keeps for its backward."""
+    """One tensor that a node saves for its backward."""
 
-    name: str  # as the node calls it: "self", "result", "weight", or a position for a Function
-    shape: tuple[int, ...]  # of the tensor; it may be a view
-    storage: int  # address of its memory; equal for views of one tensor
-    nbytes: int  # bytes of that memory, all of which the node keeps alive
+    name: str  # the node's name for it, such as "self" or "weight"; "[0]" and so on in a Function
+    shape: tuple[int, ...]  # shape of the tensor, which may be a view
+    storage: int  # address of the tensor's storage; equal for views of one tensor
+    nbytes: int  # size of the whole storage in bytes, which the node keeps alive
 
 
 def root(tensor: Tensor) -> Node:
@@ -35,7 +35,7 @@ def root(tensor: Tensor) -> Node:
 
 
 def next_nodes(node: Node) -> list[Node]:
-    """Return the nodes of the inputs of the operation, without those that need no gradient."""
+    """Return the nodes of the operation's inputs, except inputs that need no gradient."""
     return [following for following, _ in node.next_functions if following is not None]
 
 
@@ -54,7 +54,7 @@ def walk(*roots: Node) -> list[Node]:
         elif node not in finished:
             stack.append((node, True))
             stack += [(following, False) for following in next_nodes(node)]
-    # A node finishes after all that it leads to.
+    # A node is finished after all nodes that it leads to, so the reverse is the order of backward.
     return list(finished)[::-1]
 
 

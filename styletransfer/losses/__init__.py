@@ -1,4 +1,4 @@
-"""Losses: three ways in which a module carries one, and what the losses compare.
+"""Losses: three ways in which a module can hold a loss, and the functions that compute losses.
 
 Read `fake_backward.py`, `loss_attribute.py` and `autograd_function.py` first. Each file defines
 `ContentLoss` and `StyleLoss` and can be read without the others.

@@ -1,9 +1,10 @@
 """A real backward: each loss is computed by a `torch.autograd.Function` that returns the features.
 
 Autograd calls the `backward` of such a Function, because the Function is a node of the graph. The
-content loss is written in closed form as a whole. Of a style loss, the step from the features to
-their moments is; its gradient is added to the features' own in one fused product. The step from the
-moments to the loss is a few operations on small matrices, which autograd differentiates.
+content loss has a closed-form gradient. A style loss has two steps. The first, from the features to
+their moments, has a closed-form gradient, which is added to the features' own gradient in one fused
+product. The second, from the moments to the loss, is a few operations on small matrices, which
+autograd differentiates.
 """
 
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-"""The content tap: features pass through unchanged, the content loss is a second output."""
+"""The content tap: it returns the features unchanged, and the content loss as a second output."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ class ContentTap(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
-        """Save F and P, which exist anyway, rather than their difference."""
+        """Save F and P, which exist in any case; their difference would need new memory."""
         ctx.save_for_backward(*inputs)
         ctx.set_materialize_grads(False)
 
@@ -50,7 +50,7 @@ class ContentTap(Function):
 
 
 def content_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Pass features on and measure their distance to a target; both outputs are differentiable.
+    """Return the features and their distance to a target; both outputs are differentiable.
 
     Args:
         features: F, (1, C, H, W), floating point, any memory format.

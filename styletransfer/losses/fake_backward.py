@@ -98,14 +98,14 @@ class StyleLoss(nn.Module):
 
 
 def make_content_loss(target: Tensor, weight: float) -> ContentLoss:
-    """Return the layer of a linear weight: w acts squared, and is therefore its square root."""
+    """Return the layer for a linear weight: w acts squared, so w = sqrt(weight)."""
     return ContentLoss(target, math.sqrt(weight))
 
 
 def make_style_loss(
     target: Tensor, weight: float, measure: StyleMeasure, weights: Tensor | None
 ) -> StyleLoss:
-    """Return the layer of a linear weight: w acts squared, and is therefore its square root."""
+    """Return the layer for a linear weight: w acts squared, so w = sqrt(weight)."""
     return StyleLoss(target, math.sqrt(weight), measure, weights)
 
 

@@ -20,19 +20,19 @@ class Term:
 
 @dataclass(frozen=True)
 class LossMode:
-    """One way for modules to carry losses to the image's gradient."""
+    """One way to compute losses in modules and differentiate them with respect to the image."""
 
-    name: str  #: as in the config
+    name: str  #: the value of the config key loss_mode.name
     #: (target features, linear weight) -> transparent content-loss layer.
     content: Callable[[Tensor, float], nn.Module]
     #: (target statistic, linear weight, measure, weights of positions or None) -> transparent
     #: style-loss layer.
     style: Callable[[Tensor, float, StyleMeasure, Tensor | None], nn.Module]
-    #: (terms, prior) -> weighted losses, one per term, after their gradient and that of `prior` (a
-    #: loss on the image itself, or None) was accumulated in the image.
+    #: (terms, prior) -> weighted losses, one per term. Their gradient, and the gradient of `prior`
+    #: (a 0-d loss on the image itself, or None), is added to the image's `.grad`.
     differentiate: Callable[[Sequence[Term], Tensor | None], list[Tensor]]
-    #: Gradients at each position follow from the moments, so the graph keeps nothing beside the
-    #: features, and a picture can be evaluated in tiles.
+    #: True if the gradient at each position follows from the moments in closed form. The graph then
+    #: saves nothing but the features, and a picture can be evaluated in tiles.
     is_closed_form: bool = False
 
 

@@ -1,6 +1,6 @@
 """The first two moments of one feature map over its positions, by ordinary operations.
 
-Positions may have weights, as those of a region of the picture have: zero outside of it.
+Positions may have weights; for a region of the picture, they are zero outside of the region.
 """
 
 from collections.abc import Iterator
@@ -12,19 +12,21 @@ from torch import Tensor
 from styletransfer.system.precision import LOW_PRECISION, accumulate_dtype, without_autocast
 from styletransfer.system.validation import check_features, check_weights
 
-# Low-precision sums are cut into this many parts, added in float32: each part is rounded once.
+# Number of parts of a sum over low-precision features. Each part is summed by one product, which
+# rounds once to low precision; the parts are added in float32.
 CHUNKS = 8
 
 
 class Moments(NamedTuple):
-    """What every additive style loss is a function of, f_p being the C features at position p.
+    """First and second moment of the features f_p (C,) over all positions p of a feature map.
 
-    Moments of several pictures may be averaged with weights.
+    Every style loss here is a function of these moments. Moments of several pictures may be
+    averaged with weights.
     """
 
-    #: (C,), the mean of f_p, weighted by m_p / sum(m) where positions have weights m_p.
+    #: (C,), the mean of f_p over p, weighted by m_p / sum(m) if positions have weights m_p.
     mean: Tensor
-    second: Tensor  #: (C, C), the mean of f_p f_p^T likewise; symmetric
+    second: Tensor  #: (C, C), the mean of f_p f_p^T over p, weighted in the same way; symmetric
 
 
 def pixel_rows(features: Tensor) -> Tensor:
@@ -82,7 +84,10 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
 
 
 def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return which rows of `pixel_rows` weigh anything (n,), and their weights (n, 1)."""
+    """Return the indices (n,) of the rows of `pixel_rows` with positive weight, and the weights.
+
+    The weights are (n, 1) and constants.
+    """
     flat = weights.detach().flatten()
     (index,) = flat.nonzero(as_tuple=True)
     return index, flat[index, None].to(dtype)
@@ -113,26 +118,29 @@ def _sum(rows: Tensor, factors: Tensor | None) -> Tensor:
 
 
 def _chunks(rows: Tensor, factors: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
-    """Yield the rows and their factors in a few parts."""
+    """Yield at most CHUNKS pairs: a part of the rows (n, C), and its factors (n, 1) or None."""
     chunks = rows.chunk(CHUNKS)
     given = [None] * len(chunks) if factors is None else factors.chunk(CHUNKS)
     yield from zip(chunks, given, strict=True)
 
 
 def _sum_of_products(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """rows^T rows in float32: low-precision products of a few chunks, summed in float32."""
+    """Return rows^T rows (C, C) in float32: low-precision products of chunks, summed in float32."""
     total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
     unused = rows.new_zeros(1, 1)
     for chunk, factor in _chunks(rows, factors):
         pixels = chunk.shape[0]
-        # The mean over pixels, not the sum: float16 ends at 65504.
+        # The product is divided by the number of pixels, because float16 overflows above 65504.
         mean = torch.addmm(unused, _times(chunk, factor).mT, chunk, beta=0, alpha=1 / pixels)
         total = total + mean.float() * pixels
     return total
 
 
 def _sum_of_wide_products(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """rows^T rows in float32, of a few chunks at a time: all of them would be twice the rows."""
+    """Return rows^T rows (C, C) in float32, one chunk at a time.
+
+    A float32 copy of all rows at once would need twice the memory of the rows.
+    """
     total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
     for chunk, factor in _chunks(rows, factors):
         wide = chunk.float()

@@ -1,4 +1,4 @@
-"""The moments tap: features pass through, and their two moments leave by outputs of their own."""
+"""The moments tap: it returns the features unchanged, and their two moments as further outputs."""
 
 import math
 from typing import Any
@@ -19,11 +19,11 @@ from styletransfer.system.validation import check_features
 
 
 class MomentsTap(Function):
-    """Whatever a loss makes of the moments, its gradient reaches the features in closed form.
+    """The moments of features, with a closed-form gradient for any loss L of the moments.
 
-    With g = dL/dmean and H = dL/dsecond, at each of n positions: dL/df_p = (g + (H + H^T) f_p) / n,
-    and where positions have weights m_p / sum(m) in place of 1 / n. It is joined to the features'
-    own gradient in one fused product.
+    With g = dL/dmean (C,) and H = dL/dsecond (C, C), at each of n positions:
+    dL/df_p = (g + (H + H^T) f_p) / n. If positions have weights, m_p / sum(m) replaces 1 / n. One
+    fused product adds this to the gradient that the features receive from the layers above.
     """
 
     generate_vmap_rule = True
@@ -39,15 +39,15 @@ class MomentsTap(Function):
     def setup_context(
         ctx: Any, inputs: tuple[Tensor, bool, Tensor | None], output: tuple[Tensor, ...]
     ) -> None:
-        """Save F, which the network holds anyway, and the weights if there are any."""
+        """Save the features, which the network holds in any case, and the weights if given."""
         features, ctx.with_mean, weights = inputs
         ctx.save_for_backward(features, *([] if weights is None else [weights]))
-        # An unused output then hands us None instead of a full tensor of zeros.
+        # The gradient of an unused output is then None instead of a tensor of zeros.
         ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None]:
-        """Return the gradient of the features; a flag has none, and weights are constants."""
+        """Return the gradient of the features; `with_mean` and `weights` have no gradient."""
         features, *given = ctx.saved_tensors
         above, mean, second = grads
         weights = given[0] if given else None
@@ -67,9 +67,13 @@ def add_moments_gradient(
 ) -> Tensor | None:
     """Return addend + dL/dF, in the memory format and dtype of F (1, C, h, w).
 
-    F are all positions over which the moments are means, or some, with weights m (h, w), None for 1
-    each; the total n counts all of them, or sums their weights. The addend, of the shape of F, is
-    what has reached them otherwise; it, g (C,) and H (C, C) may be None for zeros.
+    Args:
+        addend: the gradient of F from other sources, of the shape of F; None for zeros.
+        features: F, (1, C, h, w): all positions over which the moments are means, or a part.
+        grad_mean: g = dL/dmean, (C,); None for zeros.
+        grad_second: H = dL/dsecond, (C, C); None for zeros.
+        total: number of all positions, or the sum of their weights.
+        weights: (h, w), weights of the positions of F; None for 1 each.
     """
     if grad_mean is None and grad_second is None:
         return addend
@@ -91,7 +95,7 @@ def add_moments_gradient(
 def _slope(
     addend: Tensor | None, rows: Tensor, shift: Tensor | None, coefficients: Tensor | None
 ) -> Tensor:
-    """Return addend + shift + rows coefficients, (n, C); each but the rows may be missing."""
+    """Return addend + shift + rows @ coefficients, (n, C); any of them but `rows` may be None."""
     total = addend if coefficients is None else _add_product(addend, rows, coefficients)
     if shift is not None:
         total = (torch.zeros_like(rows) if total is None else total) + shift
@@ -100,10 +104,10 @@ def _slope(
 
 
 def _add_product(addend: Tensor | None, rows: Tensor, coefficients: Tensor) -> Tensor:
-    """Return addend + rows coefficients, (n, C), laid out as the rows are."""
+    """Return addend + rows @ coefficients, (n, C), in the memory layout of `rows`."""
     if rows.stride(-1) == 1:
         return rows @ coefficients if addend is None else torch.addmm(addend, rows, coefficients)
-    # The coefficients are symmetric: both orders give the same numbers.
+    # coefficients (C, C) is symmetric, so rows @ coefficients = (coefficients @ rows^T)^T.
     if addend is None:
         return (coefficients @ rows.mT).mT
     return torch.addmm(addend.mT, coefficients, rows.mT).mT
@@ -122,10 +126,10 @@ def _as_features(rows: Tensor, features: Tensor) -> Tensor:
 def moments_tap(
     features: Tensor, with_mean: bool = True, weights: Tensor | None = None
 ) -> tuple[Tensor, Moments]:
-    """Pass features on and measure their moments; all outputs are differentiable.
+    """Return the features and their moments; all outputs are differentiable.
 
-    Return the features (1, C, H, W) unchanged (a view), and what `moments` returns; arguments and
-    errors are those of `moments`. Of the Gram loss the gradient is equation 6 of Gatys et al. 2016.
+    The features (1, C, H, W) are returned unchanged (as a view). Arguments, moments and errors are
+    those of `moments`. For the Gram loss the gradient is equation 6 of Gatys et al. 2016.
     """
     check_features("moments_tap", features)
     tapped, mean, second = MomentsTap.apply(features, with_mean, weights)

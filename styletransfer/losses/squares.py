@@ -1,4 +1,4 @@
-"""Mean squares: of features position by position, and of the picture's own pixels."""
+"""Losses that are mean squares: of differences of features, of pictures, or of pixels."""
 
 from torch import Tensor
 
@@ -21,9 +21,9 @@ def content_loss(features: Tensor, target: Tensor) -> Tensor:
 def temporal_loss(image: Tensor, target: Tensor, weights: Tensor) -> Tensor:
     """Return 1/D sum_k c_k (x_k - t_k)^2 over all D values, 0-d.
 
-    Equation 7 of Ruder et al. 2016 (arXiv:1604.08610): x is the image (1, 3, H, W), t the target,
-    of the same shape, such as the frame before, moved along, and c the weights (1, 1, H, W) in
-    [0, 1], 0 where nothing is known.
+    Equation 7 of Ruder et al. 2016 (arXiv:1604.08610): x is the image (1, 3, H, W); t is the
+    target, of the same shape, such as the previous frame warped by the motion; and c are the
+    weights (1, 1, H, W) in [0, 1], 0 where the target is unknown.
     """
     squared = (image - target).to(accumulate_dtype(image.dtype)).square()
     return (weights * squared).mean()

@@ -1,4 +1,7 @@
-"""What a style loss is made of, a statistic of the features' moments and a distance; and three."""
+"""Style losses: each is a statistic of the features' moments, and a distance between two of them.
+
+The module defines three: `gram`, `moments` and `wasserstein`.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +14,12 @@ from styletransfer.losses.squares import mean_square
 from styletransfer.system.precision import to_float64
 
 Distance = Callable[[Tensor, Tensor], Tensor]
-# Of the mean variance of all channels, of the style's in `wasserstein`, added to each: the slope of
-# a root at 0 is infinite, and a network's channels are nearly dependent.
+# Share of the channels' mean variance that is added to each variance; `wasserstein` takes the mean
+# variance of the style. It keeps the gradient finite: the slope of a square root is infinite at 0,
+# and the covariance of a network's channels is nearly singular.
 RIDGE = 1e-4
-# Where nothing varies at all, and for eigenvalues that rounding has made negative.
+# Smallest variance, added where all features are constant; times the ridge, it is also the lower
+# limit of eigenvalues, which rounding may make negative.
 TINY = 1e-12
 
 
@@ -27,37 +32,37 @@ def squared_distance(statistic: Tensor, target: Tensor) -> Tensor:
 class StyleMeasure:
     """One way to compare styles: distance(statistic(pastiche), statistic(style))."""
 
-    name: str  #: as in the config
-    #: Moments -> what is compared; of the style, this is the target of a loss.
+    name: str  #: the value of the config key objective.style_loss
+    #: Moments -> the tensor that is compared. The style's tensor is the target of the loss.
     statistic: Callable[[Moments], Tensor]
-    #: (statistic, target) -> 0-d, at least 0, and 0 where both are equal.
+    #: (statistic, target) -> 0-d tensor, at least 0, and 0 if both are equal.
     distance: Distance = squared_distance
-    with_mean: bool = True  #: the statistic needs the mean, too; see `moments`
+    with_mean: bool = True  #: whether the statistic uses the mean; see `moments`
 
     @property
     def is_squared(self) -> bool:
-        """A factor on statistic and target acts squared on the distance."""
+        """Whether a factor on statistic and target acts squared on the distance."""
         return self.distance is squared_distance
 
     def loss(self, moments: Moments, target: Tensor) -> Tensor:
-        """Return the loss, 0-d, of a pastiche with these moments."""
+        """Return the loss, 0-d, of a pastiche that has the given moments."""
         return self.distance(self.statistic(moments), target)
 
 
 def gram(moments: Moments) -> Tensor:
-    """Return the Gram matrix (C, C): the second moment over C, as the PyTorch tutorials have it.
+    """Return the Gram matrix (C, C) of Gatys et al. 2016: the second moment divided by C.
 
-    Of Gatys et al. 2016. It does not tell a flat feature from one of strong contrast that has the
-    same mean square.
+    The PyTorch tutorials divide in the same way. The Gram matrix does not distinguish a constant
+    feature from a feature of strong contrast that has the same mean square.
     """
     return moments.second / moments.second.shape[-1]
 
 
 def by_channel(moments: Moments) -> Tensor:
-    """Return (2, C): means, and standard deviations.
+    """Return (2, C): the mean and the standard deviation of each channel.
 
-    The style loss of AdaIN (Huang and Belongie 2017, arXiv:1703.06868, equation 13), there with the
-    root of the summed squares; after Li et al. 2017 (arXiv:1701.01036).
+    AdaIN's style loss compares them (Huang and Belongie 2017, arXiv:1703.06868, equation 13, with
+    the root of the summed squares as its distance), following Li et al. 2017 (arXiv:1701.01036).
     """
     variance = (moments.second.diagonal() - moments.mean.square()).clamp_min(0)
     deviation = (variance + RIDGE * variance.mean() + TINY).sqrt()
@@ -65,22 +70,22 @@ def by_channel(moments: Moments) -> Tensor:
 
 
 def normal(moments: Moments) -> Tensor:
-    """Return (C + 1, C): the mean above the covariance."""
+    """Return (C + 1, C): the mean in the first row, the covariance in the others."""
     mean, second = moments
     return torch.cat([mean[None], second - mean[:, None] * mean])
 
 
 def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
-    """Return what it costs at least to move one normal distribution onto another, 0-d.
+    """Return the squared 2-Wasserstein distance of two normal distributions, 0-d.
 
-    The squared 2-Wasserstein distance of normal distributions (Dowson and Landau 1982, "The Frechet
-    distance between multivariate normal distributions"), with means m and covariances C:
+    With means m and covariances C (Dowson and Landau 1982, "The Frechet distance between
+    multivariate normal distributions"), it is
 
         |m - m_s|^2 + tr(C) + tr(C_s) - 2 tr((C_s^1/2 C C_s^1/2)^1/2)
 
-    With C_s = L L^T the last trace is the sum of the roots of the eigenvalues of L^T C L: no root
-    of a matrix is needed, and the gradient of a sum of eigenvalues' roots stays finite where
-    eigenvalues coincide, which that of the eigenvectors does not. They are found in float64.
+    With C_s = L L^T the last trace is the sum of the square roots of the eigenvalues of L^T C L.
+    This needs no matrix square root. Its gradient stays finite if eigenvalues are equal, unlike the
+    gradient of eigenvectors. The eigenvalues are computed in float64.
     """
     given, statistic, target = statistic, to_float64(statistic), to_float64(target)
     mean, covariance = statistic[0], statistic[1:]
@@ -98,10 +103,13 @@ def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
 
 
 def _factor(covariance: Tensor, ridge: Tensor) -> Tensor:
-    """Return L with L L^T = covariance, of which rounding may have made eigenvalues negative."""
+    """Return L with L L^T = covariance.
+
+    If rounding made an eigenvalue negative, eigenvalues below `ridge` are replaced by it first.
+    """
     factor: Tensor
     factor, failed = torch.linalg.cholesky_ex(covariance)
-    if failed:  # a style that hardly varies
+    if failed:  # the style hardly varies, and rounding made an eigenvalue negative
         values, vectors = torch.linalg.eigh(covariance)
         factor = vectors * values.clamp_min(ridge).sqrt()
     return factor
