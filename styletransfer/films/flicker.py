@@ -1,4 +1,4 @@
-"""Films without flicker: painted from the pastiche before, moved along."""
+"""Films without flicker: each frame is painted from the previous pastiche, warped by the motion."""
 
 from dataclasses import replace
 
@@ -13,8 +13,9 @@ from styletransfer.objective.whole import style_targets_of
 from styletransfer.optimize.results import Outcome
 from styletransfer.optimize.run import Run
 
-# Of local contrast: the Gaussian's deviation in pixels, a variance below which nothing is raised
-# (0.8 grey levels of 255, squared), and by how much contrast is raised at most.
+# Constants of `with_contrast_of`. NEAR: standard deviation of the Gaussian, in pixels. FAINT: added
+# to each local variance, so that noise is not amplified; the square of 0.8 grey levels of 255.
+# STRONGEST: largest factor on the contrast.
 NEAR, FAINT, STRONGEST = 1.0, 1e-5, 2.0
 
 
@@ -29,7 +30,7 @@ class FilmPainter:
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
         self.job, self.temporal_weight = job, temporal_weight
         self.following = replace(job.config, steps=frame_steps, scales=1)
-        # The last frame and its pastiche, (1, 3, H, W) each, to go on from; a caller sets it.
+        # The previous frame and its pastiche, (1, 3, H, W) each, or None; the caller sets it.
         self.before: tuple[Tensor, Tensor] | None = None
         self._styles: StyleTargets | None = None
 
@@ -38,7 +39,7 @@ class FilmPainter:
         return Run(self.job_of(content)).complete()
 
     def job_of(self, content: Tensor) -> Job:
-        """Return what is to be done for the next frame."""
+        """Return the job that paints the next frame (1, 3, H, W)."""
         job = replace(self.job, pictures=replace(self.job.pictures, content=content))
         carried = _carried(self.before, content)
         if carried is None:
@@ -46,7 +47,7 @@ class FilmPainter:
         moved, reliability = carried
         anchor = Anchor(moved, reliability, self.temporal_weight)
         pictures = replace(job.pictures, anchor=anchor)
-        if self._styles is None:  # they are those of all frames
+        if self._styles is None:  # computed once, as they are the same for all frames
             scale = job.pictures_at(max(job.scales[-1].size))
             self._styles = style_targets_of(job.extractor, job.criterion, scale)
         return replace(
@@ -55,11 +56,11 @@ class FilmPainter:
 
 
 class Steady:
-    """Mixes what a painter made of each frame alone with the mixture before, moved along.
+    """Reduces flicker: mixes each painted frame with the previous mixture, warped by the motion.
 
-    It does so where motion can be relied on, and begins anew after a cut. The `strength` s in
-    [0, 1) is the share of the frame before. A mixture of strokes that do not agree is a blur;
-    therefore it is given the local contrast of the frame by itself.
+    It mixes only where the motion is reliable, and starts again after a cut. `strength` in [0, 1)
+    is the share of the previous mixture. Mixing different strokes blurs them, so the result gets
+    the local contrast of the painted frame.
     """
 
     def __init__(self, strength: float) -> None:
@@ -67,7 +68,7 @@ class Steady:
         self.before: tuple[Tensor, Tensor] | None = None
 
     def mixed(self, content: Tensor, painted: Tensor) -> Tensor:
-        """Return the next frame to show, of one of the input; all are (1, 3, H, W) in [0, 1]."""
+        """Return the mixture for an input frame and its painting, all (1, 3, H, W) in [0, 1]."""
         if not self.strength:
             return painted
         if (carried := _carried(self.before, content)) is not None:
@@ -79,10 +80,10 @@ class Steady:
 
 
 def with_contrast_of(image: Tensor, like: Tensor) -> Tensor:
-    """Return an image (1, 3, H, W) in [0, 1] with the local contrast of another, if that is higher.
+    """Return an image (1, 3, H, W) in [0, 1] whose local contrast is raised to that of `like`.
 
-    What an image has beyond its own blur is multiplied by the ratio of the deviations around a
-    pixel, of all colours together, at most by STRONGEST.
+    The difference of the image from its own blur is multiplied by the ratio of the local standard
+    deviations, over all channels together. The factor is at least 1 and at most STRONGEST.
     """
     mean = blurred(image, NEAR)
     own, other = (
@@ -94,10 +95,10 @@ def with_contrast_of(image: Tensor, like: Tensor) -> Tensor:
 
 
 def _carried(before: tuple[Tensor, Tensor] | None, content: Tensor) -> tuple[Tensor, Tensor] | None:
-    """Return the pastiche before as the next frame would show it, and where that can be relied on.
+    """Return the previous pastiche, warped to the next frame, and the reliability of the motion.
 
-    None at the beginning and after a cut. By bicubic weights: by bilinear ones, a picture that is
-    moved again and again becomes a blur.
+    Returns None for the first frame and after a cut. The warp is bicubic, because repeated bilinear
+    warps blur a picture.
     """
     if before is None:
         return None

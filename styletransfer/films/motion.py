@@ -1,7 +1,7 @@
-"""Motion between two frames of a film: found, judged, and followed.
+"""Motion between two frames of a film: optical flow, its reliability, and warping by it.
 
-A flow (1, 2, H, W) says for each pixel of a frame, in pixels to the right and down, where the same
-point is in another frame.
+A flow (1, 2, H, W) is the displacement of each pixel, in pixels to the right and down, from a frame
+to the same point in another frame.
 """
 
 from dataclasses import dataclass
@@ -14,31 +14,31 @@ from torch.nn.functional import conv2d, grid_sample, pad
 
 from styletransfer.errors import UserError, pip_install
 
-# Standard deviation in pixels of the Gaussian that softens reliability (Ruder et al. 2016, in the
-# code that goes with the paper), and the taps on each side of a Gaussian.
+# SOFTENING: standard deviation in pixels of the Gaussian that softens the reliability, from the
+# code of Ruder et al. 2016. TAPS: number of taps on each side of a Gaussian's centre.
 SOFTENING, TAPS = 0.8, 3
-# Of a frame, the share that has to be found again in the next one. Two photographs that have
-# nothing to do with each other agree on less than a tenth; a fast pan leaves more than a half.
+# Smallest mean reliability between two frames of one scene; below it there is a cut. Two unrelated
+# photographs reach less than 0.1, and two frames of a fast pan more than 0.5.
 LEAST_IN_COMMON = 0.25
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Where the points of a frame are in another one."""
+    """The motion from one frame to another, and its reliability."""
 
-    flow: Tensor  # (1, 2, H, W), from this frame to the other
-    # (1, 1, H, W), from 0, where a point is hidden in the other frame or at the edge of something
-    # that moves, to 1.
+    flow: Tensor  # (1, 2, H, W), in pixels, from this frame to the other
+    # (1, 1, H, W) in [0, 1]: 0 where a point is hidden in the other frame or lies at the edge of a
+    # moving object, 1 where the flow is reliable.
     reliability: Tensor
 
     @property
     def is_cut(self) -> bool:
-        """Whether the two frames have too little in common to be of one scene."""
+        """Whether the mean reliability is below LEAST_IN_COMMON, as for two different scenes."""
         return float(self.reliability.mean()) < LEAST_IN_COMMON
 
 
 def motion_between(image: Tensor, other: Tensor) -> Motion:
-    """Return where the points of a frame (1, 3, H, W) in [0, 1] are in another one, by OpenCV."""
+    """Return the motion from a frame to another, both (1, 3, H, W) in [0, 1], found by OpenCV."""
     here, there = _luma(image), _luma(other)
     flow, back = (_flow(*pair).to(image.device) for pair in ((here, there), (there, here)))
     return Motion(flow, softened(reliability(flow, back)))
@@ -58,7 +58,7 @@ def warp(image: Tensor, flow: Tensor, mode: str = "bilinear") -> Tensor:
     """
     height, width = image.shape[2:]
     x, y = _ends(flow)
-    # From pixels to grid_sample's coordinates, -1 and 1 at the centres of the outermost pixels.
+    # Convert pixels to grid_sample's coordinates: -1 and 1 are the centres of the border pixels.
     x = x * (2 / max(width - 1, 1)) - 1
     y = y * (2 / max(height - 1, 1)) - 1
     grid = torch.stack((x, y), dim=-1).expand(len(image), -1, -1, -1)
@@ -133,7 +133,7 @@ def _flow(image: Any, other: Any) -> Tensor:
     search = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     try:
         flow = torch.from_numpy(search.calc(image, other, None))
-    except cv2.error as error:  # it needs 12 pixels one way, and scales by powers of 2
+    except cv2.error as error:  # OpenCV builds a pyramid, and needs at least 12 pixels on one side
         height, width = image.shape
         raise UserError(
             f"frames of {width} x {height} pixels are too small or too narrow to find motion in; "

@@ -22,20 +22,21 @@ from styletransfer.pictures.images import resize
 logger = logging.getLogger(__name__)
 
 Watch = Callable[[int, Tensor, Tensor], bool]
-"""Is told how many frames a film has, one (1, 3, H, W), and that as it was painted; False ends the
-painting, and the film has what is painted by then."""
+"""Callback (number of frames, frame, painted frame) after each frame; frames are (1, 3, H, W). It
+returns False to end the painting; the film then holds the frames painted so far."""
 
-# Frames a second where a film does not say how many.
+# Frame rate in frames per second of a film that does not state one.
 USUAL_RATE = Fraction(25)
-# A film that ends so many seconds before the time that it announces may be cut off.
+# Seconds by which a film may end before its stated duration without a warning that it is cut off.
 TOLERANCE = 1.0
-# Codecs whose frames' side data are left alone: PyAV frees the name of a colour profile twice, and
-# that ends the process. Frames of other codecs have no such name.
+# Codecs for which a frame's side data is not read. It may name a colour profile, which PyAV frees
+# twice, and the process crashes. Frames of other codecs have no such name.
 PNGS = ("png", "apng")
-# Of a frame, in pixels: what is larger and does not say its matrix has that of BT.709, what is
-# smaller that of BT.601, as players take it.
+# Largest width and height in pixels of a standard-definition frame. If a film does not state its
+# colour matrix, larger frames are read with BT.709 and others with BT.601, as players do.
 LARGEST_SD = (1279, 576)
-# FFmpeg's numbers (AVColorSpace, AVColorTransferCharacteristic): not said; the two curves of HDR.
+# FFmpeg's numbers. UNSPECIFIED: the AVColorSpace of a film that does not state its colour matrix.
+# HDR: the AVColorTransferCharacteristic of the two HDR curves, PQ and HLG.
 UNSPECIFIED = 2
 HDR = (16, 18)
 
@@ -55,7 +56,7 @@ def reason(error: Exception) -> str:
 
 
 def _interpolation() -> Any:
-    """Return how chroma is resampled: well, and rounded exactly."""
+    """Return FFmpeg's flags for bicubic resampling with full chroma and accurate rounding."""
     kinds = pyav().video.reformatter.Interpolation
     return kinds.BICUBIC | kinds.ACCURATE_RND | kinds.FULL_CHR_H_INT | kinds.FULL_CHR_H_INP
 
@@ -113,7 +114,7 @@ class Film:
             first = next(self._decoded(container, stream), None)
             if first is None:
                 raise UserError(f"{path} is a film without frames; get an intact copy")
-            # How it is displayed, as in ISO 14496-12: (x, y) moves to (a x + c y, b x + d y).
+            # The display matrix (ISO 14496-12) moves (x, y) to (a x + c y, b x + d y).
             a, b, c, d = 1, 0, 0, 1
             kind = av.sidedata.sidedata.Type.DISPLAYMATRIX
             if stream.codec_context.name not in PNGS and (data := first.side_data.get(kind)):
@@ -141,7 +142,7 @@ class Film:
             is_there = os.path.exists(self.path)
             reason_why = "is a folder or a device, and no film" if is_there else "does not exist"
             raise UserError(f"{self.path} {reason_why}; check the path")
-        # Playlists may not lead elsewhere, nor be waited for; a path may hold a colon.
+        # A playlist may name only local files and is not reloaded; "file:" allows colons in a path.
         only_files = {"protocol_whitelist": "file", "max_reload": "0"}
         try:
             container = av.open(f"file:{self.path}", metadata_errors="replace", options=only_files)
@@ -174,7 +175,7 @@ class Film:
             yield resize(frame.image, size)
 
     def bar(self, items: Iterable[Any]) -> Any:
-        """Return a progress bar over something that there is of each frame."""
+        """Return a progress bar over `items`, one item for each frame."""
         look: dict[str, Any] = {"unit": "frame", "dynamic_ncols": True, "leave": None}
         return tqdm(items, total=self.count or None, disable=sys.stderr is None, **look)
 

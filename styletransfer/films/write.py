@@ -21,18 +21,19 @@ logger = logging.getLogger(__name__)
 
 
 class Codec(NamedTuple):
-    """How films are encoded."""
+    """An encoder with its options."""
 
-    encoder: str  # FFmpeg's name
+    encoder: str  # FFmpeg's name of the encoder
     options: dict[str, str]
-    even: bool  # whether sides must be
+    even: bool  # whether width and height must be even
 
 
-# Quality that is hard to tell from the painting. Without B-frames a frame is stored in the order in
-# which it is shown, so that every time, and the length of the film, is stored as it is. Chroma has
-# half the resolution, therefore even sides.
+# crf=18 is hard to distinguish from the painting. Without B-frames (bf=0) frames are stored in the
+# order in which they are shown, so that all times and the duration are exact. Chroma has half the
+# resolution, so the sides must be even.
 H264 = Codec("libx264", {"crf": "18", "bf": "0"}, even=True)
-# crf only counts with b=0; cpu-used=4 takes a quarter of the time at little loss (ffmpeg.org, VP9).
+# crf has an effect only with b=0; cpu-used=4 needs a quarter of the time at little loss of quality
+# (ffmpeg.org, VP9).
 VP9 = Codec("libvpx-vp9", {"crf": "24", "b": "0", "cpu-used": "4", "row-mt": "1"}, even=False)
 
 CODECS = {
@@ -44,12 +45,12 @@ CODECS = {
 }
 """Extensions that can be written, each with FFmpeg's name of the container, and the codec."""
 
-# MP4 and MOV in pieces until the end, when they become ordinary files: so what a full disk or a
-# killed process leaves can be played. The other containers are so anyway.
+# Options that write MP4 and MOV in fragments, and make an ordinary file of them at the end. A file
+# that a full disk or a killed process leaves can then be played. Other containers always can.
 IN_PIECES = {"movflags": "hybrid_fragmented+delay_moov"}
-# ITU-T H.273's number of BT.709: as matrix, primaries and transfer curve.
+# Number of BT.709 in ITU-T H.273, for the matrix, the primaries and the transfer curve alike.
 BT709 = 1
-# H.273 has full and limited range; FFmpeg's number of the limited one, 16 to 235.
+# FFmpeg's number for limited range, in which black is 16 and white 235.
 LIMITED = 1
 
 
@@ -70,7 +71,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path]:
     """Return what is written of a film: itself, and the name that it has until it is complete."""
-    # A link is followed, so that it keeps pointing at the file instead of being replaced by it.
+    # A symbolic link is resolved, so that the film replaces the link's target, not the link.
     target = Path(os.path.realpath(path))
     return Path(path), target.with_name(f"{target.stem}.styletransfer-partial{target.suffix}")
 
@@ -93,7 +94,7 @@ class FilmWriter:
         self._target, self._partial = Path(os.path.realpath(path)), files_of(path)[1]
         self._like = like
         self._format, self._codec = CODECS[self._target.suffix.lower()]
-        # Until the first frame says how large they are.
+        # Set by the first frame, whose size is the size of the film.
         self._container: Any = None
         self._stream: Any = None
         self._sound: Any = None
@@ -154,11 +155,11 @@ class FilmWriter:
         context.color_range = LIMITED
         self._stream = stream
         self._sound = Sound(self._like, self._container, str(self._path))
-        if not self._sound.is_broadcast:  # which FFmpeg does not take in pieces
+        if not self._sound.is_broadcast:  # FFmpeg cannot write such sound in fragments
             self._container.container_options.update(IN_PIECES)
 
     def _keep(self) -> None:
-        """Make of what has been written a film that plays, and say where it is and how far."""
+        """Complete the partial film so that it plays, and log its path and number of frames."""
         if self._container is not None:
             with suppress(OSError, pyav().FFmpegError), self._container:
                 if self._sound is not None:
@@ -200,7 +201,7 @@ class Sound:
             else:
                 kind = stream.codec_context.codec.canonical_name if stream.codec_context else "such"
                 logger.warning("%s cannot hold %s sound, and goes without", name, kind)
-        # Whether there is AAC that is described in every packet, and not at the beginning.
+        # Whether any sound is AAC with its description in each packet (ADTS), not in the header.
         contexts = [stream.codec_context for stream in self._streams.values()]
         self.is_broadcast = any(one.name == "aac" and not one.extradata for one in contexts)
         self._packets = self._moved()
@@ -222,7 +223,7 @@ class Sound:
         last: dict[int, int] = {}
         for packet in self._input.demux([self._input.streams[index] for index in self._streams]):
             if packet.dts is None or packet.dts <= last.get(packet.stream_index, packet.dts - 1):
-                continue  # the end, or damage that no container takes
+                continue  # the stream's end, or a time that does not increase
             last[packet.stream_index] = packet.dts
             start = round(self._start / packet.time_base)
             packet.dts -= start
@@ -233,7 +234,7 @@ class Sound:
 
 
 def _holds(container: str, film: Film, index: int) -> bool:
-    """Tell whether a container takes a sound: some only say so after a packet and their end."""
+    """Tell whether a container accepts a sound, by a trial with one packet in memory."""
     av = pyav()
     try:
         with film.opened() as source, av.open(io.BytesIO(), "w", format=container) as trial:

@@ -36,15 +36,18 @@ from styletransfer.networks.johnson import (
 )
 from styletransfer.system.precision import accumulate_dtype
 
-# Numbers side by side that keep vector units busy: two registers of AVX-512, four of AVX2.
+# Number of channels that a norm processes together, in float32 values: two registers of AVX-512, or
+# four of AVX2, which keeps the vector units busy.
 SIDE_BY_SIDE = 32
-# Channels come in blocks of a register; a block that is partly empty costs more than a full one.
+# The output channels of FourfoldConv are padded to a multiple of BLOCK, the float32 values in an
+# AVX2 register. Convolutions handle channels in such blocks, and a partial block costs more.
 BLOCK = 8
-# Of three taps on repeated positions, which fall on the first and on the second of two small ones:
-# for the odd positions of the result, then for the even ones.
+# MERGED[a][p][k] is 1 if tap k of a 3-tap kernel, behind nearest upsampling by 2, reads position p
+# of the two small positions that it covers; a = 0 for odd positions of the result, 1 for even ones.
 MERGED = (((1.0, 1.0, 0.0), (0.0, 0.0, 1.0)), ((1.0, 0.0, 0.0), (0.0, 1.0, 1.0)))
-# Rows of its input that a strip reads beyond its own: a multiple of STRIDE, above what a position
-# sees (7 in the encoder, 2 in a residual block and in the decoder).
+# Rows of a segment's input that a strip reads above and below its own rows. It is a multiple of
+# STRIDE, and larger than the receptive field's radius (7 rows in the downsampling segment, 2 in a
+# residual block and in the upsampling segment).
 HALO = 2 * STRIDE
 
 
@@ -83,7 +86,7 @@ class UpsampledConv(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (N, out, 2H, 2W) for x (N, in, H, W)."""
-        # The reflection of repeated positions is the repetition of the small border.
+        # Reflection padding after upsampling equals replicate padding before it.
         around = pad(x, (1, 1, 1, 1), mode="replicate")
         shifted = pixel_shuffle(conv2d(around, self.kernels), 2)
         return shifted[:, :, 1:-1, 1:-1].contiguous(memory_format=torch.channels_last)
@@ -101,7 +104,7 @@ class FourfoldConv(nn.Module):
         self.result = conv.weight.dtype
         shifted = [pad(conv.weight, (b, 1 - b, a, 1 - a)) for a in range(2) for b in range(2)]
         kernels = torch.stack(shifted, dim=1).flatten(0, 1)
-        assert conv.bias is not None  # the last one has no norm to take it away
+        assert conv.bias is not None  # the last convolution has a bias, as no norm follows it
         empty = -len(kernels) % BLOCK
         self.register_buffer("kernels", pad(kernels, (0, 0) * 3 + (0, empty)).to(dtype))
         self.register_buffer("bias", pad(conv.bias.repeat_interleave(4), (0, empty)).to(dtype))
@@ -139,7 +142,7 @@ def measured(x: Tensor) -> Statistics:
         return Statistics(mean, variance)
     count = neighbours(x)
     wide = with_channels(x, count * x.shape[1])
-    running = torch.zeros(wide.shape[1], dtype=dtype)  # only says in which dtype to answer
+    running = torch.zeros(wide.shape[1], dtype=dtype)  # its dtype is that of the result
     found = [torch.batch_norm_update_stats(one[None], running, running, 0.0) for one in wide]
     means, variances = map(torch.stack, zip(*found, strict=True))
     if count > 1:
@@ -150,7 +153,7 @@ def measured(x: Tensor) -> Statistics:
 
 
 def neighbours(x: Tensor) -> int:
-    """Return how many positions of a row are to lie side by side."""
+    """Return how many neighbouring positions of a row of x a norm processes together."""
     return math.gcd(x.shape[3], max(1, SIDE_BY_SIDE // x.shape[1]))
 
 
@@ -172,7 +175,7 @@ def in_strips(network: StyleNetwork, image: Tensor, blend: Tensor, rows: int) ->
     height = x.shape[2]
     for segment in network.segments:
         assert isinstance(segment, Segment)
-        # Of the segment's own input, which may be a quarter of the picture.
+        # Rows of a strip of this segment's input, whose height may be a quarter of the picture's.
         own = max(STRIDE, rows * x.shape[2] // height // STRIDE * STRIDE)
         x = _segment(segment, x, blend, own)
     return x[:, :, : image.shape[2], : image.shape[3]]

@@ -1,10 +1,10 @@
-"""From a painting to the scales and shifts of a style network: any style at once.
+"""The style encoder: it predicts the scales and shifts of a style network from any painting.
 
-What a style is to a network with conditional instance norms is a row of scales and shifts (Dumoulin
-et al. 2017). Ghiasi et al. 2017 (arXiv:1705.06830) learn the way from a painting to that row, over
-a code of a hundred numbers. Here the bundled feature network looks at the painting: the means and
-deviations of its channels, which are what texture is at its simplest (Li et al. 2017,
-arXiv:1701.01036, equation 10), go through two linear layers with a ReLU between them.
+A network with conditional instance norms represents a style by a row of scales and shifts (Dumoulin
+et al. 2017). Ghiasi et al. 2017 (arXiv:1705.06830) predict this row from a painting, by a code of
+100 numbers. Here the bundled feature network processes the painting. The means and standard
+deviations of its channels, a simple description of texture (Li et al. 2017, arXiv:1701.01036,
+equation 10), pass through two linear layers with a ReLU between them.
 """
 
 import copy
@@ -22,24 +22,28 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.networks.johnson import ConditionalInstanceNorm, StyleNetwork
 from styletransfer.pictures.color import monge
 
-# The layers whose moments are looked at, with the numbers of their channels.
+# Layers of the feature network whose moments describe a style -> number of their channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
-# Side in pixels of one position of the deepest of them.
+# Smallest side of a painting in pixels: one position of relu4_1, the deepest layer of SEEN.
 SMALLEST_PAINTING = 8
-# Numbers that a style comes down to: as many as Ghiasi et al. 2017 have (section 2.2).
+# Length of the code that represents a style, as in Ghiasi et al. 2017 (section 2.2).
 CODE = 100
-# Added to the deviation of a channel, which may be dead, and to that of a moment among paintings.
+# EPSILON is added to a channel's standard deviation before the logarithm, as it may be 0. LEAST is
+# added to the standard deviation of each moment over many paintings, which is a divisor.
 EPSILON, LEAST = 1e-3, 1e-2
-# How far a pastiche is moved to the painting's palette: half way is what the network lacked.
+# Share of the way from the pastiche's palette to the painting's, from 0 to 1. One half makes up for
+# what the network alone lacks.
 PALETTE = 0.5
-# Longer side in pixels below which every position counts for a palette.
+# Longer side in pixels below which a palette is computed from every pixel; a larger picture is
+# subsampled.
 FINE = 1024
-# How far the first rows reach from their mean, as a share of what keeps deviations.
+# Standard deviation of the initial weights of the layer `rows`; 1 would preserve the deviation of
+# its input. A small value starts a training near the mean style.
 BEGINNING = 0.2
 
 
 def build_eye(device: torch.device, dtype: torch.dtype) -> FeatureExtractor:
-    """Return the network that looks at paintings: the bundled one, as far as it is needed."""
+    """Return the bundled feature network up to the deepest layer of SEEN."""
     seen = build_features(FeaturesConfig()).ended_at(SEEN)
     return optimize_for_inference(seen, device, dtype)
 
@@ -54,7 +58,7 @@ def moments(eye: FeatureExtractor, painting: Tensor) -> Tensor:
 
 
 def moments_of(features: Mapping[str, Tensor]) -> Tensor:
-    """Return what `moments` does, of features that are known."""
+    """Return the moments (1, M) of given features, layer -> (1, C, h, w); see `moments`."""
     found = []
     for name in SEEN:
         variance, mean = torch.var_mean(features[name].float(), (2, 3), correction=0)
@@ -71,7 +75,7 @@ class StyleEncoder(nn.Module):
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
         seen = 2 * sum(SEEN.values())
-        self.register_buffer("mean", torch.zeros(seen))  # of the moments of many paintings
+        self.register_buffer("mean", torch.zeros(seen))  # over many paintings
         self.register_buffer("deviation", torch.ones(seen))
         self.code = nn.Linear(seen, CODE)
         self.rows = nn.Linear(CODE, sum(2 * norm.scale.shape[1] for norm in norms(network)))
@@ -79,7 +83,8 @@ class StyleEncoder(nn.Module):
     def forward(self, moments: Tensor) -> Tensor:
         """Return all scales and shifts, norm by norm, in the order of `norms`."""
         usual = (moments.to(self.mean) - self.mean) / self.deviation
-        # Divided by their lengths: Adam moves each weight alike, and sums of many would leap.
+        # Each input is divided by the root of its length. Adam changes all weights by about the
+        # same amount, so the sum over a long input would otherwise change too fast.
         code = torch.relu(self.code(usual / self.code.in_features**0.5))
         rows: Tensor = self.rows(code / CODE**0.5)
         return rows
@@ -88,10 +93,11 @@ class StyleEncoder(nn.Module):
 def begun(
     network: StyleNetwork, start: StyleNetwork | None, usual: Callable[[], Tensor] | None, seed: int
 ) -> StyleEncoder:
-    """Return the encoder that a training of `network` begins with.
+    """Return the encoder with which a training of `network` begins.
 
-    That is the one of `start`; or one which makes of all paintings nearly the mean of the styles of
-    `start`, and expects moments like the `usual` ones, (K, M). Without these they are to be loaded.
+    It is a copy of the encoder of `start`, if `start` has one. Otherwise it is a new encoder, which
+    maps every painting to nearly the mean style of `start`, and normalises moments by the mean and
+    deviation of the moments (K, M) that `usual` returns. With `usual` None, the caller loads them.
     """
     if start is not None and start.encoder is not None:
         return copy.deepcopy(cast(StyleEncoder, start.encoder)).requires_grad_()
@@ -116,7 +122,7 @@ def paint(network: StyleNetwork, images: Tensor, moments: Tensor) -> Tensor:
 
 
 def paint_rows(network: StyleNetwork, images: Tensor, rows: Tensor) -> Tensor:
-    """Return pastiches (N, 3, H, W) of pictures, each in the style that a row (N, R) is."""
+    """Return pastiches (N, 3, H, W) of pictures, each in the style given by its row of (N, R)."""
     names = [name for name, _ in network.named_parameters() if is_row(name)]
     styles = dict(zip(names, split(network, rows), strict=True))
     made: Tensor = functional_call(network, styles, (images, torch.eye(len(images)).to(images)))
@@ -126,7 +132,7 @@ def paint_rows(network: StyleNetwork, images: Tensor, rows: Tensor) -> Tensor:
 def palette(image: Tensor) -> Tensor:
     """Return mean and covariance, side by side (3, 1 + 3), of the sRGB colours of (1, 3, H, W).
 
-    In float64; of a large picture every second position is looked at, or fewer.
+    The result is float64. A picture whose longer side is FINE pixels or more is subsampled.
     """
     every = 1 + max(image.shape) // FINE
     colors = image[0, :, ::every, ::every].flatten(1).cpu().double()
@@ -136,8 +142,8 @@ def palette(image: Tensor) -> Tensor:
 def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
     """Return a pastiche (1, 3, H, W) by a network for any style, nearer to a painting's palette.
 
-    Colours are what such a network gets least right, and for them there is a closed form. Of
-    PALETTE it goes as far as `strength` says.
+    Colours are the largest error of such a network, and a linear map in closed form corrects them.
+    `goal` is the painting's `palette`. The share of the correction is PALETTE times `strength`.
     """
     own, share = palette(pastiche), PALETTE * strength
     change = torch.lerp(torch.eye(3).double(), monge(own[:, 1:], goal[:, 1:]), share)
@@ -159,13 +165,13 @@ def norms(network: nn.Module) -> list[ConditionalInstanceNorm]:
 def split(network: nn.Module, rows: Tensor) -> list[Tensor]:
     """Return rows (N, R) as the scale (N, C), then the shift, of each norm."""
     sizes = [size for norm in norms(network) for size in 2 * [norm.scale.shape[1]]]
-    # Not by torch.split: in an ONNX file that is one step with more results than WebGPU allows.
+    # torch.split is not used: in ONNX it is one operation with more outputs than WebGPU allows.
     ends = itertools.accumulate(sizes)
     return [rows[:, end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
 
 def dress(network: nn.Module, rows: Tensor) -> None:
-    """Give a network the styles that rows (N, R) are, in place of those it has."""
+    """Replace the scales and shifts of a network by rows (N, R), which gives it N styles."""
     values = iter(split(network, rows.detach()))
     for norm in norms(network):
         norm.scale, norm.shift = (nn.Parameter(next(values), False) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Style networks as `.safetensors` files, which say themselves what they are."""
+"""Style networks as `.safetensors` files; the metadata holds the layout and the styles' names."""
 
 import json
 import os
@@ -21,21 +21,24 @@ from styletransfer.resources import resource
 from styletransfer.system.files import atomic
 from styletransfer.system.memory import is_out_of_memory
 
-# One entry: safetensors writes several in any order, and equal networks are to be equal bytes.
+# Key of the only metadata entry, a JSON text. safetensors writes several entries in any order,
+# and equal networks must give equal bytes.
 KEY = "styletransfer"
 FORMAT = "style network"
-# Raise it when what is stored changes its meaning.
+# Version of the file format; raise it when the meaning of the stored data changes.
 VERSION = 1
-# More than anybody trains; a file may not make us build what fits no memory.
+# Largest width in channels, number of residual blocks, and number of styles that a file may have.
+# They are above all trained networks, and prevent a file from requesting a huge network.
 WIDEST, DEEPEST, MOST_STYLES = 1024, 64, 1000
 FOLDER = resource("assets") / "networks"
-# A training starts from it, unless told otherwise: it has seen the most styles.
+# Name of the shipped network from which a training starts by default; it was trained on the most
+# styles.
 BASE = "painters"
 
 
 @dataclass(frozen=True)
 class NetworkFile:
-    """What a file holds."""
+    """The content of a style network's file."""
 
     network: StyleNetwork  # in float32 on the CPU, frozen
     styles: list[str]  # the name of each style
@@ -67,7 +70,7 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
         "sha256": digest(tensors),
     }
     with atomic(path) as temporary:
-        # Not save_file, whose files only their owner may read.
+        # save_file is not used, because only the owner could read its files.
         temporary.write_bytes(save(tensors, metadata={KEY: json.dumps(told)}))
 
 
@@ -109,7 +112,7 @@ def read(path: Path) -> NetworkFile:
 
 
 def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
-    """Return what a file says of itself (UserError: it does not say that it is a style network)."""
+    """Return the metadata of a file as a dict (UserError: it is no style network's)."""
     with suppress(KeyError, TypeError, ValueError):
         told: dict[str, Any] = json.loads(metadata[KEY])
         if told["format"] == FORMAT and "version" in told:
@@ -118,7 +121,10 @@ def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
 
 
 def _built(told: Mapping[str, Any]) -> StyleNetwork:
-    """Return a network without weights (KeyError, TypeError, ValueError: it is not told which)."""
+    """Return the network that the metadata describe, on the device meta, without weights.
+
+    KeyError, TypeError and ValueError report damaged metadata.
+    """
     styles, blocks = told["styles"], int(told["layout"]["blocks"])
     first, second, third = widths = tuple(map(int, told["layout"]["widths"]))
     if not isinstance(styles, list) or not all(isinstance(name, str) for name in styles):

@@ -14,14 +14,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate, pad
 
-# Height and width are halved twice.
+# Ratio of the picture's height to the height of the smallest features: height and width are halved
+# twice.
 STRIDE = 4
-# The reflection around the smallest features needs two positions.
+# Smallest side of a picture in pixels: reflection padding of the smallest features needs a side of
+# 2 positions.
 SMALLEST_SIDE = 2 * STRIDE
 
 
 class Statistics(NamedTuple):
-    """What an instance norm subtracts and divides by, (N, C, 1, 1): over a picture's positions."""
+    """Mean and variance (N, C, 1, 1) of each channel over the positions, for an instance norm."""
 
     mean: Tensor
     variance: Tensor  # not below 0
@@ -30,7 +32,7 @@ class Statistics(NamedTuple):
 class ConditionalInstanceNorm(nn.Module):
     """Instance norm with a scale and a shift for each style (Dumoulin et al. 2017, equation 5)."""
 
-    # Of torch's own instance norm; keeps a channel without contrast finite.
+    # Added to the variance, as in torch.nn.InstanceNorm2d, so that a constant channel stays finite.
     epsilon = 1e-5
 
     def __init__(self, channels: int, styles: int) -> None:
@@ -41,7 +43,8 @@ class ConditionalInstanceNorm(nn.Module):
     def forward(self, x: Tensor, blend: Tensor, statistics: Statistics | None = None) -> Tensor:
         """Return x (N, C, H, W) with the mean and the deviation that `blend` asks of each channel.
 
-        The blend is as in `StyleNetwork`; statistics are of whole pictures that x is a part of.
+        `blend` is (N, S), as in `StyleNetwork.forward`. `statistics` are those of the whole picture
+        if x is a strip of it; None computes them from x.
         """
         if statistics is None:
             variance, mean = torch.var_mean(x, (2, 3), correction=0, keepdim=True)
@@ -50,7 +53,7 @@ class ConditionalInstanceNorm(nn.Module):
         return torch.addcmul(offset, x, factor)
 
     def affine(self, blend: Tensor, statistics: Statistics) -> tuple[Tensor, Tensor]:
-        """Return by what x is multiplied and what is added then, each (N, C, 1, 1)."""
+        """Return the factor and the offset of the norm, factor * x + offset, each (N, C, 1, 1)."""
         scale = (blend @ self.scale)[:, :, None, None]
         shift = (blend @ self.shift)[:, :, None, None]
         factor = scale * torch.rsqrt(statistics.variance + self.epsilon)
@@ -76,13 +79,13 @@ class NormedConv(nn.Module):
         relu: bool = True,
     ) -> None:
         super().__init__()
-        # The norm takes away what a bias would add.
+        # The convolution has no bias, because the norm subtracts the mean.
         self.conv: nn.Module = reflected_conv(in_channels, out_channels, kernel, stride, bias=False)
         self.norm: nn.Module = ConditionalInstanceNorm(out_channels, styles)
         self.upsample, self.relu = upsample, relu
 
     def convolved(self, x: Tensor) -> Tensor:
-        """Return what the norm sees."""
+        """Return the input of the norm, (N, out_channels, ...), for x (N, in_channels, H, W)."""
         if self.upsample:
             x = interpolate(x, scale_factor=2, mode="nearest")
         convolved: Tensor = self.conv(x)
@@ -95,10 +98,10 @@ class NormedConv(nn.Module):
 
 
 class Segment(nn.Module):
-    """Some convolutions in a row, between which and others features are small enough to be kept.
+    """A sequence of convolutions; a picture in strips is held in memory only between segments.
 
-    A `residual` one adds what came in to what goes out (He et al. 2016; no ReLU after the sum, as
-    Johnson et al. 2016 have it). `last` follows without a norm.
+    With `residual`, the input is added to the output (He et al. 2016), without a ReLU after the sum
+    (Johnson et al. 2016). `last` is a module after the convolutions, without a norm.
     """
 
     def __init__(
@@ -109,7 +112,10 @@ class Segment(nn.Module):
         self.residual, self.last = residual, last
 
     def forward(self, x: Tensor, blend: Tensor, statistics: Sequence[Statistics] = ()) -> Tensor:
-        """Return the features after it for x (N, C, H, W); the rest is as each norm takes it."""
+        """Return the output features for x (N, C, H, W).
+
+        `blend` is that of the norms; `statistics` has one entry for each convolution, or is empty.
+        """
         y = x
         for number, conv in enumerate(self.convs):
             y = conv(y, blend, statistics[number] if statistics else None)
@@ -118,7 +124,7 @@ class Segment(nn.Module):
         return y if self.last is None else self.last(y)
 
     def before_norm(self, x: Tensor, blend: Tensor, statistics: Sequence[Statistics]) -> Tensor:
-        """Return what the norm sees that follows those whose statistics are known."""
+        """Return the input of norm number len(statistics); the norms before it use `statistics`."""
         for conv, known in zip(self.convs, statistics, strict=False):
             x = conv(x, blend, known)
         following = self.convs[len(statistics)]
@@ -136,13 +142,14 @@ def reflected_conv(
 
 @dataclass(frozen=True)
 class Architecture:
-    """How wide and how deep a network is."""
+    """Width and depth of a style network."""
 
     widths: tuple[int, int, int]  # channels at full, half and quarter size
     blocks: int  # residual blocks
 
 
-# full is the paper's. The narrow ones save most where most time goes: at full size.
+# Name -> architecture. "full" is that of the paper; "small" and "tiny" have fewer channels, which
+# saves most time at full size, where the network spends most of it.
 LAYOUTS = {
     "tiny": Architecture((8, 16, 32), 3),
     "small": Architecture((16, 32, 64), 4),
@@ -156,7 +163,7 @@ class StyleNetwork(nn.Module):
     def __init__(self, layout: Architecture, styles: int) -> None:
         super().__init__()
         self.layout, self.styles = layout, styles
-        # Makes a row of scales and shifts of any painting: `encoder.StyleEncoder`, or None.
+        # None, or the `encoder.StyleEncoder` that predicts scales and shifts from a painting.
         self.encoder: nn.Module | None = None
         first, second, third = layout.widths
         down = [
@@ -193,7 +200,7 @@ class StyleNetwork(nn.Module):
 
 def padded(image: Tensor) -> Tensor:
     """Return (N, 3, H, W) whose last row and column are repeated up to multiples of STRIDE."""
-    # Without a branch for sizes that need none: the graph of an ONNX file has no branches.
+    # Pad even if both paddings are 0: an ONNX graph has no branch for that case.
     right, below = -image.shape[3] % STRIDE, -image.shape[2] % STRIDE
     return pad(image, (0, right, 0, below), mode="replicate")
 

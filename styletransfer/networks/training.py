@@ -1,4 +1,4 @@
-"""Training a network in steps, whatever network: its progress, its metrics and its checkpoints."""
+"""The training loop for any network, with its progress bar, metrics and checkpoints."""
 
 import sys
 from collections.abc import Callable
@@ -17,14 +17,15 @@ from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import keep_lines, to_json
 from styletransfer.system.signals import Stopped
 
-# Adam moves each weight by about the learning rate: beyond this what they were means nothing.
+# Largest learning rate that is accepted. Adam changes each weight by about the learning rate per
+# step, and a change of more than 1 would erase the weights.
 HIGHEST_LEARNING_RATE = 1.0
 METRICS_EVERY = 10
 WARMUP_STEPS = 50
 
 
 class Training(Protocol):
-    """What is trained; `step` is how many steps it has made."""
+    """A training that can make steps; `step` is the number of steps made so far."""
 
     step: int
 
@@ -34,12 +35,12 @@ class Training(Protocol):
 
 @dataclass(frozen=True)
 class Course:
-    """What a training does beside its steps."""
+    """The length of a training, and the functions that it calls between its steps."""
 
-    steps: int  # to be made in all
-    headline: str  # the loss that the progress bar shows
-    look_every: int  # steps between two looks
-    # sees how the training stands; what it returns goes to the metrics
+    steps: int  # number of steps in all
+    headline: str  # name of the loss that the progress bar shows
+    look_every: int  # steps between two calls of `look`
+    # Evaluates the network, such as by a preview; returns values for the metrics file.
     look: Callable[[], dict[str, Any]]
     save: Callable[[], None]  # writes the network and the checkpoint
 
@@ -57,7 +58,8 @@ def complete(
     have to be made again are dropped.
     """
     if file.exists():
-        # Losses are noted after their step, a look before the next: it is taken again.
+        # Losses are written after their step, but looks before the next step, so the look at the
+        # current step is made again and its old line is dropped.
         begun, name = run.step, course.headline
         keep_lines(
             file, lambda line: line["step"] < begun or (line["step"] == begun and name in line)

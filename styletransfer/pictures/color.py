@@ -1,6 +1,6 @@
-"""Colours as they are seen: sRGB <-> linear light <-> OKLab; two pictures mixed, palettes matched.
+"""Colour spaces (sRGB, linear light, OKLab), mixtures of two pictures, and palette matching.
 
-In OKLab lightness L and the colour (a, b) are apart, and equal steps look about equally large:
+OKLab separates lightness L from colour (a, b), and equal steps look about equally large:
 Björn Ottosson, "A perceptual color space for image processing", 2020,
 https://bottosson.github.io/posts/oklab. Functions of colours take and return (3, N), floating.
 """
@@ -14,8 +14,9 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.pictures.images import Picture
 
-# Linear sRGB to the responses of the eye's cones, and their cube roots to L, a, b: Ottosson 2020,
-# in the digits of his C++ code. The inverses are computed, so that going there and back is exact.
+# Matrices of Ottosson 2020, with the digits of his C++ code. _CONES maps linear sRGB to the eye's
+# cone responses; _LAB maps their cube roots to L, a, b. The inverses are computed, so that a
+# conversion to OKLab and back is exact.
 _CONES = [
     [0.4122214708, 0.5363325363, 0.0514459929],
     [0.2119034982, 0.6806995451, 0.1073969566],
@@ -29,12 +30,12 @@ _LAB = [
 _TO_CONES, _TO_LAB = (torch.tensor(x, dtype=torch.float64) for x in (_CONES, _LAB))
 _FROM_CONES, _FROM_LAB = torch.linalg.inv(_TO_CONES), torch.linalg.inv(_TO_LAB)
 
-_ROUNDING = 1e-5  # how far, in linear light, float32 may lead a colour out of [0, 1]
-_HALVINGS = 12  # of the interval in which the largest chroma is sought
-_STRIP = 2**18  # pixels that are converted at once, so that what lies between costs little memory
-# Added to every variance, so that a picture without colours, or of a single one, has a map too:
-# Gatys et al. 2016, "Preserving Color in Neural Artistic Style Transfer", arXiv:1606.05897, in the
-# authors' code. In OKLab it stands for a deviation of 0.003, which nobody sees.
+_ROUNDING = 1e-5  # float32 rounding error in linear light by which a colour may leave [0, 1]
+_HALVINGS = 12  # bisection steps in the search for the largest chroma
+_STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
+# Added to every variance, so that a grey picture, or one of a single colour, can be mapped as well.
+# It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
+# Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
 _LEAST_VARIANCE = 1e-5
 
 

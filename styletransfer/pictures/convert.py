@@ -73,7 +73,7 @@ def _from_array(array: NDArray[Any], name: str) -> Picture:
         samples = samples / np.float32(255.0)
     elif not np.issubdtype(array.dtype, np.floating):
         raise UserError(f"{name} is an array of {array.dtype}; give uint8, or floats in [0, 1]")
-    # A copy, since torch warns of arrays that are not writable.
+    # Copy the array, because torch warns about arrays that are not writable.
     layers = torch.from_numpy(np.array(samples.transpose(2, 0, 1), np.float32, order="C"))[None]
     _check_range(layers, name)
     alpha = layers[:, 3:].contiguous() if layers.shape[1] == 4 else None

@@ -1,4 +1,4 @@
-"""What networks in training look at: procedural pictures mixed with crops of real ones."""
+"""Training pictures for networks: procedural pictures, mixed with crops of photographs."""
 
 import logging
 import os
@@ -14,16 +14,17 @@ from styletransfer.pictures import images, procedural
 
 logger = logging.getLogger(__name__)
 
-# Longer side in pixels to which real pictures are reduced, and how many are kept: at most 0.5 GB.
+# Photographs are reduced to a longer side of PHOTO_SIZE pixels, and the last KEPT of them are kept
+# in memory, which is at most 0.5 GB.
 PHOTO_SIZE, KEPT = 1536, 16
 
 
 class Photos:
     """The pictures (3, H, W) in [0, 1] of a folder, at most PHOTO_SIZE large, in order of names.
 
-    Each is read when it is asked for, and the last few are kept, so that a folder may be larger
-    than memory. In the place of a file that cannot be read, which is logged, stands the next one
-    that can (UserError: the key names no such folder, or no readable picture is in it).
+    Each picture is read when it is indexed, and the last KEPT stay in memory, so that a folder may
+    be larger than memory. A file that cannot be read is logged, and the next readable file replaces
+    it. A UserError reports that `folder` does not exist or holds no readable picture.
     """
 
     def __init__(self, folder: Path, key: str = "pictures") -> None:
@@ -33,7 +34,7 @@ class Photos:
         self.files = sorted(path for path in folder.iterdir() if path.is_file())
         self.broken: set[Path] = set()
         self._recent = lru_cache(KEPT)(self._read)
-        self[0]  # there is one
+        self[0]  # raises UserError if no picture can be read
 
     def __len__(self) -> int:
         return len(self.files)
@@ -58,7 +59,7 @@ class Photos:
 
 
 class Crops:
-    """Endless square training pictures, `size` a side, a share of them from real (3, H, W)."""
+    """Random training pictures (3, size, size); `share` of them are crops of `photos` (3, H, W)."""
 
     def __init__(self, photos: list[Tensor] | Photos, share: float, size: int) -> None:
         self.photos, self.share, self.size = photos, share if photos else 0.0, size
@@ -74,7 +75,7 @@ class Crops:
         height, width = photo.shape[1:]
         shorter = min(height, width)
         closest = min(1.0, self.size / shorter)
-        # Squared: more close-ups than overviews.
+        # The random number is squared, which gives more close-ups than overviews.
         zoom = closest + (1 - closest) * float(torch.rand((), generator=generator)) ** 2
         side = max(1, int(shorter * zoom))
         top = int(torch.randint(height - side + 1, (), generator=generator))

@@ -23,11 +23,12 @@ from styletransfer.errors import UserError
 from styletransfer.pictures.guard import check_scans, check_size, format_of, quiet_decoders
 from styletransfer.pictures.samples import Samples, Stored, to_srgb
 
-# Pillow's mode -> the colour model in which its samples are taken.
+# Pillow mode -> the mode to which a picture is converted before its samples are read.
 _MODELS = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
 )
-# Of TIFF: colour models with their samples per pixel, and what may be stored of one.
+# Constants for TIFF. _CHANNELS: colour model -> samples per pixel. _SAMPLES: the supported pairs of
+# bits per sample and dtype.
 _CHANNELS = {
     PHOTOMETRIC.MINISWHITE: 1,
     PHOTOMETRIC.MINISBLACK: 1,
@@ -35,11 +36,11 @@ _CHANNELS = {
     PHOTOMETRIC.SEPARATED: 4,
 }
 _SAMPLES = ((8, np.uint8), (16, np.uint16))
-_MAX_SAMPLES = 8  # four inks, alpha and some that are passed over; more are no picture
-_MAX_BYTES_PER_PIXEL = 8  # 16 bits of RGB and alpha
+_MAX_SAMPLES = 8  # most samples per pixel: four inks, alpha and up to three that are ignored
+_MAX_BYTES_PER_PIXEL = 8  # 16-bit RGB with alpha
 _JPEG = {COMPRESSION.OJPEG, COMPRESSION.JPEG}
-_FOR_PILLOW = _JPEG | {COMPRESSION(x) for x in (2, 3, 4)}  # CCITT's, whose names change
-# These decoders return as many bytes as the tags call for.
+_FOR_PILLOW = _JPEG | {COMPRESSION(x) for x in (2, 3, 4)}  # CCITT, by number: its names vary
+# Compressions whose decoders return exactly the number of bytes that the tags state.
 _FOR_BOTH = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
 _ORIENTATION, _INK_SET, _NOT_CMYK = 274, 332, 2
 
@@ -68,8 +69,8 @@ def _converted(load: Callable[[], Stored], name: str, kind: str) -> tuple[Tensor
         return to_srgb(stored, name)
     except (UserError, MemoryError):
         raise
-    except Exception as error:  # decoders raise nearly anything when fed with broken bytes
-        # A damaged offset leads to EINVAL; anything else is the file system's own trouble.
+    except Exception as error:  # decoders raise many kinds of errors for damaged files
+        # A damaged offset causes EINVAL; any other errno is an error of the file system.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise UserError(f"{name} cannot be read: {error.strerror}; check the path") from error
         raise UserError(f"{name} is a damaged or truncated {kind}; get an intact copy") from error
@@ -100,7 +101,8 @@ def _load(path: Path, file_format: str, max_pixels: int) -> Stored:
                 return _load_page(path, page, max_pixels)
     elif file_format == "JPEG":
         check_scans(path, path.read_bytes())
-    # Not by its path: Pillow would map an uncompressed TIFF into memory, and scrambles turned ones.
+    # Pillow gets an open file, not a path: with a path it maps an uncompressed TIFF into memory,
+    # and then garbles a rotated one.
     with path.open("rb") as file, Image.open(file, formats=[file_format]) as image:
         check_size(path, *image.size, max_pixels)
         deep = None
@@ -111,7 +113,7 @@ def _load(path: Path, file_format: str, max_pixels: int) -> Stored:
 
 
 def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> Stored:
-    """Take the samples of a Pillow image, or those of 16 bits that Pillow would shorten."""
+    """Return the samples of a Pillow image; `deep` replaces them by 16-bit samples of the file."""
     if image.mode not in _MODELS and not image.mode.startswith("I;16"):
         raise UserError(f"{name} has {image.mode} colours; save it as RGB, grey or CMYK")
     profile = image.info.get("icc_profile")
@@ -126,14 +128,17 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
         samples = np.atleast_3d(np.asarray(image if image.mode == model else image.convert(model)))
     try:  # after load(), where Pillow turns a TIFF upright itself and drops the tag
         orientation = int(image.getexif().get(_ORIENTATION, 1))
-    except Exception:  # corrupt metadata must not cost the picture
+    except Exception:  # a picture with damaged metadata is still read
         orientation = 1
     colour, alpha = (samples[..., :-1], samples[..., -1:]) if has_alpha else (samples, None)
     return Stored(colour, alpha, profile=profile, orientation=orientation)
 
 
 def _is_for_pillow(path: Path, page: Any, max_pixels: int) -> bool:
-    """Tell from the tags whether Pillow reads a page, or else `_load_page` (UserError: none)."""
+    """Tell from the tags whether Pillow reads a TIFF page; if not, `_load_page` reads it.
+
+    A UserError says that neither can read it.
+    """
     check_size(path, page.imagewidth, page.imagelength, max_pixels)
     model, channels = page.photometric, _CHANNELS.get(page.photometric, 1)
     depth, samples = max(page.imagedepth, page.tiledepth), page.samplesperpixel
@@ -170,7 +175,7 @@ def _load_page(path: Path, page: Any, max_pixels: int) -> Stored:
     if size > (limit := max_pixels * _MAX_BYTES_PER_PIXEL):
         raise _unread(path, f"{size:,} bytes of samples, more than the limit of {limit:,}")
     _check_segments(page)
-    samples = page.asarray(squeeze=False)[:, 0]  # (planes, H, W, samples): one of the two is 1
+    samples = page.asarray(squeeze=False)[:, 0]  # (planes, H, W, samples)
     samples = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
     channels = _CHANNELS[page.photometric]
     colour, alpha = samples[..., :channels], samples[..., channels : channels + 1]

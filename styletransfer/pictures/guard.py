@@ -1,4 +1,4 @@
-"""Guards around decoders: what a picture may cost, told from its headers, and quiet."""
+"""Guards around picture decoders: limits that are checked in the headers, and muted warnings."""
 
 import logging
 import os
@@ -14,10 +14,12 @@ from PIL import Image
 
 from styletransfer.errors import UserError, pip_install
 
-# The most scans of a progressive JPEG: each is a pass over the picture, and ten are usual.
+# Largest number of scans of a progressive JPEG. Each scan is a pass over the whole picture; usual
+# files have ten.
 _MAX_SCANS = 100
 
-# How files begin. HEIF, which phones write, is read by the extra [studio].
+# First bytes of a file -> its format. _HEIF has the brands of HEIF, the format of many phones,
+# which needs the extra [studio].
 _SIGNATURES = {
     b"\xff\xd8\xff": "JPEG",
     b"\x89PNG\r\n\x1a\n": "PNG",
@@ -27,12 +29,13 @@ _SIGNATURES = {
 } | dict.fromkeys((b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"), "TIFF")
 _HEIF = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 
-# A JPEG marker; 0 behind 255 is a sample, and restarts (D0 to D7) belong to their scan.
+# A JPEG marker, the byte 255 and its code. The code 0 is excluded because it stands for a sample of
+# 255, and D0 to D7 because restart markers are part of a scan.
 _MARKER = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
 _START_OF_IMAGE, _END_OF_IMAGE, _START_OF_SCAN = 0xD8, 0xD9, 0xDA
 
 _LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
-_ONE_AT_A_TIME = threading.RLock()  # what is held back belongs to the process, not to a thread
+_ONE_AT_A_TIME = threading.RLock()  # warnings and standard error are per process, not per thread
 
 
 def format_of(head: bytes, name: str) -> str:
@@ -82,7 +85,7 @@ def check_scans(path: Path, jpeg: bytes) -> None:
 
 @contextmanager
 def quiet_decoders() -> Iterator[None]:
-    """Hold back remarks on odd metadata and damage, and Pillow's size limit: ours says more."""
+    """Mute the decoders' warnings, and disable Pillow's size limit, as `check_size` has its own."""
     with _ONE_AT_A_TIME, _no_standard_error(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
@@ -99,10 +102,10 @@ def quiet_decoders() -> Iterator[None]:
 
 @contextmanager
 def _no_standard_error() -> Iterator[None]:
-    """Lead the process's standard error, where libtiff writes past Python, to nowhere."""
+    """Discard the process's standard error, to which libtiff writes directly."""
     try:
         before = os.dup(2)
-    except OSError:  # it is closed
+    except OSError:  # standard error is closed
         yield
         return
     try:

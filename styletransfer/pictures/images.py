@@ -14,14 +14,15 @@ from styletransfer.pictures.decode import decode
 from styletransfer.pictures.samples import encode, write_tiff
 from styletransfer.system.files import atomic, check_folder
 
-# The largest picture read by default: 134 million pixels, 1.6 GB as float32 RGB; reading one takes
-# 2.2 GB (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha) for a moment.
+# Largest picture in pixels that is read by default: 134 million, 1.6 GB as float32 RGB. Reading it
+# needs a peak of 2.2 GB (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha).
 MAX_PIXELS = 2**27
 
-# Of any picture that is made, in pixels: no memory holds it, and no size in torch overflows.
+# Upper limit of the longer side of a new picture, in pixels. It is beyond any memory, and small
+# enough that no tensor size overflows.
 LONGEST_SIDE = 2**20
 
-# Extensions that can be written, each with its bits per sample, the default first.
+# Extension that can be written -> the possible bits per sample, with the default first.
 BIT_DEPTHS = {".png": (8, 16), ".jpg": (8,), ".jpeg": (8,), ".webp": (8,)}
 BIT_DEPTHS |= {".tif": (16, 8), ".tiff": (16, 8)}
 
@@ -32,7 +33,7 @@ class Picture:
 
     rgb: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], not premultiplied
     alpha: Tensor | None = None  # (1, 1, H, W), float32, 0 transparent to 1 opaque
-    name: str = "the picture"  # in error messages: its path, if it was read
+    name: str = "the picture"  # for error messages: the path of the file, if it was read from one
 
     @property
     def size(self) -> tuple[int, int]:
@@ -75,7 +76,7 @@ def write(
     """
     extension, depth = _file_kind(path, bit_depth)
     layers = [rgb] if alpha is None else [rgb, alpha]
-    # By their extremes, which take no memory: isfinite() makes a copy of the picture.
+    # The minimum and maximum show NaN and infinity without a copy; isfinite() would make one.
     if not all(math.isfinite(extreme) for layer in layers for extreme in layer.detach().aminmax()):
         raise UserError(f"cannot write {path}: the picture holds NaN or infinity")
     if extension in (".tif", ".tiff"):
@@ -138,7 +139,7 @@ def resampled(picture: Picture, resample: Callable[[Tensor], Tensor]) -> Picture
         return replace(picture, rgb=resample(picture.rgb))
     alpha = resample(picture.alpha)
     premultiplied = resample(picture.rgb * picture.alpha)
-    visible = alpha.clamp_min(1e-3)  # below a quarter of an 8-bit step the colour does not matter
+    visible = alpha.clamp_min(1e-3)  # below 1/4 of an 8-bit step of alpha, colour is invisible
     return replace(picture, rgb=(premultiplied / visible).clamp(0.0, 1.0), alpha=alpha)
 
 
@@ -170,7 +171,7 @@ def fill_transparent(picture: Picture) -> Tensor:
     """
     if picture.alpha is None:
         return picture.rgb
-    visible_box(picture)  # there is a visible pixel
+    visible_box(picture)  # raises UserError if no pixel is visible
     return _spread(picture.rgb * picture.alpha, picture.alpha).clamp(0.0, 1.0)
 
 

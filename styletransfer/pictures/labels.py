@@ -1,4 +1,4 @@
-"""Regions as people give them: label pictures in flat colours, numbers in arrays, grey masks."""
+"""Reads regions from label pictures in flat colours, arrays of numbers, or grey masks."""
 
 import os
 from collections.abc import Sequence
@@ -16,13 +16,16 @@ from styletransfer.pictures.convert import Source, as_picture
 from styletransfer.pictures.regions import SAME, Color, Regions, color_names, distance
 from styletransfer.settings.paths import expanded, in_folder
 
-MOST = 12  # regions of a label picture
-# The least share of a picture that has a painted colour, where not all of its colours are painted.
+MOST = 12  # largest number of regions in a label picture
+# Smallest share of the visible pixels that a region's colour must have. It is not used for pictures
+# in which every colour fills some 3 x 3 pixels.
 _LEAST = 1e-4
-# Of drawn labels at least 0.7 of the pixels are within 8 levels of a painted colour, of photographs
-# and paintings at most 0.4.
+# A label picture must have at least the share _MOST_NEAR of its visible pixels within _NEAR levels
+# (of 255) of a painted colour. Drawn labels have at least 0.7; photographs and paintings at most
+# 0.4.
 _NEAR, _MOST_NEAR = 8, 0.6
-# The largest difference between a grey pixel's channels: more is a colour, and not JPEG's doing.
+# Largest difference between the channels of a pixel of a grey mask, in [0, 1]; JPEG compression
+# causes less.
 _GREY = 32 / 255
 
 
@@ -142,9 +145,10 @@ def _from_colors(source: Source, name: str) -> Regions:
 
 
 def _painted_colors(rgb: Tensor, visible: Tensor) -> list[Color]:
-    """Return the colours that fill 3 x 3 pixels somewhere, the most frequent first.
+    """Return the colours that fill some 3 x 3 pixels, the most frequent first.
 
-    If all do that occur, they are told apart exactly; else those within `SAME` are one.
+    If every colour of the picture does so, all are returned. Otherwise a colour is left out if it
+    is rare, or within SAME levels of a more frequent one.
     """
     codes = rgb[0] * 65536.0 + rgb[1] * 256.0 + rgb[2]  # whole numbers that float32 holds exactly
     flat = max_pool2d(codes[None], 3, 1, 1)[0] == -max_pool2d(-codes[None], 3, 1, 1)[0]

@@ -1,4 +1,4 @@
-"""The regions of a picture: sets of its pixels, what names them, and which goes with which."""
+"""The regions of a picture: their pixels, their names, and the pairs of content and style."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,11 @@ from styletransfer.pictures.images import resize
 
 Color = tuple[int, int, int]  # sRGB, 0 to 255 each
 
-# How far, in levels of 255, colours of two pictures, or of a JPEG, may be apart and be one.
+# Largest difference of a channel, in levels of 255, between two colours that count as the same: in
+# a content's and a style's label pictures, or in one JPEG, which changes colours.
 SAME = 32
-# How far a colour may be from the one it is called by, and from the painted one it stands for.
+# Largest differences of a channel, in levels of 255. _NAMED: between a painted colour and the CSS
+# colour whose name it gets. _MEANT: between a colour that a user types and the painted colour.
 _NAMED, _MEANT = 16, 64
 
 
@@ -25,13 +27,14 @@ _NAMED, _MEANT = 16, 64
 class Regions:
     """The regions of a picture; no pixel's weights sum to more than 1."""
 
-    # None twice: CSS names or "#rrggbb" of painted colours, numbers, masks' names.
+    # Unique names: CSS names or "#rrggbb" of painted colours, numbers, or the names of masks.
     names: tuple[str, ...]
-    # (R, 1, H, W): bool, each pixel in one region at most, or floating in [0, 1] for masks.
+    # (R, 1, H, W): for labels bool, with each pixel in at most one region; for masks float in
+    # [0, 1].
     layers: Tensor
-    colors: tuple[Color, ...] = ()  # the painted ones, one per region; empty for numbers and masks
-    snapped: int = 0  # pixels of a colour that is none of the painted ones, and took the nearest
-    source: str = "the regions"  # in error messages: the path, if they were read
+    colors: tuple[Color, ...] = ()  # one per region; empty for numbers and masks
+    snapped: int = 0  # pixels between painted colours, which were assigned to the nearest one
+    source: str = "the regions"  # for error messages: the path, if they were read from a file
 
     @property
     def size(self) -> tuple[int, int]:
@@ -40,7 +43,7 @@ class Regions:
 
     @property
     def soft(self) -> bool:
-        """Whether these are grey masks, which have an order, or else labels, which have none."""
+        """True for grey masks, which are paired by order; False for labels, paired by name."""
         return self.layers.is_floating_point()
 
     @cached_property
@@ -54,9 +57,9 @@ class Regions:
         return max(0.0, 1.0 - sum(self.shares))
 
     def weights(self, region: int, size: tuple[int, int]) -> Tensor:
-        """Return the weights (1, 1, h, w) of a region, averages over the area of the new pixels.
+        """Return the weights (1, 1, h, w) of a region, resized by averaging over areas.
 
-        So those of all regions still sum to at most 1, and to 1 where no pixel is left out.
+        The weights of all regions still sum to at most 1, and to 1 where every pixel has a region.
         """
         return resize(self.layers[region][None].float(), size, "bilinear")
 
@@ -69,7 +72,7 @@ class Regions:
         return self.changed(self.layers[..., rows, columns], "the transparent margins are cut off")
 
     def changed(self, layers: Tensor, how: str) -> Self:
-        """Return regions with other layers, made that way (UserError: nothing is left of one)."""
+        """Return regions with new `layers` (UserError: one is empty; the message says `how`)."""
         for name, layer in zip(self.names, layers, strict=True):
             if not layer.any():
                 raise UserError(
@@ -196,8 +199,8 @@ def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> l
         return [0] * count
     if not region_styles and regions.soft and count == styles:
         return list(range(count))
-    # As it is typed: in quotes, since shells take braces apart. Hydra knows no # in keys, and would
-    # take 1e1000 for a number.
+    # The example is text for a shell: in quotes, because shells expand braces. "#" becomes "0x",
+    # because Hydra allows no "#" in keys, and would read a key such as 1e1000 as a number.
     keys = [name.replace("#", "0x") for name in regions.names]
     pairs = ",".join(f"{key}:{1 + region % styles}" for region, key in enumerate(keys))
     example = f"'region_styles={{{pairs}}}'"

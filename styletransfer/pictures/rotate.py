@@ -1,4 +1,4 @@
-"""Turned pictures, cut so that no empty corner shows."""
+"""Rotated pictures and regions, cropped so that no empty corner is visible."""
 
 import math
 from dataclasses import replace
@@ -11,8 +11,8 @@ from styletransfer.errors import UserError
 from styletransfer.pictures.images import Picture, resampled
 from styletransfer.pictures.regions import Regions
 
-_SMALLEST = 8  # pixels a side that are left at least: less is nothing to take a style from
-_ROUNDING = 1e-6  # what a side may lose to rounding of sines before it counts as a pixel less
+_SMALLEST = 8  # smallest side of a rotated picture in pixels; a smaller one shows no style
+_ROUNDING = 1e-6  # pixels added to a side before rounding down, for the rounding error of sines
 
 
 def rotated(picture: Picture, degrees: float) -> Picture:
@@ -62,7 +62,7 @@ def inner_size(size: tuple[int, int], degrees: float) -> tuple[int, int]:
 
 
 def _check(size: tuple[int, int], degrees: float, name: str) -> None:
-    """Refuse a turn by no angle, or one that leaves too little."""
+    """Raise UserError if `degrees` is not finite, or the rotated picture would be too small."""
     if not math.isfinite(degrees):
         raise UserError(f"{name} cannot be turned by {degrees} degrees; give a number")
     height, width = inner_size(size, degrees)
@@ -81,8 +81,8 @@ def _turned(image: Tensor, degrees: float, mode: str = "bicubic") -> Tensor:
     inner = inner_size((height, width), degrees)
     y, x = (torch.arange(side, dtype=torch.float64) - (side - 1) / 2.0 for side in inner)
     s, c = (f(math.radians(degrees % 360)) for f in (math.sin, math.cos))
-    # Rows count downwards: counterclockwise, what lands at (x, y) from the centre was at
-    # (x c - y s, x s + y c). The sampler's unit is half a side.
+    # y points down. After a counterclockwise rotation, the point at (x, y) from the centre comes
+    # from (x c - y s, x s + y c). grid_sample's unit is half a side.
     across = (x[None, :] * c - y[:, None] * s) * (2.0 / width)
     down = (x[None, :] * s + y[:, None] * c) * (2.0 / height)
     grid = torch.stack([across, down], dim=2).to(image).expand(len(image), -1, -1, -1)

@@ -21,10 +21,10 @@ from torch import Tensor
 Samples = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.float32]
 
-# The colour space named in an ICC profile's header -> its name in imagecodecs, its channels.
+# Colour space in an ICC profile's header -> (its name in imagecodecs, its number of channels).
 _PROFILE_SPACES = {b"GRAY": ("gray", 1), b"RGB ": ("rgb", 3), b"CMYK": ("cmyk", 4)}
-_STRIP = 2**18  # pixels that are converted at once, so that what lies between costs little memory
-_ROWS = 64  # that are turned into samples at a time, and of a strip of a TIFF file
+_STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
+_ROWS = 64  # rows converted to samples at once, and rows of a strip in a TIFF file
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _unit(samples: Samples) -> Floats:
 
 
 def _plain(colour: Samples) -> Floats:
-    """Convert what has no profile: RGB and grey are sRGB, each ink takes away its complement."""
+    """Convert samples without a profile: RGB and grey as sRGB; each ink absorbs its complement."""
     values = _unit(colour)
     if values.shape[2] == 4:
         return (1.0 - values[..., :3]) * (1.0 - values[..., 3:])
@@ -129,7 +129,7 @@ def encode(layers: list[Tensor], depth: int, extension: str) -> bytes:
     on_white = extension in (".jpg", ".jpeg")
     samples = np.concatenate(list(_strips(layers, depth, on_white=on_white)))
     profile = srgb_profile()
-    if depth == 16:  # of which Pillow writes no RGB
+    if depth == 16:  # Pillow cannot write 16-bit RGB
         png = memoryview(imagecodecs.png_encode(samples))
         tag = b"iCCP" + b"sRGB\0\0" + zlib.compress(profile)
         chunk = struct.pack(">I", len(tag) - 4) + tag + struct.pack(">I", zlib.crc32(tag))
@@ -148,7 +148,7 @@ def write_tiff(path: Path, layers: list[Tensor], depth: int) -> None:
     """Write a TIFF file strip by strip, so that a large picture is in memory only once."""
     height, width = layers[0].shape[2:]
     channels = sum(layer.shape[1] for layer in layers)
-    # Differences between neighbours, which the tag "predictor" announces, deflate better.
+    # Differences between neighbouring samples (TIFF's tag "predictor") compress better.
     compressed = (
         bytes(imagecodecs.zlib_encode(imagecodecs.delta_encode(strip, axis=1).tobytes()))
         for strip in _strips(layers, depth)
