@@ -1,4 +1,4 @@
-"""Which commands there are: one entry for each, with its summary and its schema."""
+"""The list of commands: one entry for each, with its summary and its schema."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,22 +20,22 @@ CONFIGS = resource("configs")
 
 @dataclass(frozen=True)
 class Command:
-    """What is known of a command before its code is imported."""
+    """The description of a command, which is available before its code is imported."""
 
     summary: str  # one line for `--help`
-    # Of its config file; None for a command that reads its own arguments.
+    # Schema of its config file NAME.yaml; None for a command that parses its own arguments.
     schema: type[Any] | None = None
-    folder: Path = CONFIGS  # where that file, NAME.yaml, is
-    shared: bool = False  # several processes of torchrun's can share its work
-    unused: tuple[str, ...] = ()  # keys that it takes like any run, and that change nothing
+    folder: Path = CONFIGS  # folder of its config file
+    shared: bool = False  # whether several processes of torchrun can share its work
+    unused: tuple[str, ...] = ()  # keys that it accepts and ignores
 
 
-# What `explain` takes from the words of a run.
+# Keys of a run that `explain` accepts and ignores.
 _OF_A_RUN = (
     *("output", "steps", "scales", "tile", "optimizer", "changes"),
     *("snapshot_every", "checkpoint_every", "stop_after", "resume", "dry_run"),
 )
-# Name -> what `styletransfer NAME` is; its code is found by the name.
+# Name -> description of `styletransfer NAME`. The name also locates the command's code.
 COMMANDS = {
     "apply": Command("Paint with a style network.", ApplyConfig),
     "compare": Command("Run one job under every loss mode.", CompareConfig),
@@ -54,12 +54,13 @@ COMMANDS = {
 }
 # Name of a file under configs/ -> its schema.
 SCHEMAS = {name: known.schema for name, known in COMMANDS.items() if known.schema is not None}
-# What `hydrated` adds: tools that are no part of the package, composed, explained and run as those.
+# Name -> description of the tools outside of the package that run like commands; `hydrated` adds
+# them.
 TOOLS: dict[str, Command] = {}
 
 
 def command(name: str) -> Command:
-    """Return the command, or the tool, of that name."""
+    """Return the command or the tool called `name`."""
     return COMMANDS.get(name) or TOOLS[name]
 
 

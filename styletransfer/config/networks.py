@@ -1,4 +1,4 @@
-"""Networks in training and at work: `train_network`, `apply` and `export`."""
+"""Settings of the commands for style networks: `train_network`, `apply` and `export`."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,56 +23,57 @@ class TrainNetworkConfig:
     """Path of the style image; or several, [a.jpg,b.jpg], or a folder of them, for one network that
     knows them all and can blend them."""
     any_style: bool = False
-    """Learn the way from a painting to its style instead, from a folder of many, so that apply
-    paints in the style of any picture; style_size is the side of what is seen of each."""
+    """Learn to predict the style of any painting, from a folder of many, so that apply paints in
+    the style of any picture; style_size is the side of the crop of each painting."""
     kernels: bool = True
-    """false keeps those of the network that it starts from, and learns scales and shifts alone."""
+    """true trains all weights; false keeps the kernels of start, and trains scales and shifts."""
     network: str = "small"
-    """How wide and deep it is: tiny, small, or full as in Johnson and others, 2016."""
+    """Width and depth of the network: tiny, small, or full as in Johnson et al. 2016."""
     start: str | None = path("auto", words=("auto",))
-    """Where its weights come from: the path of a network of the same layout; null for random ones;
-    auto for the one that ships with the project, or random ones if its layout is another."""
+    """Initial weights: the path of a network of the same layout; null for random weights; auto for
+    the network that ships with the project, or random weights if its layout differs."""
     pictures: str | None = path(str(ASSETS / "content"))
-    """A folder of photographs to crop from, beside the procedural ones; null for none."""
+    """Folder of photographs to crop from, in addition to procedural pictures; null for none."""
     photo_share: float = 0.8
-    """Share of the training pictures that is cropped from photographs, where there are any."""
+    """Share of the training pictures that are crops of photographs, if pictures is not null."""
     steps: int = 1200
     """Training steps in all; the learning rate falls to zero over them. From random weights, give
     it several times as many."""
     batch: int = 1
-    """Pictures a step, of all processes together. Default: in equal time one large picture taught
-    more than several small ones (docs/networks.md)."""
+    """Pictures per step, of all processes together. Default: in equal time, one large picture
+    gives a better network than several small ones (docs/networks.md)."""
     crop: int = 384
     """Side of a training picture in pixels; a multiple of 4."""
     style_size: int = 512
     """Longer side of the style image in pixels: strokes are as large in the pastiches."""
     learning_rate: float = 2e-3
-    """AdamW's, at its peak; at most 1."""
+    """Peak learning rate of AdamW; at most 1."""
     averaging: float = 0.99
     """Decay per step of the running mean of weights that becomes the result; 0 turns it off."""
     preview: str = path(str(ASSETS / "content" / "coffee.jpg"))
-    """Path of a picture that is painted now and then, to see how far the network is."""
+    """Path of a picture that is painted every preview_every steps, to show the progress."""
     preview_every: int = 100
     """Steps between two previews."""
     seed: int = 0
-    """Of everything random."""
+    """Seed of all random numbers."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     precision: str = "auto"
-    """Of the features: auto, bfloat16, float32 or float64. The network has at least float32."""
+    """Dtype of the features: auto, bfloat16, float32 or float64. The network uses float32 or
+    float64."""
     checkpoint_every: float = 60.0
-    """Save a checkpoint at most every so many seconds; 0 saves none but the last."""
+    """Shortest time between two checkpoints in seconds; 0 saves none but the last."""
     dry_run: bool = False
     """Measure what a step costs in each loss mode, print it, and write nothing."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
     objective: ObjectiveConfig = field(default_factory=lambda: ObjectiveConfig(content_weight=0.8))
-    """As for a single picture. Default: more content than there, as a network learns it last."""
+    """As for train. Default: a larger content weight, because a network learns the content last."""
 
 
 @dataclass
 class ApplyConfig:
-    """`scripts/apply.py`: what a style network paints."""
+    """`scripts/apply.py`: paint pictures and films with a style network."""
 
     network: str = path("auto", words=("auto",))
     """A file that train_network has written, or a network that ships: oil; painters, which knows
@@ -81,50 +82,51 @@ class ApplyConfig:
     input: str = path(MISSING)
     """Path of a picture or a film, or of a folder with all that is below it."""
     output: str | None = path(None, written=True)
-    """Where the pastiche goes, the extension chooses the format; or the folder for all of them.
-    Default: into the current folder, named after the input and the network: photo_oil.jpg."""
+    """Path of the pastiche, whose extension chooses the format; or a folder for all pastiches.
+    Default: in the current folder, named after the input and the network: photo_oil.jpg."""
     style: Any = field(default=None, metadata=PATHS)
     """One of the network's styles, by its name; for a network that knows any, path of the style
     image, or several, [a.jpg,b.jpg]."""
     style_weights: list[float] = field(default_factory=list)
-    """How much of each of the network's styles, or of the style images; only their ratios matter.
-    Empty for equal parts."""
+    """Weight of each of the network's styles, or of each style image; only ratios matter. Empty
+    for equal weights."""
     style_size: int = 512
     """Longer side of style images in pixels: strokes are as large in the pastiches."""
     content_regions: Any = field(default=None, metadata=PATHS)
     """Label picture of the input in flat colours, or a list of grey masks, as train takes them;
-    what is in no region stays as it is."""
+    pixels in no region do not change."""
     region_styles: dict[Any, int] = field(default_factory=dict)
-    """Which style paints which region: {red:1,blue:2}; 1 is the first of the styles."""
+    """Style of each region: {red:1,blue:2}; 1 is the first of the styles."""
     strength: float = 1.0
-    """How far a style image is followed: from 0, for the picture as it is, to 1."""
+    """Strength of a style image: from 0 (the picture does not change) to 1."""
     size: int = 0
     """Longer side of the pastiches in pixels; 0 for that of each picture."""
     color: str = "style"
-    """Whose colours: style; or content_luminance, the picture's under the pastiche's lightness."""
+    """Source of the colours: style; or content_luminance, the picture's colours with the
+    pastiche's lightness."""
     color_strength: float = 1.0
-    """How far color= goes beyond style: 0 to 1."""
+    """Strength of color=content_luminance, from 0 (none) to 1."""
     steady: float = 0.0
-    """Of films: share of each frame that is the one before it, moved along, against flicker; from
-    0, for none, to below 1."""
+    """For films: share of the previous frame, warped by the motion, in each frame, against
+    flicker; from 0 (none) to below 1."""
     strip: int = 0
-    """Rows of a strip, for pictures that do not fit memory as a whole; 0 to have it chosen."""
+    """Rows of a strip, for pictures that do not fit in memory as a whole; 0 for automatic."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     precision: str = "auto"
-    """Of the convolutions: auto, bfloat16 or float32; norms take their statistics in float32."""
+    """Dtype of the convolutions: auto, bfloat16 or float32; norms use float32 statistics."""
 
 
 @dataclass
 class ExportConfig:
-    """`scripts/export.py`: a style network for programs that know nothing of this one."""
+    """`scripts/export.py`: write a style network for use by other programs."""
 
     network: str = path("any")
     """A file that train_network has written, or the name of a network that ships."""
     output: str = path(MISSING, written=True)
-    """The file to write; ends in .onnx. Of a network for any style NAME.style.onnx is written, too,
-    which makes of a painting what the network takes for its style. Of target=web, a new folder."""
+    """The file to write, with the extension .onnx; for target=web, a new folder. For a network for
+    any style, NAME.style.onnx is also written, which computes its style input from a painting."""
     target: str = choice("onnx", "web")
-    """onnx, a file; or web, a folder that any static host serves: a page that paints."""
+    """onnx, a file; or web, a folder with a page that paints, for any static web host."""
     runtime: str | None = path(None)
     """For target=web, the folder of the npm package. Default: node_modules/onnxruntime-web."""

@@ -1,4 +1,4 @@
-"""Pictures and films by optimisation, and what becomes of their runs."""
+"""Settings of the commands that paint by optimisation, and of those that use their runs."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,14 +27,14 @@ class StyleTransferConfig:
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several, [a.jpg,b.jpg]; or a folder of them."""
     style_weights: list[float] = field(default_factory=list)
-    """How much of each style; only their ratios matter. Empty for equal parts."""
+    """Weight of each style; only their ratios matter. Empty for equal weights."""
     style_scale: Any = field(default=1.0, metadata=NUMBERS)
     """Longer side of the style image as a factor of the pastiche's: larger for broader strokes. One
     number, or one for each style."""
     style_rotation: Any = field(default=0.0, metadata=NUMBERS)
     """Degrees by which the style image is turned counterclockwise. One number, or one for each."""
     style_detail: str | None = path(None)
-    """Path of a picture from which the fine texture comes, by objective.detail_layers."""
+    """Path of a picture that gives the fine texture, at objective.detail_layers."""
     content_regions: Any = field(default=None, metadata=PATHS)
     """Label picture in flat colours, one for each region of the content image; or a list of grey
     masks, white inside, one for each region."""
@@ -42,37 +42,37 @@ class StyleTransferConfig:
     """The same for the style image: regions of one colour, or masks in one order, belong together.
     With several styles, one label picture for each."""
     region_styles: dict[Any, int] = field(default_factory=dict)
-    """Which style paints which region: {red:1,blue:2} by the colours of the label picture, or by
-    the masks' names; 1 is the first style."""
+    """Style of each region: {red:1,blue:2}, with the colours of the label picture or the names of
+    the masks as keys; 1 is the first style."""
     protect: str | None = path(None)
     """Grey mask: where it is white, the pastiche is the content image."""
     color: str = choice("style", "content_palette", "content_luminance")
-    """Whose colours: style; content_palette (the style is recoloured beforehand, to the mean and
-    covariance of the content's colours); or content_luminance (the content's colours, under the
-    pastiche's lightness). Nearest to Gatys et al. 2016, "Preserving Color in Neural Artistic Style
+    """Source of the colours: style; content_palette (the style is first recoloured to the mean and
+    covariance of the content's colours); or content_luminance (the content's colours with the
+    pastiche's lightness). Follows Gatys et al. 2016, "Preserving Color in Neural Artistic Style
     Transfer", but in OKLab."""
     color_strength: float = 1.0
-    """How far color= goes beyond style: 0 to 1."""
+    """Strength of color=content_palette or content_luminance, from 0 (none) to 1."""
     output: str | None = path(None, written=True)
-    """Where the pastiche goes; the extension chooses the format. Default: the run folder."""
+    """Path of the pastiche; the extension chooses the format. Default: in the run folder."""
     size: int = 512
     """Longer side of the pastiche in pixels."""
     steps: int = 100
-    """Optimiser steps in all, each one evaluation. Up to three scales share them evenly; of more
-    the finest has 0.42 of them."""
+    """Optimiser steps in all, each one evaluation. Up to three scales get equal shares; with more
+    scales, the finest gets 0.42 of the steps."""
     scales: int = 0
     """Levels of the pyramid, each half the next; 1 for one scale, 0 for all from 128 pixels up."""
     init: str = path("content", words=("content", "style", "noise"))
-    """Where the optimisation starts: content, style, noise, or the path of a picture."""
+    """Picture from which the optimisation starts: content, style, noise, or a path."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     precision: str = choice("auto", "bfloat16", "float32", "float64")
-    """Of the network: auto, bfloat16, float32 or float64. The picture is at least float32."""
+    """Dtype of the network: auto, bfloat16, float32 or float64. The picture is at least float32."""
     tile: str = "auto"
-    """Exact tiling: auto (only where the whole picture does not fit memory), off, or the side of a
+    """Exact tiling: auto (only if the whole picture does not fit in memory), off, or the side of a
     tile in pixels. Only loss_mode=autograd_function can work in tiles."""
     seed: int = 0
-    """Of the noise that `init=noise` starts from, and of random weights."""
+    """Seed of the noise of `init=noise`, and of random weights."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
@@ -81,10 +81,10 @@ class StyleTransferConfig:
 
 @dataclass
 class ChangeConfig:
-    """Other settings from some step on."""
+    """New values of some settings, from one step on."""
 
     after: int = MISSING
-    """So many steps are made by then, or all that are planned."""
+    """Number of steps before the change; it applies earlier if all planned steps are made."""
     set: dict[str, Any] = field(default_factory=dict)
     """The keys with their new values, as in {objective.content_weight:0.5,style:b.jpg}."""
 
@@ -94,15 +94,15 @@ class TrainConfig(StyleTransferConfig):
     """`scripts/train.py`."""
 
     changes: list[ChangeConfig] = field(default_factory=list)
-    """What changes on the way: [{after:40,set:{objective.content_weight:0.5}}]. The scale at hand
-    then begins anew from the best picture so far."""
+    """Changes of settings during the run: [{after:40,set:{objective.content_weight:0.5}}]. At a
+    change, the current scale starts again from the best picture so far."""
     snapshot_every: int = 0
-    """Save the picture every so many steps; 0 saves none."""
+    """Number of steps between two saved pictures; 0 saves none."""
     checkpoint_every: float = 60.0
-    """Save a checkpoint in the run folder at most every so many seconds; 0 saves none."""
+    """Shortest time in seconds between two checkpoints in the run folder; 0 saves none."""
     stop_after: int = 0
-    """Stop after so many steps, as Ctrl-C would, and keep the picture of that moment; 0 for never.
-    resume=FOLDER goes on from there."""
+    """Number of steps after which the run stops, as by Ctrl-C, and saves the picture; 0 for never.
+    resume=FOLDER continues the run."""
     resume: str | None = path(None)
     """A run folder, to go on there with that run's own settings; or auto, to go on if this run's
     own folder, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
@@ -115,7 +115,7 @@ class CompareConfig(StyleTransferConfig):
     """`scripts/compare.py`."""
 
     output: str | None = path(None, written=True)
-    """Where a copy of the overview goes; the extension chooses the format. Default: nowhere."""
+    """Path of a copy of the overview; the extension chooses the format. Default: no copy."""
     loss_mode: LossModeConfig = field(default_factory=lambda: LossModeConfig("loss_attribute"))
     """The reference that all modes are compared with. Default: autograd's own gradient."""
     rounds: int = 5
@@ -127,20 +127,20 @@ class CompareConfig(StyleTransferConfig):
 
 @dataclass
 class FilmConfig(StyleTransferConfig):
-    """`scripts/film.py`: a film, painted frame by frame. Masks and label pictures lie still."""
+    """`scripts/film.py`: a film, painted frame by frame. Masks and label pictures do not move."""
 
     content: str = path(MISSING)
     """Path of the film, in any container that FFmpeg reads."""
     output: str | None = path(None, written=True)
-    """Where the painted film goes; the extension chooses the format. Default: the run folder."""
+    """Path of the painted film; the extension chooses the format. Default: in the run folder."""
     frame_steps: int = 30
-    """Optimiser steps of a frame that follows another; the first one, and the first after a cut,
-    make `steps`."""
+    """Optimiser steps of each frame, except the first frame and the first after a cut, which take
+    `steps`."""
     temporal_weight: float = 10.0
-    """Linear weight of the temporal loss of Ruder et al. 2016, which holds a frame to the one
-    before it, moved along; 0 for none."""
+    """Linear weight of the temporal loss of Ruder et al. 2016, which keeps a frame near the
+    previous frame, warped by the motion; 0 for none."""
     independent: bool = False
-    """Paint every frame as a picture by itself, to compare with."""
+    """Paint every frame as a separate picture, for comparison."""
 
 
 @dataclass
@@ -150,13 +150,13 @@ class MixConfig:
     run: str | None = path(None, positional=True)
     """The folder of a run of `train`; may be given without run=."""
     strength: float = 0.5
-    """How much of the pastiche, from 0 (the content) to 1 (the pastiche)."""
+    """Share of the pastiche in the mixture, from 0 (the content) to 1 (the pastiche)."""
     lightness_strength: float | None = None
-    """How much of its lightness; null for as much as strength says."""
+    """Share of the pastiche's lightness, from 0 to 1; null for the value of strength."""
     color_strength: float | None = None
-    """How much of its colours; null for as much as strength says."""
+    """Share of the pastiche's colours, from 0 to 1; null for the value of strength."""
     output: str | None = path(None, written=True)
-    """Where the mixture goes; the extension chooses the format. Default: the folder of the run."""
+    """Path of the mixture; the extension chooses the format. Default: in the run folder."""
 
 
 @dataclass
@@ -167,10 +167,10 @@ class GalleryConfig:
     """Run folders of `train`, sweeps, or folders that hold any of them; may be given without
     folders=, several too."""
     output: str | None = path(None, written=True)
-    """Where the page goes: NAME.html. Default: gallery.html or blind.html in the first folder."""
+    """Path of the page, NAME.html. Default: gallery.html or blind.html in the first folder."""
     blind: str | None = None
-    """A key that differs, such as experiment: the page shows two pictures at a time that differ in
-    it alone, without saying which is which, and counts what is preferred."""
+    """Key to compare, such as experiment: the page shows pairs of pictures that differ only in this
+    key, hides which is which, and counts the preferred values."""
 
 
 @dataclass
@@ -180,9 +180,9 @@ class StudioConfig:
     runs: Any = field(default=None, metadata=PATHS | {"positional": True})
     """More folders whose runs the page shows; may be given without runs=, several too."""
     port: int = 0
-    """Of 127.0.0.1, where the page is served; 0 for any that is free."""
+    """Port of the page on 127.0.0.1; 0 for any free port."""
     open: bool = True
     """Open the page in the browser."""
     share: bool = False
-    """Also answer in the private networks of this machine, for a phone or another room: prints that
-    address as a QR code. Whoever has it may do what you may, and nothing is encrypted."""
+    """Also serve the page in the private networks of this machine, for example to a phone, and
+    print its address as a QR code. Anyone with it may do what you may; nothing is encrypted."""

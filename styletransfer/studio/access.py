@@ -1,6 +1,6 @@
-"""Who may talk to the studio: the browser of the person who started it, and no other page in it.
+"""Access control of the studio: only its own page, with the token, may send requests.
 
-Every request and socket is checked before anything of ours sees it.
+Every request and WebSocket is checked before the application handles it.
 """
 
 import secrets
@@ -15,13 +15,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from styletransfer.errors import UserError
 
-# What a page of ours may load, and who may show it: itself alone.
+# Content-Security-Policy of all answers: pages load only the studio's own files, and no other site
+# may embed them.
 POLICY = (
     "default-src 'self'; img-src 'self' blob: data:; object-src 'none'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'"
 )
 ADVICE = "open the address that the studio has printed, with its token"
-# Of every answer that says nothing else. The referrer would hold the token.
+# Default headers of every answer. The referrer policy keeps the token in the address from other
+# sites.
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -33,7 +35,7 @@ HEADERS = {
 
 
 class RefusedError(UserError):
-    """A request that is refused, in one line, with an HTTP status, and the key that it is about."""
+    """A refused request: a message of one line, an HTTP status, and the setting's key, if any."""
 
     def __init__(self, message: str, status: int = 400, key: str | None = None) -> None:
         super().__init__(message, key)
@@ -50,9 +52,9 @@ def _answer(status: int, message: str, key: str | None = None) -> Response:
 
 
 class Access:
-    """Refuses who does not know the token, comes from elsewhere, or calls us by another name.
+    """Middleware that refuses requests without the token, from another origin, or to another host.
 
-    Our names are this machine's own, and its addresses in networks where it is shared, `near`.
+    The accepted hosts are 127.0.0.1, localhost, and the addresses in `near`, with `port`.
     """
 
     def __init__(self, app: ASGIApp, port: int, token: str, near: Sequence[str] = ()) -> None:
@@ -61,14 +63,15 @@ class Access:
         self._cookie = f"studio_{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on."""
+        """Refuse a request, or pass it to the application."""
         refusal = None if scope["type"] == "lifespan" else self._refusal(scope)
         if refusal is None:
             await self._app(scope, receive, _with_headers(send))
         elif scope["type"] == "http":
             await refusal(scope, receive, _with_headers(send))
         else:
-            await send({"type": "websocket.close", "code": 1008})  # before it was accepted: 403
+            # The WebSocket is not accepted yet, so the client gets the status 403.
+            await send({"type": "websocket.close", "code": 1008})
 
     def _refusal(self, scope: Scope) -> Response | None:
         connection = HTTPConnection(scope)
@@ -82,7 +85,7 @@ class Access:
             return _answer(403, "a page from another origin may not do that")
         token = connection.query_params.get("token", "")
         if is_safe and scope["path"] == "/" and self._is_token(token):
-            # It is kept in a cookie, and out of the address.
+            # The token moves to a cookie, and the redirect removes it from the address.
             answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
             answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
             return answer
@@ -93,12 +96,12 @@ class Access:
         return None
 
     def _is_token(self, text: str) -> bool:
-        """Compare in a time that tells nothing."""
+        """Compare with the token in constant time, so that timing reveals nothing."""
         return secrets.compare_digest(text.encode("utf-8", "replace"), self._token.encode())
 
 
 def _with_headers(send: Send) -> Send:
-    """Return `send` with our headers in every answer that does not have its own."""
+    """Return `send` that adds HEADERS to every answer, except headers that it already has."""
 
     async def wrapped(message: Message) -> None:
         if message["type"] == "http.response.start":

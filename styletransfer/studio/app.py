@@ -1,4 +1,4 @@
-"""A studio: everything that it has, its addresses, and what each answers."""
+"""The studio's web application: its state, its routes, and their handlers."""
 
 import asyncio
 import hashlib
@@ -34,14 +34,15 @@ from styletransfer.system.files import is_locked
 
 PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}
-# Of a JSON body, and of a project, in bytes.
+# Largest size in bytes of a JSON body, and of an uploaded project.
 LARGEST, LARGEST_PROJECT = 64 * 2**10, 256 * 2**20
-# Settings that are composed at a time; seconds for a run to be stopped and kept.
+# MOST: number of requests whose settings may be composed at the same time. PATIENCE: seconds that
+# the studio's end waits for the current run to stop and be saved.
 MOST, PATIENCE = 16, 60.0
 
 
 class Studio:
-    """A studio, whose processes are started and ended together.
+    """The state of a studio; its two processes, reader and painter, start and end together.
 
     Args:
         folder: where runs and pictures are kept.
@@ -57,10 +58,10 @@ class Studio:
         self.runs = StoredRuns(folder, others, self.pictures)
         self.queue = RunQueue(folder, self.pictures, paint)
         self.composing = asyncio.Semaphore(MOST)
-        self.checked: tuple[Any, dict[str, Any]] = None, {}  # overrides, and what they cost
+        self.checked: tuple[Any, dict[str, Any]] = None, {}  # (overrides, cost) of the last check
 
     def named(self, error: Any) -> Any:
-        """Return an error that calls pictures as people do."""
+        """Return the error with the names of pictures in place of their paths and ids."""
         error.args = (self.pictures.named(str(error)),)
         return error
 
@@ -101,7 +102,7 @@ def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) ->
         middleware=[Middleware(Access, port=port, token=token, near=near)],
         exception_handlers={
             UserError: lambda request, error: refused(studio.named(error)),
-            ClientDisconnect: lambda request, error: Response(),  # which nobody reads
+            ClientDisconnect: lambda request, error: Response(),  # the client is gone
         },
         lifespan=studio.opened,
     )
@@ -110,7 +111,7 @@ def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) ->
 
 
 async def get_form(request: Request) -> Response:
-    """Return what the page is made of."""
+    """Return the form of the page; see `form.form`."""
     return JSONResponse(await asyncio.to_thread(form, _studio(request).pictures))
 
 
@@ -138,7 +139,7 @@ async def get_picture(request: Request) -> Response:
 
 
 async def remove_picture(request: Request) -> Response:
-    """Remove an upload that no run needs which is painted, or waits."""
+    """Remove an upload, unless a run that is being painted or waits needs it."""
     studio, id = _studio(request), request.path_params["id"]
     if studio.queue.needs(id):
         raise RefusedError("that picture is being painted from; wait for the end", 409)
@@ -152,7 +153,7 @@ async def get_look(request: Request) -> Response:
 
 
 async def keep_look(request: Request) -> Response:
-    """Keep it among the pictures, for a run to begin from."""
+    """Save the first look among the pictures, so that a run can start from it (init)."""
     look = await _look(request)
 
     async def body() -> AsyncIterator[bytes]:
@@ -178,7 +179,7 @@ async def _look(request: Request) -> bytes:
 
 
 async def check(request: Request) -> Response:
-    """Say which command line makes the picture that is asked for and what it costs, or refuse."""
+    """Return the command line and the cost of the run that the settings describe, or refuse it."""
     asked = await _checked(request)
     command = command_of(asked.overrides, name=asked.command)
     if "work" not in asked.cost:
@@ -189,7 +190,7 @@ async def check(request: Request) -> Response:
 
 
 async def sketch(request: Request) -> Response:
-    """Return what a run with these settings would come to, small; once nothing else is painted."""
+    """Return a small preview of a run with these settings, painted when the painter is idle."""
     asked, studio = await _run_request(request), _studio(request)
     name = hashlib.sha256(json.dumps([__version__, asked.overrides]).encode()).hexdigest()[:32]
     return _jpeg(await studio.pictures.kept(f"sketch-{name}", lambda: studio.queue.sketch(asked)))
@@ -211,7 +212,7 @@ async def act(request: Request) -> Response:
             return JSONResponse({"number": queue.steer(id, config)}, 202)
         case "undo":
             number = (await _body(request)).get("snapshot")
-            if type(number) is not int:  # True is none
+            if type(number) is not int:  # isinstance would accept True
                 raise RefusedError("snapshot must be a number")
             queue.act(id, "undo", snapshot=number)
         case "cancel":
@@ -307,7 +308,7 @@ async def _delete(studio: Studio, run: StoredRun) -> None:
     await studio.queue.let_go(run.id)
     if studio.queue.has(run.id) or is_locked(run.record.folder):
         raise RefusedError("that run is being painted; stop it first", 409)
-    folder = run.record.folder  # of a linked one the link goes
+    folder = run.record.folder  # if it is a symbolic link, only the link is removed
     await asyncio.to_thread(os.unlink if folder.is_symlink() else shutil.rmtree, folder)
     for picture in (run.record.pastiche, run.record.content):
         studio.pictures.forget(picture)
@@ -334,7 +335,7 @@ async def _run_request(request: Request) -> RunRequest:
 
 
 async def _checked(request: Request) -> RunRequest:
-    """Return the run that is asked for with its cost, once it is seen that there can be one."""
+    """Return the run that a request describes, with its cost, after checking its settings."""
     studio, asked = _studio(request), await _run_request(request)
     if studio.checked[0] != asked.overrides:
         cost = await studio.reader.ask("check", asked.shown or asked.config)

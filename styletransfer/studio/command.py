@@ -10,7 +10,7 @@ from pathlib import Path
 from styletransfer.config import StudioConfig
 from styletransfer.errors import UserError, pip_install
 
-# The extra [studio].
+# Modules that the extra [studio] installs and that the server needs.
 LIBRARIES = ("starlette", "uvicorn", "websockets")
 
 

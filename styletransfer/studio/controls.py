@@ -1,4 +1,4 @@
-"""What the page offers to set: some keys of a run, in groups, each with a kind of control."""
+"""The controls of the page: the keys of a run that can be set, in groups."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,17 +9,18 @@ from styletransfer.settings.schemas import GROUPS as FILES
 from styletransfer.settings.schemas import choices, keys
 
 FIELDS = dict(keys(TrainConfig))
-# Keys that choose a file of their group, which sets other keys of the group as well.
+# Key -> its config group. The value of such a key names a file, which sets further keys of the
+# group.
 CHOOSING = {f"{group}.name": group for group in FILES if f"{group}.name" in FIELDS}
-# Keys whose pictures are painted on the page.
+# Key -> kind of control, for keys whose pictures the user paints on the page.
 BRUSHED = {"content_regions": "regions", "protect": "mask"}
 
 
 @dataclass(frozen=True)
 class Control:
-    """How one key is set on the page; what it takes is the schema's to say.
+    """The control of one key; its possible values follow from the schema.
 
-    A slider shows numbers from `min` to `max`; the config may take others.
+    A slider has numbers from `min` to `max`; the config may accept others.
     """
 
     key: str
@@ -27,7 +28,7 @@ class Control:
     min: float | None = None
     max: float | None = None
     step: float = 0.01
-    log: bool = False  # whether the slider's places are even in the logarithm
+    log: bool = False  # whether the slider is logarithmic
 
     @cached_property
     def choices(self) -> tuple[str, ...]:
@@ -59,7 +60,7 @@ class Control:
         return "numbers" if is_several else kinds.get(field.type, "text")
 
 
-# Title of a group -> its controls. The first group is what is seen at first.
+# Title of a group -> its controls. The first group is always visible.
 GROUPS = {
     "": (
         Control("content", "Photograph"),

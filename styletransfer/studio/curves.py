@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 
 from styletransfer.runs.folder import Step
 
-# Points of a line at most, as more would not be seen; and what reads well on light and on dark.
+# MOST: largest number of points of a curve; more would not be visible. GREY: colour of text and
+# axes, readable on a light and on a dark page.
 MOST, GREY = 300, "#7d8794"
-# Kind of loss -> what it is called, and its colour.
+# Kind of loss -> (its label, its colour).
 KINDS = {
     "total": ("All together", GREY),
     "content": ("Photograph", "#c98026"),
@@ -24,7 +25,8 @@ KINDS = {
 def drawn(steps: Sequence[Step]) -> bytes:
     """Return the curves of a run's losses by their kind, with the last values.
 
-    That of "style" is the sum of "style/relu1_1" and others. What is not finite leaves a gap.
+    The curve "style" is the sum of the losses "style/relu1_1" and so on. A value that is not finite
+    leaves a gap.
     """
     shown = [*steps[: -1 : -(-len(steps) // MOST) or 1], *steps[-1:]]
     places = [one.step for one in shown]

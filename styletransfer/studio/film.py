@@ -37,7 +37,7 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
         picture=Path(config.output),
     )
     with stop_on_signals() as stop, locked(folder):
-        keep(status="running")  # so that one that is killed is seen
+        keep(status="running")  # a killed film then stays in the list of runs
         viewer.say("begun")
         if order["command"] == "apply":
             paint_film(Painter(config), Path(config.input), Path(config.output), viewer.show)
@@ -55,13 +55,13 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
 
 
 class _Viewer:
-    """Shows each frame to the server, and does there what the server asks for."""
+    """Reports each frame to the server, and carries out the server's requests."""
 
     def __init__(self, id: str, orders: Orders, pipe: Connection) -> None:
         self._id, self._orders, self._pipe = id, orders, pipe
         self._began, self._next_preview = time.monotonic(), 0.0
         self.count, self.seconds, self.is_stopped = 0, 0.0, False
-        self.last: tuple[Tensor, Tensor]  # a frame, and how it was painted
+        self.last: tuple[Tensor, Tensor]  # the last frame and its painting, (1, 3, H, W) each
 
     def show(self, frames: int, content: Tensor, painted: Tensor) -> bool:
         """Tell of a frame of so many; False ends the painting."""
@@ -83,7 +83,7 @@ class _Viewer:
                 is_paused = wish["type"] == "pause"
                 self.say("paused" if is_paused else "resumed")
             is_paused &= not self.is_stopped
-        self._began += time.monotonic() - now  # a pause is no painting
+        self._began += time.monotonic() - now  # the time of a pause does not count
         self.is_stopped |= self._orders.over
         return not self.is_stopped
 

@@ -1,4 +1,4 @@
-"""The form of the page, and its values: as the page has them, and as the config has them."""
+"""The form of the page, and the conversion of its values from and to config values."""
 
 import re
 import sys
@@ -19,16 +19,17 @@ from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CHOOSING, CONTROLS, FIELDS, GROUPS, Control
 from styletransfer.studio.pictures import PictureShelf, is_film
 
-# Of a text, in characters, and of a list, in entries.
+# LONGEST: largest length of a text value in characters. MOST: largest number of entries of a list.
 LONGEST, MOST = 300, 64
 ONE_PICTURE = ("picture", "regions", "mask")
-# What a film's network takes of the page's keys; its share of the frame before, against flicker.
+# BOTH: keys that the page and `apply` have in common, for a film that a network paints. STEADY: the
+# value of `apply`'s key steady for such a film, against flicker.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
 STEADY = 0.6
 
 
 def form(shelf: PictureShelf) -> dict[str, Any]:
-    """Return what the page is made of, as plain values."""
+    """Return the groups of controls and the presets of the page, as plain values."""
     shown = shown_values(defaults(), shelf)
     groups = [
         {"title": title, "controls": [_described(control, shown) for control in controls]}
@@ -52,7 +53,7 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def defaults(overrides: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return key -> value of a run of which nothing else is asked."""
+    """Return key -> value of the page's keys in a run with only the given overrides."""
     return page_values(settings_of(compose("train", overrides), "train"))
 
 
@@ -121,14 +122,14 @@ def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> A
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A run that is asked for."""
+    """A run that a request describes."""
 
     settings: dict[str, Any]  # as the page sent them
     overrides: list[str]  # KEY=VALUE in Hydra's grammar
-    config: Any  # composed of them
+    config: Any  # composed of `overrides`
     record: dict[str, str]  # name -> text of the files that Hydra keeps in a run's .hydra
-    command: str = "train"  # or that of a film, with its own kind of config
-    shown: TrainConfig | None = None  # of a film, what the page's settings come to
+    command: str = "train"  # "film" or "apply" for a film
+    shown: TrainConfig | None = None  # for a film, the page's settings as a config of `train`
     cost: dict[str, Any] = field(default_factory=dict)  # see `reader.check`
 
 
@@ -248,7 +249,7 @@ def _text(key: str, value: Any) -> str:
 
 
 def _number(key: str, value: Any) -> Any:
-    # Neither True nor NaN is one.
+    # True, NaN and infinity are refused.
     if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
         raise RefusedError(f"{key} must be a number", key=key)
     return value
@@ -267,6 +268,6 @@ def _mapping(key: str, value: Any) -> dict[str, int]:
     for name, number in value.items():
         if not re.fullmatch(r"[a-z]{1,30}|#[0-9a-f]{6}", name):
             raise RefusedError(f"{key}: {name[:80]!r} is no name of a colour", key=key)
-        if type(number) is not int:  # True is none
+        if type(number) is not int:  # isinstance would accept True
             raise RefusedError(f"{key}.{name} must be a whole number", key=key)
     return {name.replace("#", "0x"): number for name, number in value.items()}

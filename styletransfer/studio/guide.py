@@ -1,4 +1,4 @@
-"""What watches and steers a run from within, between two of its steps."""
+"""Reports a run to the server after each step, and applies the server's requests to it."""
 
 import math
 import time
@@ -18,18 +18,19 @@ from styletransfer.runs.recorded_run import RecordedRun
 from styletransfer.studio.form import page_values
 from styletransfer.studio.worker import Orders
 
-# Seconds between two reports of steps.
+# Shortest time in seconds between two progress reports.
 REPORT = 0.1
-# Of a preview's longer side in pixels; seconds between two; the share of the run's time that they
-# may take; and their age above which that does not matter.
+# SIDE: longer side of a preview in pixels. OFTEN: shortest time between two previews in seconds.
+# SHARE: share of the run's time that previews may take. OLD: time in seconds after which the next
+# preview is made even if it exceeds SHARE.
 SIDE, OFTEN, SHARE, OLD = 1024, 0.25, 0.02, 1.0
 QUALITY = 85
 
 
 class Guide:
-    """Shows a run to the server after every step, and does there what the server asks for.
+    """Reports a run to the server after every step, and carries out the server's requests.
 
-    Its order has the run's "id" and "folder", and "record", Hydra's files by name.
+    `order` has the run's "id" and "folder", and "record", the texts of Hydra's files by name.
     """
 
     def __init__(self, order: dict[str, Any], orders: Orders, pipe: Connection) -> None:
@@ -40,9 +41,9 @@ class Guide:
         self._last: Iterate | None = None
 
     def step(self, run: RecordedRun, iterate: Iterate) -> None:
-        """Look at what was evaluated, and do what is asked for; KeyboardInterrupt stops the run."""
+        """Report a step and carry out requests; KeyboardInterrupt stops the run."""
         if self._last is None:
-            # How the run was asked for is kept where Hydra keeps it.
+            # The record of the run's settings goes to the folder that Hydra uses.
             folder = Path(self._order["folder"]) / ".hydra"
             for name, text in self._order["record"].items():
                 folder.mkdir(exist_ok=True)
@@ -53,7 +54,7 @@ class Guide:
         began = time.monotonic()
         if began >= self._next_preview:
             picture = encode(iterate.picture)
-            run.metrics.flush()  # of which the page draws curves
+            run.metrics.flush()  # the page draws curves of this file
             now = time.monotonic()
             self._next_preview = now + min(max(OFTEN, (now - began) / SHARE), OLD)
             self._tell(run, iterate, picture)
@@ -95,7 +96,7 @@ class Guide:
                 self._say(type="resumed")
                 return
             self._do(run, wish)
-        raise KeyboardInterrupt  # the server is gone
+        raise KeyboardInterrupt  # the server has ended
 
     def _do(self, run: RecordedRun, wish: dict[str, Any]) -> bool:
         """Do what is asked for, or say why not; tell whether the run goes another way."""
@@ -164,7 +165,7 @@ def encode(picture: Tensor) -> bytes:
 
 
 class Clock:
-    """Counts the seconds that a run is at work, and the pixels of its steps, which take as long."""
+    """Measures the working time of a run in seconds per pixel and step, to predict the rest."""
 
     def __init__(self) -> None:
         self.seconds, self._last, self._pixels = 0.0, time.monotonic(), 0

@@ -1,6 +1,6 @@
-"""The process that paints: one run after the other, told what to do through a pipe.
+"""The painter's process: it paints one run after the other, by orders that come through a pipe.
 
-It says what happens in dicts with a "type" and the "id" of the run; `queue.py` listens.
+It sends messages to `queue.py`: dicts with a "type" and the "id" of the run.
 """
 
 import gc
@@ -26,7 +26,7 @@ def main(pipe: Connection) -> None:
     """Paint what is asked for until the pipe ends."""
     become_a_child()
     orders = Orders(pipe, partial(_sketch, pipe))
-    with suppress(OSError):  # the server is gone
+    with suppress(OSError):  # the server has ended
         pipe.send({"type": "ready", "pace": _warm_up()})
         while (order := orders.next_run()) is not None:
             ended = _run(order, orders, pipe)
@@ -94,7 +94,7 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
             config = order["config"] or own_settings(TrainConfig(), folder, [])
             finished = paint(config, folder, Guide(order, orders, pipe))
     except UserError as error:
-        if not (folder / RECORD).exists():  # it was refused: nothing is kept
+        if not (folder / RECORD).exists():  # the run was refused before it began
             (folder / "train.log").unlink(missing_ok=True)
         return {"status": "failed", "error": str(error), "key": error.key}
     except KeyboardInterrupt:

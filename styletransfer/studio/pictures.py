@@ -21,11 +21,13 @@ from styletransfer.studio.access import RefusedError
 from styletransfer.studio.reader import Reader
 from styletransfer.system.files import atomic, sha256
 
-# Of one upload, in bytes, and of a film; of all together; how many there may be, and at a time.
+# Largest size in bytes of an uploaded picture, of an uploaded film, and of all uploads together;
+# largest number of uploads; number of uploads that may be received at the same time.
 LARGEST, LARGEST_FILM, TOTAL, MOST, AT_ONCE = 64 * 2**20, 2**31, 2**33, 1000, 4
-# Of a name that a person gave, in characters.
+# Largest length of a picture's name in characters.
 LONGEST_NAME = 120
-# Longer sides in pixels in which pictures are shown, and how many of these are kept.
+# SIDES: longer sides in pixels of the small copies that the page shows. KEPT: number of copies that
+# stay on disk when a studio starts.
 SIDES, KEPT = (160, 320, 640, 1024, 1600, 2048), 2000
 
 
@@ -39,11 +41,11 @@ class ShelfPicture:
     height: int
     kind: str  # content, style or upload
     path: str
-    purpose: str = ""  # of an upload, the key that it was added for
+    purpose: str = ""  # for an upload, the key for which it was added
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What the page is told of it."""
+        """The plain values that the page receives: all fields but the path."""
         return {key: value for key, value in asdict(self).items() if key != "path"}
 
 
@@ -65,7 +67,7 @@ class PictureShelf:
         made = sorted(self._small.glob("*.jpg"), key=lambda path: path.stat().st_mtime_ns)
         for old in made[:-KEPT]:
             old.unlink(missing_ok=True)
-        # What was uploaded before, in its order.
+        # Add earlier uploads, the oldest first.
         for note in sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
             with suppress(OSError, ValueError, KeyError, TypeError):
                 said = json.loads(note.read_text(encoding="utf-8"))
@@ -140,7 +142,7 @@ class PictureShelf:
             with temporary.open("rb") as file:
                 head = file.read(16)
             if not is_film(name):
-                format_of(head, name)  # at once, whatever the reader is at
+                format_of(head, name)  # checked here, without waiting for the reader
             elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"#", b"<", b"ffconcat")):
                 raise UserError(f"{name} is a playlist, which names other files, and no film")
             width, height = await self._reader.ask("measure", str(temporary))
@@ -186,7 +188,7 @@ class PictureShelf:
         with suppress(OSError):
             return file.read_bytes()
         picture = await make()
-        with suppress(UserError), atomic(file) as temporary:  # on a full disk it is made each time
+        with suppress(UserError), atomic(file) as temporary:  # on a full disk it is not saved
             temporary.write_bytes(picture)
         return picture
 

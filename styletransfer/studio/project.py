@@ -29,12 +29,13 @@ from styletransfer.studio.pictures import PictureShelf
 from styletransfer.studio.reader import Reader
 from styletransfer.studio.runs import StoredRun, note
 
-# What is said of a run, the files of its folder that go along, and the folder of its pictures.
+# Entries of a project's archive. ABOUT: description of the run. FILES: files from the run's folder.
+# PICTURES: folder of the uploaded pictures.
 ABOUT, FILES, PICTURES = "project.json", (PASTICHE, CONTENT, METRICS), "pictures"
-# Keys that name pictures.
+# Keys whose values are pictures.
 PICTURED = {key for key, one in CONTROLS.items() if one.kind in (*ONE_PICTURE, "pictures")}
 PICTURED |= {"init"}
-LARGEST_ENTRY = 2**28  # bytes
+LARGEST_ENTRY = 2**28  # largest size of an entry of the archive, in bytes, unpacked
 NO_PROJECT = "that is no project of a studio, or it is damaged; get an intact copy"
 
 
@@ -49,7 +50,7 @@ def pack(run: StoredRun, shelf: PictureShelf, target: Path) -> None:
         "status": record.status,
         "seconds": record.seconds,
         "steps": record.steps,
-        "settings": changed_settings(record.settings, shelf),  # those at its beginning
+        "settings": changed_settings(record.settings, shelf),  # before any change
         "changes": [{"after": after, "set": shown} for after, shown in changes],
     }
     ids = {
@@ -57,7 +58,7 @@ def pack(run: StoredRun, shelf: PictureShelf, target: Path) -> None:
         for values in (record.settings, *(one["set"] for one in record.settings.get("changes", ())))
         for key in PICTURED & values.keys()
         for path in each(values[key])
-        if path not in CONTROLS[key].choices  # a word for where a run begins
+        if path not in CONTROLS[key].choices  # a word of init, such as "noise", is no picture
     }
     if None in ids:
         raise RefusedError("the run is made of pictures that are not in this studio", 409)
@@ -100,7 +101,7 @@ async def unpack(archive: Path, folder: Path, shelf: PictureShelf, reader: Reade
             made = Path(new_folder(str(folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
     except UserError:
         raise
-    except Exception as error:  # a damaged archive raises nearly anything
+    except Exception as error:  # damaged archives raise many kinds of errors
         raise UserError(NO_PROJECT) from error
     try:
         for file_name, content in parts.items():

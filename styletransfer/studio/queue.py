@@ -1,4 +1,4 @@
-"""The queue: which run is being painted, which wait, and what pages are told of them."""
+"""The queue: the run that is being painted, the waiting runs, and the messages to pages."""
 
 import asyncio
 import time
@@ -18,13 +18,15 @@ from styletransfer.studio.runs import FILM, StoredRun
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Answers, Worker
 
-# Runs that may wait.
+# Largest number of waiting runs.
 MOST = 8
-# Seconds, and steps such as those before, until a painter that has not heard a stop is ended.
+# A painter that does not confirm a stop is killed after PATIENCE seconds plus the time of STEPS
+# average steps of its run.
 PATIENCE, STEPS = 5.0, 4
-# Sketches that may wait; the longer side of one in pixels, and its steps at most.
+# MOST_SKETCHES: largest number of waiting sketches. SKETCH: longer side of a sketch in pixels.
+# SKETCHED: largest number of its steps.
 MOST_SKETCHES, SKETCH, SKETCHED = 16, 160, 24
-# Of a run that the painter has and that has not ended.
+# Statuses of a run that the painter has received and that has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
 
@@ -34,23 +36,23 @@ class QueueEntry:
 
     id: str
     folder: Path
-    settings: dict[str, Any]  # of the page
-    typed: Sequence[str]  # KEY=VALUE with which it began
-    order: dict[str, Any]  # for the painter
-    status: str = "queued"  # or one of AT_WORK, or finished, stopped, failed
+    settings: dict[str, Any]  # as the page sent them
+    typed: Sequence[str]  # KEY=VALUE words with which the run began
+    order: dict[str, Any]  # the message for the painter
+    status: str = "queued"  # then one of AT_WORK, then finished, stopped or failed
     error: str | None = None
     done: int = 0  # the number of the last steering that was done, or refused
     is_heard: bool = False  # whether the painter has heard that it is to stop
-    progress: dict[str, Any] = field(default_factory=dict)  # the last report of where it is
-    snapshots: list[dict[str, Any]] = field(default_factory=list)  # to which it can go back
-    changes: list[dict[str, Any]] = field(default_factory=list)  # by which it was steered
+    progress: dict[str, Any] = field(default_factory=dict)  # the last progress report
+    snapshots: list[dict[str, Any]] = field(default_factory=list)  # states to go back to
+    changes: list[dict[str, Any]] = field(default_factory=list)  # changes of settings made so far
     picture: bytes | None = None  # the last preview, a JPEG
-    # Set once the painter has let go of it; a finished run can be steered on until then.
+    # Set when the painter leaves the run; until then a finished run can still be steered.
     left: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def command(self) -> str:
-        """The name of the command that makes the same."""
+        """The name of the command that makes the same picture or film."""
         return str(self.order.get("command", "train"))
 
     @property
@@ -61,7 +63,7 @@ class QueueEntry:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """What the page is told."""
+        """The plain values that the page receives."""
         reported = ("step", "steps", "scale", "scales", "seconds", "left")
         return {
             "id": self.id,
@@ -82,15 +84,15 @@ class RunQueue:
 
     def __init__(self, folder: Path, shelf: PictureShelf, paint: Any) -> None:
         self._folder, self._shelf = folder, shelf
-        self.current: QueueEntry | None = None  # at work, or the last one that was
+        self.current: QueueEntry | None = None  # the run at work, or else the last one
         self.waiting: deque[QueueEntry] = deque()
         self.viewers: set[Viewer] = set()  # the pages that watch
         self.painter = Worker(paint, self._hear, self._painter_ended)
         self._message: dict[str, Any] | None = None
-        self._steered = 0  # times that a run was
-        self._complaints = 0  # so that one is told from the same one again
+        self._steered = 0  # number of steering requests so far
+        self._complaints = 0  # number of error messages so far, which numbers each message
         self._sketches = Answers(MOST_SKETCHES, "other sketches are asked for")
-        self.pace: dict[str, float] = {}  # network -> seconds of a step by its pixels
+        self.pace: dict[str, float] = {}  # network -> seconds per step and pixel
         self._runs_changed = 0
 
     @property
@@ -167,7 +169,8 @@ class RunQueue:
             UserError: there can be no such run.
             RefusedError: too many wait.
         """
-        whole = request.shown or request.config  # of a film the first frame is sketched
+        # `shown` is set for a film, whose first frame is sketched.
+        whole = request.shown or request.config
         config = replace(whole, size=SKETCH, scales=2, steps=min(whole.steps, SKETCHED))
         order = {"type": "sketch", "config": config}
         picture: bytes = await self._sketches.ask(lambda id: self.painter.send(order | {"id": id}))
@@ -200,7 +203,7 @@ class RunQueue:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What pages are told whenever something but the step changes."""
+        """The message to pages when anything but the progress of the run changes."""
         return {
             "type": "state",
             "current": None if self.current is None else self.current.shown,
@@ -273,7 +276,8 @@ class RunQueue:
         picture = message.pop("picture")
         entry.progress = message
         pace = message.pop("pace", None)
-        if pace is not None and message["scale"] == message["scales"]:  # where most time goes
+        # Only the finest scale counts, because it takes most of the time.
+        if pace is not None and message["scale"] == message["scales"]:
             self.pace[entry.settings.get("features.name", "bundled")] = pace
         self._tell("progress", message)
         if picture is not None:

@@ -1,4 +1,4 @@
-"""The process that opens picture files, whatever is in them, and how the server asks it.
+"""The reader: a separate process that opens untrusted picture files for the server.
 
 It works on one file after the other, at low priority. A question is (number, name of a function,
 arguments), its answer (number, value, None) or (number, None, UserError).
@@ -24,18 +24,23 @@ from styletransfer.runs.folder import read_steps
 from styletransfer.settings.paths import FILM_EXTENSIONS
 from styletransfer.studio.worker import Answers, Worker, become_a_child
 
-# Questions that may wait, as a page asks for a few pictures at once; and seconds for an answer.
+# MOST: largest number of waiting questions; a page asks for a few pictures at once. PATIENCE:
+# seconds after which a question fails and the process is killed.
 MOST, PATIENCE = 64, 120.0
 QUALITY = 88
-# Longer side in pixels of what is shown at most, and how many pictures are kept at that size.
+# LARGEST: longer side in pixels of the decoded pictures kept in memory, and of all that are shown.
+# REMEMBERED: number of pictures kept.
 LARGEST, REMEMBERED = 2048, 16
-# Longer side in pixels of a first look, and how many mixtures of styles are known to its network.
+# LOOK: longer side of a first look in pixels. KNOWN: number of networks kept in memory, each with
+# its own set of style images.
 LOOK, KNOWN = 512, 16
 _remembered: dict[tuple[int, ...], tuple[tuple[int, int], Image.Image]] = {}
-# Longer side of the grey pictures by which memory is told; and the last job of such.
+# GREY: longer side in pixels of the grey pictures from which `check` predicts memory. _prepared
+# holds the last job that `check` prepared.
 GREY = 256
 _prepared: dict[str, Any] = {}
-# To whom others go first, as the painter does; at 10 next to nothing would be left.
+# Niceness of the process: the painter has priority over it. At 10 it would get almost no CPU time
+# beside the painter.
 NICE = 5
 
 

@@ -25,9 +25,10 @@ from styletransfer.studio.form import changed_settings, command_of, shown_values
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.system.files import atomic, is_locked
 
-# Shown at most, the newest; in a run's folder, how a person calls it, and what it made of a film.
+# MOST: number of runs that the page shows, the newest ones. NOTE and FILM: files in a run's folder
+# with the user's name for the run, and with the painted film.
 MOST, NOTE, FILM = 300, ".studio.json", "painted.mp4"
-# Of a name that a person gave, in characters.
+# Largest length of a run's name in characters.
 LONGEST_NAME = 120
 
 
@@ -38,7 +39,7 @@ class StoredRun:
     id: str
     record: RunFolder
     is_own: bool  # whether it lies in the studio's own folder
-    shown: dict[str, Any]  # what the page is told
+    shown: dict[str, Any]  # the plain values that the page receives
 
 
 class StoredRuns:
@@ -46,7 +47,7 @@ class StoredRuns:
 
     def __init__(self, root: Path, others: Sequence[Path], shelf: PictureShelf) -> None:
         self._root, self._others, self._shelf = root, others, shelf
-        self._read: dict[str, tuple[int, StoredRun]] = {}  # id -> when it was written, and it
+        self._read: dict[str, tuple[int, StoredRun]] = {}  # id -> (time of the record in ns, run)
 
     def all(self) -> list[StoredRun]:
         """Return the newest runs, the latest first; damaged ones are left out."""
@@ -97,13 +98,13 @@ class StoredRuns:
     def _shown(self, id: str, record: RunFolder, written: int) -> dict[str, Any]:
         words, changes = record.typed, record.settings.get("changes", [])
         is_film = record.output.name == FILM
-        # Hydra's file is long, and of other runs not needed.
+        # Hydra's file is long to read, and only films need it for the name of their command.
         name = recorded(record.folder, HYDRA, "hydra", "job", "name") if is_film else "train"
         settings, width, height = dict(record.settings), None, None
         for change in changes:
             settings |= change["set"]
         stopped = record.steps if record.status == "stopped" and not is_film else None
-        # A header may promise anything.
+        # A damaged file's header may state any size.
         broken = OSError, ValueError, Image.DecompressionBombError
         with suppress(*broken), Image.open(record.content) as image:
             width, height = image.size
@@ -111,7 +112,7 @@ class StoredRuns:
             "id": id,
             "is_own": id == record.folder.name,
             "status": record.status,
-            "settings": changed_settings(settings, self._shelf),  # those at its end
+            "settings": changed_settings(settings, self._shelf),  # after all changes
             "changes": [(one["after"], shown_values(one["set"], self._shelf)) for one in changes],
             "command": "" if words is None else command_of(words, changes, stopped, name),
             "is_film": is_film,

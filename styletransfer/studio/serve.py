@@ -1,4 +1,4 @@
-"""Serving the page: a port, an address with a token, and how it ends."""
+"""The studio's server: its port, its address with a token, and its end by a signal."""
 
 import asyncio
 import json
@@ -24,14 +24,16 @@ from styletransfer.errors import UserError, pip_install
 from styletransfer.studio.app import Studio, make_app
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
 
-# Nothing else can reach it, but for share=true.
+# Address of the server, which only this machine can reach; share=true adds others.
 HOST = "127.0.0.1"
 SHARED = """Whoever in this network has that address paints on this machine, sees and removes its
 pictures and runs; and what is sent is not encrypted: share it where you trust everybody.
 """
-# Connections at a time, and seconds for them to end; and for one to say what it wants.
+# MOST: largest number of connections at the same time. PATIENCE: seconds that they get to close
+# when the server ends. MUTE: seconds after which a connection without a request is closed.
 MOST, PATIENCE, MUTE = 256, 2, 10.0
-# Beside the runs: where the next studio is to be found. Bytes of a token.
+# ADDRESS: file in the run folder that keeps port and token for the next studio. TOKEN: random bytes
+# of a token, and the smallest length of a stored one in characters.
 ADDRESS, TOKEN = ".address.json", 32
 
 
@@ -62,10 +64,10 @@ def serve(config: StudioConfig, folder: Path) -> None:
         )
         print(f"the studio is at {address}{''.join(map(_invitation, shown))}")
         print(f"{SHARED if shown else ''}Ctrl-C ends it", flush=True)
-        if config.open:  # it waits until we answer, as we wait for no browser
+        if config.open:  # in a thread, so that the server does not wait for the browser
             threading.Thread(target=_open, args=(address,), daemon=True).start()
         with stop_on_signals() as stop:
-            with signals_held():  # the server looks for itself whether one has come
+            with signals_held():  # `_Server.on_tick` checks for signals itself
                 asyncio.run(_Server(options, stop).serve([first, *shared]))
             raise_waiting()
 
@@ -105,7 +107,7 @@ def _open(address: str) -> None:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which ends by our signals, and lets nobody wait who says nothing."""
+    """A uvicorn server that ends when `stop` is set, and closes connections without requests."""
 
     def __init__(self, config: uvicorn.Config, stop: Stop) -> None:
         super().__init__(config)
@@ -114,7 +116,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave the signals alone: they are ours."""
+        """Install no signal handlers, because `serve` has its own."""
         yield
 
     async def on_tick(self, counter: int) -> bool:
@@ -157,7 +159,7 @@ def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
     if port == 0 and kept:
         with suppress(OSError):
             return socket.create_server((host, kept), backlog=MOST)
-    try:  # to listen from now on: whoever has the address may come before we are ready
+    try:  # the socket listens at once, so that early requests wait until the server is ready
         return socket.create_server((host, port), backlog=MOST)
     except OSError as error:
         reason = f"port={port} cannot be had: {os.strerror(error.errno or 0)}"

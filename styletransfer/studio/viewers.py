@@ -1,4 +1,4 @@
-"""Pages that watch: what each is still to be told, and the socket that tells it."""
+"""Pages that watch the queue: the unsent messages of each page, and its WebSocket."""
 
 import asyncio
 from contextlib import suppress
@@ -9,14 +9,15 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from styletransfer.system.files import to_json
 
-# Pages that may watch.
+# Largest number of pages that may watch at the same time.
 MOST = 16
-# Seconds in which a page has to take what it is sent; the code that says "try again later".
+# PATIENCE: seconds within which a page must receive a message. LATER: WebSocket's close code for
+# "try again later".
 PATIENCE, LATER = 20.0, 1013
 
 
 class Viewer:
-    """What one page has not taken yet: never more than the latest of each kind."""
+    """The messages that one page has not received yet: only the latest of each kind."""
 
     def __init__(self) -> None:
         self._news: dict[str, Any] = {}
@@ -48,7 +49,7 @@ async def live(socket: WebSocket) -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(_tell, socket, viewer, group.cancel_scope)
             while (await socket.receive())["type"] != "websocket.disconnect":
-                pass  # what the page says means nothing
+                pass  # messages from the page are ignored
             group.cancel_scope.cancel()
     finally:
         queue.viewers.discard(viewer)

@@ -1,4 +1,4 @@
-"""A process of ours at the other end of a pipe, as the server sees it, and as it behaves."""
+"""The studio's worker processes: the server's side of the pipe, and the process's side."""
 
 import asyncio
 import logging
@@ -20,11 +20,13 @@ from styletransfer.studio.access import RefusedError
 
 logger = logging.getLogger(__name__)
 
-# A child that takes nothing over from this process, whatever threads it has.
+# Start method "spawn": the child inherits no state of this process, which has threads.
 _SPAWN = multiprocessing.get_context("spawn")
-# Seconds before a process that has ended is started again: doubled each time that it ends at once.
+# Seconds before a process that has ended is started again: SOON at first, doubled up to LATE each
+# time that the process ends within AT_ONCE seconds of its start.
 SOON, LATE, AT_ONCE = 0.2, 30.0, 10.0
-# Of 1000: whom Linux ends first where memory runs out.
+# oom_score_adj of the process, from -1000 to 1000. With 500, Linux kills it before the server if
+# memory runs out.
 FIRST_TO_GO = "500"
 
 
@@ -70,7 +72,7 @@ class Worker:
         if self._pipe is None:
             self._waiting.append(message)
             return
-        with suppress(OSError):  # it has just ended, of which `ended` will tell
+        with suppress(OSError):  # the process has just ended; `ended` will be called
             self._pipe.send(message)
 
     def kill(self) -> None:
@@ -117,7 +119,7 @@ class Worker:
 
 
 class Answers:
-    """What a process is asked and has not answered yet, at most so many questions."""
+    """The questions that a process has not answered yet, at most `most` of them."""
 
     def __init__(self, most: int, busy: str) -> None:
         self._most, self._busy, self._numbers = most, busy, count()
@@ -158,7 +160,7 @@ def _how_it_ended(code: int | None) -> str:
     if code is None or code >= 0:
         return f"has ended with status {code}"
     name = signal.Signals(-code).name
-    if name == "SIGKILL":  # which Windows does not have
+    if name == "SIGKILL":  # compared by name, because Windows has no signal.SIGKILL
         return "was killed, perhaps for want of memory: choose a smaller size"
     return f"was ended by {name}"
 
@@ -173,16 +175,16 @@ def become_a_child() -> None:
         Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO, encoding="ascii")
 
 
-# Makes a sketch unless it is told, between two steps, that there is something else to do; tells
-# whether it was made.
+# Function (order, is_wanted) that paints a sketch. After each step it calls is_wanted(), which
+# returns True if other work waits, and then it stops. It returns whether the sketch was completed.
 Sketch = Callable[[dict[str, Any], Callable[[], bool]], bool]
 
 
 class Orders:
-    """What the server has asked for and has not been done yet, received by a thread of its own."""
+    """The server's open requests to this process; a separate thread receives them."""
 
     def __init__(self, pipe: Connection, sketch: Sketch | None = None) -> None:
-        self.over = False  # the pipe has ended: what is being painted is to be stopped and kept
+        self.over = False  # True after the pipe's end: the current run must stop and be saved
         self._sketch, self._sketches = sketch, deque[dict[str, Any]]()
         self._runs: deque[dict[str, Any]] = deque()
         self._wishes: deque[dict[str, Any]] = deque()
@@ -223,7 +225,8 @@ class Orders:
         """
         with self._changed:
             while True:
-                later = [run["id"] for run in self._runs]  # whose wishes are not for us to take
+                # Requests for runs that have not begun stay in the list.
+                later = [run["id"] for run in self._runs]
                 while self._wishes and self._wishes[0]["id"] not in later:
                     wish = self._wishes.popleft()
                     types = [one["type"] for one in (wish, *list(self._wishes)[:1])]
