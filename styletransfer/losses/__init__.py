@@ -29,7 +29,9 @@ LOSS_MODES: dict[str, LossMode] = {
     module.MODE.name: module.MODE for module in (fake_backward, loss_attribute, autograd_function)
 }
 STYLE_LOSSES: dict[str, StyleMeasure] = {
-    measure.name: measure for measure in (GRAM, MOMENTS, WASSERSTEIN)
+    "gram": GRAM,
+    "moments": MOMENTS,
+    "wasserstein": WASSERSTEIN,
 }
 
 
