@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.job import (
@@ -33,6 +32,7 @@ from styletransfer.objective.criterion import (
 )
 from styletransfer.objective.inputs import vanished
 from styletransfer.pictures import images
+from styletransfer.settings import StyleTransferConfig
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import check_outputs
 from styletransfer.system.memory import free_bytes, readable

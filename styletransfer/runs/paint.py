@@ -13,7 +13,6 @@ from pathlib import Path
 
 import torch
 
-from styletransfer.config import TrainConfig
 from styletransfer.errors import LostProcessError, UserError
 from styletransfer.job.job import Job
 from styletransfer.job.load import files_read
@@ -27,6 +26,7 @@ from styletransfer.optimize.run import Run
 from styletransfer.runs.folder import CONTENT, FREE_KEYS, PASTICHE, RECORD
 from styletransfer.runs.recipe import settings
 from styletransfer.runs.recorded_run import Guide, RecordedRun, describe
+from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import in_turn
 from styletransfer.system.files import check_outputs, locked, remove_stale
 from styletransfer.system.memory import free_bytes, readable

@@ -9,12 +9,6 @@ import pytest
 import torch
 from helpers import Bowl, layers, picture, relative_error, run_settings, tiny_network, with_bowl
 
-from styletransfer.config import (
-    FeaturesConfig,
-    LossModeConfig,
-    OptimizerConfig,
-    StyleTransferConfig,
-)
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.job.job import Job, Scale
@@ -27,6 +21,12 @@ from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.images import scaled_size
+from styletransfer.settings import (
+    FeaturesConfig,
+    LossModeConfig,
+    OptimizerConfig,
+    StyleTransferConfig,
+)
 from styletransfer.system import memory
 from styletransfer.system.measure import peak_memory
 from styletransfer.system.processes import Processes

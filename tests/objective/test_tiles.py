@@ -9,7 +9,6 @@ import pytest
 import torch
 from helpers import VGG19, check_error, gradient, layers, picture, relative_error, tiny_network
 
-from styletransfer.config import ObjectiveConfig
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.bands import band, shares
 from styletransfer.objective.criterion import Criterion, gradient_at
@@ -17,6 +16,7 @@ from styletransfer.objective.inputs import Anchor, Inputs, Region, StylePart, pa
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.tiles import grid, stages
 from styletransfer.objective.whole import Objective
+from styletransfer.settings import ObjectiveConfig
 from styletransfer.system.processes import Processes
 
 # Odd numbers of convolutions in a block, so that halos begin at odd positions: before a pool that
