@@ -14,7 +14,7 @@ from styletransfer.cli.hydrated import hydrated
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, weights
 from styletransfer.networks import training
-from styletransfer.pictures.crops import Photos
+from styletransfer.networks.crops import Photos
 from styletransfer.runs.folder import CHECKPOINT, METRICS
 from styletransfer.settings import FeaturesConfig
 from styletransfer.system.checkpoint import Checkpoint
