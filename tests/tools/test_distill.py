@@ -18,6 +18,7 @@ from helpers import (
 
 from styletransfer.features import build_features
 from styletransfer.networks.crops import Crops
+from styletransfer.settings import FeaturesConfig
 from styletransfer.system.checkpoint import Checkpoint
 from tools.distill import trainer
 from tools.distill.command import distill

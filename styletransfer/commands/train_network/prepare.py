@@ -20,6 +20,7 @@ from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.networks.training import check_training
 from styletransfer.objective.criterion import Criterion, smallest_tile
 from styletransfer.pictures import images
+from styletransfer.settings import TrainNetworkConfig
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 

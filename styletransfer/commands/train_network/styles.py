@@ -18,6 +18,7 @@ from styletransfer.objective.inputs import pair
 from styletransfer.objective.targets import Place, StyleTargets, style_targets
 from styletransfer.objective.whole import style_targets_of
 from styletransfer.pictures import images
+from styletransfer.settings import FeaturesConfig
 
 # Share of the training pictures whose style is their own: so a network learns to leave a picture as
 # it is, and what lies between that and a style.
