@@ -18,7 +18,7 @@ from helpers import (
 
 from styletransfer.config import FeaturesConfig
 from styletransfer.features import build_features
-from styletransfer.pictures.crops import Crops
+from styletransfer.networks.crops import Crops
 from styletransfer.system.checkpoint import Checkpoint
 from tools.distill import trainer
 from tools.distill.command import distill

@@ -15,7 +15,7 @@ from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, weights
 from styletransfer.networks import training
-from styletransfer.pictures.crops import Photos
+from styletransfer.networks.crops import Photos
 from styletransfer.runs.folder import CHECKPOINT, METRICS
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device

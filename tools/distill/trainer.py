@@ -18,8 +18,8 @@ from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.vgg import build, state_keys
 from styletransfer.features.weights import SCALE
+from styletransfer.networks.crops import Crops, Photos
 from styletransfer.networks.training import generator_at, schedule
-from styletransfer.pictures.crops import Crops, Photos
 from styletransfer.system.devices import has_native_bfloat16
 from styletransfer.system.signals import signals_held
 from tools.distill.config import DistillConfig, conv_widths

@@ -20,8 +20,8 @@ from styletransfer.errors import UserError
 from styletransfer.job.load import files_read
 from styletransfer.losses import LOSS_MODES
 from styletransfer.networks import file, training
+from styletransfer.networks.crops import Photos
 from styletransfer.pictures import images
-from styletransfer.pictures.crops import Photos
 from styletransfer.runs.folder import CHECKPOINT, METRICS
 from styletransfer.settings.schemas import flat
 from styletransfer.system.checkpoint import Checkpoint

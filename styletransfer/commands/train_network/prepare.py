@@ -14,13 +14,13 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.job.load import check_side, files_of, style_image
 from styletransfer.losses import LossMode, get_loss_mode
 from styletransfer.networks import LAYOUTS, file
+from styletransfer.networks.crops import Photos
 from styletransfer.networks.encoder import SMALLEST_PAINTING
 from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.networks.training import check_training
 from styletransfer.objective.criterion import Criterion, smallest_tile
 from styletransfer.pictures import images
-from styletransfer.pictures.crops import Photos
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 

@@ -11,6 +11,7 @@ from styletransfer.commands.train_network.prepare import NetworkTask
 from styletransfer.config import FeaturesConfig
 from styletransfer.losses.moments import Moments
 from styletransfer.losses.moments import moments as feature_moments
+from styletransfer.networks.crops import Photos
 from styletransfer.networks.encoder import SEEN, build_eye, moments, moments_of
 from styletransfer.networks.training import generator_at
 from styletransfer.objective.criterion import Criterion
@@ -18,7 +19,6 @@ from styletransfer.objective.inputs import pair
 from styletransfer.objective.targets import Place, StyleTargets, style_targets
 from styletransfer.objective.whole import style_targets_of
 from styletransfer.pictures import images
-from styletransfer.pictures.crops import Photos
 
 # Share of the training pictures whose style is their own: so a network learns to leave a picture as
 # it is, and what lies between that and a style.

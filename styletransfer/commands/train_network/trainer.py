@@ -25,12 +25,12 @@ from styletransfer.errors import UserError
 from styletransfer.features.vgg import randomize
 from styletransfer.features.weights import digest
 from styletransfer.networks import LAYOUTS, StyleNetwork, encoder
+from styletransfer.networks.crops import Crops
 from styletransfer.networks.johnson import adopt
 from styletransfer.networks.training import generator_at, schedule
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
-from styletransfer.pictures.crops import Crops
 from styletransfer.runs.recipe import check_settings
 from styletransfer.system.processes import Processes
 from styletransfer.system.signals import signals_held

@@ -1,9 +1,9 @@
-"""Endless procedural pictures, for training networks without any data set.
+"""Random procedural pictures, for training networks without a data set.
 
-A picture is a few layers from random families (occluding shapes, waves, noise, landscapes, line
-drawings) in a random palette, finished with light, focus and grain.
-A *field* is a (size, size) float32 tensor in [0, 1], a *canvas* (3, size, size) sRGB; a CPU
-generator `g` makes every choice.
+A picture consists of a few layers (occluding shapes, waves, noise, landscapes, line drawings) in a
+random palette, and is finished with light, focus and grain. In this module a field is a
+(size, size) float32 tensor in [0, 1], a canvas is a (3, size, size) sRGB tensor in [0, 1], and `g`
+is the CPU generator from which every random choice is drawn.
 """
 
 import math
@@ -52,26 +52,26 @@ def grid(size: int) -> tuple[Tensor, Tensor]:
 
 
 def random_palette(g: Generator) -> Tensor:
-    """Return (3 to 6, 3) colours: vivid like a poster, earthy like a photograph, or near grey."""
+    """Return 3 to 6 colours, (n, 3) sRGB: vivid, earthy, subdued, of one hue, or nearly grey."""
     count = 3 + pick(g, 4)
     kind = uniform(g, 0.0, 1.0)
     hue, saturation, value = torch.rand(3, count, 1, generator=g).unbind()
     if kind < 0.3:  # vivid
         saturation = 0.5 + 0.5 * saturation
         value = 0.35 + 0.65 * value
-    elif kind < 0.55:  # earth, skin and foliage, with at most one sky blue
+    elif kind < 0.55:  # the hues of earth, skin and foliage, and one sky blue
         hue = 0.02 + 0.28 * hue * hue
         hue[0] = 0.58
         saturation = 0.1 + 0.5 * saturation
-    elif kind < 0.7:  # warm against cool, subdued
+    elif kind < 0.7:  # two opposite hues, subdued
         hue = hue[:1] + 0.5 * (hue > 0.5) + 0.15 * (hue - 0.5)
         saturation = 0.05 + 0.5 * saturation
-    elif kind < 0.85:  # one hue and its surroundings
+    elif kind < 0.85:  # one hue and its neighbours
         hue = hue[:1] + 0.2 * (hue - 0.5)
         saturation = 0.6 * saturation
     else:
         saturation = 0.15 * saturation
-    if chance(g, 0.25):  # paper white or night black as the ground colour
+    if chance(g, 0.25):  # the first colour becomes nearly white or nearly black
         value[0] = 0.97 if chance(g, 0.5) else 0.04
         saturation[0] *= 0.2
     wheel = (hue + torch.tensor([1.0, 2 / 3, 1 / 3])) % 1.0
@@ -80,12 +80,12 @@ def random_palette(g: Generator) -> Tensor:
 
 
 def painted(field: Tensor, g: Generator, palette: Tensor) -> Tensor:
-    """Colour a field along the palette, smoothly or (sometimes) in flat steps."""
-    place = field.clamp(0.0, 1.0) * (len(palette) - 1)
+    """Map a field to the palette's colours, smoothly or, in one of five cases, in flat steps."""
+    position = field.clamp(0.0, 1.0) * (len(palette) - 1)
     if chance(g, 0.2):
-        return palette.T[:, place.round().long()]
-    lower = place.long().clamp(max=len(palette) - 2)
-    return torch.lerp(palette.T[:, lower], palette.T[:, lower + 1], (place - lower)[None])
+        return palette.T[:, position.round().long()]
+    lower = position.long().clamp(max=len(palette) - 2)
+    return torch.lerp(palette.T[:, lower], palette.T[:, lower + 1], (position - lower)[None])
 
 
 def noise_field(size: int, g: Generator, slope: float) -> Tensor:
@@ -100,20 +100,20 @@ def noise_field(size: int, g: Generator, slope: float) -> Tensor:
 
 
 def _cloud(size: int, g: Generator) -> Tensor:
-    """Return a field of 1/f noise, grainy to smooth."""
+    """Return a field of 1/f noise, from grainy to smooth."""
     noise = noise_field(size, g, uniform(g, 0.5, 2.5))
     return (noise * uniform(g, 0.6, 2.5)).sigmoid()
 
 
 def random_mask(size: int, g: Generator) -> Tensor:
-    """Return a field of smooth regions with edges from soft to sharp."""
+    """Return a field of smooth regions, whose edges are soft to sharp."""
     noise = noise_field(size, g, uniform(g, 1.8, 3.0))
     sharpness = math.exp2(uniform(g, 0.0, 6.0))
     return ((noise + uniform(g, -0.6, 0.6)) * sharpness).sigmoid()
 
 
 def _waves(size: int, g: Generator) -> Tensor:
-    """Return a field of interfering gratings and ripples."""
+    """Return a field of one to three superposed plane or circular waves."""
     u, v = grid(size)
     total = torch.zeros(size, size)
     for _ in range(1 + pick(g, 3)):
@@ -129,7 +129,7 @@ def _waves(size: int, g: Generator) -> Tensor:
 
 
 def _texture(size: int, g: Generator) -> Tensor:
-    """Return a field of either kind."""
+    """Return a field of noise or of waves."""
     return (_cloud, _waves)[pick(g, 2)](size, g)
 
 
@@ -146,7 +146,7 @@ def _base_canvas(size: int, g: Generator, palette: Tensor) -> Tensor:
 
 
 def _light(size: int, g: Generator, palette: Tensor) -> Tensor:
-    """Return a smooth gradient, straight or round."""
+    """Return a canvas with a smooth gradient, linear or radial."""
     x, y = grid(size)
     a, b = uniform(g, -1.0, 1.0), uniform(g, -1.0, 1.0)
     if chance(g, 0.5):
@@ -159,7 +159,7 @@ def _light(size: int, g: Generator, palette: Tensor) -> Tensor:
 
 
 def _landscape(size: int, g: Generator, palette: Tensor) -> Tensor:
-    """Return ridges in front of one another under a sky, hazier with distance."""
+    """Return a canvas of ridges that overlap under a sky; distant ridges are hazier."""
     canvas = _light(size, g, palette)
     _, y = grid(size)
     count = 1 + pick(g, 5)
@@ -180,7 +180,7 @@ def _landscape(size: int, g: Generator, palette: Tensor) -> Tensor:
 
 
 def _outline(kind: int, u: Tensor, v: Tensor, g: Generator) -> Tensor:
-    """Return how far out (u, v) lies in a shape: 0 at its centre, 1 on its edge."""
+    """Return the relative distance of (u, v) from a shape's centre: 0 there, 1 on its edge."""
     if kind == 0:
         return torch.maximum(u.abs(), v.abs())
     if kind == 1:
@@ -196,30 +196,30 @@ def _outline(kind: int, u: Tensor, v: Tensor, g: Generator) -> Tensor:
 
 
 def _filled(q: Tensor, u: Tensor, texture: Tensor, g: Generator, palette: Tensor) -> Tensor:
-    """Return a (3, h, w) fill for a shape: gradient, rings or texture, then shade and edge."""
+    """Return a (3, h, w) fill for a shape: flat, gradient, rings or texture, then shading."""
     ends = palette[torch.randint(len(palette), (2,), generator=g)]
     style = uniform(g, 0.0, 1.0)
     if style < 0.3:
         field = torch.full_like(q, uniform(g, 0.0, 0.3))
     elif style < 0.5:
         field = (0.5 + 0.5 * u).clamp(0.0, 1.0)
-    elif style < 0.62:  # eyes, wheels, flowers
+    elif style < 0.62:  # rings, as of eyes, wheels and flowers
         field = (6.0 * torch.cos(q * uniform(g, 4.0, 20.0))).sigmoid()
     else:
         field = texture
     colour = torch.lerp(ends[0, :, None, None], ends[1, :, None, None], field[None])
     finish = uniform(g, 0.0, 1.0)
-    if finish < 0.3:  # round like a ball
+    if finish < 0.3:  # shaded like a ball
         colour = colour * (1.15 - uniform(g, 0.3, 0.9) * q.square() - 0.25 * u)
-    elif finish < 0.45:  # glossy
+    elif finish < 0.45:  # with a highlight
         colour = colour + (-((u - 0.3).square() + (q - 0.4).square()) * 25.0).exp()
-    elif finish < 0.65:  # outlined
+    elif finish < 0.65:  # with a dark outline
         colour = colour * ((1.0 - q) * 12.0).clamp(0.0, 1.0)
     return colour
 
 
 def _leaves(canvas: Tensor, g: Generator, palette: Tensor, count: int) -> Tensor:
-    """Return the canvas under shapes that hide one another, their sizes by a power law."""
+    """Return the canvas with occluding shapes on it, whose sizes follow a power law."""
     size = canvas.shape[1]
     canvas = canvas.clone()
     textures = [_texture(size, g) for _ in range(2)]
@@ -228,7 +228,7 @@ def _leaves(canvas: Tensor, g: Generator, palette: Tensor, count: int) -> Tensor
     smallest = uniform(g, 0.02, 0.12)
     draws = torch.rand(count, 7, generator=g).tolist()
     for a, b, reach, turn, squeeze, blur, kind in draws:
-        # Inverse of the distribution of a density r^-3, cut to the picture.
+        # The inverse of the cumulative distribution of a density r^-3, limited by the picture.
         radius = max(1.0, size * min(0.45, smallest / math.sqrt(max(reach, 1e-3))))
         cx, cy, aspect = a * size, b * size, 0.3 + 0.7 * squeeze
         left, right = int(max(0, cx - radius * 1.5)), int(min(size, cx + radius * 1.5 + 1))
@@ -247,7 +247,7 @@ def _leaves(canvas: Tensor, g: Generator, palette: Tensor, count: int) -> Tensor
 
 
 def _drawn(canvas: Tensor, g: Generator, palette: Tensor) -> Tensor:
-    """Return the canvas with a few wandering curves on it, thin to thick."""
+    """Return the canvas with random curves on it, of one thickness and colour."""
     size = canvas.shape[1]
     count, steps = 1 + pick(g, 14), 400
     turning = torch.randn(count, 8, generator=g) * uniform(g, 1.0, 6.0)
@@ -255,10 +255,10 @@ def _drawn(canvas: Tensor, g: Generator, palette: Tensor) -> Tensor:
     heading = heading + torch.rand(count, 1, generator=g) * TAU
     moves = torch.stack((heading.cos(), heading.sin()), dim=-1) * uniform(g, 0.002, 0.008)
     points = moves.cumsum(dim=1) + torch.rand(count, 1, 2, generator=g) * 2
-    place = (points.flatten(0, 1) * size).long()  # twice the resolution, for smooth edges
-    place = place[((place >= 0) & (place < 2 * size)).all(dim=1)]
+    pixels = (points.flatten(0, 1) * size).long()  # at twice the resolution, for smooth edges
+    pixels = pixels[((pixels >= 0) & (pixels < 2 * size)).all(dim=1)]
     ink = torch.zeros(1, 2 * size, 2 * size)
-    ink[0, place[:, 1], place[:, 0]] = 1.0
+    ink[0, pixels[:, 1], pixels[:, 0]] = 1.0
     width = 1 + 2 * pick(g, 1 + pick(g, 2 + size // 32))
     ink = F.avg_pool2d(F.max_pool2d(ink, width, 1, width // 2), 2)
     colour = palette[pick(g, len(palette))] * (0.2 if chance(g, 0.5) else 1.0)
@@ -268,7 +268,7 @@ def _drawn(canvas: Tensor, g: Generator, palette: Tensor) -> Tensor:
 def _finished(canvas: Tensor, g: Generator) -> Tensor:
     """Apply light and shadow, focus, saturation, contrast, exposure and grain."""
     size = canvas.shape[1]
-    if chance(g, 0.45):  # a power keeps black black and white white
+    if chance(g, 0.45):  # black and white stay what they are under a power
         light = noise_field(size, g, uniform(g, 1.8, 3.0)) * uniform(g, 0.1, 0.5)
         canvas = (canvas + 0.02).pow(light.exp())
     if chance(g, 0.3):
@@ -283,7 +283,8 @@ def _finished(canvas: Tensor, g: Generator) -> Tensor:
     cast = 0.06 * torch.randn(3, 1, 1, generator=g) * chance(g, 0.5)
     middle, spread = canvas.mean(), float(canvas.std())
     exposure = uniform(g, -0.12, 0.12) + 0.35 * (0.48 - middle)
-    # Photographs are rarely as faint as two close palette colours: bring those halfway to 0.2.
+    # Two similar palette colours have less contrast than photographs have. On a logarithmic scale,
+    # a standard deviation below 0.2 is raised by half of what it lacks.
     contrast = uniform(g, 0.6, 1.5) * math.sqrt(max(1.0, min(16.0, 0.2 / max(spread, 1e-6))))
     canvas = (canvas - middle) * contrast + middle + exposure + cast
     if chance(g, 0.3):

@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from styletransfer.errors import UserError
-from styletransfer.pictures import images, procedural
+from styletransfer.networks import procedural
+from styletransfer.pictures import images
 
 logger = logging.getLogger(__name__)
 
@@ -66,9 +67,9 @@ class Crops:
 
     def __call__(self, count: int, generator: torch.Generator) -> Tensor:
         """Return (count, 3, size, size) in [0, 1], every choice taken from the CPU generator."""
-        return torch.stack([self._one(generator) for _ in range(count)])
+        return torch.stack([self._picture(generator) for _ in range(count)])
 
-    def _one(self, generator: torch.Generator) -> Tensor:
+    def _picture(self, generator: torch.Generator) -> Tensor:
         if torch.rand((), generator=generator) >= self.share:
             return procedural.picture(self.size, generator)
         photo = self.photos[int(torch.randint(len(self.photos), (), generator=generator))]

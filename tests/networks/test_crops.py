@@ -6,9 +6,9 @@ import pytest
 import torch
 from helpers import check_error
 
+from styletransfer.networks.crops import KEPT, PHOTO_SIZE, Crops, Photos
+from styletransfer.networks.procedural import picture
 from styletransfer.pictures import images
-from styletransfer.pictures.crops import KEPT, PHOTO_SIZE, Crops, Photos
-from styletransfer.pictures.procedural import picture
 
 
 def generator(seed=0):
