@@ -22,7 +22,6 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from styletransfer.config import FeaturesConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.job import Job, Scale
 from styletransfer.job.memory import Prediction
@@ -31,6 +30,7 @@ from styletransfer.objective.criterion import Criterion, Losses, gradient_at
 from styletransfer.objective.inputs import Inputs, pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize.descent import Descent
+from styletransfer.settings import FeaturesConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.system.measure import describe_machine, table
 from styletransfer.system.process import keep_freed_memory
 from styletransfer.system.processes import Processes, joined

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from styletransfer.cli import main
-from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.features.vgg import randomize
@@ -29,6 +28,7 @@ from styletransfer.objective.whole import Objective
 from styletransfer.optimize import run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
+from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.system.signals import Stopped
 

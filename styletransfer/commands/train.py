@@ -1,7 +1,7 @@
 """Paint one picture in the style of another: `scripts/train.py content=A.jpg style=B.jpg`.
 
 Without arguments it stylises the bundled pictures. Every key is explained in
-`styletransfer/config/` and by `--help`; `dry_run=true` prints what would be done, with estimated
+`styletransfer/settings/` and by `--help`; `dry_run=true` prints what would be done, with estimated
 memory and time, and writes nothing. `resume=FOLDER` goes on where the run in that folder was
 stopped.
 """
@@ -11,12 +11,12 @@ from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
 
-from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
 from styletransfer.runs.folder import CHECKPOINT
 from styletransfer.runs.paint import FinishedRun, paint, plan
 from styletransfer.runs.recipe import finished_picture, own_settings
+from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import in_turn
 
 

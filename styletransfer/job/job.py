@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.losses import LossMode
@@ -18,6 +17,7 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets
 from styletransfer.pictures.images import LONGEST_SIDE, resize, scaled_size
+from styletransfer.settings import StyleTransferConfig, each
 
 COLORS = ("style", "content_palette", "content_luminance")
 # What `init` may be beside the path of a picture.

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from styletransfer.config import ApplyConfig, StyleTransferConfig, each
 from styletransfer.errors import UserError, about
 from styletransfer.job.job import STARTS, pastiche_size, style_scales
 from styletransfer.job.regions import Style, check_scales, make_regions
@@ -22,6 +21,7 @@ from styletransfer.pictures.images import Picture
 from styletransfer.pictures.labels import read_mask, read_regions
 from styletransfer.pictures.regions import Regions, check_aspect
 from styletransfer.pictures.rotate import rotated, rotated_regions
+from styletransfer.settings import ApplyConfig, StyleTransferConfig, each
 from styletransfer.settings.paths import files_at, in_folder
 from styletransfer.settings.schemas import keys, named_files
 from styletransfer.system.memory import free_bytes, readable

@@ -3,7 +3,6 @@
 import logging
 from pathlib import Path
 
-from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.job import (
@@ -20,6 +19,7 @@ from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion, check_size
 from styletransfer.objective.inputs import vanished
 from styletransfer.pictures import images
+from styletransfer.settings import StyleTransferConfig
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import check_outputs
 from styletransfer.system.memory import free_bytes

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import torch
 
-from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.job.load import files_read
@@ -23,6 +22,7 @@ from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.results import Outcome
 from styletransfer.runs.folder import CONTENT, PASTICHE, RECORD
 from styletransfer.runs.recorded_run import Guide, RecordedRun
+from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import in_turn
 from styletransfer.system.files import check_outputs, locked, remove_stale
 from styletransfer.system.memory import free_bytes, readable

@@ -13,7 +13,6 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from styletransfer.config import ChangeConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.job.prepare import prepare
@@ -30,6 +29,7 @@ from styletransfer.runs.folder import (
 )
 from styletransfer.runs.recipe import Recipe, check_recipe, recipe, until
 from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
+from styletransfer.settings import ChangeConfig, TrainConfig
 from styletransfer.settings.values import changed, in_turn, with_change
 from styletransfer.system.checkpoint import Checkpoint
 

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
+from styletransfer.settings import ASSETS
 
 # What counts as a picture, and as a film, in a folder; a film of any other name is read as well.
 EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")

@@ -18,9 +18,9 @@ from typing import Any
 
 from PIL import Image
 
-from styletransfer.config import ApplyConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import read_steps
+from styletransfer.settings import ApplyConfig, TrainConfig
 from styletransfer.settings.paths import FILM_EXTENSIONS
 from styletransfer.studio.worker import Answers, Worker, become_a_child
 

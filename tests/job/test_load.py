@@ -12,7 +12,6 @@ import torch
 from helpers import check_error, composed, layers, picture, run_settings, write_pictures
 from PIL import Image, ImageOps
 
-from styletransfer.config import FeaturesConfig, OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import check_run, enlarge, parse_tile, pyramid, steps_at_scale
 from styletransfer.job.load import load
@@ -20,6 +19,7 @@ from styletransfer.job.prepare import prepare
 from styletransfer.optimize.run import complete_run
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
+from styletransfer.settings import FeaturesConfig, OptimizerConfig
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
 TWO = {"content_regions": "labels.png", "style": ["a.png", "b.png"]}

@@ -9,7 +9,6 @@ import pytest
 import torch
 from helpers import Bowl, layers, picture, relative_error, run_settings, tiny_network, with_bowl
 
-from styletransfer.config import FeaturesConfig, StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.job.job import Job
@@ -21,6 +20,7 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.images import scaled_size
+from styletransfer.settings import FeaturesConfig, StyleTransferConfig
 from styletransfer.system.measure import peak_memory
 
 CLOSED = get_loss_mode("autograd_function")

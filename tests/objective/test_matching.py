@@ -7,13 +7,13 @@ import torch
 from helpers import MODES, VGG19, gradient, picture, relative_error, tiny_network
 from torch.nn.functional import cosine_similarity, interpolate
 
-from styletransfer.config import ObjectiveConfig
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective import matching as module
 from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.matching import matching
 from styletransfer.objective.whole import Objective
+from styletransfer.settings import ObjectiveConfig
 
 MATCHED = ObjectiveConfig(match_weight=0.5, content_weight=0.25)
 SKY = (torch.arange(52)[None, None, None] < 29).expand(1, 1, 37, 52).double()

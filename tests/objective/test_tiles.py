@@ -6,13 +6,13 @@ import pytest
 import torch
 from helpers import VGG19, check_error, gradient, layers, picture, relative_error, tiny_network
 
-from styletransfer.config import ObjectiveConfig
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion, gradient_at
 from styletransfer.objective.inputs import Anchor, Inputs, Region, StylePart, pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.tiles import grid
 from styletransfer.objective.whole import Objective
+from styletransfer.settings import ObjectiveConfig
 
 # Odd numbers of convolutions in a block, so that halos begin at odd positions: before a pool that
 # another follows in the same stage, and before one that does not.

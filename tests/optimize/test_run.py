@@ -18,7 +18,6 @@ from helpers import (
     with_bowl,
 )
 
-from styletransfer.config import FeaturesConfig, OptimizerConfig, TrainConfig
 from styletransfer.job.job import Job, enlarge, pyramid
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
@@ -31,6 +30,7 @@ from styletransfer.pictures.color import recolored, with_chroma_of
 from styletransfer.pictures.images import Picture, resize, scaled_size
 from styletransfer.runs import paint
 from styletransfer.runs.watchers import StepPictures
+from styletransfer.settings import FeaturesConfig, OptimizerConfig, TrainConfig
 
 CURVES = {
     "lbfgs": [1.62340066125, 0.636369603778, 0.269124877133, 0.206048191172, 0.176716385146],

@@ -9,7 +9,6 @@ import pytest
 import torch
 from helpers import Bowl, layers, picture, run_settings, tiny_network, with_bowl
 
-from styletransfer.config import OptimizerConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.losses import get_loss_mode
@@ -17,6 +16,7 @@ from styletransfer.objective.inputs import pair
 from styletransfer.objective.resilient import ElasticObjective
 from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run
+from styletransfer.settings import OptimizerConfig
 from styletransfer.system.signals import signals_held
 
 OPTIMIZERS = {

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from styletransfer.config.networks import ApplyConfig, ExportConfig, TrainNetworkConfig
-from styletransfer.config.pictures import (
+from styletransfer.resources import resource
+from styletransfer.settings.networks import ApplyConfig, ExportConfig, TrainNetworkConfig
+from styletransfer.settings.pictures import (
     CompareConfig,
     FilmConfig,
     GalleryConfig,
@@ -13,7 +14,6 @@ from styletransfer.config.pictures import (
     StudioConfig,
     TrainConfig,
 )
-from styletransfer.resources import resource
 
 CONFIGS = resource("configs")
 
