@@ -17,7 +17,7 @@ from styletransfer.job.load import Given, Loaded, files_read, load
 from styletransfer.job.memory import plan_memory
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion, check_size
-from styletransfer.objective.inputs import vanished
+from styletransfer.objective.inputs import at_layers
 from styletransfer.pictures import images
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.system.devices import choose_device, choose_precision
@@ -89,30 +89,30 @@ def check_layers(
 
 
 def _tell_vanished(job: Job) -> None:
-    """Say which regions are too small for which layers, at the coarsest scale.
+    """Log which regions are too small for which layers at the coarsest scale.
 
-    Refused is a job all of whose regions are, for all layers, without a content loss either.
+    A UserError reports that all regions are too small for all layers, without a content loss.
     """
-    layers, propagation = list(job.criterion.styles), job.criterion.propagation
-    if not layers:
-        return
+    layers = list(job.criterion.styles)
     is_any_seen = False
     for region in job.pictures_at(max(job.scales[0].size)).regions:
         gone: set[str] = set()
         for weights in (region.weights, *(part.weights for part in region.sources)):
             if weights is not None:
-                gone.update(vanished(job.extractor, weights, layers, propagation))
+                seen = at_layers(job.extractor, weights, layers)
+                gone.update(layer for layer, positions in seen.items() if positions is None)
         if gone:
             logger.warning(
-                "the region %s is too small for %s at the coarsest scale, and is %s there",
+                "the region %s is too small for %s at the coarsest scale, and is left out there",
                 region.name or "that is not protected",
                 ", ".join(layer for layer in layers if layer in gone),
-                "averaged" if propagation == "inside" else "left out",
             )
-        own = region.weights
-        unseen = [] if own is None else vanished(job.extractor, own, layers, "average")
-        is_any_seen |= len(unseen) < len(layers)
-    if not job.criterion.contents and not is_any_seen:
+        if region.weights is not None:
+            own = at_layers(job.extractor, region.weights, layers)
+            is_any_seen |= any(positions is not None for positions in own.values())
+        else:
+            is_any_seen = True
+    if layers and not job.criterion.contents and not is_any_seen:
         raise UserError(
             "what is left to paint is too small for every style layer at the coarsest scale; "
             "raise size, lower scales, or protect less"
