@@ -23,7 +23,7 @@ from styletransfer.pictures.rotate import rotated, rotated_regions
 from styletransfer.settings import ApplyConfig, StyleTransferConfig, each
 from styletransfer.settings.paths import files_at, in_folder
 from styletransfer.settings.schemas import keys, named_files
-from styletransfer.system.memory import free_bytes, offloaded, readable
+from styletransfer.system.memory import free_bytes, readable
 
 logger = logging.getLogger(__name__)
 
@@ -160,8 +160,8 @@ def load(
     styles = _fitted_styles(config, styles, content, enlarge)
     return Loaded(
         pictures=Inputs(
-            content=offloaded(images.fill_transparent(content)),
-            styles=tuple(offloaded(images.fill_transparent(style.picture)) for style in styles),
+            content=images.fill_transparent(content),
+            styles=tuple(images.fill_transparent(style.picture) for style in styles),
             regions=make_regions(config, styles, divided, content.size, protected),
             protected=protected,
         ),
