@@ -15,12 +15,12 @@ import torch
 from torch import Tensor, fft
 
 from styletransfer.cli.hydrated import hydrated
-from styletransfer.config import TrainConfig
 from styletransfer.job.prepare import prepare
 from styletransfer.objective.criterion import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.optimizers import frequencies
 from styletransfer.optimize.run import complete_run
+from styletransfer.settings import TrainConfig
 from styletransfer.system.measure import table
 
 # Of the bands, in cycles per pixel; 0.71 is the finest diagonal wave.

@@ -14,13 +14,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion, gradient_at
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import fill_transparent, read, resize_picture
+from styletransfer.settings import FeaturesConfig, ObjectiveConfig
 from styletransfer.system.measure import table
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

@@ -15,12 +15,12 @@ import torch
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
-from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
+from styletransfer.settings import FeaturesConfig, ObjectiveConfig
 from styletransfer.system.devices import cpu_bfloat16_units
 from styletransfer.system.measure import table
 from styletransfer.system.process import keep_freed_memory

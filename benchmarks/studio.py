@@ -23,10 +23,10 @@ import psutil
 import torch
 from websockets.sync.client import ClientConnection, connect
 
-from styletransfer.config import TrainConfig
 from styletransfer.optimize.results import Iterate
 from styletransfer.runs.paint import paint
 from styletransfer.runs.recorded_run import RecordedRun
+from styletransfer.settings import TrainConfig
 
 
 class Page:

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from styletransfer.config.groups import ASSETS
+from styletransfer.settings.groups import ASSETS
 
 SIZES = {256: (256, 192), 512: (512, 384)}  # what the page calls them, and what they are
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from styletransfer.config import StyleTransferConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import STARTS, Job
 from styletransfer.job.load import PICTURE_KEYS
@@ -27,6 +26,7 @@ from styletransfer.optimize.results import Iterate
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
+from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.paths import expanded, in_folder
 from styletransfer.settings.schemas import GROUPS, check_choice, keys, unknown_key

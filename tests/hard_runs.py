@@ -30,10 +30,10 @@ from safetensors.torch import load_file
 from styletransfer.cli import main as command_line
 from styletransfer.cli import module
 from styletransfer.cli.errors import one_line_errors
-from styletransfer.config.commands import SCHEMAS
 from styletransfer.features import vgg
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
+from styletransfer.settings.commands import SCHEMAS
 from styletransfer.system import checkpoint
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.signals import STOPPING, interruptible

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from styletransfer.cli import main
-from styletransfer.config import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.features.vgg import randomize
@@ -29,6 +28,7 @@ from styletransfer.objective.whole import Objective
 from styletransfer.optimize import run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
+from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.system.signals import Stopped
 
@@ -218,7 +218,7 @@ def elastic(objective, tile=None):
 
 def with_bowl(monkeypatch, bowl):
     """Let runs minimise `bowl`."""
-    monkeypatch.setattr(run, "make_objective", lambda *args: elastic(bowl, args[-3]))
+    monkeypatch.setattr(run, "make_objective", lambda *args: elastic(bowl, args[-1]))
     return bowl
 
 

@@ -27,11 +27,11 @@ from helpers import LAYERS, ROOT, files_in, picture
 from PIL import Image
 from safetensors.torch import save_file
 
-from styletransfer.config.commands import SCHEMAS
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.networks import LAYOUTS, StyleNetwork, file
 from styletransfer.pictures import images
+from styletransfer.settings.commands import SCHEMAS
 from styletransfer.settings.schemas import keys
 
 RUN = ["experiment=tiny", "content=content.png", "style=style.png", "steps=2", "scales=1"]

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 
 from styletransfer import __version__
 from styletransfer.cli.errors import one_line_errors
-from styletransfer.config.commands import COMMANDS
 from styletransfer.errors import UserError
+from styletransfer.settings.commands import COMMANDS
 from styletransfer.system.process import place
 from styletransfer.system.signals import interruptible
 

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 from omegaconf import OmegaConf
 
-from styletransfer.config import ASSETS
-from styletransfer.config.commands import COMMANDS, command, schema_of
 from styletransfer.errors import UserError
+from styletransfer.settings import ASSETS
+from styletransfer.settings.commands import COMMANDS, command, schema_of
 from styletransfer.settings.compose import compose
 from styletransfer.settings.paths import expanded, in_folder, picture_extensions
 from styletransfer.settings.schemas import (

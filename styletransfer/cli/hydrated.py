@@ -19,8 +19,8 @@ from styletransfer.cli import module
 from styletransfer.cli.arguments import Arguments, help_text, parse
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.cli.jobs import Jobs, remove_unused, run_sweep
-from styletransfer.config.commands import CONFIGS, TOOLS, Command, schema_of
 from styletransfer.errors import UserError
+from styletransfer.settings.commands import CONFIGS, TOOLS, Command, schema_of
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
 from styletransfer.settings.paths import absent
 from styletransfer.settings.schemas import explain

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from torch import Tensor
 
-from styletransfer.config import FilmConfig
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.motion import check_flow
@@ -23,6 +22,7 @@ from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.runs.recipe import check_recipe, recipe
+from styletransfer.settings import FilmConfig
 from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 

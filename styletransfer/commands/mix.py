@@ -6,11 +6,11 @@ Nothing is painted again: RUN is the folder of a run of `train`, which keeps bot
 import warnings
 from pathlib import Path
 
-from styletransfer.config import MixConfig
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.color import mixed
 from styletransfer.runs.folder import CONTENT, PASTICHE, read_run
+from styletransfer.settings import MixConfig
 from styletransfer.system.files import check_outputs
 
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import vgg, weights
 from styletransfer.features.extractor import FeatureExtractor, optimize_for_inference
+from styletransfer.settings import FeaturesConfig
 
 __all__ = ["FeatureExtractor", "build_features", "optimize_for_inference"]
 

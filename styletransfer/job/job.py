@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.losses import LossMode
@@ -18,7 +17,7 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets
 from styletransfer.pictures.images import LONGEST_SIDE, resize, scaled_size
-from styletransfer.system.processes import Processes
+from styletransfer.settings import StyleTransferConfig, each
 
 COLORS = ("style", "content_palette", "content_luminance")
 # What `init` may be beside the path of a picture.
@@ -65,8 +64,6 @@ class Job:
     alpha: Tensor | None = None  # (1, 1, H, W), the content's transparency, or None
     # Of `style_targets_of` for a job of one scale, or None to have them made.
     styles: StyleTargets | None = None
-    # That share the work, each with a job like this one.
-    processes: Processes = field(default_factory=Processes)
 
     @cached_property
     def criterion(self) -> Criterion:

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from styletransfer.config import ApplyConfig, StyleTransferConfig, each
 from styletransfer.errors import UserError, about
 from styletransfer.job.job import STARTS, pastiche_size, style_scales
 from styletransfer.job.regions import Style, check_scales, make_regions
@@ -21,9 +20,10 @@ from styletransfer.pictures.color import recolored
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import Regions, check_aspect, read_mask, read_regions
 from styletransfer.pictures.rotate import rotated, rotated_regions
+from styletransfer.settings import ApplyConfig, StyleTransferConfig, each
 from styletransfer.settings.paths import files_at, in_folder
 from styletransfer.settings.schemas import keys, named_files
-from styletransfer.system.memory import free_bytes, offloaded, readable
+from styletransfer.system.memory import free_bytes, readable
 
 logger = logging.getLogger(__name__)
 
@@ -160,8 +160,8 @@ def load(
     styles = _fitted_styles(config, styles, content, enlarge)
     return Loaded(
         pictures=Inputs(
-            content=offloaded(images.fill_transparent(content)),
-            styles=tuple(offloaded(images.fill_transparent(style.picture)) for style in styles),
+            content=images.fill_transparent(content),
+            styles=tuple(images.fill_transparent(style.picture) for style in styles),
             regions=make_regions(config, styles, divided, content.size, protected),
             protected=protected,
         ),

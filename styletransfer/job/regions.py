@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from styletransfer.config import StyleTransferConfig, each
 from styletransfer.errors import UserError, about
 from styletransfer.objective.inputs import Region, StylePart
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import Regions, assign, pair_regions
+from styletransfer.settings import StyleTransferConfig, each
 
 logger = logging.getLogger(__name__)
 

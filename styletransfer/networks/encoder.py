@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from styletransfer.config import FeaturesConfig
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.networks.johnson import ConditionalInstanceNorm, StyleNetwork
 from styletransfer.pictures.color import monge
+from styletransfer.settings import FeaturesConfig
 
 # Layers of the feature network whose moments describe a style -> number of their channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}

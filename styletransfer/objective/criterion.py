@@ -8,7 +8,6 @@ from typing import Protocol, Self
 import torch
 from torch import Tensor
 
-from styletransfer.config import STYLE_LAYER_FACTORS, ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import (
@@ -19,6 +18,7 @@ from styletransfer.losses import (
     total_variation,
 )
 from styletransfer.objective.inputs import Anchor, Inputs
+from styletransfer.settings import STYLE_LAYER_FACTORS, ObjectiveConfig
 
 # Layers of the features by which positions are matched; see `matching`.
 SEARCHED = ("relu2_1", "relu3_1", "relu4_1")

@@ -16,8 +16,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from styletransfer.config import each
 from styletransfer.errors import UserError
+from styletransfer.settings import each
 from styletransfer.system.files import atomic
 
 logger = logging.getLogger(__name__)

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 
 from styletransfer import __version__
-from styletransfer.config import TrainConfig, each
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import FREE_KEYS, RECORD, read_run
+from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.paths import files_at
 from styletransfer.settings.schemas import keys, named_files, path_keys
 from styletransfer.settings.values import with_values
@@ -78,7 +78,7 @@ def check_settings(
 def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
     """Check that what has the recipe `now` may go on from what another with `then` has left.
 
-    Another device or torch, or other threads or processes, only change the last bits: a warning.
+    Another device or torch, or other threads, only change the last bits: a warning.
     Keys that are `free` may differ. (UserError: another version, setting or file, which the message
     names; or `then` is none.)
     """

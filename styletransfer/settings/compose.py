@@ -16,9 +16,9 @@ from hydra.version import VersionBase
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from styletransfer.config import ASSETS
-from styletransfer.config.commands import CONFIGS, SCHEMAS, command, schema_of
 from styletransfer.errors import UserError
+from styletransfer.settings import ASSETS
+from styletransfer.settings.commands import CONFIGS, SCHEMAS, command, schema_of
 from styletransfer.settings.paths import absent, names, new_folder, resumed
 from styletransfer.settings.schemas import check, refusal
 from styletransfer.settings.values import quoted

@@ -9,8 +9,8 @@ from typing import Any
 
 from PIL import Image
 
-from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
+from styletransfer.settings import ASSETS
 
 logger = logging.getLogger(__name__)
 

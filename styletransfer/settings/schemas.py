@@ -17,9 +17,9 @@ from omegaconf.errors import (
     OmegaConfBaseException,
 )
 
-from styletransfer.config import each
-from styletransfer.config.commands import CONFIGS, schema_of
 from styletransfer.errors import UserError, pip_install
+from styletransfer.settings import each
+from styletransfer.settings.commands import CONFIGS, schema_of
 from styletransfer.settings.paths import expanded
 
 # Of which one file each is chosen, by its name.

@@ -14,9 +14,9 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from styletransfer.config import ChangeConfig, StyleTransferConfig, TrainConfig
-from styletransfer.config.commands import CONFIGS
 from styletransfer.errors import UserError
+from styletransfer.settings import ChangeConfig, StyleTransferConfig, TrainConfig
+from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.schemas import (
     GROUPS,
     check,

@@ -7,8 +7,8 @@ that were dropped on the page, are kept in the run folder, `outputs/studio` by d
 from importlib.util import find_spec
 from pathlib import Path
 
-from styletransfer.config import StudioConfig
 from styletransfer.errors import UserError, pip_install
+from styletransfer.settings import StudioConfig
 
 # Modules that the extra [studio] installs and that the server needs.
 LIBRARIES = ("starlette", "uvicorn", "websockets")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, get_origin
 
-from styletransfer.config import TrainConfig
+from styletransfer.settings import TrainConfig
 from styletransfer.settings.schemas import GROUPS as FILES
 from styletransfer.settings.schemas import choices, keys
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from styletransfer.config import ApplyConfig, TrainConfig, each
-from styletransfer.config.commands import CONFIGS
+from styletransfer.settings import ApplyConfig, TrainConfig, each
+from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.schemas import choices, flat, keys, meanings, unknown_key
 from styletransfer.settings.values import FIXED, command, override

@@ -13,9 +13,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import RECORD
+from styletransfer.settings import TrainConfig
 from styletransfer.studio.pictures import is_film
 from styletransfer.studio.reader import first_frame
 from styletransfer.studio.worker import Orders, become_a_child

@@ -13,8 +13,8 @@ from typing import Any
 
 from PIL import Image
 
-from styletransfer.config import ASSETS
 from styletransfer.errors import UserError
+from styletransfer.settings import ASSETS
 from styletransfer.settings.paths import FILM_EXTENSIONS
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.reader import Reader

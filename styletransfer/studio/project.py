@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer import __version__
-from styletransfer.config import each
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import CONTENT, METRICS, PASTICHE, write_record
+from styletransfer.settings import each
 from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from styletransfer.config import TrainConfig, each
+from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of

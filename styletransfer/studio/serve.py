@@ -19,8 +19,8 @@ from typing import Any
 import psutil
 import uvicorn
 
-from styletransfer.config import StudioConfig, each
 from styletransfer.errors import UserError, pip_install
+from styletransfer.settings import StudioConfig, each
 from styletransfer.studio.app import Studio, make_app
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
 

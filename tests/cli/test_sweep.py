@@ -10,9 +10,9 @@ from omegaconf import OmegaConf
 from styletransfer.cli import module
 from styletransfer.cli.arguments import parse
 from styletransfer.commands.gallery.found import find_runs
-from styletransfer.config import TrainConfig
 from styletransfer.errors import pip_install
 from styletransfer.pictures import images
+from styletransfer.settings import TrainConfig
 from styletransfer.settings.schemas import explain
 
 TINY = ["experiment=tiny", "steps=2", "scales=1"]

@@ -13,12 +13,12 @@ from PIL import Image
 from styletransfer.commands.apply import painter
 from styletransfer.commands.apply.command import main
 from styletransfer.commands.apply.painter import Painter
-from styletransfer.config import ApplyConfig
 from styletransfer.job.load import style_image
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file
 from styletransfer.networks.encoder import begun, build_eye, dress, finished, moments, palette
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
+from styletransfer.settings import ApplyConfig
 from styletransfer.system.files import locked
 from styletransfer.system.measure import peak_memory
 

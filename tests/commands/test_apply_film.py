@@ -11,11 +11,11 @@ from film_files import frames, make, sounds
 from helpers import check_error, check_refused, files_in, picture, press, style_network
 
 from styletransfer.commands.apply.command import main
-from styletransfer.config import ApplyConfig
 from styletransfer.films.flicker import Steady
 from styletransfer.films.write import FilmWriter, Sound
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
+from styletransfer.settings import ApplyConfig
 from styletransfer.system.signals import Stopped
 
 UNEVEN = [Fraction(n, 10) for n in (0, 1, 3, 4, 9)]

@@ -16,11 +16,11 @@ from helpers import ROOT, check_error, picture, style_network
 
 from styletransfer.cli import script
 from styletransfer.commands.export.command import main
-from styletransfer.config import ExportConfig
 from styletransfer.errors import pip_install
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.encoder import begun, build_eye, moments, paint_rows
 from styletransfer.pictures import images
+from styletransfer.settings import ExportConfig
 
 SLIM = Architecture((3, 4, 5), 1)
 

@@ -9,8 +9,8 @@ import pytest
 from helpers import check_error, files_in, largest_file, style_network
 
 from styletransfer.commands.export import command, web
-from styletransfer.config import ExportConfig
 from styletransfer.networks import Architecture, file
+from styletransfer.settings import ExportConfig
 
 
 @pytest.fixture

@@ -25,8 +25,8 @@ from styletransfer.commands.gallery.found import (
     lay_out,
     main_axes,
 )
-from styletransfer.config import GalleryConfig
 from styletransfer.runs.folder import RunFolder
+from styletransfer.settings import GalleryConfig
 
 
 def made(*folders):

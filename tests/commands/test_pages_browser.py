@@ -13,7 +13,7 @@ from studio_pages import CHROMIUM, needs_chromium, playwright
 from styletransfer.commands.explain.command import draw_page
 from styletransfer.commands.gallery.cards import LARGEST, make_preview
 from styletransfer.commands.gallery.command import make_gallery
-from styletransfer.config import GalleryConfig
+from styletransfer.settings import GalleryConfig
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 WIDER = "document.documentElement.scrollWidth - innerWidth"

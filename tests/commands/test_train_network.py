@@ -24,7 +24,6 @@ from helpers import (
 from styletransfer.commands.train_network.command import main, report, train_network
 from styletransfer.commands.train_network.prepare import check, prepare
 from styletransfer.commands.train_network.trainer import NetworkTraining
-from styletransfer.config import FeaturesConfig, LossModeConfig, TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.job.load import style_image
 from styletransfer.losses.moments import gram_matrix
@@ -34,6 +33,7 @@ from styletransfer.networks.training import generator_at
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import style_targets_of
 from styletransfer.pictures import images
+from styletransfer.settings import FeaturesConfig, LossModeConfig, TrainNetworkConfig
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
 from styletransfer.system.process import VARIABLES

@@ -7,12 +7,12 @@ from helpers import ROOT, check_error, metrics_of, picture, tiny_network
 from torch import nn
 from torch.nn.functional import conv2d
 
-from styletransfer.config import FeaturesConfig, TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference, vgg, weights
 from styletransfer.features.extractor import WinogradConv2d
 from styletransfer.pictures import images
 from styletransfer.runs.paint import paint
+from styletransfer.settings import FeaturesConfig, TrainConfig
 
 CPU = torch.device("cpu")
 LOSS_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu4_2", "relu5_1")

@@ -13,9 +13,9 @@ import torch
 from helpers import check_error, tiny_network
 from safetensors.torch import save_file
 
-from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference, vgg, weights
+from styletransfer.settings import FeaturesConfig
 from tools.distill.trainer import packed
 
 TINY = ((4, 4), (6, 6))

@@ -6,10 +6,10 @@ import pytest
 import torch
 from helpers import Bowl, make_objective, picture
 
-from styletransfer.config import OptimizerConfig
 from styletransfer.objective.criterion import Losses
 from styletransfer.objective.inputs import Protection
 from styletransfer.optimize.descent import Descent
+from styletransfer.settings import OptimizerConfig
 
 OPTIMIZERS = ["lbfgs", "adam"]
 # After so many steps the losses are looked at, from the first on; and so many fresh starts.

@@ -18,7 +18,6 @@ from helpers import (
     with_bowl,
 )
 
-from styletransfer.config import FeaturesConfig, OptimizerConfig, TrainConfig
 from styletransfer.job.job import Job, enlarge, pyramid
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
@@ -31,6 +30,7 @@ from styletransfer.pictures.color import recolored, with_chroma_of
 from styletransfer.pictures.images import Picture, resize, scaled_size
 from styletransfer.runs import paint
 from styletransfer.runs.watchers import StepPictures
+from styletransfer.settings import FeaturesConfig, OptimizerConfig, TrainConfig
 
 CURVES = {
     "lbfgs": [1.62340066125, 0.636369603778, 0.269124877133, 0.206048191172, 0.176716385146],
@@ -246,8 +246,8 @@ def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
     Run(todo).complete([iterates.append])
     assert [max(iterate.image.shape[2:]) for iterate in iterates] == [32] * 3 + [64] * 4
     assert said[0] == "cpu, float32, autograd_function, lbfgs"
-    assert re.fullmatch(r"32 x 24: 3 steps, whole, history 20, about \d+ MiB, \d+\.\d s", said[1])
-    assert said[2].startswith("64 x 48: 4 steps, tiles of 32 px, history 20, about ")
+    assert re.fullmatch(r"32 x 24: 3 steps, whole, about \d+ MiB, \d+\.\d s", said[1])
+    assert said[2].startswith("64 x 48: 4 steps, tiles of 32 px, about ")
     assert re.fullmatch(r"in all about \d+\.\d s and \d+ MiB of 8.0 GiB free", said[3])
     assert len(said) == 4
 

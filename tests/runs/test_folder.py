@@ -5,12 +5,12 @@ import json
 import pytest
 from helpers import check_error, picture, write_pictures
 
-from styletransfer.config import ChangeConfig, FeaturesConfig, TrainConfig
-from styletransfer.config.networks import TrainNetworkConfig
 from styletransfer.job.load import files_read
 from styletransfer.pictures import images
 from styletransfer.runs.folder import Step, read_error, read_run, read_steps, write_record
 from styletransfer.runs.recipe import check_recipe, recipe, settings, until
+from styletransfer.settings import ChangeConfig, FeaturesConfig, TrainConfig
+from styletransfer.settings.networks import TrainNetworkConfig
 from styletransfer.system.files import sha256
 
 RECIPE = {"version": "1", "config": {"size": 32}}

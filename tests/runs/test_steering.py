@@ -8,10 +8,10 @@ import pytest
 import torch
 from helpers import check_error, composed, metrics_of, picture, record_of, refusal, write_pictures
 
-from styletransfer.config import ChangeConfig, TrainConfig
 from styletransfer.pictures import images
 from styletransfer.runs.paint import paint
 from styletransfer.runs.recipe import own_settings
+from styletransfer.settings import ChangeConfig, TrainConfig
 from styletransfer.settings.values import with_values
 
 ADAM = {"optimizer": "adam", "optimizer.plateau": 0.0}

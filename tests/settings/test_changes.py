@@ -8,8 +8,8 @@ import pytest
 from helpers import check_error, composed
 
 from styletransfer.cli.arguments import parse
-from styletransfer.config import ChangeConfig, ObjectiveConfig, TrainConfig
 from styletransfer.errors import UserError
+from styletransfer.settings import ChangeConfig, ObjectiveConfig, TrainConfig
 from styletransfer.settings.values import (
     changed,
     command,

@@ -8,11 +8,11 @@ import torch
 from helpers import ROOT, composed
 from omegaconf import OmegaConf
 
-from styletransfer.config import TrainConfig
-from styletransfer.config.commands import SCHEMAS
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective.criterion import Criterion
+from styletransfer.settings import TrainConfig
+from styletransfer.settings.commands import SCHEMAS
 from styletransfer.settings.compose import compose
 from styletransfer.settings.schemas import keys, path_keys
 from styletransfer.settings.values import in_turn

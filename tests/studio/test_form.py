@@ -9,10 +9,10 @@ pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
 from styletransfer import features
 from styletransfer.cli.arguments import parse
-from styletransfer.config import TrainConfig
 from styletransfer.job import load
 from styletransfer.job.job import COLORS, STARTS
 from styletransfer.losses import LOSS_MODES, STYLE_LOSSES
+from styletransfer.settings import TrainConfig
 from styletransfer.settings.schemas import meanings
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import command_of, read_request

@@ -20,13 +20,13 @@ from helpers import (
 )
 
 from benchmarks import plain
-from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, vgg
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
+from styletransfer.settings import FeaturesConfig, ObjectiveConfig
 from tools.benchmark import reference
 from tools.benchmark.command import benchmark, measure_default_job
 from tools.benchmark.config import BenchmarkConfig

@@ -16,9 +16,9 @@ from helpers import (
     tiny_network,
 )
 
-from styletransfer.config import FeaturesConfig
 from styletransfer.features import build_features
 from styletransfer.networks.crops import Crops
+from styletransfer.settings import FeaturesConfig
 from styletransfer.system.checkpoint import Checkpoint
 from tools.distill import trainer
 from tools.distill.command import distill

@@ -18,11 +18,11 @@ from helpers import (
     write_pictures,
 )
 
-from styletransfer.config import FeaturesConfig, ObjectiveConfig
 from styletransfer.features import build_features
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
+from styletransfer.settings import FeaturesConfig, ObjectiveConfig
 from tools.judge.command import judge, main, run
 from tools.judge.comparisons import compare, palette_distance, sliced_wasserstein, ssim
 from tools.judge.config import JudgeConfig, PairConfig

@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from styletransfer.config import (
+from styletransfer.errors import UserError
+from styletransfer.job.job import check_run
+from styletransfer.losses import LOSS_MODES
+from styletransfer.pictures.images import LONGEST_SIDE
+from styletransfer.settings import (
     ASSETS,
     FeaturesConfig,
     ObjectiveConfig,
@@ -10,10 +14,6 @@ from styletransfer.config import (
     StyleTransferConfig,
     path,
 )
-from styletransfer.errors import UserError
-from styletransfer.job.job import check_run
-from styletransfer.losses import LOSS_MODES
-from styletransfer.pictures.images import LONGEST_SIDE
 from styletransfer.system.devices import PRECISIONS
 
 

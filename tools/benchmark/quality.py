@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from benchmarks.plain import PlainLoop
-from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize.results import Iterate
 from styletransfer.optimize.run import Run, complete_run
+from styletransfer.settings import FeaturesConfig
 from styletransfer.system.measure import now
 from tools.benchmark.config import BenchmarkConfig, default_config
 from tools.benchmark.reference import SCALE, plain_loop

@@ -11,12 +11,12 @@ from typing import Any
 from torch import Tensor
 
 from styletransfer.cli.hydrated import hydrated
-from styletransfer.config import FeaturesConfig
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, weights
 from styletransfer.networks import training
 from styletransfer.networks.crops import Photos
 from styletransfer.runs.folder import CHECKPOINT, METRICS
+from styletransfer.settings import FeaturesConfig
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import atomic, locked, remove_stale

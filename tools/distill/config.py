@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 from torch import nn
 
-from styletransfer.config import STYLE_LAYERS, FeaturesConfig, path
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.features.vgg import WIDTHS, Widths
 from styletransfer.networks.training import check_training
 from styletransfer.pictures.images import LONGEST_SIDE
+from styletransfer.settings import STYLE_LAYERS, FeaturesConfig, path
 
 # Of VGG-19's fifth block the losses see the first convolution only.
 LEAST_CONVS = (2, 2, 4, 4, 1)

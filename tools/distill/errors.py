@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS
+from styletransfer.settings import CONTENT_LAYER, STYLE_LAYERS
 
 LOSS_LAYERS = (*STYLE_LAYERS, CONTENT_LAYER)
 

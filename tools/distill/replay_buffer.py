@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS
 from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.settings import CONTENT_LAYER, STYLE_LAYERS
 from tools.distill.errors import LOSS_LAYERS, gram, relative_by_picture
 
 # Each visit makes this many Adam steps; a picture lives 1 / RENEWAL visits on average.

@@ -5,7 +5,7 @@ from typing import Any
 
 from omegaconf import MISSING
 
-from styletransfer.config import PATHS, FeaturesConfig, ObjectiveConfig, OptimizerConfig, path
+from styletransfer.settings import PATHS, FeaturesConfig, ObjectiveConfig, OptimizerConfig, path
 
 
 @dataclass

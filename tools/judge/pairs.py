@@ -7,13 +7,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from styletransfer.config import StyleTransferConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.job import check_run
 from styletransfer.job.load import Loaded, load
 from styletransfer.job.prepare import check_layers
 from styletransfer.objective.criterion import Criterion, check_size
+from styletransfer.settings import StyleTransferConfig
 from tools.judge.config import JudgeConfig, PairConfig
 
 

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from styletransfer.config import FeaturesConfig, each
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.job.job import Job
@@ -26,6 +25,7 @@ from styletransfer.networks.encoder import (
 from styletransfer.networks.file import network_file, read
 from styletransfer.objective.criterion import Criterion
 from styletransfer.optimize.run import complete_run
+from styletransfer.settings import FeaturesConfig, each
 from styletransfer.system.measure import median_seconds, now
 from tools.judge.config import JudgeConfig, PairConfig
 from tools.judge.pairs import Pair

@@ -7,9 +7,9 @@ from statistics import mean
 import torch
 from torch import Tensor
 
-from styletransfer.config import CONTENT_LAYER, STYLE_LAYERS
 from styletransfer.features import FeatureExtractor
 from styletransfer.losses.moments import gram_matrix
+from styletransfer.settings import CONTENT_LAYER, STYLE_LAYERS
 from styletransfer.system.measure import table
 from tools.judge.probes import PROBES
 

@@ -16,12 +16,12 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from styletransfer.commands.apply.painter import Painter, is_film, network_path, paint
-from styletransfer.config import ApplyConfig
-from styletransfer.config.groups import each
 from styletransfer.errors import UserError
 from styletransfer.films.write import CODECS, check_writable, files_of
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import settings
+from styletransfer.settings import ApplyConfig
+from styletransfer.settings.groups import each
 from styletransfer.settings.paths import (
     FILM_EXTENSIONS,
     files_at,

@@ -9,8 +9,6 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from styletransfer.config import ApplyConfig
-from styletransfer.config.groups import each
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
 from styletransfer.films.motion import check_flow
@@ -33,6 +31,8 @@ from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.pictures.regions import assign, check_aspect
+from styletransfer.settings import ApplyConfig
+from styletransfer.settings.groups import each
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.memory import free_bytes, is_out_of_memory
 

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from styletransfer.commands.compare import report
 from styletransfer.commands.compare.report import Comparison, Findings
-from styletransfer.config import CompareConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.job.load import files_read
@@ -29,6 +28,7 @@ from styletransfer.optimize.results import Iterate, Outcome
 from styletransfer.optimize.run import complete_run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import ProgressBar
+from styletransfer.settings import CompareConfig
 from styletransfer.system.files import atomic, check_outputs, to_json
 from styletransfer.system.measure import counted, describe_machine, median_seconds, peak_memory
 

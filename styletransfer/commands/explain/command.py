@@ -12,13 +12,13 @@ from pathlib import Path
 from styletransfer.commands.explain.drawing import Map, draw_nodes, rendered
 from styletransfer.commands.explain.facts import Study, summary
 from styletransfer.commands.explain.study import SMALL, small_example, study
-from styletransfer.config import TrainConfig
 from styletransfer.errors import UserError
 from styletransfer.job.job import starting_picture
 from styletransfer.job.prepare import prepare
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
+from styletransfer.settings import TrainConfig
 from styletransfer.system.files import atomic
 
 logger = logging.getLogger(__name__)

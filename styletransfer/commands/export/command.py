@@ -15,13 +15,13 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.commands.export import web
-from styletransfer.config import ExportConfig, FeaturesConfig
 from styletransfer.errors import UserError, pip_install
 from styletransfer.features import build_features
 from styletransfer.networks import StyleNetwork
 from styletransfer.networks.encoder import SEEN, moments_of, paint_rows
 from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
+from styletransfer.settings import ExportConfig, FeaturesConfig
 from styletransfer.system.files import atomic, check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 

@@ -18,13 +18,13 @@ from typing import Any
 
 import torch
 
-from styletransfer.config import ExportConfig
-from styletransfer.config.groups import ASSETS
 from styletransfer.errors import UserError
 from styletransfer.job.load import style_image
 from styletransfer.networks import encoder
 from styletransfer.networks.file import FOLDER, NetworkFile, network_file
 from styletransfer.pictures import convert, images
+from styletransfer.settings import ExportConfig
+from styletransfer.settings.groups import ASSETS
 from styletransfer.system.files import check_folder
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"

@@ -12,9 +12,9 @@ from typing import Any
 
 from styletransfer.commands.gallery import found
 from styletransfer.commands.gallery.cards import Card, make_cards, make_pairs, ranks
-from styletransfer.config import GalleryConfig, each
 from styletransfer.errors import UserError
 from styletransfer.resources import templates
+from styletransfer.settings import GalleryConfig, each
 from styletransfer.settings.values import command
 from styletransfer.system.files import atomic, check_outputs
 

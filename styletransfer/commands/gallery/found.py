@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from styletransfer.config import TrainConfig, each
 from styletransfer.errors import UserError
 from styletransfer.runs import folder as left
+from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.schemas import GROUPS, path_keys
 
 # Characters of a name, a value or a reason that are shown.

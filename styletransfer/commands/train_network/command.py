@@ -15,7 +15,6 @@ from typing import Any
 
 from styletransfer.commands.train_network.prepare import NetworkTask, names_hash, prepare
 from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
-from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.job.load import files_read
 from styletransfer.losses import LOSS_MODES
@@ -23,6 +22,7 @@ from styletransfer.networks import file, training
 from styletransfer.networks.crops import Photos
 from styletransfer.pictures import images
 from styletransfer.runs.folder import CHECKPOINT, METRICS
+from styletransfer.settings import TrainNetworkConfig
 from styletransfer.settings.schemas import flat
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device

@@ -8,7 +8,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from styletransfer.config import TrainNetworkConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.load import check_side, files_of, style_image
@@ -21,6 +20,7 @@ from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.networks.training import check_training
 from styletransfer.objective.criterion import Criterion, smallest_tile
 from styletransfer.pictures import images
+from styletransfer.settings import TrainNetworkConfig
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 

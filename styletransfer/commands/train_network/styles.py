@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from styletransfer.commands.train_network.prepare import NetworkTask
-from styletransfer.config import FeaturesConfig
 from styletransfer.losses.moments import Moments
 from styletransfer.losses.moments import moments as feature_moments
 from styletransfer.networks.crops import Photos
@@ -19,6 +18,7 @@ from styletransfer.objective.inputs import pair
 from styletransfer.objective.targets import Place, StyleTargets, style_targets
 from styletransfer.objective.whole import style_targets_of
 from styletransfer.pictures import images
+from styletransfer.settings import FeaturesConfig
 
 # Share of the training pictures whose style is their own: so a network learns to leave a picture as
 # it is, and what lies between that and a style.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from styletransfer.config.groups import (
+from styletransfer.settings.groups import (
     ASSETS,
     MISSING,
     NUMBERS,

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from styletransfer.config.networks import ApplyConfig, ExportConfig, TrainNetworkConfig
-from styletransfer.config.pictures import (
+from styletransfer.resources import resource
+from styletransfer.settings.networks import ApplyConfig, ExportConfig, TrainNetworkConfig
+from styletransfer.settings.pictures import (
     CompareConfig,
     FilmConfig,
     GalleryConfig,
@@ -13,7 +14,6 @@ from styletransfer.config.pictures import (
     StudioConfig,
     TrainConfig,
 )
-from styletransfer.resources import resource
 
 CONFIGS = resource("configs")
 
@@ -46,7 +46,7 @@ COMMANDS = {
     "gradcheck": Command("Check every hand-written backward against measured slopes."),
     "mix": Command("Mix a finished pastiche with its content.", MixConfig),
     "studio": Command("Paint on a page of this machine, and steer while it dries.", StudioConfig),
-    "train": Command("Paint one picture in the style of another.", TrainConfig, shared=True),
+    "train": Command("Paint one picture in the style of another.", TrainConfig),
     "train_network": Command(
         "Train a network that paints in one pass.", TrainNetworkConfig, shared=True
     ),
