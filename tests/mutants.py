@@ -26,9 +26,10 @@ import tifffile
 from PIL import Image
 
 from styletransfer.errors import UserError
+from styletransfer.pictures import decode
 from styletransfer.pictures.images import read
 
-MAX_PIXELS, SECONDS = 2**20, 20
+decode.MAX_PIXELS, SECONDS = 2**20, 20
 MEGABYTES = 256  # what the largest picture allowed may add to the process, several times over
 STANDARD_ERROR = os.dup(2)
 EXTREMES = (0, 1, 2, 3, 7, 8, 15, 16, 127, 255, 256, 1000, *(2**n - 1 for n in (16, 31, 32)))
@@ -151,7 +152,7 @@ def outcome(path):
     # Decoders in C cannot be interrupted, and while they work, standard error leads nowhere.
     faulthandler.dump_traceback_later(SECONDS, exit=True, file=STANDARD_ERROR)
     try:
-        picture = read(path, max_pixels=MAX_PIXELS)
+        picture = read(path)
     except UserError as error:
         result, message = "refused", str(error)
     else:
