@@ -120,7 +120,7 @@ def _blended(config: StyleTransferConfig, styles: Sequence[str]) -> tuple[StyleP
     layers, detail = config.objective.style_layers, set(config.objective.detail_layers)
     if not detail & set(layers):
         raise UserError(
-            "style_detail is heard nowhere: objective.detail_layers names none of "
+            "style_detail has no effect: objective.detail_layers names none of "
             f"objective.style_layers, which are {', '.join(layers)}",
             "style_detail",
         )
