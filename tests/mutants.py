@@ -29,7 +29,7 @@ from styletransfer.errors import UserError
 from styletransfer.pictures import decode
 from styletransfer.pictures.images import read
 
-decode.MAX_PIXELS, SECONDS = 2**20, 20
+MAX_PIXELS, SECONDS = 2**20, 20
 MEGABYTES = 256  # what the largest picture allowed may add to the process, several times over
 STANDARD_ERROR = os.dup(2)
 EXTREMES = (0, 1, 2, 3, 7, 8, 15, 16, 127, 255, 256, 1000, *(2**n - 1 for n in (16, 31, 32)))
@@ -171,6 +171,7 @@ def outcome(path):
 
 def main(count, seed):
     """Read `count` mutants and print how many had which outcome."""
+    decode.MAX_PIXELS = MAX_PIXELS
     files = originals()
     names = list(files)
     counts: collections.Counter[str] = collections.Counter()
