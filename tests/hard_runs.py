@@ -36,8 +36,8 @@ TIMED = {".json", ".log", ".pt"}
 JOBS = [
     f"{TRAIN} optimizer.plateau=0 objective.style_loss=wasserstein tile=16",
     f"{TRAIN} optimizer=adam optimizer.averaging=0.9 tile=16 color=content_luminance scales=3",
-    f"{TRAIN} optimizer.plateau=0 optimizer.preconditioner=0 init=noise color=content_palette loss_mode=fake_backward",
-    f"{TRAIN} optimizer.plateau=0 changes=[{HEAVIER},{ADAM_TOO}]",
+    f"{TRAIN} optimizer.plateau=0 optimizer.preconditioner=0 init=noise loss_mode=fake_backward",
+    f"{TRAIN} optimizer.plateau=0 changes=[{HEAVIER},{ADAM_TOO}] color=content_palette",
     f"train_network {TRAINING} network=tiny device=cpu checkpoint_every=1e-9 hydra.run.dir=.",
 ]
 
