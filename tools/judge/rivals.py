@@ -88,10 +88,13 @@ def read_networks(
 
 def _dress(network: StyleNetwork, config: JudgeConfig) -> dict[str, Tensor]:
     """Give a network that knows any style those of all style images; return name -> palette."""
-    eye, files = build_eye(torch.device("cpu"), torch.float32), files_of("styles", config.styles)
+    encoder, files = (
+        build_eye(torch.device("cpu"), torch.float32),
+        files_of("styles", config.styles),
+    )
     shown = [style_image(file, config.size, SMALLEST_PAINTING) for file in files]
     assert network.encoder is not None
-    dress(network, network.encoder(torch.cat([moments(eye, image) for image in shown])))
+    dress(network, network.encoder(torch.cat([moments(encoder, image) for image in shown])))
     stems = (Path(file).stem for file in files)
     return {stem: palette(image) for stem, image in zip(stems, shown, strict=True)}
 
