@@ -166,10 +166,7 @@ class GalleryConfig:
     """Run folders of `train`, sweeps, or folders that hold any of them; may be given without
     folders=, several too."""
     output: str | None = path(None, written=True)
-    """Path of the page, NAME.html. Default: gallery.html or blind.html in the first folder."""
-    blind: str | None = None
-    """Key to compare, such as experiment: the page shows pairs of pictures that differ only in this
-    key, hides which is which, and counts the preferred values."""
+    """Path of the page, NAME.html. Default: gallery.html in the first folder."""
 
 
 @dataclass
