@@ -114,7 +114,7 @@ class CompareConfig(StyleTransferConfig):
     """`scripts/compare.py`."""
 
     output: str | None = path(None, written=True)
-    """Path of a copy of the overview; the extension chooses the format. Default: no copy."""
+    """Path of a copy of comparison.png; the extension chooses the format. Default: no copy."""
     loss_mode: LossModeConfig = field(default_factory=lambda: LossModeConfig("loss_attribute"))
     """The reference that all modes are compared with. Default: autograd's own gradient."""
     rounds: int = 5
