@@ -35,6 +35,8 @@ class Target:
     weight: float  #: the linear weight of the loss in the objective
     #: (h, w), the weights of the region's positions; None for all alike.
     positions: Tensor | None = None
+    #: The value is the style's, compared by its cosine; else the content's, by mean squares.
+    is_matched: bool = False
 
 
 # layer -> style targets, one for each region.
@@ -55,11 +57,11 @@ def content_targets(
     values: Mapping[str, Tensor],
     reference: Mapping[str, Tensor],
 ) -> dict[str, Target]:
-    """Return layer -> content target.
+    """Return layer -> content or match target.
 
-    A loss that is relative to its target is divided by its value for features that are all zero,
-    and multiplied by its network's `content_gains`, so that one set of weights serves every
-    network, layer and size.
+    A content loss that is relative to its target is divided by its value for features that are all
+    zero, and multiplied by its network's `content_gains`, so that one set of weights serves every
+    network, layer and size. A match loss, made of cosines, needs neither.
 
     The values are layer -> features (1, C, h, w) of the content image, or those that are matched
     with them, or a part of their rows; the reference is those of the content image reduced by
@@ -70,11 +72,11 @@ def content_targets(
     targets = {}
     for layer, weight in criterion.contents.items():
         is_matched = layer in criterion.matches
-        if criterion.is_relative:
-            gain = 1.0 if is_matched else extractor.content_gains.get(layer, 1.0)
+        if criterion.is_relative and not is_matched:
+            gain = extractor.content_gains.get(layer, 1.0)
             weight *= gain / (_energy(reference[layer]) or 1.0)
         name = f"match/{layer}" if is_matched else f"content/{layer}"
-        targets[layer] = Target(name, values[layer], weight)
+        targets[layer] = Target(name, values[layer], weight, is_matched=is_matched)
     return targets
 
 

@@ -63,7 +63,8 @@ class Objective:
         for name, layer in ended.layers.items():
             layers[name] = layer
             if target := targets.contents.get(name):
-                layers[f"content_{name}"] = mode.content(target.value, target.weight)
+                make = mode.match if target.is_matched else mode.content
+                layers[f"content_{name}"] = make(target.value, target.weight)
                 self.terms.append(Term(target.name, layers[f"content_{name}"], target.weight))
             for number, target in enumerate(targets.styles.get(name, [])):
                 module = mode.style(
