@@ -229,7 +229,7 @@ async def list_runs(request: Request) -> Response:
 
 
 async def get_run(request: Request) -> Response:
-    """Return a run's "picture" or "content" made small, its "losses" drawn, or a "download"."""
+    """Return a run's "picture" or "content" made small, its "film", or a "download"."""
     studio, part = _studio(request), request.path_params["part"]
     entry = studio.queue.at_work
     if part == "picture" and entry is not None and entry.id == request.path_params["id"]:
@@ -242,9 +242,6 @@ async def get_run(request: Request) -> Response:
             return await _small(request, run.record.pastiche)
         case "content":
             return await _small(request, run.record.content)
-        case "losses":
-            curves = await studio.reader.ask("curves", str(run.record.folder))
-            return Response(curves, media_type="image/svg+xml")
         case "download":
             return await _download(request, run)
         case "film" if (run.record.folder / FILM).is_file():

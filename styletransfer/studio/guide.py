@@ -54,7 +54,6 @@ class Guide:
         began = time.monotonic()
         if began >= self._next_preview:
             picture = encode(iterate.picture)
-            run.metrics.flush()  # the page draws curves of this file
             now = time.monotonic()
             self._next_preview = now + min(max(OFTEN, (now - began) / SHARE), OLD)
             self._tell(run, iterate, picture)
@@ -133,6 +132,7 @@ class Guide:
             scales=iterate.scales,
             seconds=round(self._clock.seconds, 1),
             left=self._clock.left(run.run, iterate),
+            loss=iterate.losses.as_floats()["total"],
             pace=self._clock.pace,
             picture=picture,
         )

@@ -64,7 +64,7 @@ class QueueEntry:
     @property
     def shown(self) -> dict[str, Any]:
         """The plain values that the page receives."""
-        reported = ("step", "steps", "scale", "scales", "seconds", "left")
+        reported = ("step", "steps", "scale", "scales", "seconds", "left", "loss")
         return {
             "id": self.id,
             "status": self.status,

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from styletransfer.errors import UserError
 from styletransfer.runs.folder import (
     CHECKPOINT,
     HYDRA,
+    METRICS,
     RECORD,
     RunFolder,
     read_run,
@@ -30,6 +32,8 @@ from styletransfer.system.files import atomic, is_locked
 MOST, NOTE, FILM = 300, ".studio.json", "painted.mp4"
 # Largest length of a run's name in characters.
 LONGEST_NAME = 120
+# Number of bytes at the end of a run's metrics that are read for the losses of its last step.
+LONGEST_LINE = 2**14
 
 
 @dataclass(frozen=True)
@@ -118,11 +122,22 @@ class StoredRuns:
             "is_film": is_film,
             "step": record.steps,
             "seconds": record.seconds,
+            "loss": _last_loss(record.folder),
             "written": written / 1e9,
             "width": width,
             "height": height,
             "has_checkpoint": (record.folder / CHECKPOINT).exists(),
         }
+
+
+def _last_loss(folder: Path) -> float | None:
+    """Return the total loss of a run's last step; None if there is none."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        with (folder / METRICS).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_LINE))
+            loss = json.loads(file.read().splitlines()[-1])["total"]
+        return float(loss) if math.isfinite(loss) else None
+    return None
 
 
 def note(folder: Path, name: Any, starred: Any) -> None:

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import re
 import shlex
 import shutil
 import signal
@@ -18,8 +17,7 @@ from studios import LIVE, act, opened, painter, status, submit, watch
 
 from styletransfer.cli import script
 from styletransfer.pictures import images
-from styletransfer.runs.folder import Step, read_run
-from styletransfer.studio.curves import KINDS, drawn
+from styletransfer.runs.folder import read_run
 
 TINY = {"size": 48, "steps": 8, "scales": 1, "precision": "float32", "device": "cpu"}
 LONG = TINY | {"steps": 5000, "optimizer.name": "adam"}
@@ -54,35 +52,6 @@ def made_by(command, folder):
     return (folder / "pastiche.png").read_bytes()
 
 
-def curves_of(client, id):
-    """Kind of loss -> places (x, y) of its curve."""
-    return parsed(client.get(f"/api/runs/{id}/losses").text)
-
-
-def parsed(svg):
-    found = re.findall(r'<g id="(\w+)">\s*<path d="([^"]*)"', svg)
-    return {
-        kind: [tuple(map(float, place)) for place in re.findall(r"([\d.]+) ([\d.]+)", path)]
-        for kind, path in found
-        if kind in KINDS
-    }
-
-
-def test_curves_stand_on_a_logarithmic_axis_with_their_last_values_below():
-    losses = [
-        Step(n, 1, {"total": 10.0 ** (1 - n), "style/a": n, "style/b": n}) for n in (1, 2, 3, 4)
-    ]
-    svg = drawn(losses).decode()
-    places = parsed(svg)["total"]
-    for axis in zip(*places, strict=True):
-        assert np.diff(axis) == pytest.approx([axis[1] - axis[0]] * 3, rel=1e-3)
-    assert all(word in svg for word in ("step 4", "All together 0.001", "Style 8"))
-    for none in ([], [Step(1, 1, {}), Step(2, 1, {})], [Step(1, 1, {"total": 0.0})]):
-        assert parsed(drawn(none).decode()) == {}
-    long = parsed(drawn([Step(n, 1, {"total": 1 + n * n % 97}) for n in range(1, 40_001)]).decode())
-    assert 200 < len(long["total"]) <= 301
-
-
 def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
     id, seen = finished
     pictures = [message["bytes"] for message in seen if message["type"] == "picture"]
@@ -96,11 +65,10 @@ def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
     assert run["settings"] == {**TINY, "color": "content_luminance"}
     assert (run["status"], run["width"], run["height"]) == ("finished", 48, 32)
     assert made_by(run["command"], tmp_path) == (folder / id / "pastiche.png").read_bytes()
-    curves = curves_of(client, id)
-    # The last report may come after the state that says finished.
-    assert len(curves["total"]) >= steps[-1]
-    assert len(curves["style"]) == len(curves["total"])
-    assert len(curves["content"]) == len(curves["total"]) - 1  # it begins at the content
+    reports = [message for message in seen if message["type"] == "progress"]
+    last = json.loads((folder / id / "metrics.jsonl").read_text().splitlines()[-1])
+    assert run["loss"] == last["total"]
+    assert all(message["loss"] > 0 for message in reports)
 
 
 def test_downloads_are_as_good_as_the_run(client, finished, folder):
@@ -125,11 +93,10 @@ def test_downloads_are_as_good_as_the_run(client, finished, folder):
 def test_runs_of_other_folders_are_shown_and_left_alone(finished, folder, tmp_path):
     shutil.copytree(folder / finished[0], tmp_path / "deep" / "run")
     with (tmp_path / "deep" / "run" / "metrics.jsonl").open("a") as file:
-        step = {"step": 99, "scale": 1, "width": 1, "height": 1, "style/a": 1.0, "total": None}
-        file.write(json.dumps(step))
+        file.write('{"step": 99, "total": null}')
     with opened(tmp_path / "deep", others=(tmp_path,)) as its_own:
-        assert [run["id"] for run in its_own.get("/api/runs").json()] == ["run"]
-        assert "step 99" in its_own.get("/api/runs/run/losses").text
+        runs = its_own.get("/api/runs").json()
+        assert [(run["id"], run["loss"]) for run in runs] == [("run", None)]
     with opened(tmp_path / "studio", others=(tmp_path / "deep",)) as other:
         (run,) = other.get("/api/runs").json()
         assert run["status"] == "finished"
@@ -161,7 +128,7 @@ def test_a_result_has_a_name_and_a_star(client, finished, folder):
 
 @pytest.mark.slow
 def test_a_project_is_the_run_in_another_studio(client, socket, folder, tmp_path):
-    """Settings, changes, pictures, losses; and its command makes the very picture there."""
+    """Settings, changes, pictures, loss; and its command makes the very picture there."""
     photo = io.BytesIO()
     Image.linear_gradient("L").resize((60, 40)).convert("RGB").save(photo, "PNG")
     sent = client.post("/api/pictures?name=ramp.png&purpose=content", content=photo.getvalue())
@@ -180,13 +147,13 @@ def test_a_project_is_the_run_in_another_studio(client, socket, folder, tmp_path
     with opened(tmp_path / "studio") as other:
         made = other.post("/api/project", content=project).json()["id"]
         after = shown(other, made)
-        kept = ("name", "status", "settings", "changes", "step", "seconds", "width", "height")
+        kept = ["name", "status", "settings", "changes", "step", "loss", "seconds"]
+        kept += ["width", "height"]
         assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
         assert str(tmp_path) in after["command"]
         assert str(folder) not in after["command"]
         pastiche = (folder / id / "pastiche.png").read_bytes()
         assert made_by(after["command"], tmp_path / "made") == pastiche
-        assert curves_of(other, made) == curves_of(client, id)
         assert other.get(f"/api/runs/{made}/content?side=160").status_code == 200
         before = set((tmp_path / "studio").iterdir())
         about = json.loads(zipfile.ZipFile(io.BytesIO(project)).read("project.json"))
@@ -271,8 +238,6 @@ def test_undo_and_a_stop_that_is_gone_on_from(client, socket, folder, capsys, tm
     act(client, id, "stop")
     watch(socket, status("stopped"))
     assert (shown(client, id)["status"], shown(client, id)["has_checkpoint"]) == ("stopped", True)
-    places = [x for x, _ in curves_of(client, id)["total"]]
-    assert places == sorted(set(places))  # those of the way that was left are gone
     stopped = shown(client, id)
     assert f"stop_after={stopped['step']}" in stopped["command"]
     assert made_by(stopped["command"], tmp_path) == (folder / id / "pastiche.png").read_bytes()

@@ -94,9 +94,10 @@ function differences({ settings, changes }) {
 
 function facts(run) {
   const steps = run.step ? ` after ${run.step} ${run.is_film ? "frames" : "steps"}` : "";
+  const loss = run.loss === null ? [] : [`loss ${run.loss.toPrecision(3)}`];
   const parts = [run.status + steps + (run.seconds ? `, ${clock(run.seconds)}` : "")];
   if (run.width) parts.unshift(`${run.width} × ${run.height} pixels`);
-  return el("p.facts", [...parts, dated(run, "short")].join(" · "));
+  return el("p.facts", [...parts, ...loss, dated(run, "short")].join(" · "));
 }
 
 function player({ id, is_film, width }) {

@@ -51,7 +51,7 @@ function statusText(run) {
   if (!run) {
     return picture(value("init")) ? "First look, where Paint begins" : "First look";
   }
-  const { step, steps, scale, scales, seconds, left } = reported(run);
+  const { step, steps, scale, scales, seconds, left, loss } = reported(run);
   const word = WORDS[run.status];
   if (run.status === "failed") return `${word}: ${run.error ?? "see the terminal"}`;
   const unit = run.is_film ? "frame" : "step";
@@ -59,6 +59,7 @@ function statusText(run) {
   if (run.status === "starting") return word;
   const parts = [`${word}: ${unit} ${step} of ${steps}`];
   if (scales > 1) parts.push(`scale ${scale} of ${scales}`);
+  if (loss) parts.push(`loss ${loss.toPrecision(3)}`);
   if (run.status === "painting" && left !== null) parts.push(`${clock(left)} left`);
   if (isForNext(run)) parts.push("Queue paints what is chosen now");
   return parts.join(" · ");
