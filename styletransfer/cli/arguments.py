@@ -18,7 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.settings import ASSETS
 from styletransfer.settings.commands import COMMANDS, command, schema_of
 from styletransfer.settings.compose import compose
-from styletransfer.settings.paths import EXTENSIONS, expanded, in_folder
+from styletransfer.settings.paths import expanded, in_folder, picture_extensions
 from styletransfer.settings.schemas import (
     GROUPS,
     choices,
@@ -125,11 +125,12 @@ def _pictures(override: str, value: str) -> list[str]:
     if os.path.isdir(name):
         if names := in_folder(name):
             return names
-        raise UserError(f"{override}: there is no picture in that folder ({', '.join(EXTENSIONS)})")
+        known = ", ".join(picture_extensions())
+        raise UserError(f"{override}: there is no picture in that folder ({known})")
     if os.path.exists(name) or not re.search(r"[*?]", name):
         return [value]
     matching = sorted(glob.glob(name.replace("[", "[[]"), recursive=True))
-    if pictures := [path for path in matching if path.lower().endswith(EXTENSIONS)]:
+    if pictures := [path for path in matching if path.lower().endswith(picture_extensions())]:
         return pictures
     raise UserError(f"{override}: no picture has a name like that; check the pattern")
 
