@@ -18,7 +18,7 @@ from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import ADVICE, Descent
 from styletransfer.optimize.results import Callback, Iterate, Outcome
-from styletransfer.pictures.color import with_chroma_of
+from styletransfer.pictures.color import to_grey, with_chroma_of
 from styletransfer.pictures.images import resize
 from styletransfer.system.memory import free_bytes, is_out_of_memory
 from styletransfer.system.signals import signals_held
@@ -112,9 +112,12 @@ class Run:
     def finish(self, image: Tensor) -> Tensor:
         """Return a picture (1, 3, H, W) of this run in the colours that `config.color` asks for.
 
-        Only content_luminance changes anything here; content_palette has recoloured the style.
+        Only content_luminance changes anything here; content_palette has recoloured the style. If
+        all pictures of the job are grey, the result is.
         """
         config = self.job.config
+        if self.job.is_grey:
+            return to_grey(image)
         if config.color != "content_luminance":
             return image
         content = resize(self.pictures.content, (image.shape[2], image.shape[3]))
