@@ -95,7 +95,6 @@ def pretend(pipe):
 def opened(
     folder,
     paint=pretend,
-    others=(),
     *,
     processes=False,
     near=(),
@@ -111,7 +110,7 @@ def opened(
             patch.setattr(reader, "NICE", 0)
             for module in (painter, reader):
                 patch.setattr(module, "become_a_child", lambda: None)
-        app = make_app(Studio(folder, others, paint), PORT, TOKEN, near)
+        app = make_app(Studio(folder, paint), PORT, TOKEN, near)
         origin = {"origin": ADDRESS}
         here = {"client": client, "raise_server_exceptions": False}
         with TestClient(app, ADDRESS, headers=origin, **here) as browser:

@@ -128,15 +128,15 @@ class RunRequest:
     overrides: list[str]  # KEY=VALUE in Hydra's grammar
     config: Any  # composed of `overrides`
     record: dict[str, str]  # name -> text of the files that Hydra keeps in a run's .hydra
-    command: str = "train"  # "film" or "apply" for a film
+    command: str = "train"  # "apply" for a film
     shown: TrainConfig | None = None  # for a film, the page's settings as a config of `train`
     cost: dict[str, Any] = field(default_factory=dict)  # see `reader.check`
 
 
-def read_request(settings: Any, shelf: PictureShelf, by: Any = "network") -> RunRequest:
+def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
     """Check what the page has sent, key -> value with pictures by their ids, and compose a run.
 
-    A film is painted `by` the network for any style, or by the "optimizer".
+    A film is painted by the network for any style.
 
     Raises:
         RefusedError: an unknown key, or a value of another kind than its control gives.
@@ -145,13 +145,11 @@ def read_request(settings: Any, shelf: PictureShelf, by: Any = "network") -> Run
     values = read_values(settings, shelf)
     overrides, name, shown = _overrides(values), "train", None
     if is_film(values.get("content")):
-        name = "film" if by == "optimizer" else "apply"
-        if name == "apply":
-            if values.get("protect"):
-                said = "the network leaves no part of a film alone; take By optimiser"
-                raise RefusedError(said, key="protect")
-            values = {key: values[key] for key in values.keys() & {*BOTH, "content"}}
-            overrides = _overrides(_of_the_network(values))
+        name = "apply"
+        if values.get("protect"):
+            raise RefusedError("a film has no protected parts; reset this", key="protect")
+        values = {key: values[key] for key in values.keys() & {*BOTH, "content"}}
+        overrides = _overrides(_of_the_network(values))
         shown = settings_of(compose("train", _overrides(values)), "train")
     composed = compose(name, overrides, with_hydra=True)
     OmegaConf.set_struct(composed, False)

@@ -98,14 +98,13 @@ def measure(path: str) -> tuple[int, int]:
     return _opened(path)[0]
 
 
-def frames(path: str, config: Any) -> int:
+def frames(path: str, config: ApplyConfig) -> int:
     """Return how many frames a film has, 0 if it does not say (UserError: wrong settings)."""
     from styletransfer.commands.apply import painter
     from styletransfer.films.read import Film
 
-    if isinstance(config, ApplyConfig):
-        painter.check(config)
-        painter.blend(config, config.style, named=False)
+    painter.check(config)
+    painter.blend(config, config.style, named=False)
     with Film(path) as film:
         return film.count
 
