@@ -179,7 +179,7 @@ async def check(request: Request) -> Response:
     command = command_of(asked.overrides, name=asked.command)
     if "work" not in asked.cost:
         return JSONResponse(asked.cost | {"command": command})
-    pace = _studio(request).queue.pace.get(asked.config.features.name)
+    pace = _studio(request).queue.pace
     seconds = None if pace is None else pace * asked.cost["work"]
     return JSONResponse(asked.cost | {"command": command, "seconds": seconds})
 

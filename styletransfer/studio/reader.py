@@ -181,8 +181,6 @@ def check(config: TrainConfig) -> dict[str, Any]:
     width, height = measure(config.content)
     load.check_room(config, (height, width))
     plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
-    if config.features.name != "bundled":
-        plain = replace(plain, features=replace(config.features, weights="random"))
     job = prepare.prepare(plain, given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
     for scale in job.scales:

@@ -14,7 +14,7 @@ from styletransfer.cli import script
 from styletransfer.films.read import Film
 from styletransfer.studio import pictures
 
-TINY = {"size": 48, "steps": 2, "scales": 1, "precision": "float32", "device": "cpu"}
+TINY = {"size": 48, "steps": 2, "scales": 1}
 
 
 @pytest.fixture(scope="module")

@@ -12,14 +12,13 @@ import psutil
 import pytest
 import tifffile
 from PIL import Image
-from studios import LIVE, act, opened, painter, status, submit, watch
+from studios import LIVE, LONG, act, opened, painter, status, submit, watch
 
 from styletransfer.cli import script
 from styletransfer.pictures import images
 from styletransfer.runs.folder import read_run
 
-TINY = {"size": 48, "steps": 8, "scales": 1, "precision": "float32", "device": "cpu"}
-LONG = TINY | {"steps": 5000, "optimizer.name": "adam"}
+TINY = {"size": 48, "steps": 8, "scales": 1}
 
 
 @pytest.fixture(scope="module")
