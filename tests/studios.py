@@ -34,7 +34,10 @@ PROCESSES = multiprocessing.get_context("spawn")
 JPEG = b"\xff\xd8 a picture"
 # Seconds in which even a busy machine does anything.
 PATIENCE = 120
-LONG = {"size": 48, "steps": 5000, "scales": 1, "optimizer.name": "adam", "precision": "float32"}
+# A run that lasts for minutes: style and noise go on falling for thousands of steps.
+LONG = {"size": 48, "steps": 50000, "scales": 1, "init": "noise"}
+LONG |= {"objective.match_weight": 0, "objective.style_weight": 100}
+LONG |= {"objective.content_weight": 0.01}
 
 
 class Thread(threading.Thread):
@@ -65,7 +68,7 @@ THREADS = SimpleNamespace(Process=Thread, Pipe=multiprocessing.Pipe)
 def pretend(pipe):
     """A painter that begins a run, shows a picture, and then only does what it is told.
 
-    pause: pauses; resume: finishes; stop: stops; steer, undo: are refused.
+    pause: pauses; resume: finishes; stop: stops; steer: is refused.
     """
     orders = Orders(pipe)
     while (order := orders.next_run()) is not None:
@@ -74,20 +77,20 @@ def pretend(pipe):
         def say(id=id, **message):
             pipe.send({"id": id, **message})
 
-        standing = {"now": defaults(), "changes": [], "snapshots": []}
-        say(type="begun", **standing)
+        say(type="begun", now=defaults())
         report = {"step": 1, "steps": 2, "scale": 1, "scales": 1, "seconds": 0.1, "left": None}
-        report |= {"pace": 1e-6}
+        report |= {"loss": 2.5, "pace": 1e-6}
         say(type="progress", picture=JPEG, **report)
-        refused = {"type": "standing", "error": "size=3 is too small", "key": "size", **standing}
-        finished = {"type": "finished", "picture": JPEG, **standing}
-        answers = {"pause": {"type": "paused"}, "resume": finished}
-        answers |= {"steer": refused, "undo": refused}
+        refused = {"error": "size=3 is too small", "key": "size", "now": defaults()}
         status = "stopped"
-        while (wish := orders.next_wish(id, wait=True)) and wish["type"] not in ("stop", "leave"):
-            status = "finished" if wish["type"] == "resume" else status
-            if wish["type"] in answers:
-                say(**answers[wish["type"]])
+        while (wish := orders.next_wish(id, wait=True)) and wish["type"] != "stop":
+            if wish["type"] == "resume":
+                status = "finished"
+                break
+            if wish["type"] == "pause":
+                say(type="paused")
+            else:
+                say(type="standing", **refused)
         say(type="ended", status=status, error=None)
 
 
@@ -95,7 +98,6 @@ def pretend(pipe):
 def opened(
     folder,
     paint=pretend,
-    others=(),
     *,
     processes=False,
     near=(),
@@ -111,7 +113,7 @@ def opened(
             patch.setattr(reader, "NICE", 0)
             for module in (painter, reader):
                 patch.setattr(module, "become_a_child", lambda: None)
-        app = make_app(Studio(folder, others, paint), PORT, TOKEN, near)
+        app = make_app(Studio(folder, paint), PORT, TOKEN, near)
         origin = {"origin": ADDRESS}
         here = {"client": client, "raise_server_exceptions": False}
         with TestClient(app, ADDRESS, headers=origin, **here) as browser:

@@ -173,8 +173,6 @@ class GalleryConfig:
 class StudioConfig:
     """`scripts/studio.py`: a page on this machine."""
 
-    runs: Any = field(default=None, metadata=PATHS | {"positional": True})
-    """More folders whose runs the page shows; may be given without runs=, several too."""
     port: int = 0
     """Port of the page on 127.0.0.1; 0 for any free port."""
     open: bool = True

@@ -19,7 +19,6 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import read_steps
 from styletransfer.settings import ApplyConfig, TrainConfig
 from styletransfer.settings.paths import FILM_EXTENSIONS
 from styletransfer.studio.worker import Answers, Worker, become_a_child
@@ -79,7 +78,7 @@ def main(pipe: Connection) -> None:
     import torch
 
     torch.set_num_threads(1)
-    known = (measure, small, converted, look, check, frames, curves)
+    known = (measure, small, converted, look, check, frames)
     functions: dict[str, Any] = {one.__name__: one for one in known}
     with suppress(EOFError, OSError):
         while (question := pipe.recv()) is not None:
@@ -99,23 +98,15 @@ def measure(path: str) -> tuple[int, int]:
     return _opened(path)[0]
 
 
-def frames(path: str, config: Any) -> int:
+def frames(path: str, config: ApplyConfig) -> int:
     """Return how many frames a film has, 0 if it does not say (UserError: wrong settings)."""
     from styletransfer.commands.apply import painter
     from styletransfer.films.read import Film
 
-    if isinstance(config, ApplyConfig):
-        painter.check(config)
-        painter.blend(config, config.style, named=False)
+    painter.check(config)
+    painter.blend(config, config.style, named=False)
     with Film(path) as film:
         return film.count
-
-
-def curves(folder: str) -> bytes:
-    """Return the losses of a run as an SVG picture."""
-    from styletransfer.studio.curves import drawn
-
-    return drawn(list(read_steps(Path(folder))))
 
 
 def small(path: str, side: int) -> bytes:
@@ -190,8 +181,6 @@ def check(config: TrainConfig) -> dict[str, Any]:
     width, height = measure(config.content)
     load.check_room(config, (height, width))
     plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
-    if config.features.name != "bundled":
-        plain = replace(plain, features=replace(config.features, weights="random"))
     job = prepare.prepare(plain, given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
     for scale in job.scales:

@@ -1,6 +1,5 @@
 // The studio's page: it asks the server what there is, builds itself, and stays connected.
 import { startBrush } from "./brush.js";
-import { startCurves } from "./curves.js";
 import { button, el, find, refocus } from "./dom.js";
 import { startEasel } from "./easel.js";
 import { buildForm, showError } from "./form.js";
@@ -59,10 +58,11 @@ async function start() {
     tell(refusal.message);
     return;
   }
-  for (const control of state.form.groups.flatMap(({ controls }) => controls))
+  const { groups, hidden } = state.form;
+  for (const control of [...groups.flatMap(({ controls }) => controls), ...hidden])
     state.controls.set(control.key, control);
   state.settings = remembered();
-  const parts = [buildForm, startStage, startEasel, startTransport, startCurves, startResults];
+  const parts = [buildForm, startStage, startEasel, startTransport, startResults];
   for (const begin of [...parts, startDrops, startBrush, startLooks]) begin();
   emit("pictures");
   connect();

@@ -1,7 +1,7 @@
 // What the page knows, who is told when it changes, and requests to the server.
 
 export const state = {
-  form: { groups: [], experiments: [] },
+  form: { groups: [], hidden: [], looks: [] },
   controls: new Map(), // key -> its control, as /api/form describes it
   pictures: [],
   settings: {}, // what differs from the defaults
@@ -39,7 +39,7 @@ async function answer(path, options) {
   throw refusal(said.error ?? `The server answered ${response.status}.`, said.key);
 }
 
-export const sent = (path, type, body) =>
+const sent = (path, type, body) =>
   answer(path, { method: "POST", headers: { "Content-Type": type }, body });
 
 export const get = (path) => answer(path, { cache: "no-store" });
