@@ -20,16 +20,19 @@ from styletransfer.objective.inputs import Inputs, Region
 from styletransfer.objective.targets import at_reference
 from styletransfer.pictures.images import resize
 
-# Whose resolution hypercolumns have.
+# The layer whose resolution hypercolumns have.
 GRID = "relu3_1"
-# Positions whose neighbours are looked for at a time.
+# Number of positions whose neighbours are searched at a time.
 BLOCK = 256
-# What a style of e times the weight of another is ahead by: about as much as the nearest places of
-# two styles differ in their cosines.
+# Score bonus per unit of log(style weight); 0.1 is about the gap in cosine between the best matches
+# of two styles.
 BIAS = 0.1
-# Principal axes of the styles that are compared, where hypercolumns have more: at 512 pixels three
-# in four neighbours are those of all axes, at 0.995 of their cosine, in a fifth of the time.
+# Number of principal axes of the styles along which hypercolumns are compared, if they have more
+# channels. At 512 pixels three in four neighbours are those of all axes, at 0.995 of their cosine,
+# in a fifth of the time.
 AXES = 128
+# Share of a style image's height and width, at each edge, whose positions are not offered.
+EDGE = 1 / 32
 
 # (image, layers) -> layer -> features (1, C, h, w).
 Look = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
@@ -162,8 +165,15 @@ def _owners(regions: Sequence[Region], size: torch.Size) -> Tensor:
 
 
 def _within(weights: Tensor | None, size: tuple[int, int]) -> Tensor:
-    """Return the positions of a style image that are mostly inside, or as much as any."""
+    """Return the positions of a style image that are mostly inside, or as much as any.
+
+    Where the whole style image is inside, its edges are not: there photographs of paintings show
+    frames and bare canvas, which would become the frame of the pastiche.
+    """
     if weights is None:
-        return torch.arange(math.prod(size))
+        rows, columns = (round(EDGE * length) for length in size)
+        inside = torch.zeros(size, dtype=torch.bool)
+        inside[rows : size[0] - rows, columns : size[1] - columns] = True
+        return inside.flatten().nonzero()[:, 0]
     shares = resize(weights, size, "bilinear").flatten()
     return (shares >= min(0.5, float(shares.max()))).nonzero()[:, 0]
