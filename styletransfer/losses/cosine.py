@@ -67,15 +67,21 @@ class CosineTap(Function):
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
-        """Return the gradient of the features; the target is a constant."""
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """Return one gradient for features and one for target, None where none is due."""
         grad_features, grad_loss = grads
         if grad_loss is None:
             return grad_features, None
         features, target = ctx.saved_tensors
-        factor = grad_loss / features[:, 0].numel()
-        gradient = cosine_gradient(features, target) * factor.to(features.dtype)
-        return gradient if grad_features is None else grad_features + gradient, None
+        factor = (grad_loss / features[:, 0].numel()).to(features.dtype)
+        grad_input = grad_target = None
+        if ctx.needs_input_grad[0]:
+            grad_input = cosine_gradient(features, target) * factor
+            if grad_features is not None:
+                grad_input = grad_features + grad_input
+        if ctx.needs_input_grad[1]:  # a cosine is symmetric in its two vectors
+            grad_target = cosine_gradient(target, features) * factor
+        return grad_input, grad_target
 
 
 def cosine_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -83,7 +89,7 @@ def cosine_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
     Args:
         features: F, (1, C, H, W), floating point, any memory format.
-        target: T, of the same shape, dtype and device; a constant.
+        target: T, of the same shape, dtype and device; it may require grad.
 
     Returns:
         The features unchanged (a view), and the 0-d loss of `cosine_loss`, in float32 for bfloat16
@@ -100,5 +106,5 @@ def cosine_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
             f"cosine_tap: features have shape {tuple(features.shape)} but target has "
             f"{tuple(target.shape)}"
         )
-    tapped, loss = CosineTap.apply(features, target.detach())
+    tapped, loss = CosineTap.apply(features, target)
     return tapped, loss
