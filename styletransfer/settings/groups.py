@@ -73,8 +73,10 @@ class FeaturesConfig:
     """max (as trained) or average (Gatys et al. 2016)."""
     padding: str = choice("replicate", "zeros")
     """Padding of the first convolution: zeros (as trained) or replicate (no border frame)."""
-    preprocessing: str = choice("imagenet", "none")
-    """imagenet (mean and standard deviation), or none (sRGB in [0, 1], as the 0.3 tutorial)."""
+    preprocessing: str = choice("auto", "imagenet", "caffe", "none")
+    """imagenet (torchvision's mean and standard deviation), caffe (BGR from 0 to 255 less its mean,
+    for weights converted from Caffe), none (sRGB in [0, 1], as the 0.3 tutorial), or auto: caffe
+    for the two converted files that neural-style-pt downloads, imagenet for all others."""
 
 
 @dataclass
