@@ -14,11 +14,10 @@ from styletransfer.job.job import Job, Scale, enlarge, starting_picture
 from styletransfer.job.memory import plan_memory
 from styletransfer.objective.criterion import Evaluates, smallest_tile, tiles_need
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import ADVICE, Descent
 from styletransfer.optimize.results import Callback, Iterate, Outcome
-from styletransfer.pictures.color import with_chroma_of
+from styletransfer.pictures.color import to_grey, with_chroma_of
 from styletransfer.pictures.images import resize
 from styletransfer.system.memory import free_bytes, is_out_of_memory
 from styletransfer.system.signals import signals_held
@@ -112,9 +111,12 @@ class Run:
     def finish(self, image: Tensor) -> Tensor:
         """Return a picture (1, 3, H, W) of this run in the colours that `config.color` asks for.
 
-        Only content_luminance changes anything here; content_palette has recoloured the style.
+        Only content_luminance changes anything here; content_palette has recoloured the style. If
+        all pictures of the job are grey, the result is.
         """
         config = self.job.config
+        if self.job.is_grey:
+            return to_grey(image)
         if config.color != "content_luminance":
             return image
         content = resize(self.pictures.content, (image.shape[2], image.shape[3]))
@@ -270,6 +272,8 @@ def make_objective(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:
     compared = (job.extractor, job.mode, job.criterion, pictures)
     if tile is None:
         return Objective(*compared, job.styles)
+    from styletransfer.objective.tiled import TiledObjective  # few runs need tiles
+
     return TiledObjective(*compared, tile, job.styles)
 
 

@@ -95,7 +95,7 @@ def test_numbers_that_do_not_fit_are_refused():
     refused("style_rotation=inf must be a number of degrees", style_rotation=float("inf"))
     refused("style_scale=9.0 must be from 0.05 to 8.0", style_scale=9.0)
     deep = layers(style_layers=["relu2_2"])
-    refused("heard nowhere: objective.detail_la", style_detail="b.png", objective=deep)
+    refused("has no effect: objective.detail_la", style_detail="b.png", objective=deep)
 
 
 def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():

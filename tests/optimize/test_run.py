@@ -213,6 +213,20 @@ def test_every_iterate_snapshot_and_early_result_has_these_colors(tmp_path):
         assert torch.equal(early.picture, with_chroma_of(early.image, CONTENT.float(), 1.0))
 
 
+def test_a_pastiche_of_grey_pictures_is_grey():
+    def grey(seed, *size):
+        return picture(seed, *size)[:, :1].expand(1, 3, -1, -1) + picture(seed, *size) * 1e-3
+
+    for content, style, is_grey in (
+        (grey(1, 16, 20), grey(2, 18, 14), True),
+        (grey(1, 16, 20), picture(2, 18, 14), False),
+        (picture(1, 16, 20), grey(2, 18, 14), False),
+    ):
+        made = complete_run(replace(job_of(), pictures=pair(content / 1.1, style / 1.1)))
+        spread = made.picture.amax(1) - made.picture.amin(1)
+        assert (spread.max() == 0) == is_grey
+
+
 def given(**pictures):
     return {name: Picture(rgb.float(), name=name) for name, rgb in pictures.items()}
 
