@@ -56,6 +56,24 @@ def test_the_guides_closed_form_passes_gradcheck():
     assert gradcheck(lambda x: pool.apply(x)[0], x)
 
 
+def test_pool_indices_are_not_differentiable():
+    pool = run("global_max_pool")["GlobalMaxPool"].apply
+    x = torch.tensor([[[[1.0, 5.0], [5.0, 5.0]]]], requires_grad=True)
+    values, indices = pool(x)
+    assert (values.requires_grad, indices.requires_grad) == (True, False)
+    values.sum().backward()
+    assert indices.tolist() == [[1]]  # the first of equal values
+    assert x.grad.flatten().tolist() == [0, 1, 0, 0]
+
+
+def test_scale_between_linear_layers_receives_the_chain_rules_product():
+    scale = run("scale")["Scale"].apply
+    x, after = torch.randn(4, 3), torch.randn(2, 3)
+    weight = torch.randn(4, 3, requires_grad=True)
+    scale(x, weight).matmul(after.T).sum().backward()
+    torch.testing.assert_close(weight.grad, after.sum(0) * x)
+
+
 def test_the_guide_quotes_its_examples_word_for_word():
     quotes = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
     assert len(quotes) == 8
