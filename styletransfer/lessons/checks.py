@@ -107,12 +107,12 @@ def check_in_float32(case: Case) -> tuple[bool, float, float]:
     return passed, off_quotient, relative_deviation(analytic.double(), exact)
 
 
-def relative_deviation(one: Tensor, other: Tensor) -> float:
-    """Return max |one - other| / max |other|; the numerator alone if other is 0, 0 if empty."""
-    if one.numel() == 0:
+def relative_deviation(value: Tensor, reference: Tensor) -> float:
+    """Return max |value - reference| / max |reference|; the numerator if that is 0, 0 if empty."""
+    if value.numel() == 0:
         return 0.0
-    largest = float(other.abs().max())
-    return float((one - other).abs().max()) / (largest or 1.0)
+    largest = float(reference.abs().max())
+    return float((value - reference).abs().max()) / (largest or 1.0)
 
 
 def jacobians(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
@@ -134,11 +134,11 @@ def jacobians(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple
         parts = torch.autograd.grad(value, leaves, retain_graph=True, materialize_grads=True)
         rows.append(torch.cat([part.reshape(-1) for part in parts]))
     columns = []
-    for place, leaf in enumerate(leaves):
+    for position, leaf in enumerate(leaves):
         for offset in STEP * torch.eye(leaf.numel(), dtype=leaf.dtype, device=leaf.device):
             step = offset.view(leaf.shape)
             up, down = (
-                flat(*leaves[:place], moved.detach().requires_grad_(), *leaves[place + 1 :])
+                flat(*leaves[:position], moved.detach().requires_grad_(), *leaves[position + 1 :])
                 for moved in (leaf + step, leaf - step)
             )
             columns.append((up - down).detach() / (2 * STEP))

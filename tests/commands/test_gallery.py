@@ -149,17 +149,17 @@ def test_bad_input(desk, capsys):
     make_sweep(desk / "sweep")
     Path("empty").mkdir()
     before = sorted(desk.rglob("*"))
-    for words, said in (
+    for words, message in (
         ([], "name the folder of a sweep or of runs: styletransfer gallery FOLDER"),
         (["nowhere"], "nowhere is no folder; name that of a sweep, or of a run of train"),
         (["empty"], "there is no run of train in empty; name a sweep's folder, or a run's"),
         (["sweep", "output=a.png"], "output=a.png must end in .html"),
     ):
-        assert said in refusal(capsys, "gallery", *words)
+        assert message in refusal(capsys, "gallery", *words)
         assert sorted(desk.rglob("*")) == before
 
 
-def test_several_folders_on_the_command_line_and_a_page_elsewhere(desk, capsys):
+def test_several_folders_and_a_page_elsewhere(desk, capsys):
     names = ["weight=1,style=a", "it's [here]", "plain"]
     for name in names:
         make_run(desk / name, {"size": len(name)})

@@ -10,8 +10,10 @@ from styletransfer.commands import gradcheck
 
 def test_bad_arguments_are_refused_in_one_line(capsys):
     for seed in ("-1", str(2**63)):
-        said = refusal(capsys, f"--seed={seed}", run=gradcheck.main)
-        assert said.startswith(f"error: argument --seed: '{seed}' must be a whole number from 0 to")
+        message = refusal(capsys, f"--seed={seed}", run=gradcheck.main)
+        assert message.startswith(
+            f"error: argument --seed: '{seed}' must be a whole number from 0 to"
+        )
 
 
 def test_a_wrong_backward_shows_in_table_and_exit_status(monkeypatch, capsys):

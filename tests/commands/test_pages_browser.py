@@ -24,7 +24,7 @@ def browser():
         browser.close()
 
 
-def test_page_of_explain_fits_a_phone_and_its_maps_keep_their_size(browser, tmp_path):
+def test_page_of_explain_fits_a_phone(browser, tmp_path):
     path = tmp_path / "page.html"
     studies = [studied(mode) for mode in MODES]
     path.write_text(render("page.html", studies=studies, setting="tiny"), encoding="utf-8")

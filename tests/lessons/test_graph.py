@@ -36,7 +36,7 @@ def test_small_example_enters_each_of_its_five_nodes_once():
     assert [visits[node] for node in nodes] == [1] * 5
 
 
-def test_every_path_ends_at_an_accumulate_grad_that_holds_the_very_leaf():
+def test_every_path_ends_at_the_node_of_a_leaf():
     """And a walk names each node once, before those that it leads to."""
     a, b = leaf(2), leaf(2)
     c = a.exp()
@@ -56,7 +56,7 @@ def test_gradients_of_several_passes_add_up_in_the_leaf():
     torch.testing.assert_close(a.grad, torch.full_like(a, 3.0))
 
 
-def test_a_function_is_a_node_and_a_method_called_backward_is_not():
+def test_a_function_is_a_node_and_a_method_is_not():
     class Fake(nn.Module):
         entered = 0
 
@@ -146,7 +146,7 @@ class Exp(Function):
         return grad * result
 
 
-def test_a_detour_through_numpy_cuts_the_graph_and_a_function_mends_it():
+def test_numpy_cuts_the_graph_and_a_function_mends_it():
     x = leaf(3)
     cut = torch.from_numpy(np.exp(x.detach().numpy()))
     with pytest.raises(RuntimeError, match="not require gradients"):

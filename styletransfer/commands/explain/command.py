@@ -46,7 +46,7 @@ def main(config: TrainConfig, folder: Path) -> None:
     ]
     where = f"{job.precision}, {job.device.type}"
     setting = f"{config.features.name}, {width} x {height} pixels, {where}"
-    files = {f"map_{one.mode}.svg": Map(one).draw(alone=True) for one in studies}
+    files = {f"map_{seen.mode}.svg": Map(seen).draw(alone=True) for seen in studies}
     files["explain.html"] = render("page.html", studies=studies, setting=setting)
     for name, text in files.items():
         with atomic(folder / name) as temporary:

@@ -23,7 +23,8 @@ class Map:
         self.trunk = [group for group in study.groups if group.kind in ("image", "trunk")]
         self.losses = [group for group in study.groups if group.kind == "loss"]
         self.drivers = [group for group in study.groups if group.kind == "driver"]
-        self.left = {one.name: self.MARGIN + self.COLUMN * n for n, one in enumerate(self.trunk)}
+        names = (group.name for group in self.trunk)
+        self.left = {name: self.MARGIN + self.COLUMN * n for n, name in enumerate(names)}
         self.right = self.MARGIN + self.COLUMN * len(self.trunk)
         # The number of each loss among those of the same trunk group.
         columns = [loss.at for loss in self.losses]
@@ -33,7 +34,7 @@ class Map:
         self.backward = self.sums + (48 if self.drivers else 0) + 22
         self.height = self.backward + self.PASS * len(study.passes) + 104
 
-    def place(self, loss: Group) -> tuple[int, int]:
+    def corner(self, loss: Group) -> tuple[int, int]:
         """Return the left upper corner of a loss's box."""
         return self.left[loss.at], self.TOP + self.HEIGHT + 12 + self.ROW * self.row[loss.name]
 

@@ -83,7 +83,7 @@ class Study:
     @property
     def kept(self) -> int:
         """Bytes that the graph alone keeps alive for backward, at the most."""
-        return max(one.held_before for one in self.passes)
+        return max(call.held_before for call in self.passes)
 
     def written(self, kind: str) -> tuple[Counter[str], int]:
         """Return hand-written backward -> its nodes in groups of a kind, and how often entered."""
