@@ -41,7 +41,7 @@ def test_the_map_shows_every_group_and_each_pass_adds_up(mode):
         assert f" {call.root}: {sum(entered)} nodes" in label
 
 
-def test_page_is_complete_and_begins_with_the_chosen_mode():
+def test_the_page_begins_with_the_chosen_mode():
     modes = list(reversed(MODES))
     studies = [studied(mode) for mode in modes]
     text = render("page.html", studies=studies, setting="a <tiny> network")
@@ -55,7 +55,7 @@ def test_page_is_complete_and_begins_with_the_chosen_mode():
         assert all(f">{line}</text>" in section for line in summary(seen))
 
 
-def test_summary_names_the_hand_written_backwards():
+def test_a_hand_written_backward_is_marked_where_it_is_entered():
     for mode, losses in {
         "fake_backward": "none; ContentLoss.backward and StyleLoss.backward are ordinary methods, "
         "which the driver entered 3 times and autograd 0 times",
@@ -161,7 +161,7 @@ def test_a_closed_form_needs_fewer_nodes_and_no_more_memory():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_trunks_backwards_are_entered_in_every_mode(mode):
+def test_the_trunks_own_backwards_are_entered_in_every_mode(mode):
     # Both losses at relu2_1 have a pass of their own under fake_backward.
     entered = 2 if mode == "fake_backward" else 1
     assert studied(mode).written("trunk") == ({"MaxPoolFunctionBackward": 1}, entered)
@@ -185,7 +185,7 @@ def test_a_method_that_autograd_does_enter_is_counted(monkeypatch):
     assert seen.entered_by_autograd == len(TERMS)
 
 
-def test_fake_backward_holds_everything_to_the_end():
+def test_fake_backward_holds_everything_after_its_last_pass():
     seen = studied("fake_backward")
     assert all(call.retain_graph for call in seen.passes)
     held = {memory for call in seen.passes for memory in (call.held_before, call.held_after)}
@@ -210,7 +210,7 @@ def test_separate_passes_fail_without_retain_graph():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_groups_hold_what_the_graph_keeps(mode):
+def test_the_groups_hold_all_that_the_graph_keeps(mode):
     seen = studied(mode, 0.5)
     assert sum(group.nbytes for group in seen.groups) == seen.kept
     # relu1_1, relu1_2, pool1 with its int64 indices, relu2_1, at 12 x 10 pixels in float64.

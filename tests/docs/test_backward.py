@@ -66,7 +66,7 @@ def test_pool_indices_are_not_differentiable():
     assert x.grad.flatten().tolist() == [0, 1, 0, 0]
 
 
-def test_scale_receives_the_product_of_the_chain_rule():
+def test_a_scale_between_linear_layers_receives_the_product():
     scale = run("scale")["Scale"].apply
     x, after = torch.randn(4, 3), torch.randn(2, 3)
     weight = torch.randn(4, 3, requires_grad=True)
@@ -97,7 +97,7 @@ def test_guide_quotes_its_figures():
     assert trunk == {"loss_attribute": once, "autograd_function": once, "fake_backward": often}
 
 
-def test_figures_have_the_colours_of_this_version():
+def test_figures_are_those_of_this_version():
     colours = ROOT / "styletransfer" / "commands" / "explain" / "templates" / "drawing.css"
     css = colours.read_text(encoding="utf-8")
     for figure in sorted(DOCS.glob("*.svg")):

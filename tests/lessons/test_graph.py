@@ -36,7 +36,7 @@ def test_small_example_enters_each_of_its_five_nodes_once():
     assert [visits[node] for node in nodes] == [1] * 5
 
 
-def test_every_path_ends_at_the_node_of_a_leaf():
+def test_every_path_ends_at_a_node_that_holds_the_leaf():
     """And a walk names each node once, before those that it leads to."""
     a, b = leaf(2), leaf(2)
     c = a.exp()
@@ -146,7 +146,7 @@ class Exp(Function):
         return grad * result
 
 
-def test_numpy_cuts_the_graph_and_a_function_mends_it():
+def test_a_function_mends_a_graph_that_numpy_cuts():
     x = leaf(3)
     cut = torch.from_numpy(np.exp(x.detach().numpy()))
     with pytest.raises(RuntimeError, match="not require gradients"):
