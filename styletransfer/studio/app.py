@@ -38,6 +38,8 @@ LARGEST = 64 * 2**10
 # MOST: number of requests whose settings may be composed at the same time. PATIENCE: seconds that
 # the studio's end waits for the current run to stop and be saved.
 MOST, PATIENCE = 16, 60.0
+# Largest number of styles of a first look: the reader holds a network for each set of styles.
+MOST_STYLES = 8
 
 
 class Studio:
@@ -160,6 +162,8 @@ async def keep_look(request: Request) -> Response:
 
 async def _look(request: Request) -> bytes:
     studio, asked = _studio(request), request.query_params
+    if len(asked.getlist("style")) > MOST_STYLES:
+        raise RefusedError(f"a look takes at most {MOST_STYLES} styles; choose fewer")
     styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
     try:
         shares = [float(share) for share in asked.getlist("share")]
@@ -312,7 +316,7 @@ async def _checked(request: Request) -> RunRequest:
 async def _body(request: Request) -> dict[str, Any]:
     """Return the JSON object of a request; RefusedError if it is none, or is too large."""
     text = bytearray()
-    async for piece in request.stream():
+    async for piece in pictures.in_time(request.stream()):
         text += piece
         if len(text) > LARGEST:
             raise RefusedError("that is too much to say at once", 413)

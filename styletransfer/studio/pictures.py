@@ -22,7 +22,9 @@ from styletransfer.system.files import atomic, sha256
 
 # Largest size in bytes of an uploaded picture, of an uploaded film, and of all uploads together;
 # largest number of uploads; number of uploads that may be received at the same time.
-LARGEST, LARGEST_FILM, TOTAL, MOST, AT_ONCE = 64 * 2**20, 2**31, 2**33, 1000, 4
+LARGEST, LARGEST_FILM, TOTAL, MOST, AT_ONCE = 64 * 2**20, 2**31, 2**33, 1000, 16
+# A body must come within PATIENCE seconds, and one more for each SLOWEST bytes that have come.
+PATIENCE, SLOWEST = 10.0, 2**15
 # Largest length of a picture's name in characters.
 LONGEST_NAME = 120
 # SIDES: longer sides in pixels of the small copies that the page shows. KEPT: number of copies that
@@ -219,11 +221,26 @@ async def receive(file: Path, body: AsyncIterator[bytes], most: int) -> None:
     """Write what comes to a file; RefusedError as soon as it has more than `most` bytes."""
     size = 0
     with file.open("wb") as opened:
-        async for piece in body:
+        async for piece in in_time(body):
             size += len(piece)
             if size > most:
                 raise too_large(most)
             opened.write(piece)
+
+
+async def in_time(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the pieces of a request's body; RefusedError once they come too slowly."""
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while True:
+        try:
+            async with asyncio.timeout_at(deadline):
+                piece = await anext(body)
+        except StopAsyncIteration:
+            return
+        except TimeoutError as error:
+            raise RefusedError("the upload came too slowly; send it again", 408) from error
+        deadline += len(piece) / SLOWEST
+        yield piece
 
 
 def too_large(most: int = LARGEST) -> RefusedError:
