@@ -9,6 +9,8 @@ export const state = {
   progress: null, // the last report of a run
   queue: [],
   runs: [],
+  target: "next", // whose settings the form shows: "running", the run at work, or "next"
+  next: {}, // the settings of the next run while the form shows those of the run at work
   asked: false, // whether this page has asked for a run that it has not heard of yet
   view: "content", // what the stage shows: "content", "current" or the id of a run
 };

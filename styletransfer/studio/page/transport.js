@@ -1,6 +1,6 @@
 // Paint, pause, go on, stop; how far it is; and what waits.
 import { alone, button, clicked, el, enable, find, say } from "./dom.js";
-import { active, attempt, emit, on, picture, same } from "./store.js";
+import { active, attempt, emit, on, picture } from "./store.js";
 import { show, shownId, shownRun, state, titleOf, value } from "./store.js";
 
 const WORDS = {
@@ -40,12 +40,6 @@ function go() {
   return act(state.current.status === "paused" ? "resume" : "pause");
 }
 
-/** Settings that only a new run can have, and that the one at work has not. */
-const isForNext = ({ settings }) =>
-  [...state.controls.values()].some(
-    ({ key, steerable }) => !steerable && !same(value(key), value(key, settings)),
-  );
-
 function statusText(run) {
   if (!run) {
     return picture(value("init")) ? "First look, where Paint begins" : "First look";
@@ -60,7 +54,7 @@ function statusText(run) {
   if (scales > 1) parts.push(`scale ${scale} of ${scales}`);
   if (loss) parts.push(`loss ${loss.toPrecision(3)}`);
   if (run.status === "painting" && left !== null) parts.push(`${clock(left)} left`);
-  if (isForNext(run)) parts.push("Queue paints what is chosen now");
+  if (state.target === "next") parts.push("Queue paints what is chosen now");
   return parts.join(" · ");
 }
 
@@ -87,7 +81,7 @@ function drawButtons() {
   find("go").textContent = !running ? "Paint" : run.status === "paused" ? "Go on" : "Pause";
   enable(find("go"), !running || steady);
   enable(find("stop"), running && run.status !== "stopping");
-  find("enqueue").hidden = !running;
+  find("enqueue").hidden = !running || state.target === "running";
   document.body.dataset.status = run?.status ?? "idle";
   document.title = running && run.steps ? `${WORDS[run.status]} · Studio` : "Studio";
 }
@@ -114,7 +108,7 @@ function drawQueue() {
 export function startTransport() {
   clicked({ go, stop: () => act("stop") });
   clicked({ enqueue: () => paint() });
-  on("current view settings", drawButtons);
+  on("current view settings target", drawButtons);
   on("current pictures view", drawQueue);
-  on("current progress settings view pictures runs", drawProgress);
+  on("current progress settings target view pictures runs", drawProgress);
 }
