@@ -123,11 +123,6 @@ def test_a_look_is_seen_small_and_chosen_by_one_tap(fresh):
         fresh.expect(".look[aria-pressed=true]").to_have_text(look)
         fresh.expect("#command pre").to_contain_text(words)
     fresh.expect("#command pre").not_to_contain_text("wasserstein")
-    fresh.click("#vary")  # and what is near to that
-    for look, words in (("Strokes 1.6", "style_scale=1.6"), ("woodcut", "woodcut.jpg")):
-        fresh.expect(f".look:has-text('{look}') img").to_be_visible()
-        fresh.click(f".look:has-text('{look}')")
-        fresh.expect("#command pre").to_contain_text(words)
     assert fresh.complaints == []
 
 
@@ -448,22 +443,6 @@ def test_a_run_that_has_just_finished_is_compared_with_another(fresh):
         fresh.expect("#status").to_contain_text("Finished after 2 steps")
     fresh.locator("[aria-label='Compare with']").select_option(index=1)
     fresh.expect("#original").to_have_attribute("src", re.compile("/api/runs/.*/picture"))
-
-
-def test_a_run_begins_from_the_first_look(fresh):
-    fresh.enter("size", "96")
-    fresh.expect("#save-look").to_be_visible()
-    fresh.click("#begin-look")
-    fresh.expect("#status").to_contain_text("where Paint begins")
-    fresh.expect("#command pre").to_contain_text("init=")
-    fresh.unfold("steps")
-    fresh.enter("steps", "2")
-    fresh.click("#go")
-    fresh.expect("#status").to_contain_text("Finished after 2 steps")
-    fresh.expect("#result").to_contain_text("first look")
-    fresh.click("[data-picker=style] .tile[title=woodcut]")  # of which it is no look
-    fresh.expect("[data-control=init] .reset").to_be_hidden()
-    assert fresh.complaints == []
 
 
 def test_a_film_is_painted_and_played(fresh, tmp_path):

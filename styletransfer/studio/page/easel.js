@@ -2,8 +2,8 @@
 // the photograph before.
 import { alone, clicked, el, find, listen, press, within } from "./dom.js";
 import { place, setSize } from "./stage.js";
-import { active, change, fail, fallback, list, on, picture, pictureName } from "./store.js";
-import { pictureUrl, post, runUrl, scaled, show, state, titleOf, value } from "./store.js";
+import { active, list, on, picture, pictureName } from "./store.js";
+import { pictureUrl, runUrl, scaled, show, state, titleOf, value } from "./store.js";
 
 const SIDE = 2048; // the largest preview that the server makes
 const canvas = find("canvas");
@@ -82,21 +82,11 @@ async function showContent(settings) {
   else if (seen?.url === look && drawn === look && state.view === "content") offer(look);
 }
 
-/** Offer the look that the stage shows to be saved, and to begin from; null for none. */
+/** Offer the look that the stage shows to be saved; null for none. */
 function offer(look) {
   find("save-look").href = look ?? "";
-  for (const id of ["save-look", "begin-look"]) find(id).hidden = !look;
-  press(find("begin-look"), Boolean(picture(value("init"))));
+  find("save-look").hidden = !look;
 }
-
-/** Let the next run begin from the look; or, again, from the photograph. */
-const beginFromLook = alone(async () => {
-  if (picture(value("init"))) return change({ init: fallback("init") });
-  const kept = await post(find("save-look").getAttribute("href")).catch(fail);
-  if (!kept) return null;
-  if (!picture(kept.id)) state.pictures.push(kept);
-  return change({ init: kept.id });
-});
 
 function showCurrent(run) {
   const size = planned(run.settings);
@@ -161,15 +151,12 @@ const comparing = {
 };
 
 export function startEasel() {
-  clicked({ compare, "begin-look": beginFromLook });
+  clicked({ compare });
   listen(divider, comparing);
   moveDivider(share);
   on("view", () => (other = ""));
   on("view current pictures runs", draw);
   on("settings", ({ keys, by }) => {
-    const isOther = ["content", "style", "style_weights"].some((key) => keys.includes(key));
-    const isFree = isOther && !keys.includes("init");
-    if (isFree && by === "person" && picture(value("init"))) change({ init: fallback("init") });
     if (keys.includes("content") && by === "person" && !active()) show("content");
     else if (state.view === "content") draw();
   });

@@ -118,8 +118,7 @@ export function buildForm() {
     change(values({}));
     refocus(find("more").firstChild);
   };
-  const vary = el("button.reset", { id: "vary", type: "button" }, "Variations");
-  const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"), vary);
+  const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"));
   const strip = el("div.looks", { id: "looks", role: "group", "aria-labelledby": "looks-name" });
   const [content, style, ...rest] = first.controls.map(row);
   const aims = Object.entries({ running: "this picture", next: "the next one" }).map(

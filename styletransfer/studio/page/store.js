@@ -115,9 +115,6 @@ export function adopt(settings, by = "person") {
 
 export const picture = (id) => state.pictures.find((one) => one.id === id);
 
-/** Whether a picture is a film: its id ends as its file does. */
-export const isFilm = (id) => Boolean(id?.includes("."));
-
 /** The sides of a picture that is shrunk or grown by a factor, in whole pixels. */
 export const scaled = ({ width, height }, factor) =>
   [width, height].map((side) => Math.max(1, Math.round(side * factor)));

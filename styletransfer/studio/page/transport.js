@@ -1,7 +1,7 @@
 // Paint, pause, go on, stop; how far it is; and what waits.
 import { alone, button, clicked, el, enable, find, say } from "./dom.js";
-import { active, attempt, emit, on, picture } from "./store.js";
-import { show, shownId, shownRun, state, titleOf, value } from "./store.js";
+import { active, attempt, emit, on } from "./store.js";
+import { show, shownId, shownRun, state, titleOf } from "./store.js";
 
 const WORDS = {
   starting: "Starting",
@@ -41,9 +41,7 @@ function go() {
 }
 
 function statusText(run) {
-  if (!run) {
-    return picture(value("init")) ? "First look, where Paint begins" : "First look";
-  }
+  if (!run) return "First look";
   const { step, steps, scale, scales, seconds, left, loss } = reported(run);
   const word = WORDS[run.status];
   if (run.status === "failed") return `${word}: ${run.error ?? "see the terminal"}`;
