@@ -63,7 +63,8 @@ function follow(run) {
   } else if (isNew && (!followed || !active(followed) || state.target === "running")) {
     if (state.target === "running") adopt(run.settings, "server");
     else aim("running");
-  } else if (state.target === "running" && run.done >= mine) {
+  } else if (state.target === "running") {
+    if (run.done < mine) return;
     if (run.done !== followed.done || !same(followed.settings, run.settings))
       change(values(run.settings, { steerable: true }), "server");
   }
