@@ -109,7 +109,7 @@ def test_a_sweep_that_was_killed_goes_on(launcher, waiting):
     [("submitit_local", signal.SIGTERM, False), ("joblib", signal.SIGINT, True)],
     ids=["term", "ctrl-c"],
 )
-def test_a_signal_ends_all_jobs_which_share_the_cores_and_loses_nothing(launcher, number, to_all):
+def test_a_signal_ends_all_jobs_and_loses_nothing(launcher, number, to_all):
     parallel = "hydra.sweeper.max_batch_size=2" if "submitit" in launcher else TWO_WORKERS
     free = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
     words = [f"steps={LONG},{LONG + 1},{LONG + 2},{LONG + 3}", parallel]
