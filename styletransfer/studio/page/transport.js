@@ -48,6 +48,7 @@ function statusText(run) {
   const unit = run.is_film ? "frame" : "step";
   if (!active(run)) return step ? `${word} after ${step} ${unit}s, ${clock(seconds)}` : word;
   if (run.status === "starting") return word;
+  if (!step) return word; // a film before its first frame
   const parts = [`${word}: ${unit} ${step} of ${steps}`];
   if (scales > 1) parts.push(`scale ${scale} of ${scales}`);
   if (loss) parts.push(`loss ${loss.toPrecision(3)}`);
