@@ -128,13 +128,13 @@ class PictureShelf:
                 temporary.unlink(missing_ok=True)
 
     async def _receive(self, temporary: Path, body: AsyncIterator[bytes], most: int) -> str:
-        """Write an upload to a file and return its id."""
+        """Write an upload to a file and return its id: 32 hex digits of its SHA-256."""
         uploads = [picture for picture in self.all if picture.kind == "upload"]
         free = TOTAL - sum(os.path.getsize(picture.path) for picture in uploads)
         if len(uploads) >= MOST or free <= 0:
             raise RefusedError("the studio is full of pictures; remove some that were added", 507)
         await receive(temporary, body, min(most, free))
-        return await asyncio.to_thread(id_of_file, temporary)
+        return (await asyncio.to_thread(sha256, temporary))[:32]
 
     async def _put(self, id: str, temporary: Path, name: str, purpose: str) -> ShelfPicture:
         name = os.path.basename(name.replace("\\", "/"))[-LONGEST_NAME:] or "picture"
@@ -209,11 +209,6 @@ def is_film(path: str | None) -> bool:
 def limit(name: str) -> int:
     """Return the largest size in bytes of an upload of this name."""
     return LARGEST_FILM if is_film(name) else LARGEST
-
-
-def id_of_file(path: Path) -> str:
-    """Return the id of a picture file: 32 hex digits of its SHA-256."""
-    return sha256(path)[:32]
 
 
 async def receive(file: Path, body: AsyncIterator[bytes], most: int) -> None:

@@ -53,11 +53,6 @@ class QueueEntry:
         return str(self.order.get("command", "train"))
 
     @property
-    def can_steer(self) -> bool:
-        """Whether its settings may be changed now."""
-        return self.status in ("painting", "paused") and self.command == "train"
-
-    @property
     def shown(self) -> dict[str, Any]:
         """The plain values that the page receives."""
         reported = ("step", "steps", "scale", "scales", "seconds", "left", "loss")
@@ -69,7 +64,6 @@ class QueueEntry:
             **{name: self.progress.get(name) for name in reported},
             "is_steered": self.is_steered,
             "done": self.done,
-            "can_steer": self.can_steer,
             "is_film": self.command != "train",
             "error": self.error,
         }
