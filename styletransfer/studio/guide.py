@@ -77,7 +77,7 @@ class Guide:
         """Wait for a request to resume or to stop; carry out others meanwhile."""
         self._tell(run, iterate, encode(iterate.picture))
         self._say(type="paused")
-        while wish := self._orders.next_wish(self._id, wait=True, other_runs=False):
+        while wish := self._orders.next_wish(self._id, wait=True):
             if wish["type"] == "resume":
                 self._clock.go_on()
                 self._say(type="resumed")
@@ -104,7 +104,7 @@ class Guide:
         self._say(type="standing", number=number, error=error, key=key, now=now)
 
     def _tell(self, run: RecordedRun, iterate: Iterate, picture: bytes | None) -> None:
-        """Send where the run is, and perhaps a picture."""
+        """Send a progress report, with a preview as a JPEG if there is one."""
         self._reported = time.monotonic()
         self._say(
             type="progress",
@@ -141,22 +141,22 @@ class Clock:
         self.seconds, self._last, self._pixels = 0.0, time.monotonic(), 0
 
     def step(self, run: Run, iterate: Iterate) -> None:
-        """Note that a step was made."""
+        """Add the time and the pixels of a step."""
         self.seconds += time.monotonic() - self._last
         self.go_on()
         self._pixels += math.prod(run.scales[iterate.scale - 1].size)
 
     def go_on(self) -> None:
-        """Count on from now: the run has waited."""
+        """Leave out the time since the last step: the run has waited."""
         self._last = time.monotonic()
 
     @property
     def pace(self) -> float:
-        """The seconds of a step by its pixels."""
+        """Seconds per step and pixel so far."""
         return self.seconds / self._pixels
 
     def left(self, run: Run, iterate: Iterate) -> float:
-        """Return the seconds until the end."""
+        """Return the predicted seconds until the run's end."""
         later = run.scales[iterate.scale :]
         here = iterate.steps - iterate.step - sum(scale.steps for scale in later)
         pixels = sum(scale.steps * math.prod(scale.size) for scale in later)

@@ -116,7 +116,7 @@ class _Server(uvicorn.Server):
         yield
 
     async def on_tick(self, counter: int) -> bool:
-        """Do what is due, and tell whether to end in good order, as after a signal."""
+        """Close idle connections, and return whether the server is to end."""
         now = time.monotonic()
         idle = (one for one in self.server_state.connections if not getattr(one, "cycle", one))
         self._mute = {one: self._mute.get(one, now) for one in idle}
@@ -136,7 +136,7 @@ def _kept_address(folder: Path) -> tuple[int, str]:
 
 
 def _keep_address(folder: Path, port: int, token: str) -> None:
-    """Let the next studio have this address, if it can be written for this person alone."""
+    """Write port and token for the next studio, to a file that only this user can read."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ADDRESS).unlink(missing_ok=True)
