@@ -92,7 +92,8 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
         sought = torch.lerp(sought, pictures.painted, criterion.painted_share)
     looks = [_looked_at(style, criterion.matches, look) for style in pictures.styles]
     columns = [_columns(look(at_reference(sought), SEARCHED)), *(each for each, _ in looks)]
-    wanted, *offered = _reduced(columns)
+    used = {part.style for region in pictures.regions for part in region.sources}
+    wanted, *offered = _reduced(columns, [columns[1 + number] for number in sorted(used)])
     grid, cells = wanted.shape[1:], [(keys.shape[1], keys.shape[2]) for keys in offered]
     queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
@@ -147,11 +148,11 @@ def _columns(seen: dict[str, Tensor]) -> Tensor:
     return normalize(columns - columns.mean((2, 3), keepdim=True), dim=1)[0]
 
 
-def _reduced(columns: list[Tensor]) -> list[Tensor]:
-    """Return hypercolumns of length 1 along the principal axes of all but the first (D, h, w)."""
+def _reduced(columns: list[Tensor], used: list[Tensor]) -> list[Tensor]:
+    """Return hypercolumns (D, h, w) of length 1 along the principal axes of those `used`."""
     if len(columns[0]) <= AXES:
         return columns
-    keys = (column.flatten(1) for column in columns[1:])
+    keys = (column.flatten(1) for column in used)
     second = reduce(torch.add, (key @ key.mT for key in keys))
     kept = torch.linalg.eigh(second.cpu().double())[1][:, -AXES:].mT.to(second)
     return [normalize(torch.tensordot(kept, column, 1), dim=0) for column in columns]
