@@ -33,9 +33,8 @@ pictures and runs; and what is sent is not encrypted: share it where you trust e
 # MOST: largest number of connections at the same time. PATIENCE: seconds that they get to close
 # when the server ends. MUTE: seconds after which a connection without a request is closed.
 MOST, PATIENCE, MUTE = 256, 2, 10.0
-# ADDRESS: file in the run folder that keeps port and token for the next studio. LOCK: file in the run
-# folder that the studio locks. TOKEN: random bytes of a token, and the smallest length of a stored
-# token in characters.
+# Files in the run folder: ADDRESS keeps port and token for the next studio, LOCK is locked by this
+# one. TOKEN: random bytes of a token, and the smallest length of a stored one in characters.
 ADDRESS, LOCK, TOKEN = ".address.json", ".studio.lock", 32
 
 
