@@ -77,7 +77,7 @@ class Guide:
         """Wait for a request to resume or to stop; carry out others meanwhile."""
         self._tell(run, iterate, encode(iterate.picture))
         self._say(type="paused")
-        while wish := self._orders.next_wish(self._id, wait=True, other_runs=False):
+        while wish := self._orders.next_wish(self._id, wait=True):
             if wish["type"] == "resume":
                 self._clock.go_on()
                 self._say(type="resumed")

@@ -123,11 +123,6 @@ def test_a_look_is_seen_small_and_chosen_by_one_tap(fresh):
         fresh.expect(".look[aria-pressed=true]").to_have_text(look)
         fresh.expect("#command pre").to_contain_text(words)
     fresh.expect("#command pre").not_to_contain_text("wasserstein")
-    fresh.click("#vary")  # and what is near to that
-    for look, words in (("Strokes 1.6", "style_scale=1.6"), ("woodcut", "woodcut.jpg")):
-        fresh.expect(f".look:has-text('{look}') img").to_be_visible()
-        fresh.click(f".look:has-text('{look}')")
-        fresh.expect("#command pre").to_contain_text(words)
     assert fresh.complaints == []
 
 
@@ -295,6 +290,7 @@ def test_story(width, tmp_path, visited):
         page.click("#strip .thumb")
         page.expect("#title").to_contain_text("harbour")
         page.expect("#result").to_contain_text("96 \u00d7 64 pixels")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.evaluate("localStorage.clear()")  # another port knows as much
         page.reload()
         page.expect("[data-picker=content] .tile[title='harbour.png']").to_have_count(1)
@@ -363,20 +359,90 @@ def test_an_older_result_has_its_own_status_while_another_is_painted(fresh):
     assert fresh.complaints == []
 
 
-def test_a_run_begins_from_the_first_look(fresh):
+def test_preparing_the_next_run_leaves_the_present_one(fresh):
+    fresh.paint_tiny()
+    fresh.expect(".whose [aria-pressed=true]").to_have_text("this picture")
+    fresh.expect("#enqueue").to_be_hidden()
+    fresh.click("[data-picker=content] .tile[title=rocket]")
+    fresh.expect(".whose [aria-pressed=true]").to_have_text("the next one")
+    fresh.enter("steps", "10")
+    fresh.click("#enqueue")
+    fresh.expect("#queue").to_contain_text("Next: rocket")
+    fresh.click("text=this picture")
+    fresh.expect("[id=control-steps]").to_have_value("50000")
+    fresh.expect("[data-picker=content] .chosen").to_have_text("coffee")
+    fresh.expect("#status").to_contain_text("of 50000")
+    fresh.enter("style_scale", "2")  # steers, and leaves what is prepared
+    fresh.expect("#command pre").to_contain_text("style_scale=2")
+    fresh.click("text=the next one")
+    fresh.expect("[id=control-steps]").to_have_value("10")
+    fresh.expect("[id=control-style_scale]").to_have_value("1")
+    assert fresh.complaints == []
+
+
+def test_a_stopped_run_that_goes_on_shows_its_settings(tmp_path, visited):
+    with served(tmp_path) as address, visited(address) as first:
+        first.click("[data-picker=content] .tile[title=rocket]")
+        first.paint_tiny()
+        first.click("#stop")
+        first.expect("#status").to_contain_text("Stopped")
+        with visited(address) as page:
+            page.click("#strip .thumb")
+            page.click("text=Go on painting")
+            page.expect("#status").to_contain_text("Painting: step")
+            page.expect("[data-picker=content] .chosen").to_have_text("rocket")
+            page.expect("[id=control-size]").to_have_value("96")
+            page.click("text=the next one")
+            page.expect("[data-picker=content] .chosen").to_have_text("coffee")
+            page.click("#stop")
+            page.expect("#status").to_contain_text("Stopped")
+
+
+def test_a_refusal_stays_when_its_answer_comes_late(fresh):
+    fresh.paint_tiny()
+    fresh.route(
+        "**/steer",
+        lambda route: (
+            answered := route.fetch(),
+            fresh.wait_for_timeout(1000),
+            route.fulfill(response=answered),
+        ),
+    )
+    fresh.enter(WEIGHT, "-1")
+    error = f"[data-control='{WEIGHT}'] .error"
+    fresh.expect(error).to_contain_text("must be a finite number")
+    fresh.expect(f"[id='control-{WEIGHT}']").to_have_value("0.25")
+    fresh.expect(error).to_contain_text("must be a finite number")
+
+
+def test_the_photograph_is_shown_until_a_slow_first_look_comes(page):
+    held = []
+    page.route("**/api/look?*", held.append)
+    page.route("**/api/pictures/content-*side=2048", lambda route: held.append(route))
+    page.reload()
+    page.wait_for_function("document.querySelectorAll('.tile img').length")
+    page.wait_for_timeout(500)  # other parts of the page draw the stage again meanwhile
+    page.unroute("**/api/pictures/content-*side=2048")
+    for route in held:
+        if "/api/pictures/" in route.request.url:
+            route.continue_()
+    page.wait_for_function(IS_SHOWN, arg="/api/pictures/content-coffee?side=2048")
+    page.unroute("**/api/look?*")
+    for route in held:
+        if "/api/look" in route.request.url:
+            route.continue_()
+
+
+def test_a_run_that_has_just_finished_is_compared_with_another(fresh):
     fresh.enter("size", "96")
-    fresh.expect("#save-look").to_be_visible()
-    fresh.click("#begin-look")
-    fresh.expect("#status").to_contain_text("where Paint begins")
-    fresh.expect("#command pre").to_contain_text("init=")
     fresh.unfold("steps")
     fresh.enter("steps", "2")
-    fresh.click("#go")
-    fresh.expect("#status").to_contain_text("Finished after 2 steps")
-    fresh.expect("#result").to_contain_text("first look")
-    fresh.click("[data-picker=style] .tile[title=woodcut]")  # of which it is no look
-    fresh.expect("[data-control=init] .reset").to_be_hidden()
-    assert fresh.complaints == []
+    for count in (1, 2):
+        fresh.click("#go")
+        fresh.expect("#strip .thumb").to_have_count(count)
+        fresh.expect("#status").to_contain_text("Finished after 2 steps")
+    fresh.locator("[aria-label='Compare with']").select_option(index=1)
+    fresh.expect("#original").to_have_attribute("src", re.compile("/api/runs/.*/picture"))
 
 
 def test_a_film_is_painted_and_played(fresh, tmp_path):
@@ -435,6 +501,7 @@ def test_no_state_has_a_serious_violation(width, scheme, tmp_path, visited):
         page.last_long()
         page.click("#go")
         page.expect("#status").to_contain_text("loss ")
+        page.click("text=the next one")
         page.click("#enqueue")
         page.expect("#queue li").to_have_count(1)
         assert violations(page) == []

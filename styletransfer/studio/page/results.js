@@ -6,7 +6,7 @@ import { compareWith } from "./easel.js";
 import { inWords } from "./fields.js";
 import { clearError } from "./form.js";
 import { refreshRuns } from "./live.js";
-import { active, adopt, attempt, emit, fail, list, on, picture, pictureName } from "./store.js";
+import { active, adopt, attempt, emit, fail, list, on, pictureName } from "./store.js";
 import { pictureUrl, post, runUrl, show, shownId, shownRun, state, titleOf } from "./store.js";
 import { value } from "./store.js";
 import { clock } from "./transport.js";
@@ -70,7 +70,7 @@ function said({ kind }, setting) {
   if (["picture", "pictures"].includes(kind)) return list(setting).map(pictureName).join(" + ");
   if (["regions", "mask"].includes(kind)) return setting ? "brushed" : "none";
   if (kind === "mapping") return Object.entries(setting).map((pair) => pair.join(" ")).join(", ");
-  return picture(setting) ? pictureName(setting) : inWords(setting);
+  return inWords(setting);
 }
 
 /** Settings in the form's words, each as [label, value]. */

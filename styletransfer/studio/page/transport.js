@@ -1,7 +1,7 @@
 // Paint, pause, go on, stop; how far it is; and what waits.
 import { alone, button, clicked, el, enable, find, say } from "./dom.js";
-import { active, attempt, emit, on, picture, same } from "./store.js";
-import { show, shownId, shownRun, state, titleOf, value } from "./store.js";
+import { active, attempt, emit, on } from "./store.js";
+import { show, shownId, shownRun, state, titleOf } from "./store.js";
 
 const WORDS = {
   starting: "Starting",
@@ -40,27 +40,20 @@ function go() {
   return act(state.current.status === "paused" ? "resume" : "pause");
 }
 
-/** Settings that only a new run can have, and that the one at work has not. */
-const isForNext = ({ settings }) =>
-  [...state.controls.values()].some(
-    ({ key, steerable }) => !steerable && !same(value(key), value(key, settings)),
-  );
-
 function statusText(run) {
-  if (!run) {
-    return picture(value("init")) ? "First look, where Paint begins" : "First look";
-  }
+  if (!run) return "First look";
   const { step, steps, scale, scales, seconds, left, loss } = reported(run);
   const word = WORDS[run.status];
   if (run.status === "failed") return `${word}: ${run.error ?? "see the terminal"}`;
   const unit = run.is_film ? "frame" : "step";
   if (!active(run)) return step ? `${word} after ${step} ${unit}s, ${clock(seconds)}` : word;
   if (run.status === "starting") return word;
+  if (!step) return word; // a film before its first frame
   const parts = [`${word}: ${unit} ${step} of ${steps}`];
   if (scales > 1) parts.push(`scale ${scale} of ${scales}`);
   if (loss) parts.push(`loss ${loss.toPrecision(3)}`);
   if (run.status === "painting" && left !== null) parts.push(`${clock(left)} left`);
-  if (isForNext(run)) parts.push("Queue paints what is chosen now");
+  if (state.target === "next") parts.push("Queue paints what is chosen now");
   return parts.join(" · ");
 }
 
@@ -87,7 +80,7 @@ function drawButtons() {
   find("go").textContent = !running ? "Paint" : run.status === "paused" ? "Go on" : "Pause";
   enable(find("go"), !running || steady);
   enable(find("stop"), running && run.status !== "stopping");
-  find("enqueue").hidden = !running;
+  find("enqueue").hidden = !running || state.target === "running";
   document.body.dataset.status = run?.status ?? "idle";
   document.title = running && run.steps ? `${WORDS[run.status]} · Studio` : "Studio";
 }
@@ -114,7 +107,7 @@ function drawQueue() {
 export function startTransport() {
   clicked({ go, stop: () => act("stop") });
   clicked({ enqueue: () => paint() });
-  on("current view settings", drawButtons);
+  on("current view settings target", drawButtons);
   on("current pictures view", drawQueue);
-  on("current progress settings view pictures runs", drawProgress);
+  on("current progress settings target view pictures runs", drawProgress);
 }
