@@ -27,7 +27,7 @@ from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import RunRequest, command_of, form, read_request
 from styletransfer.studio.queue import RunQueue
 from styletransfer.studio.reader import Reader
-from styletransfer.studio.runs import FILM, StoredRun, StoredRuns, note
+from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, StoredRuns, note
 from styletransfer.studio.viewers import live
 from styletransfer.system.files import is_locked
 
@@ -223,7 +223,10 @@ async def get_run(request: Request) -> Response:
     run = await _run(request)
     match part:
         case "picture":
-            return await _small(request, run.record.pastiche)
+            preview = run.record.folder / PREVIEW
+            return await _small(
+                request, preview if run.shown["has_preview"] else run.record.pastiche
+            )
         case "content":
             return await _small(request, run.record.content)
         case "download":
@@ -241,7 +244,10 @@ async def _download(request: Request, run: StoredRun) -> Response:
     if not run.record.pastiche.is_file():
         raise RefusedError("the run has no picture yet", 404)
     file = await _studio(request).reader.ask("converted", str(run.record.pastiche), f".{kind}")
-    return _file(file, MEDIA_TYPES[kind], f"pastiche_{run.id}.{kind}")
+    # Without a name here the browser takes the name that the page's link gives.
+    return Response(
+        file, media_type=MEDIA_TYPES[kind], headers={"content-disposition": "attachment"}
+    )
 
 
 async def change_run(request: Request) -> Response:
@@ -269,7 +275,7 @@ async def _delete(studio: Studio, run: StoredRun) -> None:
         raise RefusedError("that run is being painted; stop it first", 409)
     folder = run.record.folder  # if it is a symbolic link, only the link is removed
     await asyncio.to_thread(os.unlink if folder.is_symlink() else shutil.rmtree, folder)
-    for picture in (run.record.pastiche, run.record.content):
+    for picture in (run.record.pastiche, run.record.content, folder / PREVIEW):
         studio.pictures.forget(picture)
     studio.queue.changed(runs=True)
 
@@ -327,11 +333,6 @@ async def _small(request: Request, file: str | Path, *, ready: bool = False) -> 
     if ready:
         return FileResponse(file)
     return _jpeg(await _studio(request).pictures.small(str(file), int(side)))
-
-
-def _file(content: bytes, media_type: str, name: str) -> Response:
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type=media_type, headers=headers)
 
 
 def _jpeg(picture: bytes) -> Response:

@@ -9,14 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from styletransfer.errors import UserError
+from styletransfer.runs.folder import RECORD
 from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import FILM, StoredRun, note
+from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, note
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Answers, Worker
+from styletransfer.system.files import atomic
 
 # Largest number of waiting runs.
 MOST = 8
@@ -301,10 +304,20 @@ class RunQueue:
 
     def _painter_ended(self, reason: str) -> None:
         self._sketches.fail(f"the painting process {reason}")
-        if self.current is not None and self.current.status == "stopping":
-            self._end(self.current, "stopped")
-        elif self.current is not None:
-            self._end(self.current, "failed", f"the painting process {reason}")
+        if (entry := self.at_work) is None:
+            return
+        _keep_preview(entry)
+        if entry.status == "stopping":
+            self._end(entry, "stopped")
+        else:
+            self._end(entry, "failed", f"the painting process {reason}")
+
+
+def _keep_preview(entry: QueueEntry) -> None:
+    """Write the last preview of a run, which has no other picture, to the run's folder."""
+    if entry.picture is not None and (entry.folder / RECORD).exists():
+        with suppress(UserError), atomic(entry.folder / PREVIEW) as temporary:
+            temporary.write_bytes(entry.picture)
 
 
 def _forget(entry: QueueEntry) -> None:

@@ -178,6 +178,17 @@ def test_pasted_picture_is_asked_about(page):
     page.complaints.clear()  # of the refusal
 
 
+def test_a_picture_that_is_waited_for_is_shown_as_busy_and_the_newest_comes_first(page):
+    slow = lambda route: (page.wait_for_timeout(1500), route.continue_())  # noqa: E731
+    page.route("**/api/look?*", slow)
+    page.drop("[data-picker=style]", early=png(40, 40, "navy"), late=png(40, 40, "sienna"))
+    for place, name in ((1, "late.png"), (2, "early.png")):
+        tile = f"[data-picker=style] .tile >> nth={place}"
+        page.expect(tile).to_have_attribute("title", name)
+    page.expect("#stage").to_have_attribute("aria-busy", "true")
+    page.expect("#stage").not_to_have_attribute("aria-busy", "true")
+
+
 def test_brush_works_by_keys(page):
     page.click("#brush")
     page.locator("#stage").focus()
@@ -231,6 +242,10 @@ def test_page_says_when_the_server_is_gone_goes_on_with_the_next_and_tells_of_a_
         opened = visited(address)
         page = opened.__enter__()
     page.expect("#messages").to_contain_text("does not answer")
+    page.expect("#status").to_have_text("Not connected")
+    page.click("#go")  # says the same, once
+    page.expect("#go").not_to_have_attribute("aria-busy", "true")
+    page.expect("#messages .message").to_have_count(1)
     with served(tmp_path) as again:
         assert again == address
         page.expect("#messages").to_have_text("")
@@ -283,6 +298,7 @@ def test_story(width, tmp_path, visited):
         page.expect("#status").to_contain_text("Stopped")
         with page.expect_download() as download:
             page.click("#result >> text=PNG")
+        assert download.value.suggested_filename == "harbour in rust.png"
         assert Image.open(BytesIO(Path(download.value.path()).read_bytes())).size == (96, 64)
         page.reload()
         page.expect("#strip .thumb").to_have_count(1)

@@ -1,6 +1,6 @@
 // What the stage shows: the content, the run as it is painted, or a result; and, left of a line,
 // the photograph before.
-import { alone, clicked, el, find, listen, press, within } from "./dom.js";
+import { alone, busy, clicked, el, find, listen, press, within } from "./dom.js";
 import { place, setSize } from "./stage.js";
 import { active, list, on, picture, pictureName } from "./store.js";
 import { pictureUrl, runUrl, scaled, show, state, titleOf, value } from "./store.js";
@@ -24,7 +24,7 @@ function put(image, width, height) {
 /** Load a picture; the stage keeps what it shows, in its own shape, until it is there. */
 async function load(url, width, height, original) {
   if (find("original").getAttribute("src") !== original) find("original").src = original;
-  if (drawn !== url) loading = fetchInto(url, original);
+  if (drawn !== url) loading = busy(stage, fetchInto(url, original));
   drawn = url;
   await loading;
   if (drawn === url) setSize(width, height);
@@ -90,18 +90,22 @@ function offer(look) {
 
 function showCurrent(run) {
   const size = planned(run.settings);
+  const kept = active(run) ? null : state.runs.find(({ id }) => id === run.id);
   if (["finished", "stopped"].includes(run.status)) {
     const original = other || pictureUrl(value("content", run.settings), SIDE);
     load(runUrl(run.id, "picture", `side=${SIDE}&step=${run.step}`), ...size, original);
-  } else if (isLive()) decode();
+  } else if (kept?.has_preview) showRun(kept);
+  else if (isLive()) decode();
   else showContent(run.settings); // until the first preview comes
 }
 
 function showRun(run) {
-  if (!run.width) return showContent(run.settings);
+  if (!run.width && !run.has_preview) return showContent(run.settings);
   const url = runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
-  const before = other || runUrl(run.id, "content", `side=${SIDE}`);
-  return load(url, run.width, run.height, before);
+  const photograph = pictureUrl(value("content", run.settings), SIDE);
+  const before = other || (run.width ? runUrl(run.id, "content", `side=${SIDE}`) : photograph);
+  const size = run.width ? [run.width, run.height] : planned(run.settings);
+  return load(url, ...size, before);
 }
 
 function draw() {

@@ -6,6 +6,7 @@ import { active, change, fallback, on, same, state } from "./store.js";
 // Left out of a sketch.
 const FREE = ["size", "scales", "content_regions", "region_styles", "protect"];
 const sketches = new Map(); // settings as JSON -> address of a picture, "" where there can be none
+let painted = null; // the settings of the sketch that is being painted, as JSON
 let tiles = []; // what is seen: { name, help, values, wanted: settings as JSON }
 
 /** Settings in which some keys have other values, and defaults are left out. */
@@ -25,6 +26,7 @@ function looks() {
 function tile({ name, help, values, wanted }, at) {
   const src = sketches.get(wanted) || null;
   const properties = { class: "look", title: help ?? name, "data-focus": at };
+  if (wanted === painted) properties["aria-busy"] = "true";
   const image = el("img", { src, alt: "", hidden: !src });
   const element = button([image, el("span", name)], () => change(values), properties);
   press(element, same(withValues(values), withValues({})));
@@ -46,8 +48,11 @@ const paint = alone(async () => {
   for (let next; !active() && (next = tiles.find(isMissing)); draw()) {
     const body = `{"settings":${next.wanted}}`;
     const headers = { "Content-Type": "application/json" };
+    painted = next.wanted;
+    draw();
     const answer = await fetch("/api/sketch", { method: "POST", headers, body }).catch(() => null);
-    if (!answer || answer.status === 429 || answer.status >= 500) return; // a change asks again
+    painted = null;
+    if (!answer || answer.status === 429 || answer.status >= 500) return draw(); // a change asks again
     const picture = answer.ok ? URL.createObjectURL(await answer.blob()) : "";
     sketches.set(next.wanted, picture);
   }

@@ -1,5 +1,5 @@
 // Paint, pause, go on, stop; how far it is; and what waits.
-import { alone, button, clicked, el, enable, find, say } from "./dom.js";
+import { alone, busy, button, clicked, el, enable, find, say } from "./dom.js";
 import { active, attempt, emit, on } from "./store.js";
 import { show, shownId, shownRun, state, titleOf } from "./store.js";
 
@@ -15,6 +15,7 @@ const WORDS = {
   running: "Being painted",
 };
 let spoken = "";
+let isLost = false; // whether the server does not answer
 
 export function clock(seconds) {
   if (seconds === null || seconds === undefined) return "";
@@ -28,7 +29,8 @@ export function clock(seconds) {
 const paint = alone(async () => {
   emit("asked");
   const begins = (state.asked = !active());
-  if (!(await attempt("/api/queue", { settings: state.settings }))) state.asked = false;
+  const added = attempt("/api/queue", { settings: state.settings });
+  if (!(await busy(find(begins ? "go" : "enqueue"), added))) state.asked = false;
   else if (begins) show("current");
   else say("It waits for its turn.");
 });
@@ -46,7 +48,8 @@ function statusText(run) {
   const word = WORDS[run.status];
   if (run.status === "failed") return `${word}: ${run.error ?? "see the terminal"}`;
   const unit = run.is_film ? "frame" : "step";
-  if (!active(run)) return step ? `${word} after ${step} ${unit}s, ${clock(seconds)}` : word;
+  const units = step === 1 ? unit : `${unit}s`;
+  if (!active(run)) return step ? `${word} after ${step} ${units}, ${clock(seconds)}` : word;
   if (run.status === "starting") return word;
   if (!step) return word; // a film before its first frame
   const parts = [`${word}: ${unit} ${step} of ${steps}`];
@@ -62,7 +65,9 @@ const reported = (run) => (state.progress?.id === run.id && active(run) ? state.
 
 function drawProgress() {
   const [run, { current }] = [shownRun(), state];
-  find("status").textContent = find("status").title = statusText(run);
+  find("status").textContent = find("status").title = isLost
+    ? "Not connected"
+    : statusText(run);
   const { step, steps } = run && active(run) ? reported(run) : {};
   const share = steps ? step / steps : Number(run?.status === "finished");
   find("done").style.transform = `scaleX(${share})`;
@@ -109,5 +114,9 @@ export function startTransport() {
   clicked({ enqueue: () => paint() });
   on("current view settings target", drawButtons);
   on("current pictures view", drawQueue);
+  on("connection", (why) => {
+    isLost = Boolean(why);
+    drawProgress();
+  });
   on("current progress settings target view pictures runs", drawProgress);
 }
