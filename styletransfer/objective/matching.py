@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate, normalize
 
+from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.inputs import Inputs, Region
-from styletransfer.objective.targets import at_reference
+from styletransfer.objective.targets import Target, at_reference
 from styletransfer.pictures.images import resize
 
 # The layer whose resolution hypercolumns have.
@@ -77,6 +78,26 @@ class Matching:
 
 
 @torch.no_grad()
+def match_targets(
+    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, look: Look
+) -> dict[str, Target]:
+    """Return layer -> match target, the style's features (1, C, h, w) that are nearest.
+
+    `look` returns the features of an image at some layers. A match loss, made of cosines, is never
+    divided by its target's size.
+    """
+    if not criterion.matches:
+        return {}
+    found, (height, width) = matching(criterion, pictures, look), pictures.content.shape[2:]
+    targets = {}
+    for layer, weight in criterion.matches.items():
+        stride = extractor.stride(layer)
+        value = found.values(layer, (height // stride, width // stride))
+        targets[layer] = Target(f"match/{layer}", value, weight)
+    return targets
+
+
+@torch.no_grad()
 def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
     """Look for the nearest neighbour of every position in what its region is made of.
 
@@ -103,7 +124,7 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
         heard = [  # but for a style of details, which speaks at other layers
             part
             for part in region.sources
-            if part.layers is None or criterion.matches & {*part.layers}
+            if part.layers is None or criterion.matches.keys() & {*part.layers}
         ]
         for part in heard or region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)

@@ -127,7 +127,8 @@ class TileLosses:
 
     def feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Let the layer's own losses feed their gradients."""
-        if layer not in self.targets.contents and not self.targets.styles.get(layer):
+        targets = self.targets
+        if not any(layer in kind for kind in (targets.contents, targets.matches, targets.styles)):
             return features
         return fed_tap(features, functools.partial(self._joined, tile, layer))
 
@@ -151,16 +152,17 @@ class TileLosses:
             joined = add_moments_gradient(share, features[own], *slopes, total, weights)
             assert joined is not None
             share = joined
-        if content := self.targets.contents.get(layer):
-            seen, value = features[own], content.value[tile.place[layer]]
+        content, match = self.targets.contents.get(layer), self.targets.matches.get(layer)
+        for target in filter(None, (content, match)):
+            seen, value = features[own], target.value[tile.place[layer]]
             count = math.prod(side // stride for side in self.image.shape[2:])  # H W of the picture
-            part = content.weight * seen[0, 0].numel() / count
-            if content.is_matched:
-                self.terms[content.name] += cosine_loss(seen, value) * part
-                slope, scale = cosine_gradient(seen, value), content.weight / count
+            part = target.weight * seen[0, 0].numel() / count
+            if target is match:
+                self.terms[target.name] += cosine_loss(seen, value) * part
+                slope, scale = cosine_gradient(seen, value), target.weight / count
             else:  # dL/dF = 2 w (F - P) / (C H W)
-                slope, scale = seen - value, 2 * content.weight / (count * seen.shape[1])
-                self.terms[content.name] += mean_square(slope) * part
+                slope, scale = seen - value, 2 * target.weight / (count * seen.shape[1])
+                self.terms[target.name] += mean_square(slope) * part
             # No more than the dtype holds, or torch would fail: the loss is infinite then anyway.
             scale = min(scale, torch.finfo(dtype).max)
             share = torch.add(share.to(dtype), slope.to(dtype), alpha=scale)

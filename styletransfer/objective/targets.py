@@ -35,8 +35,6 @@ class Target:
     weight: float  #: the linear weight of the loss in the objective
     #: (h, w), the weights of the region's positions; None for all alike.
     positions: Tensor | None = None
-    #: The value is the style's, compared by its cosine; else the content's, by mean squares.
-    is_matched: bool = False
 
 
 # layer -> style targets, one for each region.
@@ -48,6 +46,7 @@ class Targets:
     """All targets of one objective."""
 
     contents: dict[str, Target]  #: layer -> content target
+    matches: dict[str, Target]  #: layer -> match target
     styles: StyleTargets  #: layer -> style targets, one for each region
 
 
@@ -57,26 +56,23 @@ def content_targets(
     values: Mapping[str, Tensor],
     reference: Mapping[str, Tensor],
 ) -> dict[str, Target]:
-    """Return layer -> content or match target.
+    """Return layer -> content target.
 
-    A content loss that is relative to its target is divided by its value for features that are all
-    zero, and multiplied by its network's `content_gains`, so that one set of weights serves every
-    network, layer and size. A match loss, made of cosines, needs neither.
+    A loss that is relative to its target is divided by its value for features that are all zero,
+    and multiplied by its network's `content_gains`, so that one set of weights serves every
+    network, layer and size.
 
-    The values are layer -> features (1, C, h, w) of the content image, or those that are matched
-    with them, or a part of their rows; the reference is those of the content image reduced by
-    `at_reference`, and all that are matched. The larger a photograph is, the less there is in each
-    position of its features, while strokes that are painted on it have as much as ever: relative to
-    its own features at its full size, it would have them taken away.
+    The values are layer -> features (1, C, h, w) of the content image. The reference is those of
+    the content image reduced by `at_reference`. The larger a photograph is, the less there is in
+    each position of its features, while strokes that are painted on it have as much as ever:
+    relative to its own features at its full size, it would have them taken away.
     """
     targets = {}
     for layer, weight in criterion.contents.items():
-        is_matched = layer in criterion.matches
-        if criterion.is_relative and not is_matched:
+        if criterion.is_relative:
             gain = extractor.content_gains.get(layer, 1.0)
             weight *= gain / (_energy(reference[layer]) or 1.0)
-        name = f"match/{layer}" if is_matched else f"content/{layer}"
-        targets[layer] = Target(name, values[layer], weight, is_matched=is_matched)
+        targets[layer] = Target(f"content/{layer}", values[layer], weight)
     return targets
 
 

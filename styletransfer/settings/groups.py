@@ -99,7 +99,7 @@ class ObjectiveConfig:
     """Linear weight of the content losses whose targets are the style's features that are nearest
     to the content's, position by position (Kolkin et al. 2022); 0 turns them off."""
     match_layers: list[str] = field(default_factory=lambda: ["relu3_1", "relu4_1"])
-    """Layers of the match losses; content_layers may not contain them."""
+    """Layers of the match losses."""
     match_painted: float = 0.5
     """Share of the current pastiche in the picture whose nearest style features are searched, at
     every scale but the first; from 0 (the content alone) to 1."""
