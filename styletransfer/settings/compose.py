@@ -93,7 +93,9 @@ def search_path(name: str, config_dir: str | None) -> list[str]:
     folders = [] if command(name).folder == CONFIGS else [str(CONFIGS)]
     if config_dir is not None:
         if not os.path.isdir(config_dir):
-            raise UserError(f"Additional config directory {config_dir!r} not found")
+            raise UserError(f"--config-dir {config_dir}: there is no such folder")
+        if "${" in config_dir:
+            raise UserError(f"--config-dir {config_dir}: Hydra cannot read a folder with ${{")
         folders.append(os.path.abspath(config_dir))
     listed = ",".join(quoted(f"file://{folder}") for folder in folders)
     return [f"hydra.searchpath=[{listed}]"] if folders else []
@@ -136,6 +138,9 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     register("resumed", resumed)
     register("nowhere", lambda: os.devnull)
     register("names", names)
+
+
+register_resolvers()  # A launcher's process imports this module before Hydra composes its job.
 
 
 @cache

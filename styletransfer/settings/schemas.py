@@ -1,11 +1,10 @@
 """The keys that a schema holds, and what settings are refused for, in one line."""
 
-import ast
 import difflib
 import inspect
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -92,20 +91,17 @@ def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> s
     return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)
 
 
-@cache
 def meanings(schema: type[Any]) -> dict[str, str]:
-    """Return key -> the text under it in a dataclass and its bases, on one line."""
+    """Return key -> the text under its declaration, which is one line in a dataclass's source."""
     texts: dict[str, str] = {}
     for base in reversed(schema.__mro__[:-1]):
-        (cls,) = ast.parse(inspect.getsource(base)).body
-        assert isinstance(cls, ast.ClassDef)
-        for key, text in zip(cls.body, cls.body[1:], strict=False):
-            match key, text:
-                case (
-                    ast.AnnAssign(target=ast.Name(id=name)),
-                    ast.Expr(value=ast.Constant(value=str(said))),
-                ):
-                    texts[name] = " ".join(said.split())
+        source = inspect.getsource(base)
+        found = re.findall(r'^    (\w+): [^\n]*\n    """(.*?)"""', source, re.M | re.S)
+        texts |= {key: " ".join(text.split()) for key, text in found}
+    for group in fields(schema):
+        if isinstance(group.type, type) and is_dataclass(group.type):
+            inner = meanings(group.type).items()
+            texts |= {f"{group.name}.{key}": text for key, text in inner}
     return texts
 
 
@@ -183,7 +179,11 @@ def explain(error: Exception, config_name: str) -> str:
         )
     if isinstance(error, HydraException | OmegaConfBaseException):
         return _of_a_key(error, config_name)
-    # All of it: the last lines of PyYAML's say in which file and line.
+    if isinstance(error, RecursionError):
+        return "a preset names itself in its defaults list"
+    if isinstance(error, UnicodeDecodeError):
+        return f"a preset is no text in UTF-8; save it as UTF-8 ({error})"
+    # The whole message is used, because the last lines of PyYAML's name the file and the line.
     reason = " ".join(str(error).split()) or type(error).__name__
     if reason.startswith("Config group override"):
         return f"{reason[0].lower()}{reason[1:]}; see --help for the names of each group"
@@ -203,4 +203,6 @@ def _of_a_key(error: Exception, config_name: str) -> str:
         reason = f"{reason} {rest[0]}"
     if reason.startswith("Ambiguous value"):
         reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
+    if "Key 'experiment' not in" in reason:
+        reason += "; the first line of a preset is # @package _global_"
     return f"{key}: {reason}" if key else reason

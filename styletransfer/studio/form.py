@@ -39,12 +39,10 @@ def form(shelf: PictureShelf) -> dict[str, Any]:
 
 
 def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
-    group, _, name = control.key.rpartition(".")
-    schema: Any = FIELDS[group].type if group else TrainConfig
     return asdict(control) | {
         "kind": "text" if control.kind == "names" else control.kind,
         "default": shown[control.key],
-        "help": meanings(schema)[name],
+        "help": meanings(TrainConfig)[control.key],
         "choices": control.choices,
         "step": 1 if control.kind == "integer" else control.step,
         "steerable": control.key not in FIXED,

@@ -93,10 +93,3 @@ def test_keys_that_name_files():
 def test_a_networks_folder_is_named_after_its_styles():
     config = compose("train_network", ["style=[a.jpg,b/c.png]"], with_hydra=True)
     assert config.hydra.run.dir == "outputs/networks/a+c"
-
-
-def test_what_is_composed_is_the_callers_own():
-    for _ in range(3):  # the second is remembered
-        config = compose("train", ["size=64"])
-        assert config.size == 64
-        config.size = 3
