@@ -126,8 +126,8 @@ def stylize(
             `optimizer="adam"`, `experiment="gatys_2016"`, `objective={"content_weight": 0.5}`, or
             `**{"objective.content_weight": 0.5}`. `init` and `style_detail` may also be pictures
             like the others, and `protect` a mask: a grey picture, or an array (H, W) of bool or of
-            floats in [0, 1]. `content_regions` and `style_regions` may be a label picture, an array
-            (H, W) of integers or bool, or a list of masks; `region_styles` is a dict.
+            floats in [0, 1]. `content_regions` and `style_regions` may be label pictures, likewise
+            paths, images or arrays; `region_styles` is a dict.
 
     Raises:
         UserError: bad input, in one line, or a run that gave up.

@@ -20,7 +20,6 @@ from torch.distributed import destroy_process_group
 
 from styletransfer.cli import script
 from styletransfer.commands.train_network.trainer import NetworkTraining
-from styletransfer.objective.resilient import ElasticObjective
 from styletransfer.system.signals import HERE
 
 FOURTH = 4
@@ -74,8 +73,7 @@ def main(what, command, *words):
     if os.environ["RANK"] == "1" and what == "mistaken":
         words = (*words, "seed=1")
     elif os.environ["RANK"] == "1":
-        trained = (NetworkTraining, "advance")
-        befall(what, *((ElasticObjective, "evaluate") if command == "train" else trained))
+        befall(what, NetworkTraining, "advance")
     script(command)(words)
 
 

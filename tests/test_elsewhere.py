@@ -31,9 +31,7 @@ from pathlib import Path
 import styletransfer
 from styletransfer.cli import main
 from styletransfer.studio.worker import _how_it_ended
-from styletransfer.system import memory
 assert _how_it_ended(-15) == "was ended by SIGTERM"
-assert not memory.is_large(1e18)
 folder = Path(styletransfer.__file__).parent
 for path in sorted(folder.rglob("*.py")):
     if path.stem != "__main__":

@@ -3,7 +3,7 @@
 Without arguments it stylises the bundled pictures. Every key is explained in
 `styletransfer/settings/` and by `--help`; `dry_run=true` prints what would be done, with estimated
 memory and time, and writes nothing. `resume=FOLDER` goes on where the run in that folder was
-stopped. Several processes share the picture by `torchrun --nproc-per-node=2 scripts/train.py ...`.
+stopped.
 """
 
 import sys
@@ -14,26 +14,19 @@ from hydra.core.hydra_config import HydraConfig
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
 from styletransfer.runs.folder import CHECKPOINT
-from styletransfer.runs.paint import FinishedRun, assist, check_given, paint, plan
+from styletransfer.runs.paint import FinishedRun, paint, plan
 from styletransfer.runs.recipe import finished_picture, own_settings
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import in_turn
-from styletransfer.system.devices import choose_device
-from styletransfer.system.processes import Processes, joined
 
 
 def main(config: TrainConfig, folder: Path) -> None:
     """Run one style transfer, or go on with one, and say where the picture is."""
-    with joined(choose_device(config.device)) as processes:
-        check_given(config, processes)
-        begun = processes.first(lambda: _begin(config, folder, processes))
-        if begun is None:
-            return
-        if processes.rank > 0:
-            assist(begun[0], processes)
-            return
-        config, folder = begun
-        run = paint(config, folder, processes=processes)
+    begun = _begin(config, folder)
+    if begun is None:
+        return
+    config, folder = begun
+    run = paint(config, folder)
     _tell(run, folder)
     if run.problem is not None:
         raise UserError(run.problem)
@@ -41,15 +34,13 @@ def main(config: TrainConfig, folder: Path) -> None:
         sys.exit(run.stopped.status)
 
 
-def _begin(
-    config: TrainConfig, folder: Path, processes: Processes
-) -> tuple[TrainConfig, Path] | None:
+def _begin(config: TrainConfig, folder: Path) -> tuple[TrainConfig, Path] | None:
     """Return the run's settings and folder, or None, having said why (UserError: bad input)."""
     if config.resume not in (None, "auto"):
         folder = Path(config.resume)
         config = own_settings(config, folder, _typed_keys())
     if config.dry_run:
-        _tell_plans(config, processes)
+        _tell_plans(config)
         return None
     if picture := finished_picture(config, folder):
         print(f"already finished\n{picture}")
@@ -57,10 +48,10 @@ def _begin(
     return config, folder
 
 
-def _tell_plans(config: TrainConfig, processes: Processes) -> None:
+def _tell_plans(config: TrainConfig) -> None:
     """Print what a run would do, and after each of its changes (UserError: bad input)."""
     later = in_turn(config, config.changes)
-    first = prepare(config, enlarge=False, processes=processes)
+    first = prepare(config, enlarge=False)
     jobs = [first, *(prepare(changed, enlarge=False, like=first) for changed in later)]
     begins = [0, *(change.after for change in config.changes)]
     for index, (after, job) in enumerate(zip(begins, jobs, strict=True)):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -18,7 +18,6 @@ from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets
 from styletransfer.pictures.images import LONGEST_SIDE, resize, scaled_size
 from styletransfer.settings import StyleTransferConfig, each
-from styletransfer.system.processes import Processes
 
 COLORS = ("style", "content_palette", "content_luminance")
 # What `init` may be beside the path of a picture.
@@ -65,8 +64,6 @@ class Job:
     alpha: Tensor | None = None  # (1, 1, H, W), the content's transparency, or None
     # Of `style_targets_of` for a job of one scale, or None to have them made.
     styles: StyleTargets | None = None
-    # That share the work, each with a job like this one.
-    processes: Processes = field(default_factory=Processes)
 
     @cached_property
     def criterion(self) -> Criterion:

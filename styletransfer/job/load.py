@@ -18,13 +18,12 @@ from styletransfer.objective.inputs import Inputs
 from styletransfer.pictures import images
 from styletransfer.pictures.color import recolored
 from styletransfer.pictures.images import Picture
-from styletransfer.pictures.labels import read_mask, read_regions
-from styletransfer.pictures.regions import Regions, check_aspect
+from styletransfer.pictures.regions import Regions, check_aspect, read_mask, read_regions
 from styletransfer.pictures.rotate import rotated, rotated_regions
 from styletransfer.settings import ApplyConfig, StyleTransferConfig, each
 from styletransfer.settings.paths import files_at, in_folder
 from styletransfer.settings.schemas import keys, named_files
-from styletransfer.system.memory import free_bytes, offloaded, readable
+from styletransfer.system.memory import free_bytes, readable
 
 logger = logging.getLogger(__name__)
 
@@ -80,9 +79,9 @@ def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
 def read_content_regions(
     config: StyleTransferConfig | ApplyConfig, given: Given | None = None
 ) -> Regions | None:
-    """Return the regions of the content image, None for a picture that is not divided.
+    """Return the regions of the content image, or None if it has none.
 
-    Refused are also keys that ask for regions where there are none.
+    UserError: the label picture cannot be read, or other keys need one.
     """
     given = given or {}
     source = given.get("content_regions", config.content_regions)
@@ -91,29 +90,28 @@ def read_content_regions(
             return read_regions(source, "content_regions")
     for key in ("style_regions", "region_styles"):
         if key in given or getattr(config, key, None):
-            raise UserError(f"{key} needs content_regions: name the parts of the content")
+            raise UserError(f"{key} needs content_regions, a label picture of the content")
     return None
 
 
 def read_style_regions(
     config: StyleTransferConfig, given: Given, styles: int
 ) -> list[Regions] | list[None]:
-    """Return the regions of each style image, of one label picture or of masks for a single one."""
+    """Return the regions of each style image, None for images without any."""
     source = given.get("style_regions", config.style_regions)
     if source is None:
         return [None] * styles
     if config.region_styles:
         raise UserError("style_regions and region_styles exclude each other; leave one of them out")
-    if styles == 1:
-        return [read_regions(source, "style_regions")]
     is_folder = isinstance(source, str) and os.path.isdir(source)
     named = in_folder(source) if is_folder else each(source)
     if (count := len(named)) != styles:
         raise UserError(
-            f"style_regions names {count} label picture{'s' * (count != 1)} but there are {styles} "
-            "styles; give one for each, in their order, as a list in brackets"
+            f"style_regions names {count} label picture{'s' * (count != 1)}, and style {styles} "
+            f"image{'s' * (styles != 1)}; give one for each, in their order, as a list in brackets"
         )
-    return [read_regions(one, f"style_regions, {n}") for n, one in enumerate(named, start=1)]
+    names = [f"style_regions {n}" for n in range(1, count + 1)] if styles > 1 else ["style_regions"]
+    return list(map(read_regions, named, names))
 
 
 @dataclass(frozen=True)
@@ -162,8 +160,8 @@ def load(
     styles = _fitted_styles(config, styles, content, enlarge)
     return Loaded(
         pictures=Inputs(
-            content=offloaded(images.fill_transparent(content)),
-            styles=tuple(offloaded(images.fill_transparent(style.picture)) for style in styles),
+            content=images.fill_transparent(content),
+            styles=tuple(images.fill_transparent(style.picture) for style in styles),
             regions=make_regions(config, styles, divided, content.size, protected),
             protected=protected,
         ),
@@ -245,14 +243,11 @@ def _read_styles(config: StyleTransferConfig, given: Given) -> list[Style]:
 
 
 def _check_regions(regions: Regions, picture: Picture) -> None:
-    """Check that regions lie on their picture, and say in one line which there are."""
+    """Check the aspect ratio of a label picture, and log its regions in one line."""
     check_aspect(regions.size, picture.size, regions.source)
-    said = f"{regions.source}: {regions.listed()}"
-    if regions.snapped:
-        said += f"; {regions.snapped:,} pixels between these colours took the nearest"
-    if regions.uncovered > 1e-3:
-        said += f"; {100 * regions.uncovered:.2g} % of the picture is in no region"
-    logger.info("%s", said)
+    uncovered = 100 * (1 - sum(regions.shares))
+    rest = f"; {uncovered:.2g} % of the picture is in no region" if uncovered > 0.1 else ""
+    logger.info("%s: %s%s", regions.source, regions.listed(), rest)
 
 
 def _read_protected(config: StyleTransferConfig, given: Given, content: Picture) -> Tensor | None:

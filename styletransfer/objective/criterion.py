@@ -36,17 +36,14 @@ class Criterion:
     is_relative: bool  #: each loss is divided by its value for features that are all zero
     matches: frozenset[str]  #: the layers whose content targets are matched, see `matching`
     painted_share: float  #: of the pastiche so far in what is matched, in [0, 1]
-    propagation: str  #: how a region reaches a layer's positions; see `inputs.at_layers`
     seamless: bool  #: the pastiche goes on at its other side
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
         """Resolve settings (UserError: they contradict each other, or nothing acts)."""
         measure = get_style_loss(config.style_loss)
-        for key, choices in (("normalization", "target none"), ("propagation", "average inside")):
-            value, (one, other) = getattr(config, key), choices.split()
-            if value not in (one, other):
-                raise UserError(f"unknown objective.{key} {value!r}; choose {one} or {other}")
+        if (value := config.normalization) not in ("target", "none"):
+            raise UserError(f"unknown objective.normalization {value!r}; choose target or none")
         _check_weight("tv_weight", config.tv_weight)
         contents = _by_layer(
             "content", config.content_weight, config.content_layers, config.content_layer_weights
@@ -78,7 +75,6 @@ class Criterion:
             config.normalization == "target",
             frozenset(matches),
             config.match_painted,
-            config.propagation,
             config.seamless,
         )
 

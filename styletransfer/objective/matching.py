@@ -46,17 +46,16 @@ class Matching:
     cells: list[tuple[int, int]]  #: height and width of the grid of each style image
     features: list[dict[str, Tensor]]  #: layer -> (1, C, h, w), of each style image
 
-    def values(self, layer: str, size: tuple[int, int], rows: slice = slice(None)) -> Tensor:
+    def values(self, layer: str, size: tuple[int, int]) -> Tensor:
         """Return the styles' features (1, C, h, w) for the content's positions at a matched layer.
 
-        `size` is the height and width of the content's features there, `rows` which are wanted.
+        `size` is the height and width of the content's features at that layer.
         """
         # The middle of each position, in cells of the content's grid.
         y, x = (
             (torch.arange(length, dtype=torch.float64) + 0.5) * cells / length
             for length, cells in zip(size, self.styles.shape, strict=True)
         )
-        y = y[rows]
         at = y.long()[:, None], x.long()[None]
         styles, *neighbours = (field[at] for field in (self.styles, self.rows, self.columns))
         within = y.frac()[:, None], x.frac()[None]

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -15,8 +15,6 @@ from styletransfer.objective.targets import StyleTargets
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.system.memory import is_out_of_memory
-from styletransfer.system.processes import Processes
-from styletransfer.system.signals import HERE
 
 logger = logging.getLogger(__name__)
 
@@ -31,23 +29,18 @@ class ElasticObjective:
     tile: int | None  # side in pixels, or None for the whole picture
     longest: int  # longer side of the picture in pixels, half of which is the first tile after None
     smallest: int  # tiles never become smaller than this; 0 where tiles are out of question
-    # That have the same picture; memory runs out in all of them or in none.
-    processes: Processes = field(default_factory=Processes)
     halved: bool = False  # the tile is smaller than it was asked for
     objective: RigidObjective | None = None
 
     def evaluate(self, image: Tensor) -> Losses:
         """Do as `Evaluates` says, in smaller tiles where memory runs out.
 
-        (MemoryError, RuntimeError: it ran out and the tile cannot be halved any more; UserError,
-        Stopped: see `Processes.meet`.)
+        (MemoryError, RuntimeError: it ran out and the tile cannot be halved any more.)
         """
-        self.processes.meet(image, HERE)
         while True:
             try:
                 if self.objective is None:
-                    with self.processes.sharing_shortage():
-                        self.objective = self.build(self.tile)
+                    self.objective = self.build(self.tile)
                 return self.objective.evaluate(image)
             except (MemoryError, RuntimeError) as error:
                 smaller = (self.tile or self.longest) // 2
@@ -70,20 +63,18 @@ def make_objective(
     pictures: Inputs,
     styles: StyleTargets | None,
     tile: int | None,
-    processes: Processes | None = None,
-    bands: int = 1,
 ) -> ElasticObjective:
     """Return the objective of one scale: whole or in tiles, and in smaller ones if need be.
 
-    As for `TiledObjective`; a tile of None is the whole picture, which processes share too.
+    Arguments are those of `TiledObjective`; a tile of None is the whole picture.
     """
     longest = max(pictures.content.shape[2:])
 
     def build(tile: int | None) -> RigidObjective:
         compared = (extractor, mode, criterion, pictures)
-        if tile is None and (processes is None or processes.count == 1):
+        if tile is None:
             return Objective(*compared, styles)
-        return TiledObjective(*compared, tile or longest, styles, processes, bands)
+        return TiledObjective(*compared, tile, styles)
 
     smallest = 0 if tiles_need(mode, criterion) else smallest_tile(extractor, criterion)
-    return ElasticObjective(build, tile, longest, smallest, processes or Processes())
+    return ElasticObjective(build, tile, longest, smallest)

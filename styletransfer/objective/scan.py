@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -12,12 +12,11 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import mean_square
 from styletransfer.losses.moments import Moments, moments
 from styletransfer.losses.moments_tap import add_moments_gradient
-from styletransfer.objective.bands import Band, band, shares
 from styletransfer.objective.fed_tap import fed_tap
+from styletransfer.objective.passes import Passes, passes
 from styletransfer.objective.targets import Place, Targets
 from styletransfer.objective.tiles import Tile, stages
 from styletransfer.system.precision import accumulate_dtype, gradient_dtype
-from styletransfer.system.processes import Processes
 
 # Name of a loss -> dL/dmean and dL/dsecond, None where the loss does not depend on one.
 Slopes = dict[str, tuple[Tensor | None, Tensor | None]]
@@ -30,51 +29,43 @@ class Scan:
     extractor: FeatureExtractor  # ends at the deepest layer of interest
     tile: int  # side of a tile in pixels without its halo; see `Stage.tiles`
     with_mean: bool  # see `moments`
-    processes: Processes = field(default_factory=Processes)  # that share every picture
-    each: int = 1  # bands of a process
 
-    def bands(self, image: Tensor, layers: Collection[str] = ()) -> list[Band]:
-        """Return the bands of this process in `image`, up to the deepest of `layers` or of all."""
-        size = (image.shape[2], image.shape[3])
-        run = stages(self.extractor.ended_at(layers) if layers else self.extractor)
-        *_, deepest = self.extractor.layers
-        stride = self.extractor.stride(deepest)
-        owned = shares(size[0], stride, self.processes, self.each)
-        return [band(run, size, self.tile, rows) for rows in owned]
+    def passes(self, image: Tensor, layers: Collection[str] = ()) -> Passes:
+        """Return the passes through `image`, up to the deepest of `layers`, by default of all."""
+        extractor = self.extractor.ended_at(layers) if layers else self.extractor
+        return passes(stages(extractor), (image.shape[2], image.shape[3]), self.tile)
 
-    def features(self, image: Tensor, layers: Collection[str], band: Band) -> dict[str, Tensor]:
-        """Return layer -> features (1, C, h, w) of an image (1, 3, H, W): the rows of a band."""
+    def features(self, image: Tensor, layers: Collection[str]) -> dict[str, Tensor]:
+        """Return layer -> features (1, C, h, w) of an image (1, 3, H, W)."""
         wholes: dict[str, Tensor] = {}
 
         def keep(layer: str, tile: Tile, features: Tensor) -> Tensor:
             if layer in layers:
                 stride = self.extractor.stride(layer)
-                own, place = band.counted_within(layer, tile, stride)
                 if layer not in wholes:
-                    height = band.owned.stop // stride - band.owned.start // stride
-                    shape = (1, features.shape[1], height, image.shape[3] // stride)
+                    height, width = (side // stride for side in image.shape[2:])
+                    shape = (1, features.shape[1], height, width)
                     empty = features.new_empty(shape)
                     wholes[layer] = empty.to(memory_format=torch.channels_last)
-                wholes[layer][place] = features[own]
+                wholes[layer][tile.place[layer]] = features[tile.own[layer]]
             return features
 
-        band.show(image, keep)
+        if layers:
+            self.passes(image, layers).show(image, keep)
         return wholes
 
     def measured(self, image: Tensor, places: Sequence[Place]) -> list[Moments]:
         """Return the moments of the whole image's features at each place."""
         sums, layers = [self.blank(layer, image) for layer, _ in places], dict(places).keys()
-        for rows in self.bands(image, layers) if layers else []:
 
-            def add(layer: str, tile: Tile, features: Tensor, rows: Band = rows) -> Tensor:
-                for index, place in enumerate(places):
-                    if place[0] == layer:
-                        seen = (rows, tile, features, image)
-                        sums[index] = self.add_moments(sums[index], place, *seen)
-                return features
+        def add(layer: str, tile: Tile, features: Tensor) -> Tensor:
+            for index, place in enumerate(places):
+                if place[0] == layer:
+                    sums[index] = self.add_moments(sums[index], place, tile, features, image)
+            return features
 
-            rows.show(image, add)
-        self.processes.add([moment for pair in sums for moment in pair])
+        if layers:
+            self.passes(image, layers).show(image, add)
         return sums
 
     def blank(self, layer: str, image: Tensor) -> Moments:
@@ -87,16 +78,15 @@ class Scan:
         return Moments(mean, image.new_zeros(channels, channels, dtype=dtype))
 
     def add_moments(
-        self, sums: Moments, place: Place, band: Band, tile: Tile, features: Tensor, image: Tensor
+        self, sums: Moments, place: Place, tile: Tile, features: Tensor, image: Tensor
     ) -> Moments:
-        """Return `sums` and what the positions that band and tile own are of the image's moments.
+        """Return `sums` plus the share of the image's moments at the positions that a tile owns.
 
         The features (1, C, h, w) are all that the tile has of the layer's output; somewhere in the
         image the weights of the place are above 0.
         """
-        own, _ = band.counted(place[0], tile, self.extractor.stride(place[0]))
-        mine = features[own]
-        weights, total = self.weights(place, band, tile, image)
+        mine = features[tile.own[place[0]]]
+        weights, total = self.weights(place, tile, image)
         if not mine.numel() or (weights is not None and not weights.any()):  # they lie elsewhere
             return sums
         part = (mine[0, 0].numel() if weights is None else weights.sum()) / total
@@ -104,24 +94,23 @@ class Scan:
         return Moments(*(old + part * moment for old, moment in zip(sums, seen, strict=True)))
 
     def weights(
-        self, place: Place, band: Band, tile: Tile, image: Tensor
+        self, place: Place, tile: Tile, image: Tensor
     ) -> tuple[Tensor | None, Tensor | float]:
-        """Return the weights where band and tile own positions, None for 1, and the sum of all."""
+        """Return the weights of the positions that a tile owns, None for 1, and the sum of all."""
         layer, positions = place
         stride = self.extractor.stride(layer)
         if positions is None:
             return None, math.prod((image.shape[2] // stride, image.shape[3] // stride))
-        _, (_, rows, columns) = band.counted(layer, tile, stride)
+        _, rows, columns = tile.place[layer]
         return positions[rows, columns], positions.sum()
 
 
 @dataclass(eq=False)
-class BandLosses:
-    """The losses at the positions that one band owns."""
+class TileLosses:
+    """The losses of one evaluation, added up tile by tile."""
 
     scan: Scan  # how features are measured
-    targets: Targets  # of content features, the rows that the band owns
-    band: Band  # whose positions count
+    targets: Targets  # what the picture is compared with
     image: Tensor  # (1, 3, H, W), the whole picture, detached
     terms: dict[str, Tensor]  # name -> content loss so far, 0-d; added to on the way back
     sums: dict[str, Moments]  # name -> moments so far; added to by `measure`
@@ -130,9 +119,9 @@ class BandLosses:
     def measure(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Add to the moments."""
         for target in self.targets.styles.get(layer, []):
-            place, seen = (layer, target.positions), (self.band, tile, features.detach())
-            before = self.sums[target.name]
-            self.sums[target.name] = self.scan.add_moments(before, place, *seen, self.image)
+            place, before = (layer, target.positions), self.sums[target.name]
+            seen = (tile, features.detach(), self.image)
+            self.sums[target.name] = self.scan.add_moments(before, place, *seen)
         return features
 
     def feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
@@ -146,15 +135,15 @@ class BandLosses:
         return self.feed(layer, tile, self.measure(layer, tile, features))
 
     def _joined(self, tile: Tile, layer: str, features: Tensor, gradient: Tensor) -> Tensor:
-        """Return `gradient` plus dL/dF of the layer's own losses where band and tile own it."""
+        """Return `gradient` plus dL/dF of the layer's losses at the positions that a tile owns."""
         stride, dtype = self.scan.extractor.stride(layer), gradient_dtype(features.dtype)
-        own, within = self.band.counted_within(layer, tile, stride)
+        own = tile.own[layer]
         share = gradient[own]
         if not share.numel():
             return gradient
         for target in self.targets.styles.get(layer, []):
             place = layer, target.positions
-            weights, total = self.scan.weights(place, self.band, tile, self.image)
+            weights, total = self.scan.weights(place, tile, self.image)
             if weights is not None and not weights.any():
                 continue
             slope = self.slopes[target.name]
@@ -162,7 +151,7 @@ class BandLosses:
             assert joined is not None
             share = joined
         if content := self.targets.contents.get(layer):
-            difference = features[own] - content.value[within]
+            difference = features[own] - content.value[tile.place[layer]]
             # C H W of the whole picture
             count = features.shape[1] * math.prod(side // stride for side in self.image.shape[2:])
             part = content.weight * difference.numel() / count

@@ -105,7 +105,7 @@ def style_targets(
     averages = _style_moments(criterion, extractor, pictures, measured)
     styles: StyleTargets = {layer: [] for layer in layers}
     for number, region in enumerate(pictures.regions):
-        positions = _positions(criterion, extractor, region.weights, layers)
+        positions = _positions(extractor, region.weights, layers)
         for layer, weight in criterion.styles.items():
             if (number, layer) not in averages or layer not in positions:
                 continue
@@ -118,12 +118,12 @@ def style_targets(
 
 
 def _positions(
-    criterion: Criterion, extractor: FeatureExtractor, weights: Tensor | None, layers: list[str]
+    extractor: FeatureExtractor, weights: Tensor | None, layers: list[str]
 ) -> dict[str, Tensor | None]:
     """Return layer -> weights (h, w), None for all alike; no layer from which they vanish."""
     if weights is None or not layers:
         return dict.fromkeys(layers)
-    seen = at_layers(extractor, weights, layers, criterion.propagation)
+    seen = at_layers(extractor, weights, layers)
     return {layer: positions for layer, positions in seen.items() if positions is not None}
 
 
@@ -142,7 +142,7 @@ def _style_moments(
             for part in (part for part in region.sources if part.style == number):
                 heard = criterion.styles if part.layers is None else part.layers
                 layers = [layer for layer in criterion.styles if layer in heard]
-                for place in _positions(criterion, extractor, part.weights, layers).items():
+                for place in _positions(extractor, part.weights, layers).items():
                     owners.append(((index, place[0]), part.share))
                     places.append(place)
         for (key, share), moments in zip(owners, measured(image, places), strict=True):

@@ -11,15 +11,8 @@ losses are sums over positions themselves.
 The price is a second forward, half as much work again (the weights are frozen, so a backward costs
 no more than a forward). It is not paid where the last stages are one tile each: pass one then
 keeps their graphs.
-
-Several processes take a band of rows each. Pass one ends by adding up the moments, which are small,
-and pass two by adding up the gradients. Where not even the inputs of the stages can be held for all
-rows, nor the content's features, a process takes several bands in turn. The price is a third
-forward and one of the content: pass two begins by finding both again for its band.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
 from itertools import chain
 
 import torch
@@ -28,7 +21,6 @@ from torch import Tensor
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import LossMode
 from styletransfer.losses.moments import Moments
-from styletransfer.objective.bands import SavedForBackward
 from styletransfer.objective.criterion import (
     Criterion,
     Losses,
@@ -39,7 +31,7 @@ from styletransfer.objective.criterion import (
 )
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.matching import matching
-from styletransfer.objective.scan import BandLosses, Scan, Slopes
+from styletransfer.objective.scan import Scan, Slopes, TileLosses
 from styletransfer.objective.targets import (
     StyleTargets,
     Target,
@@ -48,21 +40,18 @@ from styletransfer.objective.targets import (
     content_targets,
     style_targets,
 )
-from styletransfer.system.processes import Processes
 
 
 class TiledObjective:
     """The losses and the gradient of `Objective`, in memory that the tile bounds.
 
-    Beside one tile's activations it holds the inputs of a band's stages, the content's features
-    there, the picture and its gradient. Arguments are those of `Objective`, and:
+    Beside one tile's activations it holds the inputs of all stages, the content's features, the
+    picture and its gradient. Arguments are those of `Objective`, and:
 
     Args:
         mode: must be autograd_function: tiling rests on the closed form of the gradient.
         tile: side of a tile in pixels without its halo; at least the stride of the deepest layer.
             See `Stage.tiles`.
-        processes: that share the work, all with the same arguments; one by default.
-        bands: that each process takes in turn.
 
     Raises:
         UserError: another loss mode, a tile below the stride, and what `Objective` refuses.
@@ -76,54 +65,35 @@ class TiledObjective:
         pictures: Inputs,
         tile: int,
         styles: StyleTargets | None = None,
-        processes: Processes | None = None,
-        bands: int = 1,
     ) -> None:
         check_tile(extractor, mode, criterion, tile)
         self.extractor, self.criterion = extractor.ended_at(criterion.layers), criterion
         check_pictures(self.extractor, pictures)
         self.prior = Prior(criterion.tv_weight, pictures.anchor)
-        self.processes = processes or Processes()
-        with_mean = criterion.measure.with_mean
-        self.scan = Scan(self.extractor, tile, with_mean, self.processes, bands)
-        self.bands = self.scan.bands(pictures.content)
+        self.scan = Scan(self.extractor, tile, criterion.measure.with_mean)
+        self.passes = self.scan.passes(pictures.content)
         if styles is None:
             styles = style_targets(criterion, self.extractor, pictures, self.scan.measured)
         self.content = pictures.content
-        self.matching = matching(criterion, pictures, self._look) if criterion.matches else None
+        self.matching = (
+            matching(criterion, pictures, self.scan.features) if criterion.matches else None
+        )
         self.targets = Targets(self._contents(), styles)
 
     def _contents(self) -> dict[str, Target]:
-        """Return layer -> content target: of an only band, and without a value for several."""
+        """Return layer -> content target."""
         layers = self.criterion.contents.keys() - self.criterion.matches
-        reference = self._look(at_reference(self.content), layers)
-        reference |= {layer: self._matched(layer) for layer in self.criterion.matches}
-        values = dict.fromkeys(self.criterion.contents, self.content.new_empty(0))
-        if len(self.bands) == 1:
-            values = self._seen(0)
+        values = self.scan.features(self.content, layers)
+        small = at_reference(self.content)
+        reference = self.scan.features(small, layers) if small is not self.content else {**values}
+        for layer in self.criterion.matches:
+            values[layer] = reference[layer] = self._matched(layer)
         return content_targets(self.criterion, self.extractor, values, reference)
 
-    def _look(self, image: Tensor, layers: Collection[str]) -> dict[str, Tensor]:
-        """Return layer -> features of a whole picture, by this process alone."""
-        alone = Scan(self.extractor, self.scan.tile, with_mean=False)
-        return alone.features(image, layers, alone.bands(image, layers)[0]) if layers else {}
-
-    def _seen(self, number: int) -> dict[str, Tensor]:
-        """Return layer -> what the content losses compare with in a band."""
-        layers = self.criterion.contents.keys() - self.criterion.matches
-        seen, owned = {}, self.bands[number].owned
-        if layers:
-            band = self.scan.bands(self.content, layers)[number]
-            seen = self.scan.features(self.content, layers, band)
-        for layer in self.criterion.matches:
-            stride = self.extractor.stride(layer)
-            seen[layer] = self._matched(layer, slice(owned.start // stride, owned.stop // stride))
-        return seen
-
-    def _matched(self, layer: str, rows: slice = slice(None)) -> Tensor:
+    def _matched(self, layer: str) -> Tensor:
         assert self.matching is not None
         stride, size = self.extractor.stride(layer), self.content.shape[2:]
-        return self.matching.values(layer, (size[0] // stride, size[1] // stride), rows)
+        return self.matching.values(layer, (size[0] // stride, size[1] // stride))
 
     def evaluate(self, image: Tensor) -> Losses:
         """Do as `Evaluates` says, with an image of the content's size.
@@ -153,43 +123,12 @@ class TiledObjective:
             for target in targets
         }
         slopes: Slopes = {}
-        losses = [
-            BandLosses(self.scan, self.targets, band, image, terms, sums, slopes)
-            for band in self.bands
-        ]
-        with self.processes.sharing_shortage():
-            saved = self._measure(image, losses)
-        self.processes.add([moment for pair in sums.values() for moment in pair])
+        losses = TileLosses(self.scan, self.targets, image, terms, sums, slopes)
+        saved = self.passes.forward(image, losses.measure, losses.measure_and_feed)
         self._compare(sums, terms, slopes)
-        with self.processes.sharing_shortage():
-            gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
-            for number, mine in enumerate(losses):
-                mine.targets = self._with_content(number)
-                walked = saved or mine.band.forward(image, None, mine.feed)
-                mine.band.backward(walked, mine.feed, gradient)
-                mine.targets = self.targets
-        self.processes.add([terms[target.name] for target in self.targets.contents.values()])
-        self.processes.add([gradient])
+        gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
+        self.passes.backward(saved, losses.feed, gradient)
         return terms, gradient
-
-    def _measure(self, image: Tensor, losses: Sequence[BandLosses]) -> SavedForBackward | None:
-        """Make pass one; return what it keeps of the only band, None of several."""
-        if len(losses) == 1:
-            (mine,) = losses
-            return mine.band.forward(image, mine.measure, mine.measure_and_feed)
-        for mine in losses:
-            mine.band.show(image, mine.measure)
-        return None
-
-    def _with_content(self, number: int) -> Targets:
-        """Return the targets with the content's features in a band, too many to be kept for all."""
-        if len(self.bands) == 1:
-            return self.targets
-        contents = {
-            layer: replace(self.targets.contents[layer], value=value)
-            for layer, value in self._seen(number).items()
-        }
-        return replace(self.targets, contents=contents)
 
     def _compare(self, sums: dict[str, Moments], terms: dict[str, Tensor], slopes: Slopes) -> None:
         """Fill in style losses, and their gradients with respect to the moments."""

@@ -57,19 +57,16 @@ class Tile:
         return nn.functional.pad(features, excess) if any(excess) else features
 
 
-def grid(
-    layers: nn.ModuleDict, size: tuple[int, int], side: int, rows: Span | None = None
-) -> list[Tile]:
+def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
     """Cut the input, of (height, width), of some layers into tiles of nearly equal size.
 
     The layers are, in the order of evaluation, convolutions that keep the size, activations, and
     pools that halve it, rounding down. A tile owns at most `side` positions along each axis; that
     and the input are at least the pooling of all layers. The last tile of an axis also owns the
-    rest that no position of the deepest layer stands for. The tiles own all rows by default, or
-    those from a multiple of that pooling to another or to the end.
+    rest that no position of the deepest layer stands for.
     """
     height, width = size
-    downs = _axis(layers, height, side, rows or (0, height))
+    downs = _axis(layers, height, side, (0, height))
     columns = _axis(layers, width, side, (0, width))
     return [
         Tile((..., down.window, right.window), *map(_crossed, down.parts, right.parts))
@@ -165,15 +162,15 @@ class Stage:
         """Return the height and width of the input for a picture of (height, width) pixels."""
         return picture[0] // self.stride, picture[1] // self.stride
 
-    def tiles(self, picture: tuple[int, int], tile: int, rows: Span | None = None) -> list[Tile]:
-        """Cut the input for a picture of (height, width) pixels into tiles; for `rows` see `grid`.
+    def tiles(self, picture: tuple[int, int], tile: int) -> list[Tile]:
+        """Cut the input for a picture of (height, width) pixels into tiles; see `grid`.
 
         The picture has at least the stride of the stage's output along each axis. A tile has that
         side in pixels at the first stage. A later one, whose layers hold fewer values per pixel,
         takes half as many positions: at stride 4 twice as many pixels.
         """
         side = tile if self.stride == 1 else max(tile // 2, pooling(self.layers))
-        return grid(self.layers, self.size(picture), side, rows)
+        return grid(self.layers, self.size(picture), side)
 
     def run(self, tile: Tile, inputs: Tensor, visit: Visit) -> Tensor:
         """Return what `tile` has of the output, given what it reads of the input."""

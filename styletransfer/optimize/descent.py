@@ -3,7 +3,6 @@
 import logging
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,7 +13,6 @@ from styletransfer.objective.inputs import Protection
 from styletransfer.optimize.optimizers import LBFGS, Adam, Preconditioner
 from styletransfer.optimize.results import BestPicture
 from styletransfer.settings import OptimizerConfig
-from styletransfer.system.memory import is_out_of_memory, offloaded
 from styletransfer.system.signals import interruptible
 
 logger = logging.getLogger(__name__)
@@ -53,10 +51,10 @@ class Descent:
         self.preconditioner: Preconditioner | None = None
         if config.name == "lbfgs" and config.preconditioner > 0:
             self.preconditioner = Preconditioner(start, config.preconditioner)
-        self.start = offloaded(start.detach())
+        self.start = start.detach()
         # Contiguous, as our L-BFGS asks for.
         shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
-        self.shift = offloaded(shift).requires_grad_()
+        self.shift = shift.requires_grad_()
         self.optimizer = self._make_optimizer()
         self.best = BestPicture(self._hold(self.start.clamp(0, 1)), config.averaging)
         self.step = self.restarts = 0  # made
@@ -72,9 +70,8 @@ class Descent:
         complete, so that `state_dict` may be taken there.
         """
         while not self.is_over(steps):
-            if not self._moves():
-                self.step += 1
-                continue
+            self.optimizer.step(self.closure)
+            self.shift.grad = None  # the next evaluation makes its own
             losses, picture = self._take_seen()
             self.best.remember(losses, picture, self.step)
             self.step += 1
@@ -140,18 +137,13 @@ class Descent:
             "start": self.start,
             "shift": self.shift.detach(),
             "optimizer": self.optimizer.state_dict(),
-            "history": self.config.history,
             "best": self.best.state_dict(),
             **{key: getattr(self, key) for key in COUNTS},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from the `state_dict` of a descent of the same size and optimiser; it is used up.
-
-        A shorter history that a lack of memory has forced counts as the same optimiser.
-        """
-        self.config = replace(self.config, history=state["history"])
-        self.start = offloaded(state["start"].to(self.start.device))
+        """Go on from the `state_dict` of a descent of equal size and optimiser; it is used up."""
+        self.start = state["start"].to(self.start.device)
         with torch.no_grad():
             self.shift.copy_(state["shift"])
         self.optimizer = self._make_optimizer()
@@ -183,24 +175,6 @@ class Descent:
         # It may take minutes. No optimiser has changed anything before it returns.
         with interruptible():
             return self.objective.evaluate(image)
-
-    def _moves(self) -> bool:
-        """Make one step; where memory runs out, begin again with half the history: return False.
-
-        The objective has tried to do with less by then.
-        """
-        try:
-            self.optimizer.step(self.closure)
-            self.shift.grad = None  # a large picture has no room for it
-            return True
-        except (MemoryError, RuntimeError) as error:
-            history = len(self.optimizer.pairs) if isinstance(self.optimizer, LBFGS) else 0
-            if not is_out_of_memory(error) or history < 2:
-                raise
-        logger.warning("memory ran out; going on with an L-BFGS history of %d", history // 2)
-        self.config = replace(self.config, history=history // 2)
-        self._begin_again()
-        return False
 
     def _look(self, losses: Losses, steps: int) -> None:
         """Begin again if the loss is not finite, and end the scale if it has settled."""

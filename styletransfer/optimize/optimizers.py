@@ -13,8 +13,6 @@ from typing import Any
 import torch
 from torch import Tensor, fft
 
-from styletransfer.system.memory import is_large, offloaded
-
 # In cycles per pixel. Tones broader than waves of CORNER count alike, and so does detail finer
 # than waves of the limits.
 CORNER = 0.02
@@ -150,7 +148,7 @@ class Preconditioner:
 
 
 class Adam(torch.optim.Adam):
-    """torch's Adam for a point, a leaf (1, 3, H, W), with large moments in files."""
+    """torch's Adam for a point, a leaf (1, 3, H, W), whose moments can be read and set."""
 
     def __init__(self, point: Tensor, rate: float) -> None:
         super().__init__([point], lr=rate, betas=BETAS, fused=True)
@@ -166,10 +164,7 @@ class Adam(torch.optim.Adam):
 
     @moments.setter
     def moments(self, moments: dict[str, Tensor]) -> None:
-        self.state[self.point] = {
-            name: offloaded(value.detach()) if is_large(value.nbytes) else value.detach().clone()
-            for name, value in moments.items()
-        }
+        self.state[self.point] = {name: value.detach().clone() for name, value in moments.items()}
 
     def go_on_with(self, moments: dict[str, Tensor]) -> None:
         """Take up the moments of another scale; they stay as they are."""

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.objective.criterion import Losses
-from styletransfer.system.memory import offloaded
 
 # A picture (1, 3, H, W) to the same as it is to be shown.
 Finish = Callable[[Tensor], Tensor]
@@ -70,7 +69,7 @@ class BestPicture:
     """
 
     def __init__(self, start: Tensor, averaging: float) -> None:
-        self.image, self.averaging = offloaded(start), averaging
+        self.image, self.averaging = start, averaging
         self.losses: Losses | None = None  # at the image; None until one has been seen
         self.mean: Tensor | None = None  # the running mean (1, 3, H, W)
 
@@ -81,7 +80,7 @@ class BestPicture:
         better = losses.total < self.losses.total
         # After a start that was not finite, anything finite is better.
         better |= losses.total.isfinite() & ~self.losses.total.isfinite()
-        self.image = offloaded(torch.where(better, picture, self.image))
+        self.image = torch.where(better, picture, self.image)
         self.losses = Losses(
             {k: torch.where(better, v, self.losses.terms[k]) for k, v in losses.terms.items()}
         )
@@ -89,7 +88,7 @@ class BestPicture:
             # The first steps weigh as in a plain mean, so that the start fades soon.
             decay = min(self.averaging, step / (step + 1))
             mean = picture if self.mean is None else torch.lerp(picture, self.mean, decay)
-            self.mean = offloaded(mean)
+            self.mean = mean
 
     def picture(self) -> Tensor:
         """Return what the scale would hand over now (1, 3, H, W), in [0, 1]."""
@@ -105,6 +104,6 @@ class BestPicture:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from a `state_dict`, on the device of this picture."""
         device, terms, mean = self.image.device, state["losses"], state["mean"]
-        self.image = offloaded(state["image"].to(device))
-        self.mean = None if mean is None else offloaded(mean.to(device))
+        self.image = state["image"].to(device)
+        self.mean = None if mean is None else mean.to(device)
         self.losses = None if terms is None else Losses({k: terms[k].to(device) for k in terms})

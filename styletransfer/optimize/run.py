@@ -1,6 +1,5 @@
 """A run: from a job to a pastiche, as a generator of iterates over a state that can be saved."""
 
-import logging
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job, Scale, enlarge, starting_picture
-from styletransfer.job.prepare import choose_layout
+from styletransfer.job.memory import plan_memory
 from styletransfer.objective.criterion import tiles_need
 from styletransfer.objective.resilient import ElasticObjective, make_objective
 from styletransfer.optimize.descent import ADVICE, Descent
@@ -19,8 +18,6 @@ from styletransfer.pictures.color import with_chroma_of
 from styletransfer.pictures.images import resize
 from styletransfer.system.memory import free_bytes, is_out_of_memory
 from styletransfer.system.signals import signals_held
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,6 @@ class _Level:
 
     objective: ElasticObjective
     descent: Descent
-    bands: int
 
 
 class Run:
@@ -61,7 +57,6 @@ class Run:
         self._momentum: dict[str, Tensor] | None = None
         # The largest tile that memory has turned out to allow.
         self._limit: int | None = None
-        self._said_short = False
         self._losses: dict[str, float] | None = None
         self._problem: str | None = None
 
@@ -160,7 +155,6 @@ class Run:
         """Return what `Descent.state_dict` does; take it between two iterates, or interrupted."""
         level = self._level and {
             "tile": self._level.objective.tile,
-            "bands": self._level.bands,
             "halved": self._level.objective.halved,
             "descent": self._level.descent.state_dict(),
         }
@@ -171,7 +165,6 @@ class Run:
             "image": self.image,
             "momentum": self._momentum,
             "limit": self._limit,
-            "said_short": self._said_short,
             "losses": self._losses,
             "level": level,
         }
@@ -183,15 +176,14 @@ class Run:
         self.image, self._momentum = state["image"].to(device), state["momentum"]
         if self._momentum is not None:
             self._momentum = {name: value.to(device) for name, value in self._momentum.items()}
-        self._limit, self._said_short = state["limit"], state["said_short"]
-        self._losses, self._level, level = state["losses"], None, state["level"]
+        self._limit, self._losses = state["limit"], state["losses"]
+        self._level, level = None, state["level"]
         if level is None:
             return
         scale, descent = self.scales[self._index], level["descent"]
         if tuple(descent["shift"].shape[2:]) != scale.size or self.image.dtype != self.start.dtype:
             raise UserError("the saved state belongs to another job; start afresh")
-        start, history = descent["start"].to(device), descent["history"]
-        self._level = self._level_at(scale, start, level["tile"], level["bands"], history)
+        self._level = self._level_at(scale, descent["start"].to(device), level["tile"])
         self._level.objective.halved = level["halved"]
         self._level.descent.load_state_dict(descent)
 
@@ -234,28 +226,22 @@ class Run:
     def _fresh_level(self, scale: Scale) -> _Level:
         """Begin a scale with what the one before has made."""
         job = self.job
-        layout = job.processes.first(
-            lambda: choose_layout(job, scale, free_bytes(job.device), self._limit)
-        )
-        if layout.history < job.config.optimizer.history and not self._said_short:
-            self._said_short = True
-            logger.warning("memory allows an L-BFGS history of %d", layout.history)
+        tile = plan_memory(job, scale, free_bytes(job.device)).tile
+        if self._limit is not None:
+            tile = min(tile or max(scale.size), self._limit)
         start = enlarge(self.image, self.start, scale.size, job.config.init, job.criterion.seamless)
-        level = self._level_at(scale, start, layout.tile, layout.bands, layout.history)
+        level = self._level_at(scale, start, tile)
         level.descent.warm_start(self._momentum)
         return level
 
-    def _level_at(
-        self, scale: Scale, start: Tensor, tile: int | None, bands: int, history: int
-    ) -> _Level:
+    def _level_at(self, scale: Scale, start: Tensor, tile: int | None) -> _Level:
         job, pictures = self.job, self.pictures.resized(scale.size, scale.style_sizes)
         if self._index or job.start is not None:
             pictures = replace(pictures, painted=start)
         compared = (job.extractor, job.mode, job.criterion, pictures, job.styles)
-        objective = make_objective(*compared, tile, job.processes, bands)
-        optimizer = replace(job.config.optimizer, history=history)
-        descent = Descent(objective, start, optimizer, pictures.protection)
-        return _Level(objective, descent, bands)
+        objective = make_objective(*compared, tile)
+        descent = Descent(objective, start, job.config.optimizer, pictures.protection)
+        return _Level(objective, descent)
 
     def _give_up(self, error: Exception) -> None:
         """Say that memory ran out, or raise what is no lack of memory."""

@@ -1,98 +1,106 @@
-"""The regions of a picture: their pixels, their names, and the pairs of content and style."""
+"""Regions of pictures, read from label pictures: each region is painted in one flat colour."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Self
 
+import numpy as np
 import torch
 from PIL import ImageColor
 from torch import Tensor
+from torch.nn.functional import max_pool2d
 
 from styletransfer.errors import UserError
+from styletransfer.pictures.convert import Source, as_picture
 from styletransfer.pictures.images import resize
 
 Color = tuple[int, int, int]  # sRGB, 0 to 255 each
 
-# Largest difference of a channel, in levels of 255, between two colours that count as the same: in
-# a content's and a style's label pictures, or in one JPEG, which changes colours.
+MAX_REGIONS = 12  # largest number of regions in a label picture
+# Largest difference of a channel, in levels of 255, between two colours that count as the same: the
+# content's and the style's colour of a region, a painted colour and its CSS name, or colours in one
+# JPEG file.
 SAME = 32
-# Largest differences of a channel, in levels of 255. _NAMED: between a painted colour and the CSS
-# colour whose name it gets. _MEANT: between a colour that a user types and the painted colour.
-_NAMED, _MEANT = 16, 64
+# Smallest share of the visible pixels that a region's colour must have. It is not used for pictures
+# in which every colour fills some 3 x 3 pixels.
+_MIN_SHARE = 1e-4
+# A label picture must have at least the share _FLAT_SHARE of its visible pixels within _FLAT levels
+# (of 255) of a region's colour. Drawn labels have at least 0.7; photographs and paintings at most
+# 0.4.
+_FLAT, _FLAT_SHARE = 8, 0.6
+# Largest difference between the channels of a pixel of a grey mask, in [0, 1]. JPEG compression
+# causes less.
+_GREY = 32 / 255
 
 
 @dataclass(frozen=True)
 class Regions:
-    """The regions of a picture; no pixel's weights sum to more than 1."""
+    """The regions of a picture."""
 
-    # Unique names: CSS names or "#rrggbb" of painted colours, numbers, or the names of masks.
-    names: tuple[str, ...]
-    # (R, 1, H, W): for labels bool, with each pixel in at most one region; for masks float in
-    # [0, 1].
-    layers: Tensor
-    colors: tuple[Color, ...] = ()  # one per region; empty for numbers and masks
-    snapped: int = 0  # pixels between painted colours, which were assigned to the nearest one
+    labels: Tensor  # (H, W) int64: the number of each pixel's region, or -1 for none
+    colors: tuple[Color, ...]  # one for each region
+    names: tuple[str, ...]  # one for each region, unique: a CSS name or "#rrggbb"
     source: str = "the regions"  # for error messages: the path, if they were read from a file
 
     @property
     def size(self) -> tuple[int, int]:
         """Height and width in pixels."""
-        return self.layers.shape[2], self.layers.shape[3]
+        return self.labels.shape[0], self.labels.shape[1]
 
     @property
-    def soft(self) -> bool:
-        """True for grey masks, which are paired by order; False for labels, paired by name."""
-        return self.layers.is_floating_point()
-
-    @cached_property
     def shares(self) -> list[float]:
-        """Each region's share of the picture; they sum to 1 where no pixel is left out."""
-        return [float(x.sum(dtype=torch.float64)) / x.numel() for x in self.layers]
-
-    @property
-    def uncovered(self) -> float:
-        """The share of the picture that is in no region."""
-        return max(0.0, 1.0 - sum(self.shares))
+        """Each region's share of the picture; they sum to 1 if every pixel is in a region."""
+        counts = torch.bincount(self.labels.flatten() + 1, minlength=len(self.names) + 1)
+        return [count / self.labels.numel() for count in counts[1:].tolist()]
 
     def weights(self, region: int, size: tuple[int, int]) -> Tensor:
         """Return the weights (1, 1, h, w) of a region, resized by averaging over areas.
 
-        The weights of all regions still sum to at most 1, and to 1 where every pixel has a region.
+        The weights of all regions sum to at most 1, and to 1 if every pixel is in a region.
         """
-        return resize(self.layers[region][None].float(), size, "bilinear")
+        return resize((self.labels == region)[None, None].float(), size, "bilinear")
 
     def cut(self, box: tuple[slice, slice], size: tuple[int, int]) -> Self:
-        """Return what lies in a box (rows, columns) of a picture of this height and width."""
+        """Return the part in a box (rows, columns) of a picture of this (height, width)."""
         rows, columns = (
             slice(side.start * own // whole, -(-side.stop * own // whole))
             for side, own, whole in zip(box, self.size, size, strict=True)
         )
-        return self.changed(self.layers[..., rows, columns], "the transparent margins are cut off")
+        return self.changed(self.labels[rows, columns], "the transparent margins are cut off")
 
-    def changed(self, layers: Tensor, how: str) -> Self:
-        """Return regions with new `layers` (UserError: one is empty; the message says `how`)."""
-        for name, layer in zip(self.names, layers, strict=True):
-            if not layer.any():
+    def changed(self, labels: Tensor, how: str) -> Self:
+        """Return the regions with new `labels`.
+
+        UserError if a region has no pixel in them; the message says `how` they were made.
+        """
+        changed = replace(self, labels=labels)
+        for name, share in zip(self.names, changed.shares, strict=True):
+            if share == 0:
                 raise UserError(
                     f"{self.source}: nothing is left of the region {name} once {how}; let it reach "
                     "further to the middle"
                 )
-        return replace(self, layers=layers)
+        return changed
 
     def find(self, text: str) -> int:
-        """Return the number, from 0, of the region of a name or (UserError: none) a colour.
+        """Return the number of the region of a colour (UserError: there is none).
 
-        Of colours, as `parse_color` knows them, the nearest painted within 64 levels is meant.
+        `text` is a name in `names`, or a CSS colour or six hexadecimal digits, optionally after
+        "#" or "0x", within 32 levels of the region's colour.
         """
-        named = [name.lower() for name in self.names]
-        if text.strip().lower() in named:
-            return named.index(text.strip().lower())
-        color = parse_color(text)
-        if color is not None and self.colors:
-            region = nearest(color, self.colors)
-            if distance(color, self.colors[region]) <= _MEANT:
+        text = text.strip().lower()
+        if text in self.names:
+            return self.names.index(text)
+        digits = text.removeprefix("#").removeprefix("0x")
+        is_hex = len(digits) == 6 and set(digits) <= set("0123456789abcdef")
+        try:
+            red, green, blue = ImageColor.getrgb(f"#{digits}" if is_hex else text)[:3]
+        except ValueError:
+            pass
+        else:
+            region = _nearest((red, green, blue), self.colors)
+            if _distance((red, green, blue), self.colors[region]) <= SAME:
                 return region
         raise UserError(f"{self.source} has no region {text!r}; it has {self.listed()}")
 
@@ -107,10 +115,88 @@ class Regions:
         return f"{self.names[region]} ({share:{'.0f' if share >= 10.0 else '.2g'}} %)"
 
 
+def read_regions(source: Source, name: str) -> Regions:
+    """Return the regions of a label picture, a file or a picture in memory.
+
+    Every colour that fills some 3 x 3 pixels is a region. Pixels of other colours, as on
+    antialiased edges, are in the region of the nearest colour, and pixels that are more than half
+    transparent in none. `name` is the picture's name in messages if it is no file. (UserError: the
+    picture cannot be read, or it has more than 12 flat colours, or none.)
+    """
+    picture = as_picture(source, name)
+    rgb = (picture.rgb[0] * 255.0).round().to(torch.int16)
+    visible = torch.ones(picture.size, dtype=torch.bool)
+    if picture.alpha is not None:
+        visible = picture.alpha[0, 0] >= 0.5
+    if not visible.any():
+        raise UserError(f"{picture.name} is transparent everywhere; paint each region in a colour")
+    colors = _flat_colors(rgb, visible)
+    if not 0 < len(colors) <= MAX_REGIONS:
+        raise _not_labels(picture.name, f"shows {len(colors)} flat colours")
+    differences = (rgb - rgb.new_tensor(color)[:, None, None] for color in colors)
+    difference, labels = torch.stack([x.abs().amax(0) for x in differences]).min(0)
+    flat = (difference[visible] <= _FLAT).float().mean()
+    if flat < _FLAT_SHARE:
+        between = int((1.0 - flat) * visible.sum())
+        raise _not_labels(picture.name, f"has {between:,} pixels between its flat colours")
+    labels = labels.where(visible, -1)
+    return Regions(labels, tuple(colors), color_names(colors), picture.name)
+
+
+def _flat_colors(rgb: Tensor, visible: Tensor) -> list[Color]:
+    """Return the colours that fill some 3 x 3 pixels, the most frequent first.
+
+    If every colour of the picture does so, all are returned. Otherwise a colour is left out if it
+    is rare, or within SAME levels of a more frequent one. `rgb` is (3, H, W) from 0 to 255, and
+    `visible` is (H, W) bool.
+    """
+    codes = rgb[0] * 65536.0 + rgb[1] * 256.0 + rgb[2]  # whole numbers that float32 holds exactly
+    flat = max_pool2d(codes[None], 3, 1, 1)[0] == -max_pool2d(-codes[None], 3, 1, 1)[0]
+    values, counts = torch.unique(codes[visible], return_counts=True)
+    fills = torch.isin(values, codes[visible & flat])
+    order = [n for n in counts.argsort(stable=True).flip(0).tolist() if fills[n]]
+    colors: list[Color] = []
+    for code, count in ((int(values[n]), int(counts[n])) for n in order):
+        color = (code >> 16, code >> 8 & 255, code & 255)
+        is_new = all(_distance(color, other) > SAME for other in colors)
+        if fills.all() or (is_new and count >= _MIN_SHARE * int(visible.sum())):
+            colors.append(color)
+    return colors
+
+
+def _not_labels(name: str, problem: str) -> UserError:
+    return UserError(
+        f"{name} {problem}; is it a photograph? Paint each region in one of at most {MAX_REGIONS} "
+        "flat colours and save it as PNG"
+    )
+
+
+def read_mask(source: Source, name: str) -> Tensor:
+    """Return a mask (1, 1, H, W) in [0, 1]: its grey values, times opacity if it has alpha.
+
+    `source` is a grey picture, or an array or tensor (H, W) of bool, uint8 or floats in [0, 1].
+    `name` is its name in messages if it is no file. (UserError: it has colours, is black everywhere
+    or cannot be read.)
+    """
+    if isinstance(source, Tensor) and source.ndim == 2:
+        source = source.detach().cpu().numpy()
+    if isinstance(source, np.ndarray) and source.dtype == np.bool_:
+        source = source.astype(np.float32)
+    picture = as_picture(source, name)
+    if (picture.rgb.amax(1) - picture.rgb.amin(1)).max() > _GREY:
+        raise UserError(f"{picture.name} is a colour picture; a mask is grey")
+    mask = picture.rgb.mean(1, keepdim=True)
+    if picture.alpha is not None:
+        mask = mask * picture.alpha
+    if mask.max() < 0.5 / 255.0:
+        raise UserError(f"{picture.name} is an empty mask; paint white what it is to cover")
+    return mask
+
+
 def check_aspect(size: tuple[int, int], picture: tuple[int, int], name: str) -> None:
     """Refuse a mask or label picture of another aspect ratio than its picture, both (H, W).
 
-    Where the larger is scaled to the other's longer side, sides may differ by a pixel or 0.5 %.
+    After the larger is scaled to the other's longer side, sides may differ by a pixel or 0.5 %.
     """
     smaller, larger = sorted((size, picture), key=max)
     scale = max(smaller) / max(larger)
@@ -122,58 +208,41 @@ def check_aspect(size: tuple[int, int], picture: tuple[int, int], name: str) -> 
             )
 
 
-def distance(first: Color, second: Color) -> int:
+def _distance(first: Color, second: Color) -> int:
     """Return the largest difference of a channel, in levels of 255."""
     return max(abs(a - b) for a, b in zip(first, second, strict=True))
 
 
-def nearest(color: Color, colors: tuple[Color, ...]) -> int:
-    """Return the place in `colors` of the one that is nearest."""
-    return min(range(len(colors)), key=lambda place: distance(color, colors[place]))
+def _nearest(color: Color, colors: Sequence[Color]) -> int:
+    """Return the index in `colors` of the nearest colour."""
+    return min(range(len(colors)), key=lambda index: _distance(color, colors[index]))
 
 
-def color_names(colors: list[Color]) -> tuple[str, ...]:
-    """Return CSS names of colours within 16 levels, or "#rrggbb" where there is none of its own."""
+def color_names(colors: Sequence[Color]) -> tuple[str, ...]:
+    """Return each colour's CSS name if it is within 32 levels and unique, otherwise "#rrggbb"."""
     names = []
     for color in colors:
-        name, css = min(_css_colors().items(), key=lambda item: distance(item[1], color))
-        names.append(name if distance(css, color) <= _NAMED else "")
+        name, css = min(_css_colors().items(), key=lambda item: _distance(item[1], color))
+        names.append(name if _distance(css, color) <= SAME else "")
     return tuple(
         name if name and names.count(name) == 1 else "#{:02x}{:02x}{:02x}".format(*color)
         for color, name in zip(colors, names, strict=True)
     )
 
 
-def parse_color(text: str) -> Color | None:
-    """Return what a person means by a colour, or None.
-
-    It may be a CSS name or function ("red", "hsl(0, 100%, 50%)"), six hexadecimal digits behind
-    "#", "0x" or nothing, or three numbers ("255, 0, 0", with or without brackets).
-    """
-    text = text.strip().lower()
-    if re.fullmatch(r"(#|0x)?[0-9a-f]{6}", text):
-        text = "#" + text[-6:]
-    elif re.fullmatch(r"[(\[]?\s*\d+(\s*,\s*\d+){2}\s*[)\]]?", text):
-        text = f"rgb({text.strip('()[] ')})"
-    try:
-        red, green, blue = ImageColor.getrgb(text)[:3]
-    except ValueError:
-        return None
-    return (red, green, blue) if max(red, green, blue) <= 255 else None
-
-
 @cache
 def _css_colors() -> dict[str, Color]:
-    """Return CSS names with their colours; of two names for one, as aqua and cyan, the later."""
+    """Return CSS names with their colours; of two names for one colour, such as aqua and cyan, the
+    later in the alphabet."""
     names = {ImageColor.getrgb(name): name for name in sorted(ImageColor.colormap)}
     return {name: (color[0], color[1], color[2]) for color, name in names.items()}
 
 
 def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
-    """Return for each style, and each region of the content, the number of its region there.
+    """Return for each style and each region of the content the number of the style's region.
 
-    Labels pair by colour (within 32 levels of 255) or number, masks by their order. None stands
-    where a style does not hold the region, and another one does (UserError: any other misfit).
+    Regions of colours within 32 levels belong together. None stands for a region that this style
+    lacks. (UserError: a region that no style has, or a style's region that the content lacks.)
     """
     regions = range(len(content.names))
     pairs = [[_partner(content, region, style) for region in regions] for style in styles]
@@ -187,68 +256,11 @@ def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int |
     return pairs
 
 
-def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> list[int]:
-    """Return for each region of the content the number, from 0, of the style it is painted in.
-
-    `region_styles` maps regions, as `Regions.find` knows them, to numbers of styles from 1 to
-    `styles` (UserError: it does not fit, or is needed). Without it a single style goes everywhere,
-    and the i-th mask takes the i-th style.
-    """
-    count = len(regions.names)
-    if not region_styles and styles == 1:
-        return [0] * count
-    if not region_styles and regions.soft and count == styles:
-        return list(range(count))
-    # The example is text for a shell: in quotes, because shells expand braces. "#" becomes "0x",
-    # because Hydra allows no "#" in keys, and would read a key such as 1e1000 as a number.
-    keys = [name.replace("#", "0x") for name in regions.names]
-    pairs = ",".join(f"{key}:{1 + region % styles}" for region, key in enumerate(keys))
-    example = f"'region_styles={{{pairs}}}'"
-    if not region_styles:
-        raise UserError(
-            f"{regions.source} has the regions {regions.listed()}, and there are {styles} styles; "
-            f"say which takes which, such as {example}"
-        )
-    chosen: dict[int, int] = {}
-    for text, style in region_styles.items():
-        region = regions.find(text)
-        if region in chosen:
-            raise UserError(f"region_styles names {regions.names[region]} twice; keep one of them")
-        if not 1 <= style <= styles:
-            raise UserError(
-                f"region_styles gives {text} the style {style}; styles are numbered from 1 to "
-                f"{styles} in the order of style="
-            )
-        chosen[region] = style - 1
-    for region in range(count):
-        if region not in chosen:
-            raise UserError(
-                f"region_styles leaves out {regions.described(region)} of {regions.source}; "
-                f"say all, such as {example}"
-            )
-    return [chosen[region] for region in range(count)]
-
-
 def _partner(content: Regions, region: int, style: Regions) -> int | None:
-    if content.soft != style.soft:
-        raise UserError(
-            f"{content.source} and {style.source} are masks and labels; give both as label "
-            "pictures, or both as lists or folders of masks"
-        )
-    if content.soft:
-        if len(content.names) != len(style.names):
-            raise UserError(
-                f"{content.source} has {len(content.names)} masks and {style.source} has "
-                f"{len(style.names)}; they pair by their order, so give as many"
-            )
-        return region
-    if content.colors and style.colors:
-        partner = nearest(content.colors[region], style.colors)
-        back = nearest(style.colors[partner], content.colors)
-        near = distance(content.colors[region], style.colors[partner]) <= SAME
-        return partner if near and back == region else None
-    name = content.names[region]
-    return style.names.index(name) if name in style.names else None
+    color = content.colors[region]
+    partner = _nearest(color, style.colors)
+    is_mutual = _nearest(style.colors[partner], content.colors) == region
+    return partner if is_mutual and _distance(color, style.colors[partner]) <= SAME else None
 
 
 def _unpaired(regions: Regions, region: int, others: Sequence[Regions]) -> UserError:
@@ -257,3 +269,36 @@ def _unpaired(regions: Regions, region: int, others: Sequence[Regions]) -> UserE
         f"{regions.source} has the region {regions.described(region)}, and {lacking}; "
         "give both the same regions"
     )
+
+
+def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> list[int]:
+    """Return for each region the number, from 0, of the style in which it is painted.
+
+    `region_styles` maps colours, as `Regions.find` takes them, to numbers of styles from 1 to
+    `styles`. It may be empty if there is one style. (UserError: it does not give each region
+    exactly one style.)
+    """
+    count = len(regions.names)
+    if not region_styles and styles == 1:
+        return [0] * count
+    chosen: dict[int, int] = {}
+    for text, style in region_styles.items():
+        region = regions.find(text)
+        if not 1 <= style <= styles:
+            raise UserError(
+                f"region_styles gives {text} the style {style}; styles are numbered from 1 to "
+                f"{styles} in the order of style="
+            )
+        if region in chosen:
+            raise UserError(f"region_styles names {regions.names[region]} twice; keep one of them")
+        chosen[region] = style - 1
+    if len(chosen) < count:
+        # The example is quoted, because shells expand braces, and has "0x" for "#", because Hydra
+        # allows no "#" in keys and reads a key such as 1e1000 as a number.
+        keys = [name.replace("#", "0x") for name in regions.names]
+        pairs = ",".join(f"{key}:{1 + region % styles}" for region, key in enumerate(keys))
+        raise UserError(
+            f"{regions.source} has the regions {regions.listed()}, and there are {styles} styles; "
+            f"say which takes which, such as 'region_styles={{{pairs}}}'"
+        )
+    return [chosen[region] for region in range(count)]

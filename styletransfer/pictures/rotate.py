@@ -16,38 +16,35 @@ _ROUNDING = 1e-6  # pixels added to a side before rounding down, for the roundin
 
 
 def rotated(picture: Picture, degrees: float) -> Picture:
-    """Turn a picture counterclockwise, and cut it to the largest upright rectangle inside.
+    """Rotate a picture counterclockwise, and crop it to the largest upright rectangle inside.
 
-    Multiples of 90 degrees only move pixels. Others resample (bicubic), as `resampled` does
-    (UserError: fewer than 8 pixels a side are left, or `degrees` is not finite).
+    Multiples of 90 degrees only move pixels. Other angles resample (bicubic), as `resampled` does.
+    (UserError: a side would have fewer than 8 pixels, or `degrees` is not finite.)
     """
     _check(picture.size, degrees, picture.name)
     if degrees % 90 == 0 and picture.alpha is not None:
         rgb, alpha = (_turned(layer, degrees) for layer in (picture.rgb, picture.alpha))
         return replace(picture, rgb=rgb, alpha=alpha)
-    return resampled(picture, lambda image: _turned(image, degrees))
+    return resampled(picture, lambda image: _turned(image, degrees).clamp(0.0, 1.0))
 
 
 def rotated_regions(regions: Regions, degrees: float) -> Regions:
-    """Turn and cut regions as `rotated` does their picture, labels to the nearest pixel's."""
+    """Rotate and crop regions like `rotated` their picture; each pixel takes the nearest label."""
     _check(regions.size, degrees, regions.source)
-    if degrees % 90 == 0:
-        return replace(regions, layers=_turned(regions.layers, degrees))
-    layers = _turned(regions.layers.float(), degrees, "bilinear" if regions.soft else "nearest")
-    how = f"it is turned by {degrees:g} degrees"
-    return regions.changed(layers if regions.soft else layers > 0.5, how)
+    labels = _turned(regions.labels[None, None].float(), degrees, "nearest")[0, 0].long()
+    return regions.changed(labels, f"it is turned by {degrees:g} degrees")
 
 
 def inner_size(size: tuple[int, int], degrees: float) -> tuple[int, int]:
-    """Return height and width of the largest upright rectangle inside a turned one, rounded down.
+    """Return height and width of the largest upright rectangle inside a rotated one, rounded down.
 
-    With s and c the absolute sine and cosine, an h x w rectangle fits into a turned H x W one if
+    With s and c the absolute sine and cosine, an h x w rectangle fits into a rotated H x W one if
 
         w c + h s <= W   and   w s + h c <= H.
 
-    Under the limit of the short side alone, the largest area has both terms equal. If that breaks
-    the other limit, both are equalities. Source: Coproc, "Rotate image and crop out black borders",
-    https://stackoverflow.com/a/16778797.
+    If only the short side limits it, the rectangle of the largest area has both terms of that
+    inequality equal. If the other inequality is then violated, both are equalities. Source: Coproc,
+    "Rotate image and crop out black borders", https://stackoverflow.com/a/16778797.
     """
     height, width = size
     s, c = (abs(f(math.radians(degrees % 360))) for f in (math.sin, math.cos))
@@ -74,7 +71,7 @@ def _check(size: tuple[int, int], degrees: float, name: str) -> None:
 
 
 def _turned(image: Tensor, degrees: float, mode: str = "bicubic") -> Tensor:
-    """Turn (N, C, H, W) in [0, 1] counterclockwise, and cut it to `inner_size`."""
+    """Rotate (N, C, H, W) counterclockwise, and crop it to `inner_size`."""
     if degrees % 90 == 0:
         return torch.rot90(image, int(degrees % 360 // 90), (2, 3)).contiguous()
     height, width = image.shape[2:]
@@ -86,4 +83,4 @@ def _turned(image: Tensor, degrees: float, mode: str = "bicubic") -> Tensor:
     across = (x[None, :] * c - y[:, None] * s) * (2.0 / width)
     down = (x[None, :] * s + y[:, None] * c) * (2.0 / height)
     grid = torch.stack([across, down], dim=2).to(image).expand(len(image), -1, -1, -1)
-    return grid_sample(image, grid, mode, "border", align_corners=False).clamp(0.0, 1.0)
+    return grid_sample(image, grid, mode, "border", align_corners=False)

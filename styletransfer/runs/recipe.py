@@ -78,7 +78,7 @@ def check_settings(
 def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
     """Check that what has the recipe `now` may go on from what another with `then` has left.
 
-    Another device or torch, or other threads or processes, only change the last bits: a warning.
+    Another device or torch, or other threads, only change the last bits: a warning.
     Keys that are `free` may differ. (UserError: another version, setting or file, which the message
     names; or `then` is none.)
     """

@@ -41,8 +41,7 @@ MOST = 20
 
 def describe(config: TrainConfig, job: Job) -> Recipe:
     """Return what the picture of a job depends on (UserError: a file cannot be read)."""
-    count, device = job.processes.count, str(job.device)
-    return recipe(config, FREE_KEYS, processes=count, device=device, precision=job.precision)
+    return recipe(config, FREE_KEYS, device=str(job.device), precision=job.precision)
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,6 @@ class RecordedRun:
             self._load()
         else:
             self.checkpoint.remove()
-            job.processes.first(lambda: None)  # nothing to go on from, for none of them
             self.run = Run(job)
 
     def complete(self, guide: Guide | None) -> tuple[Outcome, Path, str | None]:
@@ -218,7 +216,7 @@ class RecordedRun:
                 self.now = in_turn(self.config, self.config.changes)[self.made - 1]
                 self.job = prepare(self.now, like=self.job)
             self.run = Run(self.job)
-            self.run.load_state_dict(self.job.processes.first(lambda: saved["run"]))
+            self.run.load_state_dict(saved["run"])
             self.before = saved["seconds"]
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             path = self.checkpoint.path

@@ -46,7 +46,7 @@ COMMANDS = {
     "gradcheck": Command("Check every hand-written backward against measured slopes."),
     "mix": Command("Mix a finished pastiche with its content.", MixConfig),
     "studio": Command("Paint on a page of this machine, and steer while it dries.", StudioConfig),
-    "train": Command("Paint one picture in the style of another.", TrainConfig, shared=True),
+    "train": Command("Paint one picture in the style of another.", TrainConfig),
     "train_network": Command(
         "Train a network that paints in one pass.", TrainNetworkConfig, shared=True
     ),

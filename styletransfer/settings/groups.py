@@ -118,9 +118,6 @@ class ObjectiveConfig:
     normalization: str = choice("target", "none")
     """target (each loss is divided by the mean square of its target; that of a content larger than
     512 px is measured at 512 px) or none (the tutorials' plain MSE)."""
-    propagation: str = choice("average", "inside")
-    """Weights of a region at a layer's positions: average (the region's share of the position's
-    pixels) or inside (only positions that see nothing outside of it; Gatys et al. 2017)."""
     seamless: bool = False
     """Make opposite edges of the pastiche fit together, so that copies laid side by side have no
     seam."""

@@ -92,9 +92,9 @@ class ApplyConfig:
     for equal weights."""
     style_size: int = 512
     """Longer side of style images in pixels: strokes are as large in the pastiches."""
-    content_regions: Any = field(default=None, metadata=PATHS)
-    """Label picture of the input in flat colours, or a list of grey masks, as train takes them;
-    pixels in no region do not change."""
+    content_regions: str | None = path(None)
+    """Label picture of the input: each region is painted in one flat colour. Pixels in no region do
+    not change."""
     region_styles: dict[Any, int] = field(default_factory=dict)
     """Style of each region: {red:1,blue:2}; 1 is the first of the styles."""
     strength: float = 1.0

@@ -35,15 +35,14 @@ class StyleTransferConfig:
     """Degrees by which the style image is turned counterclockwise. One number, or one for each."""
     style_detail: str | None = path(None)
     """Path of a picture that gives the fine texture, at objective.detail_layers."""
-    content_regions: Any = field(default=None, metadata=PATHS)
-    """Label picture in flat colours, one for each region of the content image; or a list of grey
-    masks, white inside, one for each region."""
+    content_regions: str | None = path(None)
+    """Label picture of the content image: each region is painted in one flat colour."""
     style_regions: Any = field(default=None, metadata=PATHS)
-    """The same for the style image: regions of one colour, or masks in one order, belong together.
-    With several styles, one label picture for each."""
+    """Label picture of the style image: its regions give their style to the content's regions of
+    the same colours. With several styles, one label picture for each."""
     region_styles: dict[Any, int] = field(default_factory=dict)
-    """Style of each region: {red:1,blue:2}, with the colours of the label picture or the names of
-    the masks as keys; 1 is the first style."""
+    """Style of each region: {red:1,blue:2}, with the colours of the label picture as keys; 1 is the
+    first style."""
     protect: str | None = path(None)
     """Grey mask: where it is white, the pastiche is the content image."""
     color: str = choice("style", "content_palette", "content_luminance")

@@ -81,7 +81,6 @@ GROUPS = {
         Control("content_regions", "Regions of the photograph"),
         Control("region_styles", "Which style paints which"),
         Control("protect", "Leave alone"),
-        Control("objective.propagation", "How regions reach a layer"),
     ),
     "Look": (
         Control("objective.style_loss", "How styles are compared"),

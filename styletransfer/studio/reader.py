@@ -169,7 +169,7 @@ def check(config: TrainConfig) -> dict[str, Any]:
 
     from styletransfer.job import load, prepare
     from styletransfer.job.job import check_run, pastiche_size
-    from styletransfer.job.memory import Prediction
+    from styletransfer.job.memory import plan_memory
     from styletransfer.objective.criterion import Criterion
     from styletransfer.pictures.images import Picture
     from styletransfer.system.memory import free_bytes, readable
@@ -195,10 +195,9 @@ def check(config: TrainConfig) -> dict[str, Any]:
     job = prepare.prepare(plain, given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
     for scale in job.scales:
-        layout = prepare.choose_layout(job, scale, free)
-        times = Prediction(job, scale).work(layout.tile, layout.bands)
-        peak = max(peak, layout.memory.total)
-        work += scale.steps * times * math.prod(scale.size)
+        plan = plan_memory(job, scale, free)
+        peak = max(peak, plan.bytes)
+        work += scale.steps * plan.work * math.prod(scale.size)
     height, width = pastiche_size(config, (height, width), config.size)
     return {"width": width, "height": height, "memory": readable(peak), "work": work}
 

@@ -1,28 +1,14 @@
-"""How much memory there is and is left, whether an error means too little, and files instead of it.
+"""How much memory is left, and whether an error means too little."""
 
-A tensor may be so large that it is better kept in a file, mapped into memory: the kernel writes it
-out where memory is short and reads it when it is looked at. One picture of 16384 x 16384 pixels has
-3.2 GB as float32. Files lie where `tempfile` has them (the variable TMPDIR chooses), have no name,
-and are gone with their tensors.
-"""
-
-import logging
 import math
-import mmap
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 import psutil
 import torch
-from torch import Tensor
 
 from styletransfer.system.process import place, return_freed_memory
-
-logger = logging.getLogger(__name__)
 
 # A limit of control groups, the memory used up, and what of that the kernel would give back,
 # in version 2 and in version 1 (kernel.org, admin-guide/cgroup-v2 and cgroup-v1/memory).
@@ -40,8 +26,6 @@ SHORTAGE = (
     "could not create a primitive",
     "could not execute a primitive",
 )
-# Of the memory there is: a larger tensor is worth a file.
-SHARE = 1 / 16
 
 
 def free_bytes(device: torch.device) -> float:
@@ -59,12 +43,6 @@ def free_bytes(device: torch.device) -> float:
             return float(free + reserved - torch.accelerator.memory_allocated(device))
     return_freed_memory()  # what lies idle in the heap would look taken
     return max(0.0, min(memory_here()[1] / place().local_count, _left_by_ulimit()))
-
-
-@cache
-def total_bytes() -> float:
-    """Return how many bytes of memory there are for this process, used or not."""
-    return memory_here()[0]
 
 
 def memory_here(root: Path = Path("/")) -> tuple[float, float]:
@@ -132,30 +110,3 @@ def _number(path: Path, name: str = "", unknown: float = 0.0) -> float:
         return next(float(row[-1]) for row in rows if not name or row[0] == name)
     except (OSError, ValueError, LookupError, StopIteration):
         return unknown
-
-
-def is_large(size: float) -> bool:
-    """Tell whether a tensor of so many bytes is better kept in a file; on Linux alone."""
-    return hasattr(os, "posix_fallocate") and size > SHARE * total_bytes()
-
-
-def offloaded(tensor: Tensor) -> Tensor:
-    """Return an equal tensor for the long run: a large one on the CPU in a file, if there is room.
-
-    Its memory is shared with nothing: any change stays in it.
-    """
-    size = tensor.nbytes
-    if tensor.device.type != "cpu" or not is_large(size):
-        return tensor
-    try:
-        with tempfile.TemporaryFile() as file:
-            os.posix_fallocate(file.fileno(), 0, size)  # a full disk would kill the process later
-            memory = mmap.mmap(file.fileno(), size)
-    except OSError as error:
-        where, reason = tempfile.gettempdir(), error.strerror
-        logger.warning("no file of %s in %s (%s): kept in memory", readable(size), where, reason)
-        return tensor
-    mapped = torch.frombuffer(memory, dtype=tensor.dtype).view(tensor.shape)
-    mapped.copy_(tensor.detach())
-    memory.madvise(mmap.MADV_DONTNEED)  # it is in the file
-    return mapped

@@ -21,7 +21,7 @@ from torch.distributed.rendezvous import rendezvous
 from styletransfer.errors import LostProcessError, UserError
 from styletransfer.system.memory import is_out_of_memory
 from styletransfer.system.process import place
-from styletransfer.system.signals import Stop, Stopped, obey, signals_held
+from styletransfer.system.signals import Stop, Stopped, signals_held
 
 # Time for a process to reach torchrun, which is there before it and may have been killed since; for
 # all to find the first one, where another launcher started them; and for an answer in the middle of
@@ -104,39 +104,6 @@ class Processes:
         """Return the signal that any process has received by now, and the same one in all."""
         (status,) = self.largest([0 if stop.asked is None else stop.asked.status])
         return Stopped(status - 128) if status else None
-
-    def meet(self, picture: Tensor, stop: Stop) -> None:
-        """Go on only if all processes have the same picture, bit for bit, and none is to stop.
-
-        (UserError: they differ, as on processors that round differently; Stopped: a signal came.)
-        """
-        if self.count == 1:
-            return
-        integer = {2: torch.int16, 4: torch.int32, 8: torch.int64}[picture.element_size()]
-        bits = picture.detach().contiguous().view(integer).sum(dtype=torch.int64)
-        number = int(bits) % 2**62
-        status = 0 if stop.asked is None else stop.asked.status
-        status, most, least = self.largest([status, number, -number])
-        if status:
-            obey(Stopped(status - 128))
-        if most != -least:
-            raise UserError(
-                "the picture is no longer the same in all processes; use machines of one kind, "
-                "with the same version of torch"
-            )
-
-    @contextmanager
-    def sharing_shortage(self) -> Iterator[None]:
-        """Let memory run out in all processes if it does in one, so that all try with less."""
-        shortage: BaseException | None = None
-        try:
-            yield
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            shortage = error
-        if any(self.largest([int(shortage is not None)])):
-            raise shortage or MemoryError("memory ran out in another process")
 
 
 @contextmanager

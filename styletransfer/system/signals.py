@@ -38,7 +38,6 @@ class Stop(threading.local):
     asked: Stopped | None = None  # the first signal that came, whether or not it has been raised
     is_watched = False
     is_held = False
-    is_deaf = False
 
 
 HERE = Stop()
@@ -79,12 +78,7 @@ def signals_held() -> AbstractContextManager[None]:
 
 def interruptible() -> AbstractContextManager[None]:
     """Mark a part of what is held that may be left at any point, and raise what has waited."""
-    return _standing(is_held=HERE.is_deaf)
-
-
-def deaf() -> AbstractContextManager[None]:
-    """Let signals wait, also for parts that are `interruptible`; `Stop.asked` tells of them."""
-    return _standing(is_deaf=True, is_held=True)
+    return _standing(is_held=False)
 
 
 @contextmanager
@@ -96,12 +90,6 @@ def _standing(**changes: bool) -> Iterator[None]:
         yield
     finally:
         vars(HERE).update(before)
-
-
-def obey(stopped: Stopped) -> None:
-    """Stop as if a signal had come here, which another process of the job has received."""
-    HERE.asked = HERE.asked or stopped
-    raise HERE.asked
 
 
 def raise_waiting() -> None:

@@ -1,6 +1,5 @@
 """The console command: commands, any file name, help, folders, and how it ends."""
 
-import os
 import re
 import sys
 from dataclasses import is_dataclass
@@ -245,6 +244,6 @@ def test_a_command_that_torchrun_starts(capsys, monkeypatch):
         monkeypatch.setenv(f"{name}WORLD_SIZE", "2")
     seen = []
     replace_train(monkeypatch, lambda config, folder: seen.append((config, str(folder))))
-    assert call(capsys, "train", "size=33") == (0, ("", ""))  # the second one makes no folder
-    assert seen == [(settings_of(compose("train", ["size=33"]), "train"), os.devnull)]
-    assert call(capsys, "train", "--version") == (0, ("", ""))
+    assert call(capsys, "train", "size=33") == (1, ("", ""))  # the first process says why
+    assert not seen
+    assert call(capsys, "train_network", "--version") == (0, ("", ""))

@@ -14,7 +14,7 @@ from styletransfer.runs.folder import write_record
 
 TINY = ["experiment=tiny", "content=photo.png", "style=painting.png", "size=16", "steps=1"]
 FILM = ["experiment=tiny", "content=film.mp4", "style=painting.png", "size=32"]
-MASKS = ["init=start.png", "protect=mask.png", "content_regions=[left.png]"]
+MASKS = ["init=start.png", "protect=mask.png", "content_regions=left.png"]
 GIVEN = ["photo.png", "painting.png", "start.png", "mask.png", "left.png"]
 # Command -> its words without output=, what it reads, and how the name of its output ends.
 CASES = {

@@ -95,7 +95,6 @@ def test_impossible_settings_are_refused():
         ({"match_weight": 1.0, "match_layers": ["relu2_1"]}, "relu2_1 is in objective.content_lay"),
         ({"match_painted": 1.5}, r"objective\.match_painted=1\.5 must be from 0 to 1"),
         ({"match_weight": -1.0}, r"objective\.match_weight=-1\.0 must be a finite number"),
-        ({"propagation": "out"}, r"objective\.propagation 'out'; choose average or inside"),
     ):
         with pytest.raises(UserError, match=message):
             Criterion.of(layers(**settings))

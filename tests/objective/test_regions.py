@@ -76,14 +76,10 @@ def test_styles_are_averaged_in_their_moments():
 
 
 @pytest.mark.parametrize("style_loss", STYLE_LOSSES)
-@pytest.mark.parametrize(
-    ("propagation", "mask", "tile"),
-    [("average", left(), 4), ("average", soft(), 6), ("inside", left(), 64), ("inside", soft(), 6)],
-    ids=["hard", "soft", "hard inside", "soft inside"],
-)
-def test_all_modes_and_tiles_agree(style_loss, propagation, mask, tile):
+@pytest.mark.parametrize(("mask", "tile"), [(left(), 4), (soft(), 6)], ids=["hard", "soft"])
+def test_all_modes_and_tiles_agree(style_loss, mask, tile):
     pictures, image = two_regions(mask), picture(5)
-    settings = {"style_loss": style_loss, "propagation": propagation, "tv_weight": 0.1}
+    settings = {"style_loss": style_loss, "tv_weight": 0.1}
     reference = objective(pictures, "loss_attribute", **settings)
     expected, values = gradient(reference, image), losses(reference, image)
     others = [objective(pictures, mode, **settings) for mode in MODES if mode != "loss_attribute"]
@@ -103,33 +99,16 @@ def test_detail_speaks_at_its_own_layers_only():
 
 
 def test_positions_weigh_by_the_share_of_the_region_in_their_pixels():
-    found = at_layers(tiny_network(), left(8, 9, 3), ["relu1_1", "relu2_1"], "average")
+    found = at_layers(tiny_network(), left(8, 9, 3), ["relu1_1", "relu2_1"])
     assert torch.equal(found["relu1_1"], left(8, 9, 3)[0, 0])
     row = torch.tensor([1.0, 0.5, 0.0, 0.0], dtype=torch.float64)  # the ninth column is left out
     assert torch.equal(found["relu2_1"], row.expand(4, 4))
 
 
-def test_inside_takes_only_positions_that_see_nothing_else():
-    """A feature counts as inside if no pixel outside has a slope in it, and only then."""
-    network, mask, image = tiny_network(), left(16, 20, 13), picture(1).requires_grad_()
-    for name in ("conv1_1", "conv1_2", "pool1", "conv2_1"):
-        seen = at_layers(network, mask, [name], "inside")[name]
-        features = network(image, [name])[name]
-        for column in range(features.shape[3]):
-            summed = features[..., column].abs().sum()
-            (slope,) = torch.autograd.grad(summed, image, retain_graph=True)
-            sees_outside = bool((slope * (1 - mask)).any())
-            assert torch.all(seen[:, column] == (0.0 if sees_outside else 1.0))
-
-
-def test_a_region_that_vanishes_inside_is_averaged_and_one_that_is_gone_is_left_out():
-    thin, dot = left(16, 20, 4), torch.zeros(1, 1, 16, 20, dtype=torch.float64)
+def test_a_region_is_left_out_at_layers_where_it_vanishes():
+    dot = torch.zeros(1, 1, 16, 20, dtype=torch.float64)
     dot[..., 3, 3] = 1
-    found = at_layers(tiny_network(), thin, ["relu1_1", "relu2_1"], "inside")
-    averaged = at_layers(tiny_network(), thin, ["relu2_1"], "average")
-    assert found["relu1_1"].sum() < thin.sum()
-    assert torch.equal(found["relu2_1"], averaged["relu2_1"])
-    assert at_layers(tiny_network(), dot, ["relu2_1"], "average") == {"relu2_1": None}
+    assert at_layers(tiny_network(), dot, ["relu2_1"]) == {"relu2_1": None}
     regions = (Region("dot", dot), Region("rest", 1 - dot))
     names = losses(objective(Inputs(picture(1), (picture(2),), regions)), picture(3))
     assert "style/dot/relu1_1" in names

@@ -1,23 +1,18 @@
-"""Tiles and bands against the whole picture, in float64: the same losses, the same gradient."""
+"""Tiles against the whole picture, in float64: the same losses, the same gradient."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import chain
 
 import pytest
 import torch
 from helpers import VGG19, check_error, gradient, layers, picture, relative_error, tiny_network
 
 from styletransfer.losses import get_loss_mode
-from styletransfer.objective.bands import band, shares
 from styletransfer.objective.criterion import Criterion, gradient_at
 from styletransfer.objective.inputs import Anchor, Inputs, Region, StylePart, pair
 from styletransfer.objective.tiled import TiledObjective
-from styletransfer.objective.tiles import grid, stages
+from styletransfer.objective.tiles import grid
 from styletransfer.objective.whole import Objective
 from styletransfer.settings import ObjectiveConfig
-from styletransfer.system.processes import Processes
 
 # Odd numbers of convolutions in a block, so that halos begin at odd positions: before a pool that
 # another follows in the same stage, and before one that does not.
@@ -26,39 +21,8 @@ MODE = get_loss_mode("autograd_function")
 GATYS = ObjectiveConfig(tv_weight=0.1)
 
 
-class Thread(Processes):
-    """One of several threads that exchange what processes would."""
-
-    def __init__(self, rank, count, board, gate):
-        super().__init__(rank, count)
-        self.board, self.gate = board, gate
-
-    def add(self, tensors):
-        everyones = self._shown([tensor.detach().clone() for tensor in tensors])
-        for tensor, parts in zip(tensors, zip(*everyones, strict=True), strict=True):
-            tensor.detach().copy_(sum(parts))
-
-    def largest(self, number):
-        return max(self._shown(number))
-
-    def _shown(self, mine):
-        self.board[self.rank] = mine
-        self.gate.wait()
-        found = [self.board[rank] for rank in range(self.count)]
-        self.gate.wait()
-        return found
-
-
-def in_threads(count, work):
-    """Return what `work` returns in each of `count` threads; one that fails ends all."""
-    board: dict[int, object] = {}
-    gate = threading.Barrier(count, timeout=300)
-    with ThreadPoolExecutor(count) as pool:
-        return list(pool.map(work, [Thread(rank, count, board, gate) for rank in range(count)]))
-
-
-def check(network, config, pictures, tile, count=1, bands=1):
-    """Losses and gradients agree in all, at a picture that is neither content nor style."""
+def check(network, config, pictures, tile):
+    """Losses and gradients agree at a picture that is neither content nor style."""
     image = picture(3, *pictures.content.shape[2:])
     criterion = Criterion.of(config)
 
@@ -66,17 +30,11 @@ def check(network, config, pictures, tile, count=1, bands=1):
         leaf = image.clone().requires_grad_()
         return objective.evaluate(leaf).as_floats(), leaf.grad
 
-    def tiled(process):
-        given = (network, MODE, criterion, pictures, tile)
-        return evaluated(TiledObjective(*given, processes=process, bands=bands))
-
     losses, slope = evaluated(Objective(network, MODE, criterion, pictures))
-    found = [tiled(Processes())] if count == 1 else in_threads(count, tiled)
-    for ours, mine in found:
-        assert list(ours) == list(losses)
-        assert ours == pytest.approx(losses, rel=1e-10, abs=0)
-        assert relative_error(mine, slope) < 1e-10
-        assert torch.equal(mine, found[0][1])  # to the bits, or processes would drift apart
+    ours, tiled = evaluated(TiledObjective(network, MODE, criterion, pictures, tile))
+    assert list(ours) == list(losses)
+    assert ours == pytest.approx(losses, rel=1e-10, abs=0)
+    assert relative_error(tiled, slope) < 1e-10
 
 
 def noise(*size, style=(50, 71)):
@@ -141,18 +99,11 @@ def test_gradients_add_up_or_leave_the_picture_alone_and_in_bfloat16_point_the_s
     assert torch.cosine_similarity(*(each.flatten() for each in found), dim=0) > 0.98
 
 
-def test_tiles_and_bands_read_little_more_than_the_deepest_layer_sees():
+def test_tiles_read_little_more_than_the_deepest_layer_sees():
     # 156 pixels across for one position of relu5_1.
     network = tiny_network(VGG19)
     windows = [tile.window[1] for tile in grid(network.layers, (256, 32), 16)]
     assert slice(112 - 70, 112 + 16 + 70) in windows
-    owned = [shares(645, 16, Processes(rank, 3), each=2) for rank in range(3)]
-    assert [start for start, _ in chain(*owned)] == [0, 96, 208, 320, 416, 528]
-    middle = band(stages(network), (640, 64), 64, owned=(160, 320))
-    # relu5_1 sees 16 + 4 x 8 + 4 x 4 + 2 x 2 + 2 = 70 pixels to each side. The convolution after
-    # pool4 sees 1 position, and four before it see 4 to each side.
-    windows = [slice(90, 390), slice(24, 96), slice(14, 46), slice(9, 21)]
-    assert [part.window for part in middle.parts] == windows
 
 
 def test_what_cannot_be_in_tiles_is_refused():
@@ -168,53 +119,34 @@ def test_what_cannot_be_in_tiles_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("settings", "height", "count", "tile", "bands"),
+    ("settings", "height", "tile"),
     [
         # 117 rows are 7 positions of the deepest layer and a rest; the style has 3 and a rest.
-        ({}, 117, 2, 32, 1),
-        ({"style_loss": "moments"}, 117, 3, 400, 1),
-        ({"style_loss": "wasserstein"}, 117, 1, 32, 3),
-        # More bands than positions: of three processes with two bands each, one idles.
-        ({}, 45, 3, 16, 2),
-        # Bands begin at multiples of the deepest layer's stride, also for shallower ones.
-        ({"content_layers": ["relu2_1"], "normalization": "none"}, 83, 2, 16, 2),
+        ({"style_loss": "moments"}, 117, 400),
+        ({"style_loss": "wasserstein"}, 117, 32),
+        # Tiles begin at multiples of the deepest layer's stride, also for shallower ones.
+        ({"content_layers": ["relu2_1"], "normalization": "none"}, 83, 16),
     ],
 )
-def test_bands_of_unequal_height_give_the_gradient_of_the_whole(
-    settings, height, count, tile, bands
-):
+def test_other_losses(settings, height, tile):
     network = tiny_network(VGG19)
     network.content_gains = {"relu4_2": 1.25}
-    check(network, replace(GATYS, **settings), noise(height, 35), tile, count, bands)
+    check(network, replace(GATYS, **settings), noise(height, 35), tile)
 
 
-def test_regions_of_several_styles_of_which_a_process_may_see_none():
+def test_regions_of_several_styles_of_which_a_tile_may_see_none():
     above = torch.zeros(1, 1, 24, 20, dtype=torch.float64)
     above[:, :, :6] = 1
     both = Region("", 1 - above, (StylePart(0), StylePart(1, 3.0)))
     styles = (picture(2, 18, 14), picture(4, 15, 21))
     pictures = Inputs(picture(1, 24, 20), styles, (Region("sky", above), both))
     for style_loss in ("gram", "wasserstein"):
-        check(tiny_network(), layers(style_loss=style_loss), pictures, tile=8, count=3)
+        check(tiny_network(), layers(style_loss=style_loss), pictures, tile=8)
 
 
-@pytest.mark.parametrize(("count", "bands"), [(1, 1), (2, 1), (1, 2)])
-def test_matched_targets_are_cut_as_the_content_is(count, bands):
+def test_matched_targets_are_cut_as_the_content_is():
     sky = (torch.arange(52)[None, None, None] < 30).expand(1, 1, 37, 52).double()
     regions = (Region("sky", sky), Region("house", 1 - sky, (StylePart(0), StylePart(1))))
     styles = (picture(2, 40, 33), picture(3, 35, 48))
     pictures = Inputs(picture(1, 37, 52), styles, regions, painted=picture(4, 37, 52))
-    check(tiny_network(VGG19), replace(GATYS, match_weight=0.5), pictures, 16, count, bands)
-
-
-def test_memory_that_runs_out_in_one_process_runs_out_in_all():
-    def work(process):
-        try:
-            with process.sharing_shortage():
-                if process.rank == 1:
-                    raise MemoryError("here")
-        except MemoryError as error:
-            return str(error)
-        return "none"
-
-    assert in_threads(2, work) == ["memory ran out in another process", "here"]
+    check(tiny_network(VGG19), replace(GATYS, match_weight=0.5), pictures, 16)

@@ -165,7 +165,7 @@ def test_a_smaller_tile_goes_on_smaller(monkeypatch):
 
     def noting(*args):
         objective = real(*args)
-        tiles.append(args[-3])
+        tiles.append(args[-1])
         if len(tiles) == 1:
             objective.tile, objective.halved = 8, True
         return objective
@@ -177,32 +177,6 @@ def test_a_smaller_tile_goes_on_smaller(monkeypatch):
     run.complete()
     resumed(job, state).complete()
     assert tiles == [None, 8, 8, 8]  # the next scale takes what the first has found out
-
-
-def test_bands_stay_and_make_the_picture_of_tiles(monkeypatch):
-    content, style = picture(1, 32, 20), picture(2, 20, 20)
-    config = run_settings("adam", size=32, steps=2, tile="16")
-    job = Job(config, tiny_network(), get_loss_mode("autograd_function"), pair(content, style))
-    expected, real = Run(job).complete().image, run_module.choose_layout
-    in_bands = lambda *given: replace(real(*given), bands=3)  # noqa: E731
-    monkeypatch.setattr(run_module, "choose_layout", in_bands)
-    run = left(job, 1)
-    state = stored(run.state_dict())
-    assert state["level"]["bands"] == 3
-    rest = run.complete().image
-    monkeypatch.setattr(run_module, "choose_layout", real)
-    assert torch.equal(resumed(job, state).complete().image, rest)
-    assert (rest - expected).abs().max() < 1e-6
-
-
-def test_a_shorter_history_stays_short(monkeypatch, caplog):
-    free = iter([0.0, 1e12, 1e12])
-    job = job_of("lbfgs", scales=1)
-    monkeypatch.setattr(run_module, "free_bytes", lambda device: next(free))
-    run = left(job, 1)
-    state = stored(run.state_dict())
-    assert torch.equal(resumed(job, state).complete().image, run.complete().image)
-    assert caplog.text.count("memory allows an L-BFGS history of 1") == 1
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])

@@ -1,4 +1,4 @@
-"""Regions as people give them: painted labels, numbers, masks; and what is none of these."""
+"""Label pictures and masks: what is read from them, and which pictures are refused."""
 
 import io
 
@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
-from styletransfer.pictures.labels import read_mask, read_regions
+from styletransfer.pictures.regions import read_mask, read_regions
 
 RED, BLUE, GREEN, WHITE = (255, 0, 0), (0, 0, 255), (0, 128, 0), (255, 255, 255)
 COLORS = [WHITE, RED, BLUE, GREEN]
@@ -32,7 +32,7 @@ def disagreement(regions, truth):
     pixels = np.asarray(truth)
     wrong = np.zeros(pixels.shape[:2], bool)
     for color in COLORS:
-        labels = regions.layers[regions.find(f"rgb{color}"), 0].numpy()
+        labels = regions.labels.numpy() == regions.find(f"rgb{color}")
         wrong |= labels != (pixels == np.array(color)).all(2)
     return wrong.mean()
 
@@ -46,9 +46,9 @@ def test_a_clean_picture_is_taken_pixel_by_pixel(tmp_path):
     image.save(path)
     regions = read_regions(str(path), "content_regions")
     assert regions.names == ("white", "red", "green", "blue")  # the largest first
-    assert (regions.source, regions.size, regions.soft) == (str(path), (128, 192), False)
-    assert (regions.snapped, regions.uncovered) == (0, 0.0)
-    assert regions.shares == regions.layers.double().mean((1, 2, 3)).tolist()
+    assert (regions.source, regions.size) == (str(path), (128, 192))
+    assert regions.shares == [(regions.labels == n).double().mean().item() for n in range(4)]
+    assert sum(regions.shares) == 1
     for same in (image, image.quantize(4), image.convert("RGBA")):
         assert disagreement(read_regions(same, "labels"), image) == 0.0
     # Colours a level apart are told apart.
@@ -65,16 +65,16 @@ def test_other_colours_take_the_nearest_and_transparent_pixels_are_in_no_region(
     pixels[2, 2], pixels[3, 2], pixels[4, 2] = (255, 223, 255), (223, 223, 223), (222, 255, 255)
     regions = read_regions(pixels, "labels")
     assert regions.names == ("white", "red")
-    assert regions.layers[1, 0].sum() == 12 * 15
-    assert regions.layers[0, 0, 2:5, 2].all()
-    assert regions.snapped == 12 + 1  # beyond 32 levels
+    assert (regions.labels == 1).sum() == 12 * 15
+    assert (regions.labels[2:5, 2] == 0).all()
     pixels = np.zeros((12, 20, 4), np.uint8)
     pixels[:, :10] = (*RED, 255)
     pixels[:6, 10:15] = (*BLUE, 128)
     pixels[6:, 10:15] = (*GREEN, 127)
     regions = read_regions(pixels, "labels")
     assert set(regions.names) == {"red", "blue"}
-    assert regions.uncovered == pytest.approx(1 - 0.5 - 0.125)
+    assert sum(regions.shares) == pytest.approx(0.5 + 0.125)
+    assert (regions.labels[6:, 10:] == -1).all()
     with pytest.raises(UserError, match="transparent everywhere; paint"):
         read_regions(np.zeros((9, 9, 4), np.uint8), "labels")
 
@@ -86,7 +86,6 @@ def test_edges_of_resized_labels_and_of_jpeg_take_the_nearest_colour():
         regions = read_regions(Image.open(buffer), "labels")
         assert set(regions.names) == {"white", "red", "blue", "green"}
         assert disagreement(regions, drawn()) < 0.03
-        assert 0 < regions.snapped < 0.1 * 192 * 128
     for size in ((96, 64), (576, 384)):
         regions = read_regions(drawn().resize(size, Image.Resampling.BICUBIC), "labels")
         assert set(regions.names) == {"white", "red", "blue", "green"}
@@ -102,22 +101,6 @@ def test_photographs_shades_noise_and_regions_that_are_nowhere_flat_are_asked_ab
     noise = np.random.default_rng(0).random((50, 50, 3), np.float32)
     for source in (shade, noise):
         check_error(r"flat colours; is it a photograph\? .* as PNG", read_regions, source, "labels")
-
-
-def test_an_array_of_numbers_is_taken_as_it_is():
-    numbers = np.array([[0, 0, 7], [2, -1, 7]])
-    for source in (numbers, torch.from_numpy(numbers), numbers.astype(np.int16)):
-        regions = read_regions(source, "labels")
-        assert (regions.names, regions.soft) == (("0", "2", "7"), False)
-        assert torch.equal(regions.layers[2, 0], torch.from_numpy(numbers == 7))
-        assert regions.uncovered == pytest.approx(1 / 6)
-    assert read_regions(numbers == 2, "labels").names == ("0", "1")
-    for array, message in (
-        (np.arange(13)[None], "labels has 13 regions; number at least 1 and at most 12"),
-        (np.full((3, 3), -1), "labels has 0 regions"),
-        (np.zeros((0, 3), int), "labels is empty"),
-    ):
-        check_error(message, read_regions, array, "labels")
 
 
 def saved(path, grey):
@@ -142,37 +125,14 @@ def test_soft_edges_of_masks_are_kept_whatever_they_are_given_as(tmp_path):
         check_error(r"^protect is an empty mask", read_mask, np.full((4, 6), grey), "protect")
 
 
-def test_a_list_or_a_folder_is_masks_that_share_what_they_overlap(tmp_path):
-    first, second = np.array([[1.0, 1.0, 0.25, 0.0]]), np.array([[0.0, 1.0, 0.5, 0.0]])
-    regions = read_regions([saved(tmp_path / "sky.png", first), second], "regions")
-    layers = regions.layers[:, 0, 0].tolist()
-    assert layers[0] == pytest.approx([1.0, 0.5, 0.25, 0.0], abs=0.5 / 255)
-    assert layers[1] == pytest.approx([0.0, 0.5, 0.5, 0.0])
-    assert (regions.names, regions.soft) == (("sky", "2"), True)
-    assert regions.uncovered == pytest.approx(1.25 / 4, abs=0.5 / 255)
-    saved(tmp_path / "ground.png", second)
-    (tmp_path / "notes.txt").write_text("sky first")
-    folder = read_regions(tmp_path, "content_regions")
-    assert (folder.soft, folder.names, folder.source) == (True, ("ground", "sky"), str(tmp_path))
-    for mask in (first, torch.from_numpy(first)):
-        assert read_regions(mask, "regions").soft
-    assert not read_regions(torch.ones(3, 9, 9), "regions").soft
-
-
-def test_masks_that_do_not_fit_are_refused_by_name(tmp_path):
-    (tmp_path / "other").mkdir()
-    (tmp_path / "empty").mkdir()
-    a, b = saved(tmp_path / "a.png", RAMP), saved(tmp_path / "b.png", RAMP[::2, ::2])
-    black = saved(tmp_path / "black.png", np.zeros((10, 16)))
-    refusals = [
-        ([a, b], "^regions: mask a has 16 x 10 pixels and b 8 x 5; masks of one"),
-        ([a, saved(tmp_path / "other" / "a.png", RAMP)], "two masks are called a; rename one"),
-        ([], "^regions lists no mask"),
-        (tmp_path / "empty", "no picture in .*; put one grey mask per region there"),
-        ([a, black], r"black\.png is an empty mask; paint white"),
-    ]
-    for masks, message in refusals:
-        check_error(message, read_regions, masks, "regions")
+def test_a_mask_of_colours_is_refused():
     with pytest.raises(UserError, match=r"^protect is a colour picture; a mask is grey"):
         read_mask(stripes([(133, 100, 100)]), "protect")
     assert read_mask(stripes([(131, 100, 100)]), "protect").mean() > 0.4
+
+
+def test_numbers_lists_and_folders_are_no_label_picture(tmp_path):
+    numbers = np.array([[0, 0, 7], [2, -1, 7]])
+    check_error("^regions is an array of int64; give uint8, or", read_regions, numbers, "regions")
+    check_error("^regions is a list; give a path", read_regions, ["a.png", "b.png"], "regions")
+    check_error("is a folder; name a picture file in it", read_regions, tmp_path, "regions")

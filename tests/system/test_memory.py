@@ -1,18 +1,16 @@
 """How much memory is free, what keeps it, and which errors mean that there is none."""
 
 import ctypes
-import os
 import platform
 import subprocess
 import sys
 from types import SimpleNamespace
-from unittest.mock import Mock
 
 import psutil
 import pytest
 import torch
 
-from styletransfer.system import memory, process
+from styletransfer.system import process
 from styletransfer.system.memory import free_bytes, is_out_of_memory, memory_here
 
 CPU = torch.device("cpu")
@@ -38,9 +36,6 @@ def machine(monkeypatch):
     """One with 10000 bytes of memory, 9000 of them free."""
     here = SimpleNamespace(total=10000, available=9000)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: here)
-    memory.total_bytes.cache_clear()
-    yield
-    memory.total_bytes.cache_clear()
 
 
 def test_what_the_machine_has_left_is_a_bound(machine, monkeypatch, tmp_path):
@@ -79,9 +74,6 @@ def test_control_groups_version_1_in_a_container(machine, tmp_path, monkeypatch)
     }
     root = files(tmp_path, told)
     assert memory_here(root) == (5000, 3500)
-    # What is worth a file follows the container's limit, not the host's memory.
-    monkeypatch.setattr(memory, "memory_here", lambda: memory_here(root))
-    assert (memory.is_large(313), memory.is_large(312)) == (True, False)
 
 
 LIMITS = """
@@ -117,20 +109,3 @@ def test_what_a_shortage_is():
         assert is_out_of_memory(error)
     for other in (RuntimeError("shapes do not match"), ValueError("out of memory")):
         assert not is_out_of_memory(other)
-
-
-def test_large_tensors_are_kept_in_a_file_if_the_disk_has_room(monkeypatch, caplog):
-    small = torch.rand(3)
-    assert memory.offloaded(small) is small
-    monkeypatch.setattr(memory, "SHARE", 0.0)
-    for dtype in (torch.float32, torch.bfloat16):
-        tensor = torch.rand(1, 3, 50, 70).to(dtype)
-        mapped = memory.offloaded(tensor)
-        assert torch.equal(mapped, tensor)
-        assert mapped.data_ptr() != tensor.data_ptr()
-        mapped.mul_(2)
-        assert torch.equal(mapped, tensor * 2)
-    full = Mock(side_effect=OSError(28, "No space left on device"))
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    assert memory.offloaded(small) is small
-    assert "(No space left on device): kept in memory" in caplog.text

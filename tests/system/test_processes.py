@@ -31,14 +31,11 @@ def test_without_torchrun_a_process_is_alone(monkeypatch):
     with joined(torch.device("cpu")) as job, stop_on_signals() as stop:
         tensor = torch.tensor([1.0, 2.0])
         job.add([tensor])
-        job.meet(tensor, stop)
         job.check_equal({"seed": 1})
         assert tensor.tolist() == [1.0, 2.0]
         assert job.first(lambda: "mine") == "mine"
         assert job.stopped(stop) is None
         assert job.share(5) == slice(0, 5)
-        with pytest.raises(MemoryError, match="mine"), job.sharing_shortage():
-            raise MemoryError("mine")
 
 
 def test_torchrun_tells_a_process_its_place(monkeypatch):
@@ -73,24 +70,12 @@ def test_shares_are_all_of_it_and_as_even_as_can_be():
         assert {len(share) for share in shares} <= {total // count, math.ceil(total / count)}
 
 
-def test_processes_meet_only_with_equal_pictures(monkeypatch):
-    sent: list[list[int]] = []
-
-    def exchanged(self, numbers):
-        sent.append(numbers)
-        return [max(pair) for pair in zip(sent[0], numbers, strict=True)]
-
-    monkeypatch.setattr(Processes, "largest", exchanged)
-    job, picture = Processes(0, 2), torch.rand(1, 3, 4, 4)
+def test_a_signal_to_one_process_stops_all(monkeypatch):
+    monkeypatch.setattr(Processes, "largest", lambda self, numbers: [max(*numbers, 143)])
     with stop_on_signals() as stop:
-        for _ in range(2):
-            job.meet(picture.clone(), stop)
-        with pytest.raises(UserError, match="no longer the same in all processes"):
-            job.meet(picture.nextafter(torch.tensor(2.0)), stop)
-        sent[0][0] = 143
-        with pytest.raises(Stopped) as stopped:
-            job.meet(picture, stop)
-        assert stopped.value.status == 143
+        stopped = Processes(0, 2).stopped(stop)
+    assert isinstance(stopped, Stopped)
+    assert stopped.status == 143
 
 
 @pytest.mark.slow

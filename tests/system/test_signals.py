@@ -11,9 +11,7 @@ from helpers import press
 from styletransfer.system.signals import (
     STOPPING,
     Stopped,
-    deaf,
     interruptible,
-    obey,
     signals_held,
     stop_on_signals,
 )
@@ -50,16 +48,6 @@ def test_what_is_held_is_finished_but_for_interruptible_parts():
         press(signal.SIGINT)
         done.append(3)
     assert done == [1, 2, 3]
-
-
-def test_who_is_deaf_is_not_interrupted_and_obeys_what_another_was_told():
-    with stop_on_signals() as stop:
-        with deaf(), interruptible():
-            press(signal.SIGINT)
-        assert stop.asked.status == 130
-        with signals_held(), pytest.raises(Stopped) as stopped:
-            obey(Stopped(signal.SIGTERM))
-        assert stopped.value.status == 130  # what came here before
 
 
 def test_a_signal_that_a_destructor_has_dropped_is_raised_later(capsys):

@@ -8,7 +8,7 @@ import torch
 from helpers import ROOT
 from PIL import Image
 
-from benchmarks import painting, processes
+from benchmarks import painting
 from tools.painters import endless
 from tools.painters.canvas import frame
 from tools.painters.paint import PAINTERS, SEED, main, paint
@@ -26,13 +26,6 @@ def test_the_reference_has_the_published_layers():
     network = painting.reference()
     assert sum(weight.numel() for weight in network.parameters()) == 1_679_235
     assert network(255 * torch.rand(1, 3, 16, 24)).shape == (1, 3, 16, 24)
-
-
-def test_the_model_of_processes_is_the_formula_it_names():
-    model = processes.Model(evaluation=10.0, optimizer=1.0, bandwidth=100.0)
-    # A ring of 4 sends 1.5 times 200 bytes, in 3 seconds.
-    assert model.efficiency(4, 0.3, 200.0) == pytest.approx(11 / (4 * (3 + 1 + 3)))
-    assert model.efficiency(1, 1.0, 200.0) == 1.0
 
 
 @pytest.mark.slow

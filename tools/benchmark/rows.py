@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.job import Job, Scale
+from styletransfer.job.job import Job
 from styletransfer.job.load import load
-from styletransfer.job.memory import Prediction
-from styletransfer.job.prepare import USABLE
+from styletransfer.job.memory import FIXED, KEPT_IN_TILES, USABLE, activation_bytes
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion, gradient_at, smallest_tile
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
@@ -170,5 +169,7 @@ def _memory(
     cast = copy.deepcopy(network).to("meta").to(PRECISIONS[candidate.precision])
     blank = torch.empty(1, 1, 1, 1).expand(1, 3, size, size)  # takes no memory
     job = Job(run, cast, get_loss_mode(candidate.mode), pair(blank, blank))
-    scale = Scale((size, size), ((size, size),), steps=1)
-    return Prediction(job, scale).memory(candidate.tile, history=0).total
+    pixels, each = size**2, activation_bytes(job.extractor.ended_at(job.criterion.layers))
+    if candidate.tile is None or candidate.tile >= size:
+        return FIXED + each * pixels
+    return FIXED + each * (KEPT_IN_TILES * pixels + candidate.tile**2)

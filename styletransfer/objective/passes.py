@@ -1,0 +1,126 @@
+"""The two passes through a network in tiles: forward, stage by stage, and backward.
+
+The last stages are often one tile each. Pass one then keeps their graph, and pass two needs no
+second forward of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from styletransfer.objective.tiles import Stage, Tile, Visit
+
+
+@dataclass(frozen=True)
+class TiledStage:
+    """A stage and the tiles of its input."""
+
+    stage: Stage
+    tiles: list[Tile]
+
+    @torch.no_grad()
+    def forward(self, inputs: Tensor, visit: Visit) -> Tensor:
+        """Run all tiles without a graph; return the output (1, C, h, w), empty for the last stage.
+
+        No later stage reads the output of the last one, so it is not kept.
+        """
+        *_, name = self.stage.layers
+        whole = inputs.new_empty(0)
+        for tile in self.tiles:
+            features = self.stage.run(tile, inputs[tile.window], visit)
+            if self.stage.is_last:
+                continue
+            if not whole.numel():
+                _, rows, columns = self.tiles[-1].place[name]
+                shape = (1, features.shape[1], rows.stop, columns.stop)
+                whole = features.new_empty(shape).to(memory_format=torch.channels_last)
+            whole[tile.place[name]] = features[tile.own[name]]
+        return whole
+
+    def backward(
+        self, inputs: Tensor, gradient: Tensor | None, visit: Visit, total: Tensor
+    ) -> None:
+        """Add d(total)/d(inputs) to `total`, tile by tile; both are (1, C, h, w).
+
+        The inputs are detached; `gradient` is d(total)/d(output) by way of all later stages, None
+        if there are none; `visit` lets the stage's own losses feed their gradients.
+        """
+        *_, last = self.stage.layers
+        for tile in self.tiles:
+            start = inputs[tile.window].detach().requires_grad_()
+            end = self.stage.run(tile, start, visit)
+            upper = torch.zeros_like(end)
+            if gradient is not None:
+                upper[tile.own[last]] = gradient[tile.place[last]]
+            (share,) = torch.autograd.grad(end, start, upper)
+            total[tile.window] += share
+
+
+@dataclass(frozen=True)
+class SavedForBackward:
+    """What pass one keeps for pass two."""
+
+    inputs: list[Tensor]  # the inputs of the stages in several tiles
+    # The input, a leaf, of the stages that are one tile each; None if there are none.
+    start: Tensor | None = None
+    end: Tensor | None = None  # their last output, with the graph from `start` on
+
+
+@dataclass(frozen=True)
+class Passes:
+    """The stages of a network, cut into tiles for pictures of one size."""
+
+    in_tiles: list[TiledStage]  # the last stage in several tiles, and all stages before it
+    whole: list[TiledStage]  # the last stages, if they are one tile each
+
+    def show(self, picture: Tensor, visit: Visit) -> None:
+        """Show `visit` all features of a picture (1, 3, H, W), and keep nothing."""
+        features = picture
+        for part in [*self.in_tiles, *self.whole]:
+            features = part.forward(features, visit)
+
+    def forward(self, picture: Tensor, visit: Visit, feed: Visit) -> SavedForBackward:
+        """Make pass one through a picture (1, 3, H, W), detached.
+
+        `visit` sees the layers of the stages in several tiles. `feed` sees those of the others, and
+        lets their losses feed their gradients.
+        """
+        inputs, features = [], picture
+        for part in self.in_tiles:
+            inputs.append(features)
+            features = part.forward(features, visit)
+        if not self.whole:
+            return SavedForBackward(inputs)
+        start = end = features.detach().requires_grad_()
+        for part in self.whole:
+            end = part.stage.run(part.tiles[0], end, feed)
+        return SavedForBackward(inputs, start, end)
+
+    def backward(self, saved: SavedForBackward, feed: Visit, total: Tensor) -> None:
+        """Make pass two: add the gradient of all that is fed to `total` (1, 3, H, W).
+
+        It uses up what `forward` has `saved`; `feed` lets the losses of the stages in several
+        tiles feed their gradients.
+        """
+        gradient = None
+        if saved.start is not None and saved.end is not None:
+            # The taps feed all gradients; the end of the graph itself adds nothing.
+            (gradient,) = torch.autograd.grad(saved.end, saved.start, torch.zeros_like(saved.end))
+        for part in reversed(self.in_tiles):
+            inputs = saved.inputs.pop()
+            below = torch.zeros_like(inputs) if saved.inputs else total
+            part.backward(inputs, gradient, feed, below)
+            gradient = below
+        if not self.in_tiles and gradient is not None:
+            total += gradient
+
+
+def passes(stages: Sequence[Stage], size: tuple[int, int], tile: int) -> Passes:
+    """Return the passes through pictures of (height, width) pixels; see `Stage.tiles`."""
+    parts = [TiledStage(stage, stage.tiles(size, tile)) for stage in stages]
+    whole: list[TiledStage] = []
+    while parts and len(parts[-1].tiles) == 1:
+        whole.insert(0, parts.pop())
+    return Passes(parts, whole)
