@@ -1,7 +1,7 @@
 """What maintainers do once a year, outside the wheel: `python -m tools.NAME KEY=VALUE ...`.
 
-`benchmark` measures against the plain loop, `distill` makes the bundled feature network, `judge`
-says how good networks are, and `painters` draws the bundled style pictures.
+`benchmark` measures against the plain loop, `judge` says how good networks are, and `painters`
+draws style pictures.
 """
 
 import importlib

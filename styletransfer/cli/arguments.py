@@ -10,7 +10,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from styletransfer.errors import UserError
-from styletransfer.settings.paths import EXTENSIONS, expanded, in_folder
+from styletransfer.settings.paths import expanded, in_folder, picture_extensions
 from styletransfer.settings.schemas import (
     GROUPS,
     explain,
@@ -94,7 +94,7 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
         folder = expanded(name)
         found = list(map(quoted, in_folder(folder))) if os.path.isdir(folder) else [name]
         if not found:
-            known = ", ".join(EXTENSIONS)
+            known = ", ".join(picture_extensions())
             raise UserError(f"{override}: there is no picture in that folder ({known})")
         names += found
     return f"{key}={','.join(names)}"

@@ -58,7 +58,7 @@ def write(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def _unpacked(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """Multiply int8 kernels KEY (O, I, h, w), packed by `tools.distill`, by "KEY_scale" (O,).
+    """Multiply int8 kernels KEY (O, I, h, w) by "KEY_scale" (O,).
 
     Scales without a matching int8 kernel stay in the result, so that `vgg.load` reports them.
     """

@@ -1,132 +1,183 @@
-"""Picture files to sRGB samples: depth, colour model, profile and orientation all end here.
+"""Reads picture files and Pillow images as sRGB tensors.
 
-Pillow decodes what has up to 8 bits per sample. It would silently drop the lower byte of deeper
-files, so 16-bit PNG is decoded by imagecodecs and 16-bit TIFF by tifffile.
+Pillow decodes most formats, with 8 bits per sample. TIFF is decoded by tifffile and 16-bit PNG by
+imagecodecs, because Pillow would drop the lower byte of their samples.
 """
 
 import errno
+import io
+import logging
 import math
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import imagecodecs
 import numpy as np
 import tifffile
+import torch
+from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
 from torch import Tensor
 
-from styletransfer.errors import UserError
-from styletransfer.pictures.guard import check_scans, check_size, format_of, quiet_decoders
-from styletransfer.pictures.samples import Samples, Stored, to_srgb
+from styletransfer.errors import UserError, pip_install
+from styletransfer.pictures.encode import srgb_profile
+from styletransfer.settings.paths import picture_formats
 
-# Pillow mode -> the mode to which a picture is converted before its samples are read.
-_MODELS = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
+Samples = NDArray[np.unsignedinteger[Any]]
+Floats = NDArray[np.float32]
+
+# Pillow mode -> the mode to which an image is converted before its samples are read.
+_MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
 )
-# Constants for TIFF. _CHANNELS: colour model -> samples per pixel. _SAMPLES: the supported pairs of
-# bits per sample and dtype.
+_ORIENTATION, _INK_SET = 274, 332  # tags of TIFF; the first is also one of EXIF
+# TIFF colour model -> samples per pixel.
 _CHANNELS = {
     PHOTOMETRIC.MINISWHITE: 1,
     PHOTOMETRIC.MINISBLACK: 1,
+    PHOTOMETRIC.PALETTE: 1,
     PHOTOMETRIC.RGB: 3,
+    PHOTOMETRIC.YCBCR: 3,  # only with JPEG compression, where the decoder returns RGB
     PHOTOMETRIC.SEPARATED: 4,
 }
-_SAMPLES = ((8, np.uint8), (16, np.uint16))
-_MAX_SAMPLES = 8  # most samples per pixel: four inks, alpha and up to three that are ignored
-_MAX_BYTES_PER_PIXEL = 8  # 16-bit RGB with alpha
-_JPEG = {COMPRESSION.OJPEG, COMPRESSION.JPEG}
-_FOR_PILLOW = _JPEG | {COMPRESSION(x) for x in (2, 3, 4)}  # CCITT, by number: its names vary
-# Compressions whose decoders return exactly the number of bytes that the tags state.
-_FOR_BOTH = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
-_ORIENTATION, _INK_SET, _NOT_CMYK = 274, 332, 2
+_RAW = (PHOTOMETRIC.CFA, PHOTOMETRIC.LINEAR_RAW)  # TIFF colour models of camera sensors
+# TIFF compressions whose decoders return at most the number of bytes that the tags state.
+_BOUNDED = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
+_BOUNDED |= {COMPRESSION(x) for x in (2, 3, 4)}  # CCITT, by number: the names vary
+_MAX_SAMPLES = 8  # most samples per pixel of a TIFF file: four inks, alpha, and three ignored
+_MAX_BYTES_PER_PIXEL = 8  # of a TIFF file: 16-bit RGB with alpha
+# Colour space in an ICC profile's header -> (its name in imagecodecs, its number of channels).
+_PROFILE_SPACES = {b"GRAY": ("gray", 1), b"RGB ": ("rgb", 3), b"CMYK": ("cmyk", 4)}
+_STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
+_LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
+_QUIET = threading.RLock()  # warning filters and loggers belong to the process, not to a thread
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The samples of a picture file or a Pillow image."""
+
+    colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK, where the largest value is full ink)
+    alpha: Samples | None = None  # (H, W, 1)
+    premultiplied: bool = False  # the colours were multiplied by alpha
+    profile: Any = None  # the ICC profile's bytes, or whatever a broken file holds instead
+    orientation: int = 1  # EXIF, 1 to 8
 
 
 def decode(path: Path, max_pixels: int) -> tuple[Tensor, Tensor | None]:
     """Return RGB (1, 3, H, W) and alpha (1, 1, H, W), if any, in [0, 1], upright and in sRGB.
 
-    Of several frames or pages it is the first (UserError: the file cannot be read, is no JPEG, PNG,
-    WebP, TIFF, BMP or GIF picture, is damaged or has more than `max_pixels` pixels).
+    The first is returned of several frames or pages. UserError: the file cannot be read, is in no
+    known format, is damaged, or has more than `max_pixels` pixels.
     """
-    file_format = _file_format(path)
-    load = partial(_load, path, file_format, max_pixels)
-    return _converted(load, str(path), f"{file_format} file")
+    return _converted(partial(_load, path, max_pixels), str(path))
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Tensor, Tensor | None]:
-    """Return what `decode` does, of a Pillow image; messages call it `name`."""
-    return _converted(partial(_load_image, image, name), name, "image")
+    """Return the same for a Pillow image; messages call it `name`."""
+    return _converted(partial(_load_image, image, name), name)
 
 
-def _converted(load: Callable[[], Stored], name: str, kind: str) -> tuple[Tensor, Tensor | None]:
-    """Load and convert a picture, and turn what goes wrong into one line."""
+def _converted(load: Callable[[], Stored], name: str) -> tuple[Tensor, Tensor | None]:
+    """Load and convert a picture; UserError for every error but a lack of memory."""
     try:
-        with quiet_decoders():
+        with _quiet():
             stored = load()
-        return to_srgb(stored, name)
+        return _to_srgb(stored, name)
     except (UserError, MemoryError):
         raise
+    except FileNotFoundError:
+        raise UserError(f"{name} does not exist; check the path") from None
     except Exception as error:  # decoders raise many kinds of errors for damaged files
         # A damaged offset causes EINVAL; any other errno is an error of the file system.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise UserError(f"{name} cannot be read: {error.strerror}; check the path") from error
-        raise UserError(f"{name} is a damaged or truncated {kind}; get an intact copy") from error
+        raise UserError(f"{name} is damaged or truncated; get an intact copy") from error
 
 
-def _file_format(path: Path) -> str:
-    """Name the format by the file's first bytes, whatever its extension."""
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Mute warnings and decoders' log messages; a UserError tells of damage in one line."""
+    with _QUIET, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        disabled = [log.disabled for log in _LOGS]
+        for log in _LOGS:
+            log.disabled = True
+        try:
+            yield
+        finally:
+            for log, before in zip(_LOGS, disabled, strict=True):
+                log.disabled = before
+
+
+def _load(path: Path, max_pixels: int) -> Stored:
+    if path.is_dir():
+        raise UserError(f"{path} is a folder; name a picture file in it")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is a device or pipe; name a picture file")
+    with path.open("rb") as file:
+        head = file.read(32)
+        file.seek(0)
+        if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+            with tifffile.TiffFile(file, name=path.name) as tiff:
+                return _load_page(path, _full_page(tiff), max_pixels)
+        with _opened(path, file, head) as image:
+            _check_size(path, *image.size, max_pixels)
+            if image.format == "PNG" and head[24] == 16:  # the bit depth
+                return _load_image(image, str(path), imagecodecs.png_decode(path.read_bytes()))
+            return _load_image(image, str(path))
+
+
+def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
+    """Return the Pillow image of an open file, identified by its bytes, whatever its name."""
+    formats = picture_formats()
     try:
-        if path.is_dir():
-            raise UserError(f"{path} is a folder; name a picture file in it")
-        if path.exists() and not path.is_file():
-            raise UserError(f"{path} is a device or pipe; name a picture file")
-        with path.open("rb") as file:
-            head = file.read(16)
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist; check the path") from None
-    except (OSError, ValueError) as error:  # ValueError: a null character
-        reason = getattr(error, "strerror", error)
-        raise UserError(f"{path} cannot be read: {reason}; check the path") from error
-    return format_of(head, str(path))
+        return Image.open(file, formats=formats)
+    except Image.DecompressionBombError:
+        limit = f"{2 * (Image.MAX_IMAGE_PIXELS or 0):,} pixels, Pillow's limit"
+        raise UserError(f"{path} has more than {limit}; shrink it first") from None
+    except UnidentifiedImageError:
+        problem = f"is damaged, or in none of the formats {', '.join(formats)}"
+    if not head:
+        problem = "is empty (0 bytes); get an intact copy"
+    elif "HEIF" not in formats and head[4:11] in (b"ftyphei", b"ftyphev", b"ftypmif"):
+        problem = f"is a HEIC picture; save it as JPEG, or run: {pip_install('studio')}"
+    raise UserError(f"{path} {problem}")
 
 
-def _load(path: Path, file_format: str, max_pixels: int) -> Stored:
-    if file_format == "TIFF":
-        with tifffile.TiffFile(path) as container:
-            page = container.pages[0]
-            if not _is_for_pillow(path, page, max_pixels):
-                return _load_page(path, page, max_pixels)
-    elif file_format == "JPEG":
-        check_scans(path, path.read_bytes())
-    # Pillow gets an open file, not a path: with a path it maps an uncompressed TIFF into memory,
-    # and then garbles a rotated one.
-    with path.open("rb") as file, Image.open(file, formats=[file_format]) as image:
-        check_size(path, *image.size, max_pixels)
-        deep = None
-        file.seek(24)  # the bit depth in IHDR, which is always a PNG's first chunk
-        if file_format == "PNG" and file.read(1) == b"\x10":
-            deep = np.atleast_3d(imagecodecs.png_decode(path.read_bytes()))
-        return _load_image(image, str(path), deep)
+def _check_size(path: Path, width: int, height: int, max_pixels: int) -> None:
+    if width < 1 or height < 1:
+        raise UserError(f"{path} has {width} x {height} pixels; get an intact copy")
+    if width * height > max_pixels:
+        raise UserError(
+            f"{path} has {width} x {height} = {width * height:,} pixels, "
+            f"more than the limit of {max_pixels:,}; shrink it first"
+        )
 
 
 def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> Stored:
-    """Return the samples of a Pillow image; `deep` replaces them by 16-bit samples of the file."""
-    if image.mode not in _MODELS and not image.mode.startswith("I;16"):
+    """Return the samples of a Pillow image; `deep` replaces them by the file's 16-bit samples."""
+    if image.mode not in _MODES and not image.mode.startswith("I;16"):
         raise UserError(f"{name} has {image.mode} colours; save it as RGB, grey or CMYK")
     profile = image.info.get("icc_profile")
     if deep is not None:
-        samples, has_alpha = deep, deep.shape[2] in (2, 4)
+        samples = np.atleast_3d(deep)
+        has_alpha = samples.shape[2] in (2, 4)
     elif image.mode.startswith("I;16"):
         samples, has_alpha = np.atleast_3d(np.asarray(image, dtype=np.uint16)), False
     else:
         image.load()
         has_alpha = image.has_transparency_data
-        model = _MODELS[image.mode] + ("A" if has_alpha else "")
-        samples = np.atleast_3d(np.asarray(image if image.mode == model else image.convert(model)))
-    try:  # after load(), where Pillow turns a TIFF upright itself and drops the tag
+        mode = _MODES[image.mode] + ("A" if has_alpha else "")
+        samples = np.atleast_3d(np.asarray(image if image.mode == mode else image.convert(mode)))
+    try:
         orientation = int(image.getexif().get(_ORIENTATION, 1))
     except Exception:  # a picture with damaged metadata is still read
         orientation = 1
@@ -134,51 +185,71 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
     return Stored(colour, alpha, profile=profile, orientation=orientation)
 
 
-def _is_for_pillow(path: Path, page: Any, max_pixels: int) -> bool:
-    """Tell from the tags whether Pillow reads a TIFF page; if not, `_load_page` reads it.
+def _full_page(tiff: Any) -> Any:
+    """Return the largest full-resolution picture of a TIFF file's first page and its SubIFDs.
 
-    A UserError says that neither can read it.
+    If all of these are thumbnails, it is the largest of the file's pages that are none.
     """
-    check_size(path, page.imagewidth, page.imagelength, max_pixels)
-    model, channels = page.photometric, _CHANNELS.get(page.photometric, 1)
-    depth, samples = max(page.imagedepth, page.tiledepth), page.samplesperpixel
-    if depth != 1:
-        raise _unread(path, f"{depth} slices")
-    if not channels + len(page.extrasamples) <= samples <= _MAX_SAMPLES:
-        alpha = " and alpha" if page.extrasamples else ""
-        raise _unread(path, f"{samples} samples per pixel for {_name(model)}{alpha}")
-    if model == PHOTOMETRIC.SEPARATED and page.tags.valueof(_INK_SET) == _NOT_CMYK:
-        raise _unread(path, "inks other than CMYK")
-    if page.compression in _JPEG:
-        _check_segments(page)
-        for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
-            page.parent.filehandle.seek(offset)
-            check_scans(path, page.parent.filehandle.read(size))
-    if page.bitspersample in (1, 2, 4, 8) and page.compression in _FOR_PILLOW | _FOR_BOTH:
-        with suppress(UnidentifiedImageError), path.open("rb") as file:
-            Image.open(file, formats=["TIFF"]).close()
-            return True
-    if (page.bitspersample, page.dtype) not in _SAMPLES or model not in _CHANNELS:
-        raise _unread(path, f"{page.bitspersample}-bit {page.dtype} {_name(model)} samples")
-    if page.compression not in _FOR_BOTH:
-        raise _unread(path, f"{_name(page.compression)} compression")
-    return False
+
+    def full(pages: Any) -> list[Any]:
+        return [page for page in pages if not page.subfiletype & 0b101]  # reduced, or a mask
+
+    first = tiff.pages[0]
+    pages = full([first, *(first.pages or ())]) or full(tiff.pages) or [first]
+    return max(pages, key=lambda page: page.imagewidth * page.imagelength)
 
 
-def _load_page(path: Path, page: Any, max_pixels: int) -> Stored:
-    """Decode a page in a layout that Pillow does not know."""
+def _check_page(path: Path, page: Any, max_pixels: int) -> None:
+    """Raise UserError if `_load_page` does not decode a page in this layout."""
+    _check_size(path, page.imagewidth, page.imagelength, max_pixels)
+    if page.photometric in _RAW:
+        raise UserError(f"{path} is a camera's raw file; develop it to TIFF or JPEG")
+    least = _CHANNELS.get(page.photometric, math.inf) + len(page.extrasamples)
+    is_jpeg = page.compression == COMPRESSION.JPEG
+    if (
+        not least <= page.samplesperpixel <= _MAX_SAMPLES
+        or page.bitspersample not in (1, 2, 4, 8, 16)
+        or page.dtype not in (np.bool_, np.uint8, np.uint16)
+        or not (is_jpeg or page.compression in _BOUNDED)
+        or (page.photometric == PHOTOMETRIC.YCBCR and not is_jpeg)
+        or max(page.imagedepth, page.tiledepth) != 1
+        or page.tags.valueof(_INK_SET, default=1) != 1  # inks other than CMYK
+    ):
+        kind, packing = (getattr(x, "name", x) for x in (page.photometric, page.compression))
+        raise UserError(
+            f"{path} has {page.samplesperpixel} {page.bitspersample}-bit {page.dtype} samples per "
+            f"pixel, {kind} with compression {packing}, which is not read; save it as RGB, grey or "
+            "CMYK with 8 or 16 bits per sample, with LZW, Deflate or no compression"
+        )
     length, width = page.imagelength, page.imagewidth
     if page.is_tiled:
         length = math.ceil(length / page.tilelength) * page.tilelength
         width = math.ceil(width / page.tilewidth) * page.tilewidth
     size = width * length * page.samplesperpixel * page.dtype.itemsize
-    if size > (limit := max_pixels * _MAX_BYTES_PER_PIXEL):
-        raise _unread(path, f"{size:,} bytes of samples, more than the limit of {limit:,}")
-    _check_segments(page)
+    if size > max_pixels * _MAX_BYTES_PER_PIXEL:
+        raise UserError(f"{path} has {size:,} bytes in its tiles, which is too much; save it anew")
+    file = page.parent.filehandle
+    for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
+        if not 0 < offset <= offset + size <= file.size:
+            raise ValueError("strips or tiles lie outside of the file")
+        if is_jpeg:  # whose own header states how much the decoder returns
+            file.seek(offset)
+            jpeg = file.read(size)
+            with _opened(path, io.BytesIO(jpeg), jpeg) as image:
+                _check_size(path, *image.size, max_pixels)
+
+
+def _load_page(path: Path, page: Any, max_pixels: int) -> Stored:
+    """Decode a TIFF page."""
+    _check_page(path, page, max_pixels)
     samples = page.asarray(squeeze=False)[:, 0]  # (planes, H, W, samples)
     samples = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
     channels = _CHANNELS[page.photometric]
     colour, alpha = samples[..., :channels], samples[..., channels : channels + 1]
+    if page.photometric == PHOTOMETRIC.PALETTE:
+        colour = (page.colormap >> 8).astype(np.uint8).T[colour[..., 0]]
+    elif page.bitspersample < 8:
+        colour = colour.astype(np.uint8) * (255 // (2**page.bitspersample - 1))
     if page.photometric == PHOTOMETRIC.MINISWHITE:
         colour = np.iinfo(colour.dtype).max - colour
     extra = page.extrasamples[0] if page.extrasamples else EXTRASAMPLE.UNSPECIFIED
@@ -192,21 +263,76 @@ def _load_page(path: Path, page: Any, max_pixels: int) -> Stored:
     )
 
 
-def _check_segments(page: Any) -> None:
-    """Refuse a page whose tags put strips or tiles, of whatever size, beyond the file's end."""
-    end = page.parent.filehandle.size
-    for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
-        if not 0 < offset <= offset + size <= end:
-            raise ValueError("strips or tiles are missing")
+def _to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
+    """Return sRGB (1, 3, H, W) and alpha (1, 1, H, W) in [0, 1], upright; warnings say `name`."""
+    colour = _upright(stored.colour, stored.orientation)
+    alpha = None if stored.alpha is None else _upright(stored.alpha, stored.orientation)
+    profile = _usable_profile(colour, stored.profile, name)
+    height, width, _ = colour.shape
+    rgb = np.empty((3, height, width), np.float32)
+    rows, largest = max(1, _STRIP // width), np.iinfo(colour.dtype).max
+    for strip in (slice(top, top + rows) for top in range(0, height, rows)):
+        part = colour[strip]
+        if alpha is not None and stored.premultiplied:
+            straight = np.round(part * (float(largest) / np.maximum(alpha[strip], 1)))
+            part = np.minimum(straight, largest).astype(part.dtype)
+        converted = _plain(part) if profile is None else _with_profile(part, profile)
+        rgb[:, strip] = converted.clip(0.0, 1.0).transpose(2, 0, 1)
+    if alpha is None:
+        return torch.from_numpy(rgb)[None], None
+    opacity = np.ascontiguousarray(_unit(alpha).transpose(2, 0, 1))
+    return torch.from_numpy(rgb)[None], torch.from_numpy(opacity)[None]
 
 
-def _unread(path: Path, reason: str) -> UserError:
-    return UserError(
-        f"{path} has {reason}, which is not read; save it as RGB, grey or CMYK with 8 or 16 bits "
-        "per sample, without compression or with LZW or Deflate"
+def _unit(samples: Samples) -> Floats:
+    """Divide by the largest value of the samples' type."""
+    return np.divide(samples, np.iinfo(samples.dtype).max, dtype=np.float32)
+
+
+def _plain(colour: Samples) -> Floats:
+    """Convert samples without a profile: RGB and grey as sRGB; each ink absorbs its complement."""
+    values = _unit(colour)
+    if values.shape[2] == 4:
+        return (1.0 - values[..., :3]) * (1.0 - values[..., 3:])
+    return np.broadcast_to(values, (*values.shape[:2], 3))
+
+
+def _with_profile(colour: Samples, profile: bytes) -> Floats:
+    """Convert by an ICC profile, to floats so that no depth is lost."""
+    space, channels = _PROFILE_SPACES[profile[16:20]]
+    if colour.shape[2] == 1 and channels == 3:
+        colour = np.repeat(colour, 3, axis=2)
+    if colour.shape[2] != channels:
+        raise ValueError("the profile is for another colour model")
+    converted: Floats = imagecodecs.cms_transform(
+        np.ascontiguousarray(colour.squeeze(2) if channels == 1 else colour),
+        profile,
+        srgb_profile(),
+        colorspace=space,
+        outcolorspace="rgb",
+        outdtype=np.float32,
     )
+    return converted
 
 
-def _name(value: Any) -> str:
-    """Name a tag's value as the specification does, or say its number."""
-    return str(getattr(value, "name", value))
+def _usable_profile(colour: Samples, profile: Any, name: str) -> bytes | None:
+    """Return the profile, or None if there is none, it is sRGB, or it cannot convert a pixel."""
+    if not profile or profile == srgb_profile():
+        return None
+    try:
+        _with_profile(colour[:1, :1], profile)
+    except (KeyError, TypeError, ValueError, imagecodecs.CmsError):
+        warnings.warn(f"{name}: its colour profile is unusable and is ignored", stacklevel=2)
+        return None
+    return bytes(profile)
+
+
+def _upright(picture: Samples, orientation: int) -> Samples:
+    """Undo an EXIF orientation: a transposition, then flips; unknown values change nothing."""
+    if orientation in (5, 6, 7, 8):
+        picture = picture.transpose(1, 0, 2)
+    if orientation in (3, 4, 7, 8):
+        picture = picture[::-1]
+    if orientation in (2, 3, 6, 7):
+        picture = picture[:, ::-1]
+    return picture

@@ -11,7 +11,7 @@ from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import decode
-from styletransfer.pictures.samples import encode, write_tiff
+from styletransfer.pictures.encode import encode, write_tiff
 from styletransfer.system.files import atomic, check_folder
 
 # Largest picture in pixels that is read by default: 134 million, 1.6 GB as float32 RGB. Reading it
@@ -42,12 +42,13 @@ class Picture:
 
 
 def read(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> Picture:
-    """Read a JPEG, PNG, WebP, TIFF, BMP or GIF file (of several frames or pages, the first).
+    """Read a JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF or HEIC file.
 
-    8 and 16 bits per sample are kept, grey, palette and CMYK become RGB, an EXIF orientation is
-    applied, and an embedded ICC profile is converted to sRGB (an unusable one is ignored with a
-    warning); files without one are taken to be sRGB. (UserError: the file cannot be read, is no
-    picture, is damaged, has more than `max_pixels` pixels, or is a JPEG of more than 100 scans.)
+    The first is read of several frames or pages. 8 and 16 bits per sample are kept, grey, palette
+    and CMYK become RGB, an EXIF orientation is applied, and an embedded ICC profile is converted to
+    sRGB (an unusable one is ignored with a warning); files without one are taken to be sRGB. HEIC
+    needs pillow-heif. (UserError: the file cannot be read, is no picture, is damaged, or has more
+    than `max_pixels` pixels.)
     """
     return Picture(*decode(Path(path), max_pixels), str(path))
 

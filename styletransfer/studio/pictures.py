@@ -14,7 +14,6 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.guard import format_of
 from styletransfer.settings import ASSETS
 from styletransfer.settings.paths import FILM_EXTENSIONS
 from styletransfer.studio.access import RefusedError
@@ -141,9 +140,8 @@ class PictureShelf:
         try:
             with temporary.open("rb") as file:
                 head = file.read(16)
-            if not is_film(name):
-                format_of(head, name)  # checked here, without waiting for the reader
-            elif head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"#", b"<", b"ffconcat")):
+            is_text = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"#", b"<", b"ffconcat"))
+            if is_film(name) and is_text:
                 raise UserError(f"{name} is a playlist, which names other files, and no film")
             width, height = await self._reader.ask("measure", str(temporary))
         except UserError as error:

@@ -58,7 +58,7 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["content=empty"], "content=empty: there is no picture in that folder (.jpg, "),
+        (["content=empty"], "content=empty: there is no picture in that folder (.apng, "),
         (["content=photos [1]", "output=a.png"], "all jobs of a sweep would write a.png"),
         (["hydra/launcher=joblib"], "hydra/launcher=joblib is for sweeps; add --multirun"),
         (["-m", "seed=1,2", "output=a.png"], "all jobs of a sweep would write a.png"),

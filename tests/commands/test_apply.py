@@ -202,6 +202,7 @@ def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, monkey
     whole = (album / "a.png").read_bytes()
     (album / "a.png").write_bytes(whole[: len(whole) // 2])
     Image.new("RGB", (3, 40), "teal").save(album / "narrow.png")
+    (album / "words.md").touch()
     Image.new("RGBA", (32, 32), (0, 0, 0, 0)).save(album / "invisible.png")
     paint = Painter.paint
 
@@ -212,9 +213,10 @@ def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, monkey
 
     monkeypatch.setattr(Painter, "paint", short)
     check_error("4 of 7 files could not be painted", apply, input="album", output="done")
-    for words in ("a.png is a damaged", "side needs at least 8", "is fully transparent"):
+    for words in ("a.png is damaged", "side needs at least 8", "is fully transparent"):
         assert words in caplog.text
     assert "d.gif fits no memory; choose a smaller size" in caplog.text
+    assert "passed over notes.txt, words.md" in caplog.text
     assert sorted(times(desk / "done")) == ["a.webp", "trip/b.JPG", "trip/far/c.tiff"]
 
 

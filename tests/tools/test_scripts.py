@@ -47,8 +47,8 @@ def test_each_way_paints_a_picture_of_its_own_for_each_seed():
 
 
 def test_the_script_writes_the_pictures_asked_for(tmp_path, capsys):
-    main([str(tmp_path / "new"), "woodcut", "--size", "64"])
-    with Image.open(tmp_path / "new" / "woodcut.jpg") as picture:
+    main([str(tmp_path / "new"), "oil", "--size", "64"])
+    with Image.open(tmp_path / "new" / "oil.jpg") as picture:
         assert max(picture.size) == 64
     for words in (["new", "crayon"], ["new", "--size", "63"], ["new", "--seed", "-1"]):
         with pytest.raises(SystemExit):

@@ -1,1 +1,1 @@
-"""Painters of the bundled style pictures, one per family, drawn from seeded noise."""
+"""Painters of style pictures from seeded noise: two that are bundled, and any number by seed."""

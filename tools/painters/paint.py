@@ -1,7 +1,9 @@
-"""Paint the style pictures of `assets/style` from seeded noise.
+"""Paint two style pictures of `assets/style`, oil and stained glass, from seeded noise.
 
-python scripts/paint_styles.py                 # all of them, as bundled
-python scripts/paint_styles.py /tmp/out oil --size 1024
+    python scripts/paint_styles.py                 # both, as bundled
+    python scripts/paint_styles.py /tmp/out oil --size 1024
+
+`assets/README.md` names the commit that has the painters of the other four.
 """
 
 import argparse
@@ -16,23 +18,15 @@ from styletransfer.resources import resource
 from styletransfer.system.files import atomic, check_folder
 from tools.painters.canvas import Array, Rng
 from tools.painters.glass import stained_glass
-from tools.painters.mosaic import mosaic
 from tools.painters.oil import oil
-from tools.painters.points import pointillism
-from tools.painters.wash import watercolour
-from tools.painters.woodcut import woodcut
 
 PAINTERS: dict[str, Callable[[int, Rng], Array]] = {
     "oil": oil,
     "stained_glass": stained_glass,
-    "woodcut": woodcut,
-    "pointillism": pointillism,
-    "mosaic": mosaic,
-    "watercolour": watercolour,
 }
 SEED = 7
 SIZE = 704
-# In pixels. A painter holds the picture in float64 several times over.
+# Longer side in pixels. A painter holds several copies of the picture in float64.
 SMALLEST, LARGEST = 64, 8192
 QUALITY = 88
 
@@ -44,7 +38,7 @@ def paint(name: str, size: int, seed: int = SEED) -> Image.Image:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Paint the pictures named on the command line, or all."""
+    """Paint the pictures named on the command line, or both."""
     parser = argparse.ArgumentParser(description="Paint the bundled style pictures.")
     default = resource("assets") / "style"
     parser.add_argument("folder", nargs="?", type=Path, default=default)

@@ -22,7 +22,12 @@ from styletransfer.pictures import images
 from styletransfer.runs.recipe import settings
 from styletransfer.settings import ApplyConfig
 from styletransfer.settings.groups import each
-from styletransfer.settings.paths import EXTENSIONS, FILM_EXTENSIONS, files_at
+from styletransfer.settings.paths import (
+    FILM_EXTENSIONS,
+    files_at,
+    picture_extensions,
+    warn_of_others,
+)
 from styletransfer.system.files import (
     check_folder,
     check_outputs,
@@ -64,7 +69,7 @@ def default_output(source: Path, network: Path) -> Path:
     name = network.parent.name if network.stem == "network" else network.stem
     if source.is_dir():
         return Path(f"{source.name}_{name}")
-    if source.suffix.lower() not in (*EXTENSIONS, *FILM_EXTENSIONS):
+    if source.suffix.lower() not in (*picture_extensions(), *FILM_EXTENSIONS):
         raise UserError(
             f"input={source} has the name of no picture and no film; name it so, or say what to "
             "make of it: output=NAME.png or output=NAME.mp4"
@@ -129,7 +134,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
 def as_written(name: str) -> str:
     """Return a file's name as it is painted: what cannot be written becomes PNG, or MP4."""
     extension = Path(name).suffix.lower()
-    if extension in EXTENSIONS and extension not in images.BIT_DEPTHS:
+    if extension in picture_extensions() and extension not in images.BIT_DEPTHS:
         return name + ".png"
     if extension in FILM_EXTENSIONS and extension not in CODECS:
         return name + ".mp4"
@@ -147,14 +152,20 @@ def check_folders(source: Path, target: Path) -> None:
 
 
 def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
-    """Return the pictures and films below a folder, but for hidden ones, and their pastiches."""
-    files = []
+    """Return the pictures and films below a folder, but for hidden ones, and their pastiches.
+
+    Other files are named in a warning.
+    """
+    files, others = [], []
     for path in sorted(source.rglob("*")):
         inner = path.relative_to(source)
         if any(part.startswith(".") for part in inner.parts) or path.is_dir():
             continue
-        if path.suffix.lower() in (*EXTENSIONS, *FILM_EXTENSIONS):
+        if path.suffix.lower() in (*picture_extensions(), *FILM_EXTENSIONS):
             files.append((path, target / inner.with_name(as_written(path.name))))
+        else:
+            others.append(str(inner))
+    warn_of_others(str(source), tuple(others))
     if not files:
         advice = "name a folder of some, or a file"
         raise UserError(f"input={source} holds no picture and no film; {advice}")

@@ -1,0 +1,27 @@
+"""File names: which files of a folder are pictures, and which are passed over by name."""
+
+from pathlib import Path
+
+from PIL import Image
+
+from styletransfer.settings import paths
+from styletransfer.settings.paths import in_folder, picture_extensions
+
+
+def test_every_listed_extension_can_be_read_and_the_usual_are_listed():
+    known = Image.registered_extensions()
+    assert {known[extension] for extension in picture_extensions()} <= {*Image.OPEN}
+    usual = ".jpg .jpeg .png .webp .tif .tiff .bmp .gif .avif"
+    assert {*usual.split()} <= {*picture_extensions()}
+
+
+def test_other_files_of_a_folder_are_named_once(tmp_path, caplog, monkeypatch):
+    for name in ("b.PNG", "a.avif", ".hidden", "notes.txt", "c.heic", *"23456"):
+        (tmp_path / name).touch()
+    (tmp_path / "folder.png").mkdir()
+    monkeypatch.setattr(paths, "picture_extensions", lambda: (".avif", ".png"))
+    for _ in range(2):
+        assert [Path(name).name for name in in_folder(tmp_path)] == ["a.avif", "b.PNG"]
+    (record,) = caplog.records
+    others = "passed over 2, 3, 4, 5, 6 and 2 more"
+    assert record.getMessage() == f"{tmp_path}: {others}"

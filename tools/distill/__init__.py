@@ -1,1 +1,0 @@
-"""A small network that sees what a large one sees."""
