@@ -3,7 +3,6 @@
 Or its plan: what it would do, how much memory and how long it would take, without doing it.
 """
 
-import math
 import os
 import time
 from dataclasses import dataclass, replace
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import torch
 
-from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.job.load import files_read
 from styletransfer.job.memory import plan_memory
@@ -76,11 +74,6 @@ def paint(
 
 def _checked(config: TrainConfig, folder: Path, picture: Path) -> Job:
     """Return the job of a run that has all it needs, its changes and places included."""
-    for key in ("snapshot_every", "stop_after"):
-        if getattr(config, key) < 0:
-            raise UserError(f"{key}={getattr(config, key)} must be 0 or more")
-    if not 0 <= config.checkpoint_every < math.inf:
-        raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
     later = in_turn(config, config.changes)
     job = prepare(config)
     for changed in later:

@@ -39,7 +39,7 @@ def test_what_every_face_refuses(desk):
         ({"content": "invisible.png"}, r"invisible\.png is fully transparent"),
         ({"style": "7x400.png"}, r"7x400\.png shows 7 x 400 pixels; .* at least 8"),
         (deep, r"comes down to 12 x 9 pixels, too small for relu5_1: .* at least 16; raise"),
-        ({"loss_mode.name": "magic"}, r"unknown loss mode 'magic'; choose one of fake_back"),
+        ({"loss_mode.name": "magic"}, r"unknown loss_mode.name 'magic'; choose autograd"),
         ({"steps": 0}, r"steps=0 must be 1 or more"),
     ):
         given = {"content": "content.png", "style": "style.png", "experiment": "tiny"} | settings

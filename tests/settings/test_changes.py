@@ -96,7 +96,6 @@ def test_values_of_every_kind():
         "size": 300,
         "color": "content_palette",
         "tile": "off",
-        "precision": "256",
         "device": "cuda:1",
         "style_scale": [1.0, 2.5],
         "style_weights": [],

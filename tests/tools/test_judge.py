@@ -151,7 +151,10 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, of_networks):
 
 def test_it_is_composed_and_explained_as_commands_are(config, capsys):
     """By a schema and a config of its own, which use groups of the package's."""
-    assert "\nsteps=100        Optimiser steps in all" in call(capsys, "--help", run=main)[1].out
+    assert (
+        "\nsteps=100                           Optimiser steps in all"
+        in call(capsys, "--help", run=main)[1].out
+    )
     assert "no weights file at gone" in refusal(capsys, "vgg19.weights=gone.pth", run=main)
 
 
