@@ -10,18 +10,13 @@ for, whole and tiled. By default it takes at most ten minutes on a slow laptop. 
     tile=0                   side of a tile; 0 for half the picture, up to 1024
     features.weights=PATH    real weights in place of random ones; timing hardly depends on them
     quality=true             also: how soon is the default job as good as the plain loop?
-    default_job=true         also: how long does `styletransfer train` take, start included?
 
-The table is printed; benchmark.json, benchmark.md and benchmark.png land in the run folder. Run it
-on a quiet machine, and copy results that are meant to be kept into benchmarks/results/.
+The table is printed; benchmark.json and benchmark.md land in the run folder. Run it on a quiet
+machine, and copy results that are meant to be kept into benchmarks/results/.
 """
 
 import logging
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -47,19 +42,17 @@ from styletransfer.system.measure import Work
 from styletransfer.system.memory import free_bytes
 from tools import CONFIGS
 from tools.benchmark import rows as ways
-from tools.benchmark.chart import draw
 from tools.benchmark.config import BenchmarkConfig, check, default_config
 from tools.benchmark.quality import measure_quality
 from tools.benchmark.reference import plain_loop
 from tools.benchmark.report import as_json, markdown, rows_table, sentences
 from tools.benchmark.resident import is_measurable, peak_resident
-from tools.benchmark.results import Benchmark, Row, Spread, growth
+from tools.benchmark.results import Benchmark, Row, Spread
 from tools.benchmark.rows import Candidate
 
 logger = logging.getLogger(__name__)
 
 PLAIN = "plain"
-TRAIN = (sys.executable, "-m", "styletransfer", "train")
 # Calls of each row beside those that are timed: one to warm up, and two to measure memory.
 UNTIMED = 3
 
@@ -71,24 +64,24 @@ def run(config: BenchmarkConfig, folder: Path) -> None:
     print("time and memory are ratios to plain's; times are medians (quartiles)")
     for sentence in sentences(results):
         print(sentence)
-    for name in ("benchmark.json", "benchmark.md", "benchmark.png"):
+    for name in ("benchmark.json", "benchmark.md"):
         print(folder / name)
 
 
 main = hydrated("benchmark", run, schema=BenchmarkConfig, folder=CONFIGS)
 
 
-def benchmark(config: BenchmarkConfig, folder: Path, train: Sequence[str] = TRAIN) -> Benchmark:
-    """Measure, and write benchmark.json, benchmark.md and benchmark.png to `folder`.
+def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
+    """Measure, and write benchmark.json and benchmark.md to `folder`.
 
     Each row is called once to warm up; then every round calls all rows of a size in turn, so that
     a machine that drifts slows all of them alike. Peak memory counts torch's tensors; above
     `plain_up_to`, on Linux and on the CPU, the resident memory of a process of its own, which is
     what a person has to have (see `resident.peak_resident`).
 
-    The files are written after each size, the smallest first, and again after time to quality and
-    the default job, whose process is `train`: who stops early keeps what was measured. (UserError:
-    bad input, before anything is measured.)
+    The files are written after each size, the smallest first, and again after time to quality, so
+    that a benchmark that is stopped early keeps what was measured. (UserError: bad input, before
+    anything is measured.)
     """
     check(config)
     device = choose_device(config.device)
@@ -115,18 +108,15 @@ def benchmark(config: BenchmarkConfig, folder: Path, train: Sequence[str] = TRAI
             logger.warning("quality=true on random weights says little; name features.weights=")
         results = replace(results, quality=measure_quality(config))
         write(results, folder)
-    if config.default_job:
-        results = replace(results, default_job=measure_default_job(config, train))
-        write(results, folder)
     return results
 
 
 def without_emulated(
     config: BenchmarkConfig, device: torch.device
 ) -> tuple[BenchmarkConfig, list[str]]:
-    """Return the config without precisions that the device has no units for, and what went.
+    """Return the config without precisions that the device emulates, and the names of these.
 
-    (UserError: none is left.)
+    (UserError: no precision is left.)
     """
     emulated = [name for name in config.precisions if is_emulated(PRECISIONS[name], device)]
     if config.emulated or not emulated:
@@ -139,7 +129,7 @@ def without_emulated(
 
 
 def progress(config: BenchmarkConfig, plans: dict[int, list[Candidate]]) -> "tqdm[NoReturn]":
-    """Return the bar of all evaluations, counted in their pixels, as which their time grows."""
+    """Return a progress bar of all evaluations, each counted by its pixels."""
     calls = config.rounds + UNTIMED
     rows = {size: len(chosen) + (size <= config.plain_up_to) for size, chosen in plans.items()}
     return tqdm(
@@ -161,7 +151,7 @@ def summary(
     return Benchmark(
         settings={
             "features": config.features.name,
-            # A path is nobody else's business.
+            # The path of a file would say nothing on another machine.
             "weights": weights if weights in ("pretrained", "random") else "given",
             "padding": config.features.padding,
             "content_layers": ", ".join(config.objective.content_layers),
@@ -171,18 +161,15 @@ def summary(
         },
         machine=machine,
         rows=list(rows),
-        growth=growth(rows),
         skipped=skipped,
     )
 
 
 def write(results: Benchmark, folder: Path) -> None:
-    """Write benchmark.json, benchmark.md and benchmark.png."""
+    """Write benchmark.json and benchmark.md."""
     for file, text in (("benchmark.md", markdown(results)), ("benchmark.json", as_json(results))):
         with atomic(folder / file) as temporary:
             temporary.write_text(text, encoding="utf-8")
-    with atomic(folder / "benchmark.png") as temporary:
-        draw(results, temporary)
 
 
 def measure_size(
@@ -234,27 +221,7 @@ def measure_size(
 
 
 def _ratios(seconds: list[float], plain: list[float]) -> Spread:
-    return Spread.of([mine / base for mine, base in zip(seconds, plain, strict=True)])
-
-
-def measure_default_job(config: BenchmarkConfig, command: Sequence[str] = TRAIN) -> Spread:
-    """Run `styletransfer train` once to warm up, then `rounds` times; return the seconds.
-
-    Start and end of the process, `command`, are included: this is what a person waits. (UserError:
-    the command failed, with its last line.)
-    """
-    seconds = []
-    for _ in tqdm(range(1 + config.rounds), desc="default job", disable=sys.stderr is None):
-        with tempfile.TemporaryDirectory() as folder:
-            arguments = [f"device={config.device}", f"hydra.run.dir={folder}/run"]
-            began = time.perf_counter()
-            done = subprocess.run(
-                [*command, *arguments], capture_output=True, text=True, check=False
-            )
-            seconds.append(time.perf_counter() - began)
-        if done.returncode != 0:
-            raise UserError(f"the default job failed: {(done.stderr.splitlines() or [''])[-1]}")
-    return Spread.of(seconds[1:])
+    return Spread.of([own / base for own, base in zip(seconds, plain, strict=True)])
 
 
 def is_emulated(precision: torch.dtype, device: torch.device) -> bool:

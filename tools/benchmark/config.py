@@ -32,7 +32,7 @@ class BenchmarkConfig:
     modes: list[str] = field(default_factory=lambda: ["loss_attribute", "autograd_function"])
     """Loss modes; fake_backward is the third, and the slowest."""
     precisions: list[str] = field(default_factory=lambda: ["float32", "bfloat16"])
-    """Of the network; the plain loop always works in float32."""
+    """Precisions of the network; the plain loop always works in float32."""
     emulated: bool = False
     """Also measure precisions that the device has no units for, which may take very long."""
     plain_up_to: int = 512
@@ -51,12 +51,10 @@ class BenchmarkConfig:
     """Evaluations of the plain loop for that. Default: the tutorials'."""
     steps: int = 100
     """Steps of the default job for that."""
-    default_job: bool = False
-    """Also time `styletransfer train` as it is, process start included, `rounds` times."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     seed: int = 0
-    """Of random weights."""
+    """Seed of random weights."""
     features: FeaturesConfig = field(
         default_factory=lambda: FeaturesConfig(name="vgg19", weights="random", padding="zeros")
     )

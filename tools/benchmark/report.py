@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from styletransfer.system.measure import table
-from tools.benchmark.results import Benchmark, Quality, cost_of_regions, tiles_per_pixel
+from tools.benchmark.results import Benchmark, Quality, cost_of_regions
 
 
 def as_json(benchmark: Benchmark) -> str:
@@ -29,7 +29,7 @@ def markdown(benchmark: Benchmark) -> str:
         "memory, targets included, and of the others torch's tensors."
     )
     findings = "\n".join(f"- {sentence}" for sentence in sentences(benchmark))
-    parts = ["# Benchmark", header, rows_table(benchmark), "![](benchmark.png)", findings, where]
+    parts = ["# Benchmark", header, rows_table(benchmark), findings, where]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -55,14 +55,6 @@ def rows_table(benchmark: Benchmark) -> str:
 def sentences(benchmark: Benchmark) -> list[str]:
     """Return one sentence per finding beside the table; what it says follows from the numbers."""
     lines: list[str] = []
-    if benchmark.growth:
-        exponents = ", ".join(f"{name} {e:.2f}" for name, e in benchmark.growth.items())
-        lines.append(f"Time grows as pixels to the power of: {exponents}.")
-    for name, (small, large, ratio) in tiles_per_pixel(benchmark.rows).items():
-        lines.append(
-            f"{name} at {large} pixels takes {ratio:.2f} times the time per pixel of the whole "
-            f"picture at {small}."
-        )
     for name, size, time, memory in cost_of_regions(benchmark.rows):
         lines.append(
             f"{name} at {size} pixels takes {time:.2f} times the time and {memory:.2f} times the "
@@ -71,17 +63,14 @@ def sentences(benchmark: Benchmark) -> list[str]:
     if any(not row.native for row in benchmark.rows):
         lines.append("Rows called emulated use a precision that this device has no units for.")
     if benchmark.quality is not None:
-        lines += _of_quality(benchmark.quality, benchmark.settings)
-    if benchmark.default_job is not None:
-        lines.append(
-            "`styletransfer train`, with the bundled pictures and network, takes "
-            f"{benchmark.default_job} s, start of the process included."
-        )
+        lines += _quality_sentences(benchmark.quality, benchmark.settings)
     return lines + [f"Left out: {what}." for what in benchmark.skipped]
 
 
-def _of_quality(quality: Quality, settings: Mapping[str, str | int | list[int]]) -> list[str]:
-    """Return what was found of the default job's quality."""
+def _quality_sentences(
+    quality: Quality, settings: Mapping[str, str | int | list[int]]
+) -> list[str]:
+    """Return the sentences on the quality of the default job."""
     plain = (
         f"the plain loop's best objective of {quality.plain_evaluations} evaluations at "
         f"{quality.width} x {quality.height} pixels ({settings['weights']} weights)"

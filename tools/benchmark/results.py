@@ -1,6 +1,5 @@
-"""The results of a benchmark, and what follows from its rows."""
+"""The results of a benchmark, and what regions cost by them."""
 
-import math
 import re
 import statistics
 from collections.abc import Sequence
@@ -72,47 +71,13 @@ class Quality:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """All that benchmark.json holds."""
+    """The contents of benchmark.json."""
 
     settings: dict[str, str | int | list[int]]
     machine: dict[str, str | int]  # see `measure.describe_machine`
     rows: list[Row]  # by size, plain first
-    growth: dict[str, float]  # row's name -> e in seconds ~ pixels^e, fitted over its sizes
     skipped: list[str]  # what was left out, and why
     quality: Quality | None = None
-    default_job: Spread | None = None  # seconds of `styletransfer train`
-
-
-def growth(rows: Sequence[Row]) -> dict[str, float]:
-    """Return name -> slope of log seconds over log pixels, for rows of two sizes or more."""
-    points: dict[str, list[tuple[float, float]]] = {}
-    for row in rows:
-        point = (2 * math.log(row.size), math.log(row.seconds.median))
-        points.setdefault(row.name, []).append(point)
-    return {
-        name: statistics.linear_regression(*zip(*measured, strict=True)).slope
-        for name, measured in points.items()
-        if len(measured) > 1
-    }
-
-
-def tiles_per_pixel(rows: Sequence[Row]) -> dict[str, tuple[int, int, float]]:
-    """Compare the largest tiled row with a smaller whole one of the same kind.
-
-    That one is at 512 pixels, or as near to it as there is. Returns tiled row's name -> the two
-    sizes in pixels, and time per pixel, tiled over whole.
-    """
-    ratios: dict[str, tuple[int, int, float]] = {}
-    for row in rows:
-        name = row.name.removesuffix(" tiled")
-        if row.tile is None or row.size != max(r.size for r in rows if r.name == row.name):
-            continue
-        whole = [r for r in rows if r.name == name and r.size < row.size]
-        if whole:
-            base = min(whole, key=lambda r: abs(r.size - 512))
-            ratio = (row.seconds.median / row.size**2) / (base.seconds.median / base.size**2)
-            ratios[row.name] = (base.size, row.size, ratio)
-    return ratios
 
 
 def cost_of_regions(rows: Sequence[Row]) -> list[tuple[str, int, float, float]]:

@@ -25,7 +25,6 @@ from tools.judge.comparisons import compare
 from tools.judge.config import JudgeConfig
 from tools.judge.pairs import Pair, check_pairs, load_pairs
 from tools.judge.probes import probe
-from tools.judge.referee import Referee
 from tools.judge.rivals import Pastiche, pairs_of, read_networks, rivals
 from tools.judge.verdict import Judgement, Verdict, as_json, errors_under, gap_closed, tables
 
@@ -52,7 +51,6 @@ def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> J
     """
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
-    referee = Referee.read() if config.referee else None
     known = read_networks(config, device, dtype)
     pairs = load_pairs(config, pairs_of(config, known) if known else config.pairs)
     vgg19, judged = build_features(config.vgg19), [*STYLE_LAYERS, CONTENT_LAYER]
@@ -72,8 +70,7 @@ def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> J
         probed = {"style": pair.style, **pictures}
         judgement.probes[pair.name] = {name: probe(image) for name, image in probed.items()}
         judgement.comparisons[pair.name] = {
-            name: compare(image, pair.content, pair.style, referee)
-            for name, image in pictures.items()
+            name: compare(image, pair.content, pair.style) for name, image in pictures.items()
         }
         for name, image in pictures.items():
             images.write(folder / pair.file(name), image)

@@ -1,8 +1,7 @@
 """A picture beside its content and its style, in figures that no optimiser has seen.
 
-What was optimised under Gram matrices is near in Gram matrices: that says little. SSIM and the
-palette distance know no network; see `referee` for one that took no part. Pictures are
-(1, 3, H, W), sRGB in [0, 1].
+A picture that was optimised under Gram matrices is near in Gram matrices, which says little. SSIM
+and the palette distance use no network. Pictures are (1, 3, H, W), sRGB in [0, 1].
 """
 
 import torch
@@ -11,24 +10,20 @@ from torch.nn.functional import conv2d
 
 from styletransfer.pictures.color import to_oklab
 from tools.judge.probes import luma_of
-from tools.judge.referee import Referee
 
 # Wang et al. 2004, "Image quality assessment: from error visibility to structural similarity":
 # side and deviation of the Gaussian window in pixels; K1 and K2, for values up to 1.
 WINDOW, DEVIATION = 11, 1.5
 K1, K2 = 0.01, 0.03
-# Of the palette distance: orthogonal triples of directions, and quantiles along each.
+# Orthogonal triples of directions for the palette distance, and quantiles along each.
 TRIPLES = 16
 QUANTILES = 1024
 
 
 @torch.no_grad()
-def compare(
-    picture: Tensor, content: Tensor, style: Tensor, referee: Referee | None = None
-) -> dict[str, float]:
+def compare(picture: Tensor, content: Tensor, style: Tensor) -> dict[str, float]:
     """Return figure -> its value for a picture, which is as large as the content."""
-    figures = {"SSIM": ssim(picture, content), "palette distance": palette_distance(picture, style)}
-    return figures | (referee.figures(picture, content, style) if referee else {})
+    return {"SSIM": ssim(picture, content), "palette distance": palette_distance(picture, style)}
 
 
 def ssim(picture: Tensor, other: Tensor) -> float:

@@ -45,10 +45,8 @@ class JudgeConfig:
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     precision: str = "auto"
-    """Of the networks that stylise; the judge works in float32."""
+    """Precision of the networks that stylise; the judge works in float32."""
     seed: int = 0
-    """Of the random network."""
-    referee: bool = False
-    """Also ask EfficientNet-Lite0, which took no part; needs the extra [judge]."""
+    """Seed of the random network."""
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
