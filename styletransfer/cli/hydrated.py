@@ -26,7 +26,9 @@ from styletransfer.runs.folder import ERROR
 from styletransfer.settings.commands import CONFIGS, TOOLS, Command, schema_of
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
 from styletransfer.settings.help import help_text
+from styletransfer.settings.paths import absent
 from styletransfer.settings.schemas import explain
+from styletransfer.settings.values import HYDRA_FOLDERS
 from styletransfer.system.process import keep_freed_memory, place
 from styletransfer.system.signals import interruptible
 
@@ -81,7 +83,8 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
     """Let Hydra compose the settings and call the function, once or for each job of a sweep."""
     words = [*search_path(name, arguments.config_dir), *arguments.overrides]
     job = partial(run_job, name, function, arguments.multirun)
-    made: list[Path] = []
+    named = [word.partition("=")[2] for word in words if word.startswith(HYDRA_FOLDERS)]
+    made = [folder for path in named for folder in absent(Path(path.strip("'")))]
     try:
         with initialized(name, None if arguments.cfg else made) as hydra:
             if arguments.cfg:

@@ -19,11 +19,13 @@ from styletransfer.settings.groups import (
 
 @dataclass
 class StyleTransferConfig:
-    """One pastiche."""
+    """One pastiche. The defaults are those of experiment=classic; the ones of `train` are in
+    configs/train.yaml.
+    """
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True)
-    """Path of the content image. A folder, or a pattern such as photos/*.jpg, is a sweep: a run for
-    each of its pictures. WIDTH:HEIGHT, such as 4:3, is a grey one of that shape, for a texture."""
+    """Path of the content image. A folder is a sweep: a run for each of its pictures. WIDTH:HEIGHT,
+    such as 4:3, is a grey one of that shape, for a texture."""
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several, [a.jpg,b.jpg]; or a folder of them."""
     style_weights: list[float] = number([], "[0, inf)")

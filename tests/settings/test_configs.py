@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective.criterion import Criterion
-from styletransfer.settings import TrainConfig
+from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.commands import SCHEMAS
 from styletransfer.settings.compose import compose
 from styletransfer.settings.schemas import check, keys, path_keys
@@ -39,8 +39,13 @@ def test_every_file_composes_by_the_command_it_gives():
             assert config[group].name == path.stem
 
 
-def test_defaults_are_those_of_the_schema():
-    """The dataclasses hold the defaults; configs/train.yaml only chooses from the groups."""
+def test_the_default_look_is_what_configs_train_yaml_shows():
+    look = TrainConfig(steps=42, objective=ObjectiveConfig(match_weight=0.5))
+    assert composed("train") == composed("train", "experiment=painted") == look
+    shown = OmegaConf.load(ROOT / "configs/train.yaml")
+    assert {"size", "steps", "objective"} < {*shown}
+    of_look = "content_weight match_weight style_weight content_layers match_layers style_layers"
+    assert {*of_look.split()} < {*shown.objective}
     assert composed("train", "experiment=classic") == TrainConfig()
 
 
