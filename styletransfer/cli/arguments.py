@@ -10,7 +10,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from styletransfer.errors import UserError
-from styletransfer.settings.paths import expanded, in_folder, picture_extensions
+from styletransfer.settings.paths import expanded
 from styletransfer.settings.schemas import (
     GROUPS,
     explain,
@@ -89,6 +89,8 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
     key, equals, value = override.partition("=")
     if not equals or key not in keys:
         return override
+    from styletransfer.pictures.formats import in_folder, picture_extensions
+
     names: list[str] = []
     for name in split(value) if sweep else [value]:
         folder = expanded(name)

@@ -13,11 +13,11 @@ from hydra.core.hydra_config import HydraConfig
 
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
+from styletransfer.runs.changes import in_turn
 from styletransfer.runs.folder import CHECKPOINT
 from styletransfer.runs.paint import FinishedRun, paint, plan
 from styletransfer.runs.recipe import finished_picture, own_settings
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.values import in_turn
 
 
 def main(config: TrainConfig, folder: Path) -> None:

@@ -18,10 +18,10 @@ from styletransfer.objective.criterion import smallest_tile
 from styletransfer.objective.resilient import make_objective
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.results import Outcome
+from styletransfer.runs.changes import in_turn
 from styletransfer.runs.folder import CONTENT, PASTICHE, RECORD
 from styletransfer.runs.recorded_run import Guide, RecordedRun
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.values import in_turn
 from styletransfer.system.files import check_outputs, locked, remove_stale
 from styletransfer.system.memory import free_bytes, readable
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals

@@ -10,11 +10,12 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from styletransfer.runs.changes import FIXED
 from styletransfer.settings import ApplyConfig, TrainConfig, each
 from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.schemas import choices, flat, keys, meanings, unknown_key
-from styletransfer.settings.values import FIXED, command, override
+from styletransfer.settings.values import command, override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CHOOSING, CONTROLS, FIELDS, GROUPS, Control
 from styletransfer.studio.pictures import PictureShelf, is_film

@@ -19,9 +19,9 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
+from styletransfer.pictures.formats import FILM_EXTENSIONS
 from styletransfer.runs.folder import read_steps
 from styletransfer.settings import ApplyConfig, TrainConfig
-from styletransfer.settings.paths import FILM_EXTENSIONS
 from styletransfer.studio.worker import Answers, Worker, become_a_child
 
 # MOST: largest number of waiting questions; a page asks for a few pictures at once. PATIENCE:

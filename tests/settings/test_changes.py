@@ -9,15 +9,9 @@ from helpers import check_error, composed
 
 from styletransfer.cli.arguments import parse
 from styletransfer.errors import UserError
+from styletransfer.runs.changes import changed, in_turn, with_change
 from styletransfer.settings import ChangeConfig, ObjectiveConfig, TrainConfig
-from styletransfer.settings.values import (
-    changed,
-    command,
-    in_turn,
-    override,
-    with_change,
-    with_values,
-)
+from styletransfer.settings.values import command, override, with_values
 
 
 def test_values_in_every_spelling():

@@ -12,11 +12,12 @@ from omegaconf import OmegaConf
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective.criterion import Criterion
+from styletransfer.runs.changes import in_turn
 from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.commands import SCHEMAS
 from styletransfer.settings.compose import compose
 from styletransfer.settings.schemas import check, keys, path_keys
-from styletransfer.settings.values import in_turn, with_values
+from styletransfer.settings.values import with_values
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 
