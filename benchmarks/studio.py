@@ -24,9 +24,9 @@ import torch
 from websockets.sync.client import ClientConnection, connect
 
 from styletransfer.optimize.results import Iterate
-from styletransfer.runs.paint import paint
 from styletransfer.runs.recorded_run import RecordedRun
 from styletransfer.settings import TrainConfig
+from styletransfer.train import paint
 
 
 class Page:

@@ -26,6 +26,7 @@ import tifffile
 from PIL import Image
 
 from styletransfer.errors import UserError
+from styletransfer.pictures import decode
 from styletransfer.pictures.images import read
 
 MAX_PIXELS, SECONDS = 2**20, 20
@@ -151,7 +152,7 @@ def outcome(path):
     # Decoders in C cannot be interrupted, and while they work, standard error leads nowhere.
     faulthandler.dump_traceback_later(SECONDS, exit=True, file=STANDARD_ERROR)
     try:
-        picture = read(path, max_pixels=MAX_PIXELS)
+        picture = read(path)
     except UserError as error:
         result, message = "refused", str(error)
     else:
@@ -170,6 +171,7 @@ def outcome(path):
 
 def main(count, seed):
     """Read `count` mutants and print how many had which outcome."""
+    decode.MAX_PIXELS = MAX_PIXELS
     files = originals()
     names = list(files)
     counts: collections.Counter[str] = collections.Counter()

@@ -72,6 +72,8 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
 
 def module(name: str) -> str:
     """Return the name of the module that holds a command's `main`."""
+    if name == "train":
+        return "styletransfer.train"
     if name == "studio":
         return "styletransfer.studio.command"
     plain = f"styletransfer.commands.{name}"

@@ -20,7 +20,7 @@ from styletransfer.films.write import FilmWriter, check_writable, files_of
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
-from styletransfer.pictures.color import with_chroma_of
+from styletransfer.pictures.color import is_grey, to_grey, with_chroma_of
 from styletransfer.runs.recipe import check_recipe, recipe
 from styletransfer.settings import FilmConfig
 from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
@@ -136,7 +136,9 @@ class FilmRun:
         """Yield the first painted frames in the colours that are asked for."""
         for number, frame in zip(range(count), self.film.frames(), strict=False):
             image = self._read(number)
-            if self.config.color == "content_luminance":
+            if is_grey([frame.image, *self.job.pictures.styles]):
+                image = to_grey(image)
+            elif self.config.color == "content_luminance":
                 content = images.resize(frame.image, (image.shape[2], image.shape[3]))
                 image = with_chroma_of(image, content, self.config.color_strength)
             yield Frame(image, frame.time)

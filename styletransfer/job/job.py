@@ -12,6 +12,7 @@ from styletransfer.losses import LossMode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets
+from styletransfer.pictures.color import is_grey
 from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.settings import StyleTransferConfig, each
 
@@ -66,6 +67,11 @@ class Job:
     def scales(self) -> list[Scale]:
         """The levels of the pyramid, coarse to fine."""
         return make_scales(self.config, self.pictures)
+
+    @cached_property
+    def is_grey(self) -> bool:
+        """True if content, styles and the picture to begin with are grey; the pastiche then is."""
+        return is_grey([*self.pictures.tensors, *([] if self.start is None else [self.start])])
 
     @property
     def device(self) -> torch.device:

@@ -27,25 +27,25 @@ from styletransfer.system.memory import free_bytes, readable
 
 logger = logging.getLogger(__name__)
 
-# Keys that name pictures; init may be a word as well.
+# Settings that name pictures; init may also be a word.
 PICTURE_KEYS = (
     *("content", "style", "style_detail", "content_regions", "style_regions"),
     *("protect", "init"),
 )
 
-# By the key whose files it stands for, what is in memory: a Picture, for style a list of them; for
-# regions and masks what `read_regions` and `read_mask` take.
+# Pictures already in memory, by the setting whose files they replace: a Picture, a list of them for
+# style, and what `read_regions` and `read_mask` take for regions and masks.
 Given = Mapping[str, Any]
-# Of a pixel in three channels of float32, and of its copy while the picture is resized.
+# Bytes of a pixel: three channels of float32, and their copy while the picture is resized.
 PIXEL_BYTES = 24
-# Enlarging a picture of fewer pixels a side gives a blur: nothing to take content or style from.
+# Smallest side of a picture in pixels. A smaller one, enlarged, is a blur without content or style.
 SMALLEST_SIDE = 8
 
 
 def files_read(config: Any) -> list[tuple[str, str]]:
-    """Return the key and the path of every file that any command's settings name to be read.
+    """Return the setting and the path of every file that a command's settings name to be read.
 
-    Folders stand for the pictures in them, but for that of the run which `resume` names.
+    A folder is replaced by the pictures in it. The run folder of `resume` is left out.
     """
     schema = type(config)
     return [
@@ -58,13 +58,13 @@ def files_read(config: Any) -> list[tuple[str, str]]:
 
 
 def read_one(key: str, path: str | None, given: Given) -> Picture:
-    """Return the picture of a key that has one; a UserError says why it cannot be read."""
+    """Return the picture of a setting (UserError: it cannot be read)."""
     with about(key):
         return given[key] if key in given else images.read(path or "")
 
 
 def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
-    """Return the files that a key names: one, several, or a folder's (UserError: there is none)."""
+    """Return the files that a setting names, those of folders included (UserError: none)."""
     files: list[str] = []
     for name in each(value):
         named = files_at(name)
@@ -130,13 +130,12 @@ def load(
 ) -> Loaded:
     """Read every picture that `config` names.
 
-    A style's transparent margins are cut off, and its visible colours spread into what
-    transparency is left, so that no invisible colour enters a statistic.
+    A style's transparent margins are cut off, and its visible colours spread into the remaining
+    transparent pixels, so that no invisible colour enters a statistic.
 
-    Pictures in memory are `given` by the keys whose files they stand for. Without `enlarge`, for a
-    plan, those smaller than the pastiche stay as they are. (UserError: a picture that cannot be
-    read, is fully transparent or next to nothing; weights, scales, regions or masks that do not
-    fit.)
+    `given` holds pictures already in memory. Without `enlarge`, as for a dry run, pictures smaller
+    than the pastiche keep their size. (UserError: a picture cannot be read, is fully transparent or
+    too small; or weights, scales, regions or masks do not fit.)
     """
     given = given or {}
     content = _read_content(config, given)
@@ -172,7 +171,7 @@ def load(
 
 
 def _read_content(config: StyleTransferConfig, given: Given) -> Picture:
-    """Return the content image, or a grey one of the shape that is named in its place."""
+    """Return the content image, or a grey one if `content` is a shape such as 4:3."""
     shape = re.fullmatch(r"([1-9]\d{0,3}):([1-9]\d{0,3})", config.content)
     if shape is None or "content" in given:
         return read_one("content", config.content, given)
@@ -181,7 +180,7 @@ def _read_content(config: StyleTransferConfig, given: Given) -> Picture:
 
 
 def check_room(config: StyleTransferConfig, shape: tuple[int, int]) -> None:
-    """Refuse a size at which the pictures of a job alone, of a content (H, W), fit no memory."""
+    """Refuse a size at which the job's pictures do not fit in memory; `shape` is the content's."""
     height, width = pastiche_size(config, shape, config.size)
     styles = sum(scale**2 for scale in style_scales(config, len(each(config.style))))
     needed, free = PIXEL_BYTES * height * width * (1 + styles), free_bytes(torch.device("cpu"))
@@ -204,7 +203,7 @@ def check_side(picture: Picture, key: str | None = None) -> None:
 def style_image(path: str, size: int, least: int) -> Tensor:
     """Return a file's picture (1, 3, h, w) without transparent margins, its longer side `size`.
 
-    A UserError says that it cannot be read, or that a side is below `least` then.
+    UserError: the file cannot be read, or the shorter side would be below `least`.
     """
     picture = images.crop_transparent(images.read(path))
     check_side(picture)
@@ -219,9 +218,9 @@ def style_image(path: str, size: int, least: int) -> Tensor:
 
 
 def _read_styles(config: StyleTransferConfig, given: Given) -> list[Style]:
-    """Return the style images with their regions, turned; that of `style_detail`, as it is, last.
+    """Return the style images with their regions, rotated, and last the image of `style_detail`.
 
-    All are without transparent margins.
+    Transparent margins are cut off.
     """
     with about("style"):
         pictures = given.get("style") or list(map(images.read, files_of("style", config.style)))
@@ -251,7 +250,7 @@ def _check_regions(regions: Regions, picture: Picture) -> None:
 
 
 def _read_protected(config: StyleTransferConfig, given: Given, content: Picture) -> Tensor | None:
-    """Return the mask (1, 1, H, W) in [0, 1] of what is to stay the content image."""
+    """Return the mask (1, 1, H, W) in [0, 1] of the protected pixels, or None without one."""
     source = given.get("protect", config.protect)
     if source is None:
         return None
@@ -274,7 +273,7 @@ def _read_start(config: StyleTransferConfig, given: Given) -> Tensor | None:
 def _fitted_styles(
     config: StyleTransferConfig, styles: list[Style], content: Picture, enlarge: bool
 ) -> list[Style]:
-    """Return the styles at their scales, and in the content's colours where that is asked for."""
+    """Return the styles at their scales, recoloured for color=content_palette."""
     fitted = []
     for style, scale in zip(styles, style_scales(config, len(styles)), strict=True):
         picture = _fitted(style.picture, max(1, round(scale * config.size)), enlarge)

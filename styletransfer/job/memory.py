@@ -2,7 +2,7 @@
 
 The formula adds up, per pixel of the picture, the tensors of the picture's size, L-BFGS's history
 and the activations that autograd keeps. It is an estimate: a tile that turns out to be too large is
-halved when memory runs out, see `objective/resilient.py`.
+halved when memory runs out, see `Run`.
 """
 
 import math

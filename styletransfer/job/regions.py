@@ -14,13 +14,13 @@ from styletransfer.settings import StyleTransferConfig, each
 
 logger = logging.getLogger(__name__)
 
-# Half a level of 8 bits: a region that is nowhere above it is none.
+# A region whose weights are all below half a level of 8 bits is left out.
 LEAST_OPACITY = 0.5 / 255
 
 
 @dataclass(frozen=True)
 class Style:
-    """A style image and its regions, None for one that is not divided."""
+    """A style image, and its regions if it has a label picture."""
 
     picture: Picture
     regions: Regions | None = None
@@ -33,12 +33,17 @@ def make_regions(
     size: tuple[int, int],
     protected: Tensor | None,
 ) -> tuple[Region, ...]:
-    """Return the regions of a job.
+    """Return the regions of a job, each with the styles that paint it.
 
-    The last of the styles may be that of `style_detail`; `divided` are the content's regions, None
-    for one that is not divided; `size` is (height, width) of the pastiche; where `protected`,
-    (1, 1, H, W) in [0, 1] or None, no style paints. (UserError: weights or regions that do not fit
-    the styles, or nothing is left to paint.)
+    Args:
+        config: the settings of the job.
+        styles: the style images; the last is that of `style_detail`, if there is one.
+        divided: the content's regions, or None without a label picture.
+        size: (height, width) of the pastiche.
+        protected: (1, 1, H, W) in [0, 1], where no style paints; or None.
+
+    Raises:
+        UserError: weights or regions do not fit the styles, or nothing is left to paint.
     """
     with about("style_weights"):
         parts = _blended(config, [style.picture.name for style in styles])
@@ -59,7 +64,7 @@ def _by_region(
     divided: Regions,
     parts: Sequence[StylePart],
 ) -> list[tuple[StylePart, ...]]:
-    """Return for each region of the content what its style is made of."""
+    """Return for each region of the content the styles that paint it."""
     count = len(styles) - (config.style_detail is not None)
     blend = [part for part in parts if part.style < count]
     detail = parts[len(blend) :]
@@ -74,11 +79,11 @@ def _by_region(
         return [(blend[number], *detail) for number in chosen]
     pairs, made = pair_regions(divided, of_styles), []
     for region in range(len(divided.names)):
-        holding = []  # the styles that hold it, each with the place where it does
+        holding = []  # the styles that have this region, with its weights
         for part in blend:
-            place, size = pairs[part.style][region], styles[part.style].picture.size
-            if place is not None:
-                weights = of_styles[part.style].weights(place, size)
+            partner, size = pairs[part.style][region], styles[part.style].picture.size
+            if partner is not None:
+                weights = of_styles[part.style].weights(partner, size)
                 holding.append(replace(part, weights=weights))
         if not holding:
             raise UserError(
@@ -90,7 +95,7 @@ def _by_region(
 
 
 def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, ...]:
-    """Take from each region what is protected; one of which nothing is left is left out."""
+    """Remove the protected pixels from each region; a region without any others is left out."""
     free = 1.0 - protected
     painted: list[Region] = []
     for region in regions:
@@ -106,16 +111,13 @@ def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, 
 
 
 def _blended(config: StyleTransferConfig, styles: Sequence[str]) -> tuple[StylePart, ...]:
-    """Return all styles with their weights, and the detail of another at its own layers, last.
-
-    A style of weight 0 is left out, to the very bits.
-    """
+    """Return the styles of weight above 0, and last that of `style_detail` at its own layers."""
     if config.style_detail is None:
         return tuple(_weighted(config, styles, layers=None))
     layers, detail = config.objective.style_layers, set(config.objective.detail_layers)
     if not detail & set(layers):
         raise UserError(
-            "style_detail is heard nowhere: objective.detail_layers names none of "
+            "style_detail has no effect: objective.detail_layers names none of "
             f"objective.style_layers, which are {', '.join(layers)}",
             "style_detail",
         )
@@ -126,7 +128,7 @@ def _blended(config: StyleTransferConfig, styles: Sequence[str]) -> tuple[StyleP
 def _weighted(
     config: StyleTransferConfig, styles: Sequence[str], layers: list[str] | None
 ) -> list[StylePart]:
-    """Return the styles above weight 0; the weights add up to 1."""
+    """Return the styles of weight above 0; their shares sum to 1."""
     weights = config.style_weights or [1.0] * len(styles)
     if len(weights) != len(styles):
         raise UserError(
@@ -135,7 +137,7 @@ def _weighted(
         )
     if not any(weights):
         raise UserError("style_weights are all 0; give at least one style more than 0")
-    largest = max(weights)  # whose sum might overflow
+    largest = max(weights)  # a sum of the weights themselves might overflow
     total = sum(weight / largest for weight in weights)
     shares = [weight / largest / total for weight in weights]
     return [StylePart(n, share, layers=layers) for n, share in enumerate(shares) if share > 0]

@@ -48,6 +48,11 @@ class Outcome:
     finish: Finish = lambda image: image  #: makes `picture` of `image`
 
     @property
+    def is_whole(self) -> bool:
+        """Whether all steps were made: it was not interrupted and had no problem."""
+        return not self.interrupted and self.problem is None
+
+    @property
     def picture(self) -> Tensor:
         """The pastiche: `image` in the colours that are asked for, made when read."""
         return self.finish(self.image)

@@ -5,7 +5,7 @@ Björn Ottosson, "A perceptual color space for image processing", 2020,
 https://bottosson.github.io/posts/oklab. Functions of colours take and return (3, N), floating.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import torch
@@ -33,6 +33,9 @@ _FROM_CONES, _FROM_LAB = torch.linalg.inv(_TO_CONES), torch.linalg.inv(_TO_LAB)
 _ROUNDING = 1e-5  # float32 rounding error in linear light by which a colour may leave [0, 1]
 _HALVINGS = 12  # bisection steps in the search for the largest chroma
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
+# Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
+# colour profiles cause less.
+_GREY = 2.5 / 255
 # Added to every variance, so that a grey picture, or one of a single colour, can be mapped as well.
 # It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
@@ -58,8 +61,8 @@ def to_oklab(srgb: Tensor) -> Tensor:
 def from_oklab(lab: Tensor) -> Tensor:
     """Return sRGB in [0, 1] (3, N) for OKLab (3, N).
 
-    Where sRGB cannot show a colour, it keeps its lightness and hue and gets the largest chroma that
-    can be shown: cutting the channels off at 0 and 1 would turn the hue.
+    A colour that sRGB cannot show keeps its lightness and hue and gets the largest chroma that can
+    be shown; clamping the channels to [0, 1] would change the hue.
     """
     linear = _linear(lab)
     outside = ~_shows(linear)
@@ -69,10 +72,10 @@ def from_oklab(lab: Tensor) -> Tensor:
 
 
 def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> Tensor:
-    """Mix two pictures in OKLab: the very picture where both shares are 0 or both are 1.
+    """Mix two pictures (1, 3, H, W), sRGB in [0, 1], of one size, dtype and device in OKLab.
 
-    Pictures are (1, 3, H, W), sRGB in [0, 1], of one size, type and device; shares of the
-    pastiche's lightness L and colour (a, b) are 0 to 1, and the rest is the content's.
+    `lightness` and `color` are the pastiche's shares of L and of (a, b), 0 to 1; the rest is the
+    content's. If both are 0 or both are 1, the content or the pastiche itself is returned.
     """
     if lightness == color and color in (0.0, 1.0):
         return pastiche if color == 1.0 else content
@@ -86,21 +89,34 @@ def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> 
 
 
 def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor:
-    """Return the pastiche in the content's a and b, by a share of 0 (the pastiche) to 1."""
+    """Return the pastiche with the content's a and b mixed in, from 0 (none) to 1 (all)."""
     return mixed(content, pastiche, 1.0, 1.0 - strength)
 
 
-def recolored(style: Picture, content: Picture, strength: float) -> Picture:
-    """Return the style in the content's palette: the smallest change that matches mean and
-    covariance, which is the Monge map between two normal distributions.
+def is_grey(images: Iterable[Tensor]) -> bool:
+    """Tell if no pixel of these images (1, 3, H, W) has a visible colour."""
+    return all((image.amax(1) - image.amin(1)).max() <= _GREY for image in images)
 
-    With means m and covariances C of the visible colours in OKLab, weighted by alpha,
+
+def to_grey(image: Tensor) -> Tensor:
+    """Return the grey image of the same luminance (ITU-R BT.709), both (1, 3, H, W) sRGB."""
+    weights = torch.tensor([[0.2126], [0.7152], [0.0722]])
+    return _by_strips(
+        lambda srgb: to_srgb((weights.to(srgb) * to_linear(srgb)).sum(0, keepdim=True)), image
+    )
+
+
+def recolored(style: Picture, content: Picture, strength: float) -> Picture:
+    """Return the style in the content's palette, by the Monge map between normal distributions.
+
+    This is the smallest change that matches mean and covariance. With means m and covariances C of
+    the visible colours in OKLab, weighted by alpha, it is
 
         x' = A (x - m_style) + m_content
         A = C_s^(-1/2) (C_s^(1/2) C_c C_s^(1/2))^(1/2) C_s^(-1/2)
 
-    (Gatys et al. 2016, arXiv:1606.05897; Olkin and Pukelsheim 1982). The style's alpha stays;
-    `strength` is 0 (the style) to 1. (UserError: one of them is fully transparent.)
+    (Gatys et al. 2016, arXiv:1606.05897; Olkin and Pukelsheim 1982). The style's alpha is kept.
+    `strength` is from 0 (the style itself) to 1. (UserError: a picture is fully transparent.)
     """
     if strength == 0.0:
         return style
@@ -118,7 +134,7 @@ def recolored(style: Picture, content: Picture, strength: float) -> Picture:
 
 
 def _by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
-    """Return `function` of images (1, 3, H, W), called with strips of them."""
+    """Return `function` of images (1, 3, H, W), computed in strips (3, N) to save memory."""
     result = torch.empty_like(images[-1], memory_format=torch.contiguous_format)
     strips = torch.split(result.view(3, -1), _STRIP, dim=1)
     for strip, *parts in zip(strips, *map(_strips, images), strict=True):
@@ -127,23 +143,23 @@ def _by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
 
 
 def _strips(image: Tensor) -> Iterator[Tensor]:
-    """Yield (1, C, H, W) in pieces (C, N), in float32 at least: float16 shows in a cube root."""
+    """Yield strips (C, N) of an image (1, C, H, W), at least in float32, as cube roots need."""
     for strip in torch.split(image.reshape(image.shape[1], -1), _STRIP, dim=1):
         yield strip if strip.dtype == torch.float64 else strip.float()
 
 
 def _linear(lab: Tensor) -> Tensor:
-    """Return linear light (3, N), beyond [0, 1] where sRGB cannot show it."""
+    """Return linear light (3, N) of OKLab; beyond [0, 1] are colours that sRGB cannot show."""
     return _times(_FROM_CONES, _times(_FROM_LAB, lab).pow(3))
 
 
 def _shows(linear: Tensor) -> Tensor:
-    """Tell (N,) which colours sRGB can show."""
+    """Return a bool mask (N,) of the colours that sRGB can show."""
     return ((linear >= -_ROUNDING) & (linear <= 1.0 + _ROUNDING)).all(dim=0)
 
 
 def _with_less_chroma(lab: Tensor) -> Tensor:
-    """Reduce chroma until sRGB can show the colours, by bisection from grey."""
+    """Reduce the chroma of OKLab colours, by bisection, until sRGB can show them."""
     lightness, chroma = lab[:1], lab[1:]
     low = torch.zeros_like(lightness)
     high = torch.ones_like(lightness)
@@ -160,7 +176,10 @@ def _times(matrix: Tensor, colors: Tensor) -> Tensor:
 
 
 def _moments(picture: Picture) -> tuple[Tensor, Tensor]:
-    """Return mean (3, 1) and covariance (3, 3) of the visible colours in OKLab, in float64."""
+    """Return mean (3, 1) and covariance (3, 3) of a picture's colours in OKLab, float64.
+
+    Pixels are weighted by alpha.
+    """
     opacity = torch.ones_like(picture.rgb[:, :1]) if picture.alpha is None else picture.alpha
     total = first = second = torch.zeros((), dtype=torch.float64)
     for srgb, seen in zip(_strips(picture.rgb), _strips(opacity), strict=True):

@@ -1,4 +1,4 @@
-"""Pictures in memory, as other libraries hold them: Pillow images, NumPy arrays, tensors."""
+"""Converts pictures from and to Pillow images, NumPy arrays and tensors."""
 
 import io
 import os
@@ -19,11 +19,12 @@ Source = str | os.PathLike[str] | Image.Image | NDArray[Any] | Tensor
 
 
 def as_picture(source: Source, name: str) -> Picture:
-    """Return a picture given in any of these forms; messages call it `name`, such as "content".
+    """Return a picture in one of several forms; messages call it `name`, such as "content".
 
     `source` is the path of a picture file; a Pillow image; a NumPy array (H, W), (H, W, 3) or
     (H, W, 4), uint8 in 0 to 255 or floating in [0, 1]; or a floating tensor (3, H, W) or
-    (1, 3, H, W) in [0, 1] (UserError: none of these). Colours are sRGB, alpha not premultiplied.
+    (1, 3, H, W) in [0, 1]. Colours are sRGB, alpha is not premultiplied. (UserError: it is none of
+    these.)
     """
     if isinstance(source, str | os.PathLike):
         return read(expanded(source))
@@ -45,7 +46,7 @@ def to_array(rgb: Tensor, alpha: Tensor | None = None) -> NDArray[np.float32]:
 
 
 def to_image(rgb: Tensor, alpha: Tensor | None = None) -> Image.Image:
-    """Return the same as a Pillow image, RGB or RGBA with 8 bits per sample."""
+    """Return a Pillow image, RGB or RGBA with 8 bits per sample; arguments as for `to_array`."""
     return Image.fromarray(np.round(to_array(rgb, alpha) * 255.0).astype(np.uint8))
 
 

@@ -33,6 +33,10 @@ from styletransfer.pictures.formats import picture_formats
 Samples = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.float32]
 
+# Largest picture in pixels that is read, 1.6 GB as float32 RGB. Reading it needs a peak of 2.2 GB
+# (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha).
+MAX_PIXELS = 2**27
+
 # Pillow mode -> the mode to which an image is converted before its samples are read.
 _MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
@@ -71,13 +75,13 @@ class Stored:
     orientation: int = 1  # EXIF, 1 to 8
 
 
-def decode(path: Path, max_pixels: int) -> tuple[Tensor, Tensor | None]:
+def decode(path: Path) -> tuple[Tensor, Tensor | None]:
     """Return RGB (1, 3, H, W) and alpha (1, 1, H, W), if any, in [0, 1], upright and in sRGB.
 
     The first is returned of several frames or pages. UserError: the file cannot be read, is in no
-    known format, is damaged, or has more than `max_pixels` pixels.
+    known format, is damaged, or has more than MAX_PIXELS pixels.
     """
-    return _converted(partial(_load, path, max_pixels), str(path))
+    return _converted(partial(_load, path), str(path))
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Tensor, Tensor | None]:
@@ -117,7 +121,7 @@ def _quiet() -> Iterator[None]:
                 log.disabled = before
 
 
-def _load(path: Path, max_pixels: int) -> Stored:
+def _load(path: Path) -> Stored:
     if path.is_dir():
         raise UserError(f"{path} is a folder; name a picture file in it")
     if path.exists() and not path.is_file():
@@ -127,9 +131,9 @@ def _load(path: Path, max_pixels: int) -> Stored:
         file.seek(0)
         if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
             with tifffile.TiffFile(file, name=path.name) as tiff:
-                return _load_page(path, _full_page(tiff), max_pixels)
+                return _load_page(path, _full_page(tiff))
         with _opened(path, file, head) as image:
-            _check_size(path, *image.size, max_pixels)
+            _check_size(path, *image.size)
             if image.format == "PNG" and head[24] == 16:  # the bit depth
                 return _load_image(image, str(path), imagecodecs.png_decode(path.read_bytes()))
             return _load_image(image, str(path))
@@ -152,13 +156,13 @@ def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
     raise UserError(f"{path} {problem}")
 
 
-def _check_size(path: Path, width: int, height: int, max_pixels: int) -> None:
+def _check_size(path: Path, width: int, height: int) -> None:
     if width < 1 or height < 1:
         raise UserError(f"{path} has {width} x {height} pixels; get an intact copy")
-    if width * height > max_pixels:
+    if width * height > MAX_PIXELS:
         raise UserError(
             f"{path} has {width} x {height} = {width * height:,} pixels, "
-            f"more than the limit of {max_pixels:,}; shrink it first"
+            f"more than the limit of {MAX_PIXELS:,}; shrink it first"
         )
 
 
@@ -199,9 +203,9 @@ def _full_page(tiff: Any) -> Any:
     return max(pages, key=lambda page: page.imagewidth * page.imagelength)
 
 
-def _check_page(path: Path, page: Any, max_pixels: int) -> None:
+def _check_page(path: Path, page: Any) -> None:
     """Raise UserError if `_load_page` does not decode a page in this layout."""
-    _check_size(path, page.imagewidth, page.imagelength, max_pixels)
+    _check_size(path, page.imagewidth, page.imagelength)
     if page.photometric in _RAW:
         raise UserError(f"{path} is a camera's raw file; develop it to TIFF or JPEG")
     least = _CHANNELS.get(page.photometric, math.inf) + len(page.extrasamples)
@@ -226,7 +230,7 @@ def _check_page(path: Path, page: Any, max_pixels: int) -> None:
         length = math.ceil(length / page.tilelength) * page.tilelength
         width = math.ceil(width / page.tilewidth) * page.tilewidth
     size = width * length * page.samplesperpixel * page.dtype.itemsize
-    if size > max_pixels * _MAX_BYTES_PER_PIXEL:
+    if size > MAX_PIXELS * _MAX_BYTES_PER_PIXEL:
         raise UserError(f"{path} has {size:,} bytes in its tiles, which is too much; save it anew")
     file = page.parent.filehandle
     for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
@@ -236,12 +240,12 @@ def _check_page(path: Path, page: Any, max_pixels: int) -> None:
             file.seek(offset)
             jpeg = file.read(size)
             with _opened(path, io.BytesIO(jpeg), jpeg) as image:
-                _check_size(path, *image.size, max_pixels)
+                _check_size(path, *image.size)
 
 
-def _load_page(path: Path, page: Any, max_pixels: int) -> Stored:
+def _load_page(path: Path, page: Any) -> Stored:
     """Decode a TIFF page."""
-    _check_page(path, page, max_pixels)
+    _check_page(path, page)
     samples = page.asarray(squeeze=False)[:, 0]  # (planes, H, W, samples)
     samples = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
     channels = _CHANNELS[page.photometric]

@@ -14,10 +14,6 @@ from styletransfer.pictures.decode import decode
 from styletransfer.pictures.encode import encode, write_tiff
 from styletransfer.system.files import atomic, check_folder
 
-# Largest picture in pixels that is read by default: 134 million, 1.6 GB as float32 RGB. Reading it
-# needs a peak of 2.2 GB (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha).
-MAX_PIXELS = 2**27
-
 # Upper limit of the longer side of a new picture, in pixels. It is beyond any memory, and small
 # enough that no tensor size overflows.
 LONGEST_SIDE = 2**20
@@ -41,16 +37,16 @@ class Picture:
         return self.rgb.shape[2], self.rgb.shape[3]
 
 
-def read(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> Picture:
+def read(path: str | os.PathLike[str]) -> Picture:
     """Read a JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF or HEIC file.
 
     The first is read of several frames or pages. 8 and 16 bits per sample are kept, grey, palette
     and CMYK become RGB, an EXIF orientation is applied, and an embedded ICC profile is converted to
     sRGB (an unusable one is ignored with a warning); files without one are taken to be sRGB. HEIC
     needs pillow-heif. (UserError: the file cannot be read, is no picture, is damaged, or has more
-    than `max_pixels` pixels.)
+    than 134 million pixels.)
     """
-    return Picture(*decode(Path(path), max_pixels), str(path))
+    return Picture(*decode(Path(path)), str(path))
 
 
 def write(
@@ -96,7 +92,7 @@ def write(
 
 
 def check_writable(path: str | os.PathLike[str], *, bit_depth: int | None = None) -> None:
-    """Raise the UserError before a long run that `write` to this path would raise after it."""
+    """Raise UserError if `write` could not write to this path."""
     _file_kind(path, bit_depth)
     check_folder(path)
 
@@ -112,8 +108,8 @@ def resize(
 ) -> Tensor:
     """Resample (N, C, H, W) to height and width `size`: antialiased, clamped to [0, 1].
 
-    The mode bilinear averages over areas, so that weights that add up to 1 still do. With `wraps`
-    an edge's neighbour is the opposite one.
+    The mode bilinear averages over areas, so that weights that sum to 1 still do. With `wraps`,
+    the picture continues at the opposite edge.
     """
     if image.shape[2:] == size:
         return image
@@ -133,8 +129,8 @@ def resize_picture(picture: Picture, longer_side: int) -> Picture:
 def resampled(picture: Picture, resample: Callable[[Tensor], Tensor]) -> Picture:
     """Resample colours and alpha by a linear function of (1, C, H, W) in [0, 1].
 
-    Colours are weighted by alpha, so that those hidden under transparent pixels do not bleed into
-    visible ones; fully transparent pixels become black.
+    Colours are weighted by alpha, so that the colours of transparent pixels do not bleed into
+    visible ones. Fully transparent pixels become black.
     """
     if picture.alpha is None:
         return replace(picture, rgb=resample(picture.rgb))
@@ -156,7 +152,7 @@ def visible_box(picture: Picture) -> tuple[slice, slice]:
 
 
 def crop_transparent(picture: Picture) -> Picture:
-    """Cut off the fully transparent margins; a UserError if no pixel is visible."""
+    """Cut off the fully transparent margins (UserError: no pixel is visible)."""
     if picture.alpha is None:
         return picture
     box = (..., *visible_box(picture))
@@ -164,11 +160,11 @@ def crop_transparent(picture: Picture) -> Picture:
 
 
 def fill_transparent(picture: Picture) -> Tensor:
-    """Paint what is transparent with colours that spread inwards from the visible pixels around it.
+    """Return (1, 3, H, W) with transparent pixels filled from the visible pixels around them.
 
-    Return (1, 3, H, W), sRGB in [0, 1]. A style's Gram matrix would count transparent pixels as
-    black ones; half transparent ones are laid over the continuation of their surroundings. Margins
-    are better cut off first: a smooth fill is no style. (UserError: no pixel is visible.)
+    A style's Gram matrix would count transparent pixels as black. Half-transparent pixels are laid
+    over the fill. Cut off margins first, because a smooth fill is no style. (UserError: no pixel is
+    visible.)
     """
     if picture.alpha is None:
         return picture.rgb
@@ -177,7 +173,10 @@ def fill_transparent(picture: Picture) -> Tensor:
 
 
 def _spread(premultiplied: Tensor, alpha: Tensor) -> Tensor:
-    """Fill from ever coarser averages of the visible colours (pull-push; Gortler et al. 1996)."""
+    """Fill from coarser and coarser averages of the visible colours.
+
+    This is the pull-push algorithm (Gortler et al. 1996, "The Lumigraph").
+    """
     size = alpha.shape[2:]
     if max(size) == 1:
         return premultiplied / alpha

@@ -112,11 +112,6 @@ class Guide:
                     if changes:
                         run.steer(changes)
                         goes = True
-                case "snapshot":
-                    run.remember("snapshot")
-                case "undo":
-                    run.go_back(wish["snapshot"])
-                    goes = True
         except UserError as problem:
             error, key = str(problem), problem.key
         self._say(type="standing", number=wish.get("number"), error=error, key=key, **standing(run))
@@ -150,10 +145,7 @@ def standing(run: RecordedRun) -> dict[str, Any]:
     return {
         "now": page_values(run.now),
         "changes": [{"after": one.after, "set": dict(one.set)} for one in run.config.changes],
-        "snapshots": [
-            {"number": entry.number, "step": entry.snapshot.steps, "reason": entry.reason}
-            for entry in run.history
-        ],
+        "snapshots": [],
     }
 
 

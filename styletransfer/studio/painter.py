@@ -79,10 +79,10 @@ def _sketch(pipe: Connection, order: dict[str, Any], is_wanted: Callable[[], boo
 
 
 def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, Any]:
-    from styletransfer.runs.paint import paint
     from styletransfer.runs.recipe import own_settings
     from styletransfer.studio.guide import Guide
     from styletransfer.system.memory import is_out_of_memory
+    from styletransfer.train import paint
 
     folder = Path(order["folder"])
     try:
@@ -111,7 +111,7 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
         return {"status": "failed", "error": f"a mistake of ours ({said}); see {where}"}
     if finished.problem:
         return {"status": "failed", "error": finished.problem}
-    return {"status": "stopped" if finished.result.interrupted else "finished", "error": None}
+    return {"status": "stopped" if finished.outcome.interrupted else "finished", "error": None}
 
 
 @contextmanager

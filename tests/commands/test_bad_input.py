@@ -13,9 +13,9 @@ from helpers import call, check_error, lines_of, record_of
 from PIL import Image
 
 from styletransfer import UserError
+from styletransfer import train as paint_module
 from styletransfer.api import stylize
 from styletransfer.cli.errors import one_line_errors
-from styletransfer.runs import paint as paint_module
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 

@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 from styletransfer import cli
 from styletransfer.pictures import images
-from styletransfer.runs.paint import paint
+from styletransfer.train import paint
 
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 PRESETS.remove("relay")  # which changes on its way: see test_steering.py
@@ -34,8 +34,8 @@ def test_run_folder(photos, tmp_path, capsys):
     assert (run.device, run.precision) == ("cpu", "float32")
     saved = images.read(run.picture).rgb
     assert saved.shape == (1, 3, 24, 32)
-    assert (saved - run.result.image).abs().max() <= 0.5 / 255 + 1e-6
-    assert (run.result.steps, run.result.problem) == (6, None)
+    assert (saved - run.outcome.image).abs().max() <= 0.5 / 255 + 1e-6
+    assert (run.outcome.steps, run.outcome.problem) == (6, None)
     assert capsys.readouterr().out == ""  # the library prints nothing
 
     lines = metrics_of(tmp_path / "run")
@@ -54,7 +54,7 @@ def test_presets_run_shrunk(photos, tmp_path):
         if preset == "texture":
             words += ["content='1:1'"]
         run = paint(configured(photos, f"experiment={preset}", *words), tmp_path / preset)
-        assert (run.result.steps, run.result.problem) == (2, None)
+        assert (run.outcome.steps, run.outcome.problem) == (2, None)
         assert run.picture.exists()
 
 

@@ -10,8 +10,8 @@ from torch.nn.functional import conv2d
 from styletransfer.features import build_features, optimize_for_inference, vgg, weights
 from styletransfer.features.extractor import WinogradConv2d
 from styletransfer.pictures import images
-from styletransfer.runs.paint import paint
 from styletransfer.settings import FeaturesConfig, TrainConfig
+from styletransfer.train import paint
 
 CPU = torch.device("cpu")
 LOSS_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu4_2", "relu5_1")
@@ -138,5 +138,5 @@ def test_a_flipped_bit_is_noticed(tmp_path, monkeypatch):
 def test_the_default_job_lowers_its_loss(tmp_path):
     """To a fraction: the random start of rounding is far from that."""
     outcome = paint(TrainConfig(size=64, steps=12, device="cpu"), tmp_path)
-    assert outcome.result.losses["total"] < metrics_of(tmp_path)[0]["total"] / 2
+    assert outcome.outcome.losses["total"] < metrics_of(tmp_path)[0]["total"] / 2
     assert images.read(outcome.picture).size == (43, 64)

@@ -89,7 +89,7 @@ def test_numbers_that_do_not_fit_are_refused():
     refused("style_weights are all 0", **two, style_weights=[0.0, 0.0])
     refused("style_rotation holds 2 numbers", style_rotation=[1.0, 2.0])
     deep = layers(style_layers=["relu2_2"])
-    refused("heard nowhere: objective.detail_la", style_detail="b.png", objective=deep)
+    refused("has no effect: objective.detail_la", style_detail="b.png", objective=deep)
 
 
 def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():

@@ -7,17 +7,17 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from helpers import Bowl, layers, picture, relative_error, run_settings, tiny_network, with_bowl
+from helpers import Bowl, picture, relative_error, run_settings, tiny_network, with_bowl
 
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.job.job import Job
 from styletransfer.job.memory import FIXED, SMALL_TILE, USABLE, activation_bytes, plan_memory
 from styletransfer.job.prepare import prepare
-from styletransfer.losses import LOSS_MODES, get_loss_mode
-from styletransfer.objective import resilient
-from styletransfer.objective.criterion import Criterion
+from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
+from styletransfer.objective.tiled import TiledObjective
+from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.images import scaled_size
 from styletransfer.settings import FeaturesConfig, StyleTransferConfig
@@ -128,7 +128,7 @@ def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, sty
     """The same picture, to rounding, as without the shortage."""
     job = Job(run_settings(steps=3, tile="8"), tiny_network(), CLOSED, pair(content, style))
     expected = Run(job).complete().image
-    tiled, calls = resilient.TiledObjective.evaluate, []
+    tiled, calls = TiledObjective.evaluate, []
 
     def once(self, image):
         calls.append(self.scan.tile)
@@ -136,7 +136,7 @@ def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, sty
             raise MemoryError
         return tiled(self, image)
 
-    monkeypatch.setattr(resilient.TiledObjective, "evaluate", once)
+    monkeypatch.setattr(TiledObjective, "evaluate", once)
     actual = Run(job).complete().image
     assert calls == [8] * 2 + [4] * 3
     assert relative_error(actual, expected) < 1e-6
@@ -154,21 +154,21 @@ def test_other_modes_give_up_with_the_best_picture(monkeypatch, content, style):
     assert torch.equal(result.image, best.float())
 
 
-def test_the_smallest_tile_is_the_end_and_other_errors_are_no_shortage(caplog, content, style):
-    def fails_after(error):
-        tiles, broken = [], Mock(evaluate=Mock(side_effect=error))
-        objective = resilient.ElasticObjective(
-            lambda tile: tiles.append(tile) or broken, None, longest=100, smallest=25
-        )
-        with pytest.raises(type(error), match=str(error)):
-            objective.evaluate(picture(0, 4, 4).requires_grad_())
-        return tiles
+def test_the_smallest_tile_is_the_end(monkeypatch, caplog, content, style):
+    tiles = []
 
-    assert fails_after(MemoryError("scarce")) == [None, 50, 25]
+    def broken(job, pictures, tile):
+        tiles.append(tile)
+        return Mock(evaluate=Mock(side_effect=error))
+
+    monkeypatch.setattr(run_module, "make_objective", broken)
+    error: Exception = MemoryError("scarce")
+    for mode, expected in (("autograd_function", [None, 10, 5, 2]), ("loss_attribute", [None])):
+        tiles.clear()
+        job = Job(run_settings(), tiny_network(), get_loss_mode(mode), pair(content, style))
+        assert "memory ran out" in Run(job).complete().problem
+        assert tiles == expected
     assert len(caplog.records) == 1
     for error in (RuntimeError("a bug"), ValueError("another")):
-        assert fails_after(error) == [None]
-    for name, mode in LOSS_MODES.items():
-        compared = (tiny_network(), mode, Criterion.of(layers()), pair(content, style))
-        objective = resilient.make_objective(*compared, None, None)
-        assert objective.smallest == (2 if name == "autograd_function" else 0)
+        with pytest.raises(type(error), match=str(error)):
+            Run(job).complete()

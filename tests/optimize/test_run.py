@@ -10,7 +10,6 @@ from helpers import (
     MODES,
     Bowl,
     check_error,
-    elastic,
     make_objective,
     picture,
     run_settings,
@@ -28,7 +27,7 @@ from styletransfer.optimize.run import Run, complete_run
 from styletransfer.pictures import images
 from styletransfer.pictures.color import recolored, with_chroma_of
 from styletransfer.pictures.images import Picture, resize, scaled_size
-from styletransfer.runs import paint
+from styletransfer.runs import plan
 from styletransfer.runs.watchers import StepPictures
 from styletransfer.settings import FeaturesConfig, OptimizerConfig, TrainConfig
 
@@ -162,7 +161,7 @@ def test_ctrl_c_between_two_scales(monkeypatch, content, style):
 def test_a_nan_before_a_scale_ends_or_ctrl_c_leaves_a_picture(monkeypatch, content, style):
     """After a fresh start Adam has no moments to carry on; and nothing has checked a mean yet."""
     bowls = [Bowl(resize(picture(seed=5), (8, 10)), broken=[3]), Bowl(picture(seed=5))]
-    monkeypatch.setattr(run_module, "make_objective", lambda *args: elastic(bowls.pop(0)))
+    monkeypatch.setattr(run_module, "make_objective", lambda *args: bowls.pop(0))
     result, _ = run(run_settings("adam", steps=6, scales=2), content, style)
     assert result.problem is None
     assert result.image.isfinite().all()
@@ -214,6 +213,20 @@ def test_every_iterate_snapshot_and_early_result_has_these_colors(tmp_path):
         assert torch.equal(early.picture, with_chroma_of(early.image, CONTENT.float(), 1.0))
 
 
+def test_a_pastiche_of_grey_pictures_is_grey():
+    def grey(seed, *size):
+        return picture(seed, *size)[:, :1].expand(1, 3, -1, -1) + picture(seed, *size) * 1e-3
+
+    for content, style, is_grey in (
+        (grey(1, 16, 20), grey(2, 18, 14), True),
+        (grey(1, 16, 20), picture(2, 18, 14), False),
+        (picture(1, 16, 20), grey(2, 18, 14), False),
+    ):
+        made = complete_run(replace(job_of(), pictures=pair(content / 1.1, style / 1.1)))
+        spread = made.picture.amax(1) - made.picture.amin(1)
+        assert (spread.max() == 0) == is_grey
+
+
 def given(**pictures):
     return {name: Picture(rgb.float(), name=name) for name, rgb in pictures.items()}
 
@@ -240,9 +253,9 @@ def job(photos, **settings):
 
 
 def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
-    monkeypatch.setattr(paint, "free_bytes", lambda device: 2.0**33)
+    monkeypatch.setattr(plan, "free_bytes", lambda device: 2.0**33)
     todo = job(photos, tile="32")
-    said, iterates = paint.plan(todo).splitlines(), []
+    said, iterates = plan.plan(todo).splitlines(), []
     Run(todo).complete([iterates.append])
     assert [max(iterate.image.shape[2:]) for iterate in iterates] == [32] * 3 + [64] * 4
     assert said[0] == "cpu, float32, autograd_function, lbfgs"
@@ -254,8 +267,8 @@ def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
 
 def test_time_grows_with_the_steps_and_the_pixels_and_no_picture(tiny_vgg, photos, monkeypatch):
     """Of a second for each pixel, and one evaluation more where each scale ends."""
-    monkeypatch.setattr(paint, "_seconds_per_pixel", lambda job: 1.0)
-    said = paint.plan(job(photos)).splitlines()
+    monkeypatch.setattr(plan, "_seconds_per_pixel", lambda job: 1.0)
+    said = plan.plan(job(photos)).splitlines()
     times = [float(line.split()[-2]) for line in said[1:3]]
     assert times == [32 * 24 * 4, 64 * 48 * 5]
     assert f"in all about {sum(times):.1f} s" in said[3]

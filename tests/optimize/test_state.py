@@ -13,7 +13,7 @@ from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
-from styletransfer.objective.resilient import ElasticObjective
+from styletransfer.objective.whole import Objective
 from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run
 from styletransfer.settings import OptimizerConfig
@@ -140,7 +140,7 @@ def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation,
     """Wherever the signal comes in two scales of 3 + 1."""
     job = job_of(optimizer)
     expected, counted = Run(job).complete(), []
-    evaluate = ElasticObjective.evaluate
+    evaluate = Objective.evaluate
 
     def interrupted(self, image):
         counted.append(image)
@@ -149,7 +149,7 @@ def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation,
             raise KeyboardInterrupt
         return evaluate(self, image)
 
-    monkeypatch.setattr(ElasticObjective, "evaluate", interrupted)
+    monkeypatch.setattr(Objective, "evaluate", interrupted)
     run = Run(job)
     with signals_held():
         result = run.complete()
@@ -160,48 +160,19 @@ def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation,
 
 
 def test_a_smaller_tile_goes_on_smaller(monkeypatch):
-    """The layout of a scale is not chosen anew: it depends on the memory that is free."""
+    """The tile of a scale is not chosen anew: it depends on the memory that is free."""
     real, tiles = run_module.make_objective, []
 
-    def noting(*args):
-        objective = real(*args)
-        tiles.append(args[-1])
+    def scarce(job, pictures, tile):
+        tiles.append(tile)
         if len(tiles) == 1:
-            objective.tile, objective.halved = 8, True
-        return objective
+            raise MemoryError
+        return real(job, pictures, tile)
 
-    monkeypatch.setattr(run_module, "make_objective", noting)
+    monkeypatch.setattr(run_module, "make_objective", scarce)
     job = job_of("lbfgs", steps=4)
     run = left(job, 1)
     state = stored(run.state_dict())
-    run.complete()
-    resumed(job, state).complete()
-    assert tiles == [None, 8, 8, 8]  # the next scale takes what the first has found out
-
-
-@pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
-def test_a_snapshot_is_a_place_to_go_back_to(optimizer):
-    """Under the same job the way from it is the same each time; the scale begins anew."""
-    job = job_of(optimizer)
-    run = left(job, 4)
-    snapshot = run.snapshot()
-    assert (snapshot.steps, snapshot.side) == (4, 20)
-    assert (snapshot.momentum is None) == (optimizer == "lbfgs")
-    images = []
-    for _ in range(2):
-        run.go_on_from(snapshot, job)
-        assert (run.steps, run.planned) == (4, 7)
-        images.append(run.complete().image)
-        assert run.steps == 7
-    assert torch.equal(*images)
-    if optimizer == "adam":  # whose moments go on, here and at the next scale
-        run.go_on_from(replace(snapshot, momentum=None), job)
-        assert not torch.equal(run.complete().image, images[0])
-        assert left(job, 4).state_dict()["level"]["descent"]["optimizer"]["state"][0]["step"] == 4
-    run.go_on_from(left(job, 1).snapshot(), job)  # the coarse scale, from its beginning
-    assert (run.steps, run.planned) == (1, 7)
-    run.go_on_from(snapshot, job)
-    run.complete()
-    run.steer(replace(job, config=replace(job.config, size=10, steps=2, scales=1)))
-    result = run.complete()
-    assert (result.image.shape, result.steps) == ((1, 3, 8, 10), 9)
+    expected = run.complete().image
+    assert torch.equal(resumed(job, state).complete().image, expected)
+    assert tiles == [None, 5, 5, 5, 5]  # the next scale takes what the first has found out

@@ -7,8 +7,10 @@ from helpers import check_error, picture
 
 from styletransfer.pictures.color import (
     from_oklab,
+    is_grey,
     mixed,
     recolored,
+    to_grey,
     to_linear,
     to_oklab,
     to_srgb,
@@ -175,3 +177,15 @@ def test_only_visible_pixels_count():
     check_error(r"^ghost\.png is fully transparent", recolored, muted(1), invisible, 1.0)
     vivid = recolored(Picture(0.2 * picture(2)), Picture(picture(1).round()), 1.0).rgb
     assert 0 <= vivid.min() <= vivid.max() <= 1  # and none is NaN
+
+
+def test_grey_keeps_luminance_and_is_told_from_colour():
+    """The luminance of sRGB red is 0.2126, which is the sRGB grey 0.4984."""
+    red, grey = (
+        torch.tensor(x).view(1, 3, 1, 1).expand(1, 3, 4, 5) for x in ((1.0, 0, 0), (0.3,) * 3)
+    )
+    assert (to_grey(red) - 0.4984).abs().max() < 1e-4
+    assert (to_grey(grey) - grey).abs().max() < 1e-6
+    assert to_grey(red).unique().numel() == 1
+    assert is_grey([grey, grey + torch.tensor([0, 2 / 255, 0]).view(1, 3, 1, 1)])
+    assert not is_grey([grey, red])

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import pytest
 from PIL import Image
 
-from styletransfer.pictures import formats
+from styletransfer.pictures import formats, images
 from styletransfer.pictures.formats import in_folder, picture_extensions
 
 
@@ -13,6 +14,13 @@ def test_every_listed_extension_can_be_read_and_the_usual_are_listed():
     assert {known[extension] for extension in picture_extensions()} <= {*Image.OPEN}
     usual = ".jpg .jpeg .png .webp .tif .tiff .bmp .gif .avif"
     assert {*usual.split()} <= {*picture_extensions()}
+
+
+def test_heic_of_a_folder_is_read_if_the_plugin_is_installed(tmp_path):
+    heif = pytest.importorskip("pillow_heif")
+    heif.from_pillow(Image.new("RGB", (16, 16), "teal")).save(tmp_path / "a.HEIC")
+    (name,) = in_folder(tmp_path)
+    assert images.read(name).size == (16, 16)
 
 
 def test_other_files_of_a_folder_are_named_once(tmp_path, caplog, monkeypatch):

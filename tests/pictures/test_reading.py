@@ -20,6 +20,7 @@ from mutants import tiff
 from PIL import Image
 
 from styletransfer.errors import UserError
+from styletransfer.pictures import decode
 from styletransfer.pictures.color import to_srgb
 from styletransfer.pictures.images import read, write
 
@@ -59,10 +60,10 @@ def with_chunk(png, name, data):
     return png[:33] + framed + png[33:]
 
 
-def refused(path, message, **limits):
+def refused(path, message):
     """Reading names the file and the reason, in one line."""
     with pytest.raises(UserError, match=message) as caught:
-        read(path, **limits)
+        read(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -257,11 +258,13 @@ def test_bad_files_are_named_with_the_reason(tmp_path, caplog, monkeypatch):
     assert not caplog.records  # the message is the only line
 
 
-def test_max_pixels_is_the_limit(tmp_path):
+def test_max_pixels_is_the_limit(tmp_path, monkeypatch):
     for name, bits in (("a.png", 8), ("deep.png", 16), ("a.tif", 16)):
         write(tmp_path / name, tensor(noise(3)), bit_depth=bits)
-        assert read(tmp_path / name, max_pixels=117).size == (9, 13)
-        refused(tmp_path / name, "13 x 9 = 117 pixels, more than the limit of 116", max_pixels=116)
+        monkeypatch.setattr(decode, "MAX_PIXELS", 117)
+        assert read(tmp_path / name).size == (9, 13)
+        monkeypatch.setattr(decode, "MAX_PIXELS", 116)
+        refused(tmp_path / name, "13 x 9 = 117 pixels, more than the limit of 116")
 
 
 def retagged(data, *, count=None, **values):
@@ -281,7 +284,7 @@ def with_tag(code, value):
     return data.replace(struct.pack("<HHI", 65000, 4, 1), struct.pack("<HHI", code, 4, 1))
 
 
-def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path):
+def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path, monkeypatch):
     deep, shallow = noise(3, 16), noise(3)
     tiled, most = tiff(deep, tile=(16, 16), compression="zlib"), 2**32 - 1
     volume = tiff(np.zeros((4, 5, 200), np.uint16), planarconfig="contig", **GREY)
@@ -312,9 +315,10 @@ def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path):
         (retagged(tiff(deep, compression="zlib"), StripByteCounts=most), "damaged or truncated"),
         (tiff(iter([large]), **inside), "has more than 178,956,970 pixels"),
     ]
+    monkeypatch.setattr(decode, "MAX_PIXELS", 2**20)
     for content, message in offenders:
         (tmp_path / "broken").write_bytes(content)
-        refused(tmp_path / "broken", re.escape(message), max_pixels=2**20)
+        refused(tmp_path / "broken", re.escape(message))
 
 
 def pages(*shapes, thumbnail=True, subifds=1):

@@ -1,4 +1,4 @@
-"""A run that is steered: other settings on the way, back to a snapshot, and all of it again."""
+"""A run that is steered: other settings on the way, and all of it again."""
 
 from dataclasses import replace
 from functools import cache
@@ -9,10 +9,10 @@ import torch
 from helpers import check_error, composed, metrics_of, picture, record_of, refusal, write_pictures
 
 from styletransfer.pictures import images
-from styletransfer.runs.paint import paint
 from styletransfer.runs.recipe import own_settings
 from styletransfer.settings import ChangeConfig, TrainConfig
 from styletransfer.settings.values import with_values
+from styletransfer.train import paint
 
 ADAM = {"optimizer": "adam", "optimizer.plateau": 0.0}
 
@@ -106,13 +106,6 @@ STEERED = {
             7: steer(size=20, steps=12),
         },
     ),
-    "back to before a change, and another way": (
-        ADAM,
-        {
-            3: steer(objective__tv_weight=0.5),
-            5: lambda work: [work.go_back(2), steer(objective__content_weight=2.0)(work)],
-        },
-    ),
 }
 
 
@@ -136,7 +129,7 @@ def test_the_command_line_says_the_same_and_a_stopped_run_goes_on_to_it():
     run("typed", changes=planned)
     assert Path("typed/pastiche.png").read_bytes() == Path("steered/pastiche.png").read_bytes()
     for step in (3, 7):  # at and after a change
-        assert run(f"{step}", Hand({step: stop}), changes=planned).result.interrupted
+        assert run(f"{step}", Hand({step: stop}), changes=planned).outcome.interrupted
         again(f"{step}", f"{step}")
         assert_same(f"{step}", "typed")
     run("run", Hand(deeds | {6: stop}))
@@ -166,27 +159,7 @@ def test_the_scale_at_hand_begins_anew_from_the_best_picture_with_the_new_losses
         assert made[6][name] == pytest.approx(factor * best[name], rel=1e-4)
 
 
-def test_back_means_as_if_nothing_had_been_done_since():
-    files = []
-
-    def back(work):
-        assert [entry.number for entry in work.history] == [1, 2, 3]
-        work.go_back(2)
-        assert [entry.number for entry in work.history] == [1, 2]
-        files.extend(Path("run").glob("checkpoint*"))
-
-    hand = Hand({2: lambda work: work.remember("here"), 3: steer(size=48), 6: back})
-    run("run", hand, checkpoint_every=1e-9)
-    assert changes("run") == [{"after": 2, "set": {}}]
-    assert files == []  # the checkpoint belongs to another way
-    assert [line["step"] for line in metrics_of("run")] == [*range(1, len(metrics_of("run")) + 1)]
-    assert max(line["width"] for line in metrics_of("run")) == 32
-    assert [step for step, *_ in hand.seen][:8] == [1, 2, 3, 4, 5, 6, 3, 4]
-
-
-def test_what_cannot_be_is_refused_and_only_so_many_snapshots_are_kept():
-    entries = []
-
+def test_a_change_that_cannot_be_leaves_the_run_as_it_was():
     def refused(work):
         for values, words in (
             ({"objective.contnt_weight": 1}, "did you mean objective.content_weight"),
@@ -195,14 +168,8 @@ def test_what_cannot_be_is_refused_and_only_so_many_snapshots_are_kept():
             ({"objective.style_loss": "pigeon"}, "pigeon"),
         ):
             check_error(words, work.steer, values)
-        assert not work.history[1:]
-        for n in range(30):
-            work.remember(str(n))
-        entries.extend(work.history)
-        check_error("no moment 1 to go back to; there are 12, 13,", work.go_back, 1)
 
     run("run", Hand({3: refused}))
-    assert [entry.reason for entry in entries] == [str(n) for n in range(10, 30)]
     run("plain")
     assert Path("run/pastiche.png").read_bytes() == Path("plain/pastiche.png").read_bytes()
 
