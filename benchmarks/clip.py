@@ -20,7 +20,7 @@ from styletransfer.resources import resource
 RATE = 12
 # Standard deviation of the grain, in grey levels of 255.
 GRAIN = 1.5
-# Of the background, in photograph widths a frame; and by how much nearer the camera comes.
+# Motion of the background in photograph widths a frame, and its magnification from frame to frame.
 PAN, ZOOM = (0.004, 0.0015), 1.006
 # The cut-out: half its height in frame heights, where it begins, and its speed, in frame widths.
 RADIUS, START, SPEED = 0.24, 0.12, 0.022

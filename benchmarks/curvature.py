@@ -23,7 +23,7 @@ from styletransfer.optimize.run import complete_run
 from styletransfer.settings import TrainConfig
 from styletransfer.system.measure import table
 
-# Of the bands, in cycles per pixel; 0.71 is the finest diagonal wave.
+# Limits of the frequency bands in cycles per pixel; 0.71 is the finest diagonal wave.
 EDGES = (0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.5, 0.71)
 # Half the length of a difference: about a fifth of a grey level for a pixel of a 512 x 512 picture.
 REACH = 0.5

@@ -120,14 +120,14 @@ def arguments() -> argparse.Namespace:
 @torch.inference_mode()
 def main() -> None:
     """Measure every row and print one table."""
-    said = arguments()
+    options = arguments()
     keep_freed_memory()
-    device = choose_device(said.device)
-    image = torch.rand(1, 3, said.height, said.width, device=device)
+    device = choose_device(options.device)
+    image = torch.rand(1, 3, options.height, options.width, device=device)
     precisions = [torch.float32, *([torch.bfloat16] if has_native_bfloat16(device) else [])]
     work: dict[str, Work] = {REFERENCE: partial(reference().eval().to(device), 255 * image)}
     work |= layouts(image, precisions)
-    seconds = seconds_by_round(work, said.rounds, device)
+    seconds = seconds_by_round(work, options.rounds, device)
     rows = []
     for name, times in seconds.items():
         ratios = [a / b for a, b in zip(seconds[REFERENCE], times, strict=True)]
@@ -135,15 +135,15 @@ def main() -> None:
     print(table(["network", "pictures a second", "times as fast"], rows))
     machine = describe_machine(device, torch.float32)
     print(
-        f"{said.width} x {said.height} pixels, median (quartiles) of {said.rounds}; "
+        f"{options.width} x {options.height} pixels, median (quartiles) of {options.rounds}; "
         f"{machine['device']}, {machine['instructions']}, threads: {machine['threads']}, "
         f"torch {machine['torch']}"
     )
-    if said.large:
+    if options.large:
         for name in LAYOUTS:
             print(
-                f"apply, {name}, {said.large} x {said.large} pixels in strips of {STRIP} rows: "
-                f"{readable(resident(said.large, name))} resident at its peak"
+                f"apply, {name}, {options.large} x {options.large} pixels in strips of {STRIP} "
+                f"rows: {readable(resident(options.large, name))} resident at its peak"
             )
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-# Of ImageNet's RGB values, as torchvision's weights expect them.
+# Mean and standard deviation of ImageNet's RGB values, which torchvision's weights expect.
 MEAN = (0.485, 0.456, 0.406)
 STD = (0.229, 0.224, 0.225)
 

@@ -42,10 +42,10 @@ class Page:
     def post(self, path: str, **body: Any) -> dict[str, Any]:
         """Send what a button sends."""
         answer = self.ask("POST", path, json.dumps(body))
-        said: dict[str, Any] = json.loads(answer.read())
+        content: dict[str, Any] = json.loads(answer.read())
         if answer.status >= 300:
-            raise SystemExit(f"error: {said['error']}")
-        return said
+            raise SystemExit(f"error: {content['error']}")
+        return content
 
     @contextmanager
     def watched(self) -> Iterator[ClientConnection]:

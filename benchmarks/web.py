@@ -58,16 +58,16 @@ def main() -> None:
         for number in range(given.rounds + 1):
             for size, (width, height) in SIZES.items():
                 page.select_option("#size", str(size))
-                said = page.locator("#speed")
-                expect(said).to_contain_text(f"{width} x {height}, ", timeout=60_000)
+                speed = page.locator("#speed")
+                expect(speed).to_contain_text(f"{width} x {height}, ", timeout=60_000)
                 image = np.asarray(photo.resize((width, height)), np.float32) / 255
                 fed = {"image": image.transpose(2, 0, 1)[None], **rows}
                 start = time.perf_counter()
                 session.run(None, fed)
                 if number:  # the first warms up
                     seconds[size, "Python"].append(time.perf_counter() - start)
-                    seconds[size, "page"].append(float(said.inner_text().split(", ")[1][:-2]))
-        print(f"Chromium {browser.version}, {said.inner_text().rsplit(', ')[-1]}")
+                    seconds[size, "page"].append(float(speed.inner_text().split(", ")[1][:-2]))
+        print(f"Chromium {browser.version}, {speed.inner_text().rsplit(', ')[-1]}")
         browser.close()
     server.terminate()
     for size in SIZES:

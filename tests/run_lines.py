@@ -20,9 +20,10 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import get_origin
 
+import psutil
 import torch
 from galleries import make_run
-from hard_runs import end_of, limit, start, warm_up
+from hard_runs import end_of, start, warm_up
 from helpers import LAYERS, ROOT, files_in, picture
 from PIL import Image
 from safetensors.torch import save_file
@@ -148,7 +149,8 @@ def run(words, desk):
     def prepare():
         os.environ |= {"HOME": str(desk), "TMPDIR": str(desk.parent / "tmp")}
         tempfile.tempdir = None
-        limit(resource.RLIMIT_AS, MEMORY)
+        most = psutil.Process().memory_info().vms + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
     patience = 5 if words[:1] == ["studio"] else 60
     return end_of(start(desk, words, prepare), patience, signal.SIGINT)

@@ -116,7 +116,7 @@ class CompareConfig(StyleTransferConfig):
     """`scripts/compare.py`."""
 
     output: str | None = path(None, written=True)
-    """Path of a copy of the overview; the extension chooses the format. Default: no copy."""
+    """Path of a copy of comparison.png; the extension chooses the format. Default: no copy."""
     loss_mode: LossModeConfig = field(default_factory=lambda: LossModeConfig("loss_attribute"))
     """The reference that all modes are compared with. Default: autograd's own gradient."""
     rounds: int = number(5, "[1, inf)")
@@ -168,10 +168,7 @@ class GalleryConfig:
     """Run folders of `train`, sweeps, or folders that hold any of them; may be given without
     folders=, several too."""
     output: str | None = path(None, written=True)
-    """Path of the page, NAME.html. Default: gallery.html or blind.html in the first folder."""
-    blind: str | None = None
-    """Key to compare, such as experiment: the page shows pairs of pictures that differ only in this
-    key, hides which is which, and counts the preferred values."""
+    """Path of the page, NAME.html. Default: gallery.html in the first folder."""
 
 
 @dataclass

@@ -23,7 +23,7 @@ def attack(script, folder, count):
 
 
 @pytest.mark.slow
-def test_runs_that_are_stopped_starved_or_killed_at_random(tmp_path, request):
+def test_runs_killed_at_random_end_in_equal_bytes(tmp_path, request):
     """`--kills=600` makes 600."""
     count = request.config.getoption("--kills")
     assert attack("hard_runs.py", tmp_path, count) == f"{count} runs, 0 with faults"

@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 
 from styletransfer.cli import module
 from styletransfer.cli.arguments import parse
-from styletransfer.commands.gallery.found import find_runs
+from styletransfer.commands.gallery.command import find_runs
 from styletransfer.errors import pip_install
 from styletransfer.pictures import images
 from styletransfer.settings import TrainConfig

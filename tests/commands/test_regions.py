@@ -9,7 +9,7 @@ from helpers import MODES, call, composed, stop_after, write_pictures
 from PIL import Image
 
 from styletransfer.api import stylize
-from styletransfer.commands.compare.command import compare
+from styletransfer.commands.compare import compare
 from styletransfer.commands.explain.command import main as explain
 
 TRAIN = ("train", "experiment=tiny", "content=content.png", "style=a.png")

@@ -61,13 +61,12 @@ class PlainRun:
 def measure_quality(config: BenchmarkConfig) -> Quality:
     """Run the plain loop, then the default job, and find when the job was as good.
 
-    The target is the lowest objective that the plain loop met, and its time the time until then:
-    without a line search its last evaluation need not be its best. Loading the network and the
-    pictures is counted for neither; making the targets is counted for the job alone. The job's
-    pictures are kept while it runs and judged afterwards, so that judging costs it no time. Where
-    precision=auto is not float32, the job is run in float32 as well. Last it is run once more,
-    begun by the bundled network. (UserError: bad input, a job that gave up, or a plain loop that
-    was never finite.)
+    The target is the lowest objective of the plain loop, and the plain loop's time ends at that
+    evaluation: without a line search the last one need not be the best. No time includes loading
+    the network and the pictures; the job's time includes making the targets. The job's pictures are
+    kept while it runs and judged afterwards. Where precision=auto is not float32, the job is run in
+    float32 as well. Last the job is run with the bundled network for its first part. (UserError:
+    bad input, a job that gave up, or a plain loop that was never finite.)
     """
     job = prepare(replace(default_config(config, config.quality_size), precision="auto"))
     plain = _run_plain(config, job)
@@ -140,7 +139,7 @@ def _run_relay(job: Job) -> tuple[Tensor, float]:
     config = job.config
     first = prepare(replace(config, features=FeaturesConfig()))
     second = prepare(replace(config, steps=max(1, round(RELAY * config.steps))), like=job)
-    logger.info("the same, begun by the bundled network")
+    logger.info("the same, with the bundled network for the first part")
     began = now(job.device)
     run = Run(first)
     run.complete().finished(JOB)

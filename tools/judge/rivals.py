@@ -46,7 +46,7 @@ class Pastiche:
 class KnownStyle:
     """One style of a network: the network, ready to paint, and its blend (1, S), on the device.
 
-    Of a network for any style also the palette of the style image.
+    A network for any style also has the palette of the style image.
     """
 
     network: StyleNetwork
@@ -75,7 +75,7 @@ def read_networks(
     known: dict[str, KnownStyle] = {}
     for file in files:
         saved = read(network_file(file))
-        palettes = {} if saved.styles else _dress(saved.network, config)
+        palettes = {} if saved.styles else _add_styles(saved.network, config)
         styles = saved.styles or list(palettes)
         network = deployed(saved.network, dtype).to(device)
         for number, name in enumerate(styles):
@@ -86,12 +86,13 @@ def read_networks(
     return known
 
 
-def _dress(network: StyleNetwork, config: JudgeConfig) -> dict[str, Tensor]:
-    """Give a network that knows any style those of all style images; return name -> palette."""
-    eye, files = build_eye(torch.device("cpu"), torch.float32), files_of("styles", config.styles)
+def _add_styles(network: StyleNetwork, config: JudgeConfig) -> dict[str, Tensor]:
+    """Let a network for any style know all style images; return each name's palette."""
+    encoder = build_eye(torch.device("cpu"), torch.float32)
+    files = files_of("styles", config.styles)
     shown = [style_image(file, config.size, SMALLEST_PAINTING) for file in files]
     assert network.encoder is not None
-    dress(network, network.encoder(torch.cat([moments(eye, image) for image in shown])))
+    dress(network, network.encoder(torch.cat([moments(encoder, image) for image in shown])))
     stems = (Path(file).stem for file in files)
     return {stem: palette(image) for stem, image in zip(stems, shown, strict=True)}
 

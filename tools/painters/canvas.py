@@ -15,8 +15,8 @@ Rng = np.random.Generator
 class Frame:
     """A canvas of `shape` pixels, `unit` of them to 1/768 of its longer side.
 
-    `x` and `y` hold each pixel's place, measured in picture heights; all that is random in it comes
-    from `rng`.
+    `x` and `y` (H, W) hold each pixel's coordinates in picture heights; `rng` draws its noise and
+    its points.
     """
 
     shape: tuple[int, int]
@@ -167,6 +167,6 @@ def nearest(
 
 
 def bump(frame: Frame, centre: Sequence[float], radius: float) -> Array:
-    """A round Gaussian hill around a place of the picture."""
+    """Return a round Gaussian hill, (H, W), around a point (x, y) in picture heights."""
     gap = (frame.x - centre[0]) ** 2 + (frame.y - centre[1]) ** 2
     return np.exp(-gap / radius**2)

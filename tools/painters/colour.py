@@ -39,10 +39,10 @@ def to_linear(colour: Array) -> Array:
     return np.maximum(((colour @ _LAB_BACK.T) ** 3) @ _LMS_BACK.T, 0).astype(np.float32)
 
 
-def ramp(codes: str, place: Array) -> Array:
-    """Colours at `place` (0 to 1) along the space-separated `codes`, mixed in OKLab."""
+def ramp(codes: str, position: Array) -> Array:
+    """Colours at `position` (0 to 1) along the space-separated `codes`, mixed in OKLab."""
     stops = np.stack([hex_lab(code) for code in codes.split()])
-    spot = np.clip(place, 0, 1) * (len(stops) - 1)
+    spot = np.clip(position, 0, 1) * (len(stops) - 1)
     low = np.minimum(spot.astype(int), len(stops) - 2)
     part = (spot - low)[..., None].astype(np.float32)
     return stops[low] * (1 - part) + stops[low + 1] * part

@@ -54,9 +54,9 @@ def recoloured(colour: Array, rng: Rng) -> Array:
     if rng.random() < 0.15:
         light = 1.1 - light
     low, high = np.quantile(light, [0.02, 0.98])
-    place = np.clip((light - low) / (high - low + 1e-6), 0, 1)
+    position = np.clip((light - low) / (high - low + 1e-6), 0, 1)
     dark, bright = rng.uniform(0.08, 0.5), rng.uniform(0.65, 0.98)
-    tone = dark + (bright - dark) * place ** np.exp(rng.normal(0, 0.35))
+    tone = dark + (bright - dark) * position ** np.exp(rng.normal(0, 0.35))
     if rng.random() < 0.5:
         count = int(rng.integers(3, 7))
         hue = rng.uniform(0, 2 * np.pi) + rng.normal(0, rng.choice([0.3, 1.0, 2.5]), count)
@@ -64,7 +64,7 @@ def recoloured(colour: Array, rng: Rng) -> Array:
         stops = np.stack([chroma * np.cos(hue), chroma * np.sin(hue)], -1)
         # Places as light as others take another colour where their old one was another.
         leaning = 0.075 * colour[..., 1] / (colour[..., 1].std() + 0.02)
-        spot = np.clip(place + leaning, 0, 1) * (count - 1)
+        spot = np.clip(position + leaning, 0, 1) * (count - 1)
         first = np.minimum(spot.astype(int), count - 2)
         share = (spot - first)[..., None]
         chromatic = stops[first] * (1 - share) + stops[first + 1] * share

@@ -32,8 +32,8 @@ def _wind(f: Frame) -> tuple[Array, Array]:
 def _sky(f: Frame, psi: Array) -> Array:
     """Blues in bands along the wind, warm around the moon and the stars."""
     bands = np.sin(psi * 34 + 0.7 * f.noise(70))
-    place = 0.46 + 0.30 * bands + 0.14 * f.noise(130) - 0.35 * (0.3 - f.y)
-    sky = ramp("0d1440 172a6e 2148a0 2f74c0 5aa5cf 9ccfd0 dfe6c0", place)
+    position = 0.46 + 0.30 * bands + 0.14 * f.noise(130) - 0.35 * (0.3 - f.y)
+    sky = ramp("0d1440 172a6e 2148a0 2f74c0 5aa5cf 9ccfd0 dfe6c0", position)
     radius = np.hypot(f.x - MOON[0], f.y - MOON[1])
     glow = smooth(0.30, 0.07, radius) * (0.75 + 0.25 * np.sin(radius * 110))
     sky = blend(sky, ramp("8fc3b0 d9d582 f3cf4a f6b32a", glow), glow * 1.15)
@@ -57,16 +57,16 @@ def _land(f: Frame, colour: Array, angle: Array) -> tuple[Array, Array]:
     for base, swing, rate, phase, codes in ridges:
         line = base + swing * np.sin(rate * f.x + phase) + 0.4 * swing * np.sin(2.7 * rate * f.x)
         below = f.y > line
-        place = 0.45 + 0.25 * rough - 3.5 * (f.y - line) + 0.25 * np.sin(90 * (f.y - line))
-        colour = np.where(below[..., None], ramp(codes, place), colour)
+        position = 0.45 + 0.25 * rough - 3.5 * (f.y - line) + 0.25 * np.sin(90 * (f.y - line))
+        colour = np.where(below[..., None], ramp(codes, position), colour)
         slope = np.arctan(np.gradient(line, axis=1) * f.shape[0])
         angle = np.where(below, slope + 0.35 * np.sin(9 * f.x + phase), angle)
     line = 0.775 + 0.018 * np.sin(2.6 * f.x + 1)
     below = f.y > line
     depth = np.maximum(f.y - line, 0)
     furrow = (f.x - 0.86) / (f.y - line + 0.12)
-    place = 0.55 + 0.28 * np.sin(furrow * 4.2 + 0.5 * rough) + 0.15 * rough - 0.6 * depth
-    wheat = ramp("3a2f3a 6b4a22 b0761f dba52c f0cb55 f8e7a0", place)
+    position = 0.55 + 0.28 * np.sin(furrow * 4.2 + 0.5 * rough) + 0.15 * rough - 0.6 * depth
+    wheat = ramp("3a2f3a 6b4a22 b0761f dba52c f0cb55 f8e7a0", position)
     wheat = blend(
         wheat, ramp("1d3a5c 2f6a5a", rough), 0.85 * smooth(0.75, 0.98, -np.sin(furrow * 4.2))
     )
@@ -83,8 +83,8 @@ def _trees(f: Frame, colour: Array, angle: Array) -> tuple[Array, Array]:
         girth = half * np.clip(rise, 0, 1) ** 0.7 * np.clip(1.06 - rise, 0, 1) ** 0.35
         side = (f.x - sway) / (girth + 1e-4)
         inside = (np.abs(side) < 1 + 0.12 * np.sin(60 * rise)) & (rise > 0) & (rise < 1.05)
-        place = 0.35 - 0.25 * side + 0.2 * f.noise(14)
-        tree = ramp("0b1526 12303a 1f4a38 3f6b35 8a8f3c", place)
+        position = 0.35 - 0.25 * side + 0.2 * f.noise(14)
+        tree = ramp("0b1526 12303a 1f4a38 3f6b35 8a8f3c", position)
         colour = np.where(inside[..., None], tree, colour)
         lick = np.pi / 2 - 0.30 * side + 0.35 * np.sin(16 * rise + 3 * side)
         angle = np.where(inside, lick, angle)

@@ -1,1 +1,1 @@
-"""`gallery`: a page to choose a picture from."""
+"""`gallery`: a contact sheet and a table of runs."""

@@ -1,0 +1,192 @@
+"""Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`.
+
+The keys are those of `scripts/train.py`; `rounds=` and `points=` say how much is measured. Without
+arguments it takes the bundled pictures. Gradients, calls, time, memory and pictures of each mode
+land in the run folder as comparison.json and comparison.png, the pastiches side by side.
+"""
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from styletransfer.job.job import Job
+from styletransfer.job.load import files_read
+from styletransfer.job.prepare import prepare
+from styletransfer.losses import LOSS_MODES, LossMode
+from styletransfer.objective.criterion import gradient_at
+from styletransfer.objective.whole import Objective
+from styletransfer.optimize.results import Iterate, Outcome
+from styletransfer.optimize.run import complete_run
+from styletransfer.pictures import images
+from styletransfer.runs.watchers import ProgressBar
+from styletransfer.settings import CompareConfig
+from styletransfer.system import measure
+from styletransfer.system.files import atomic, check_outputs, to_json
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """One finished optimisation."""
+
+    outcome: Outcome
+    losses: list[float]  # the objective at every step; each scale has an objective of its own
+    path: list[Tensor]  # pictures (1, 3, h, w) from the start to the end
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was measured under one loss mode."""
+
+    gradient_relative_error: float  # in float64, against the reference, the largest along its path
+    backward_calls_per_evaluation: int  # calls of `backward` on a tensor
+    seconds_per_evaluation: float  # median wall time of one forward and backward at full size
+    peak_memory_bytes: int  # of one evaluation, above what is held before it
+    final_loss: float  # the objective at the pastiche
+    losses: list[float]  # the objective at every step
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The contents of comparison.json."""
+
+    reference: str  # name of the mode that all are compared with
+    modes: dict[str, Findings]  # name -> findings
+    machine: dict[str, str | int]  # see `measure.describe_machine`
+
+    def ratio(self, name: str, value: str) -> float:
+        """Return a mode's value over the reference's; NaN where that is zero."""
+        base = getattr(self.modes[self.reference], value)
+        return getattr(self.modes[name], value) / base if base else math.nan
+
+    def table(self) -> str:
+        """Return a Markdown table of the modes; time, memory and final loss are ratios."""
+        headings = ["mode", "time", "memory", "final loss", "calls of backward", "gradient error"]
+        rows = [
+            [
+                name,
+                f"{self.ratio(name, 'seconds_per_evaluation'):.2f}",
+                f"{self.ratio(name, 'peak_memory_bytes'):.2f}",
+                f"{self.ratio(name, 'final_loss'):.4f}",
+                str(mode.backward_calls_per_evaluation),
+                f"{mode.gradient_relative_error:.1e}",
+            ]
+            for name, mode in self.modes.items()
+        ]
+        return measure.table(headings, rows)
+
+
+def main(config: CompareConfig, folder: Path) -> None:
+    """Compare the loss modes; print the table and where the files are."""
+    comparison = compare(config, folder)
+    print(comparison.table())
+    print(f"time, memory and final loss are ratios to {comparison.reference}'s")
+    print(folder / "comparison.json", folder / "comparison.png", sep="\n")
+
+
+def compare(config: CompareConfig, folder: Path) -> Comparison:
+    """Run one job under every loss mode from the same start (UserError: bad input).
+
+    Each mode's picture, MODE.png, is written once it is done; comparison.png also as `output`.
+    """
+    job = prepare(config)
+    written = [folder / f"comparison.{kind}" for kind in ("json", "png")]
+    check_outputs([*written, *(folder / f"{name}.png" for name in LOSS_MODES)], files_read(config))
+    descents: dict[str, Descent] = {}
+    for name, mode in LOSS_MODES.items():
+        logger.info("optimising under %s", name)
+        descents[name] = descend(job, mode, config.points)
+        images.write(folder / f"{name}.png", descents[name].outcome.picture, job.alpha)
+    comparison = find(config, job, descents)
+    overview = torch.cat([descent.outcome.picture for descent in descents.values()], dim=3)
+    for path in filter(None, (str(folder / "comparison.png"), config.output)):
+        images.write(path, overview)
+    with atomic(folder / "comparison.json") as temporary:
+        temporary.write_text(to_json(asdict(comparison), indent=2) + "\n", encoding="utf-8")
+    return comparison
+
+
+def descend(job: Job, mode: LossMode, points: int) -> Descent:
+    """Stylise under `mode` and keep every loss, and `points` pictures spread over the steps."""
+    wanted = {1 + job.config.steps * index // (points - 1) for index in range(points - 1)}
+    losses: list[float] = []
+    path: list[Tensor] = []
+
+    def record(iterate: Iterate) -> None:
+        losses.append(iterate.losses.as_floats()["total"])
+        if iterate.step in wanted:
+            path.append(iterate.image.clone())
+
+    with ProgressBar() as bar:
+        run = complete_run(replace(job, mode=mode), [bar, record])
+    outcome = run.finished(f"under {mode.name}")
+    return Descent(outcome, losses, [*path, outcome.image])
+
+
+def find(config: CompareConfig, job: Job, descents: Mapping[str, Descent]) -> Comparison:
+    """Measure evaluations at the reference's pastiche, and gradients along the reference's path."""
+    name = config.loss_mode.name
+    logger.info("measuring gradients in float64, time and memory")
+    # A new job has the network's exact weights; this job's may be rounded to bfloat16.
+    errors = gradient_errors(
+        prepare(replace(config, precision="float64")), name, descents[name].path
+    )
+    image = job.on_device(descents[name].outcome.picture)
+    objectives = objectives_at(job, config.size)
+    work = {mode: partial(gradient_at, objectives[mode], image) for mode in objectives}
+    seconds = measure.median_seconds(work, config.rounds, image.device)
+    findings = {
+        mode: Findings(
+            gradient_relative_error=errors[mode],
+            backward_calls_per_evaluation=backward_calls(objectives[mode], image),
+            seconds_per_evaluation=seconds[mode],
+            peak_memory_bytes=measure.peak_memory(work[mode], image.device),
+            final_loss=descent.outcome.losses["total"],
+            losses=descent.losses,
+        )
+        for mode, descent in descents.items()
+    }
+    return Comparison(name, findings, measure.describe_machine(job.device, job.extractor.dtype))
+
+
+def objectives_at(job: Job, side: int) -> dict[str, Objective]:
+    """Return mode -> the objective of a run at the scale whose longer side is `side` pixels."""
+    pictures = job.pictures_at(side)
+    return {
+        name: Objective(job.extractor, mode, job.criterion, pictures)
+        for name, mode in LOSS_MODES.items()
+    }
+
+
+def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[str, float]:
+    """Return mode -> the largest relative error of its gradient at any of `points`, (1, 3, h, w).
+
+    The error is |g - r| / |r| in the Euclidean norm, r being the reference mode's gradient; |g|
+    where r is zero; NaN if any gradient is. Each point has the size of one of the job's scales; the
+    job should be in float64, where rounding leaves about 1e-15.
+    """
+    errors: dict[str, Tensor] = {name: torch.zeros(()) for name in LOSS_MODES}
+    for point in map(job.on_device, points):
+        objectives = objectives_at(job, max(point.shape[2:]))
+        gradients = {name: gradient_at(objectives[name], point).cpu() for name in objectives}
+        norm = gradients[reference].norm().item() or 1.0
+        for name, gradient in gradients.items():
+            # torch's maximum, unlike Python's, never passes over a NaN.
+            error = (gradient - gradients[reference]).norm() / norm
+            errors[name] = torch.maximum(errors[name], error)
+    return {name: error.item() for name, error in errors.items()}
+
+
+def backward_calls(objective: Objective, image: Tensor) -> int:
+    """Return how often one evaluation at `image` calls `backward` on a tensor."""
+    # Tensor.backward calls torch.autograd.backward, so both are counted, each once.
+    with measure.counted((torch.autograd, "backward")) as calls:
+        gradient_at(objective, image)
+    return len(calls)

@@ -1,1 +1,0 @@
-"""`compare`: one job under every loss mode, side by side."""
