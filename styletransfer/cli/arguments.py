@@ -22,7 +22,7 @@ from styletransfer.settings.schemas import (
 from styletransfer.settings.values import quote_names, quoted, split
 
 FLAGS = (
-    *("-h", "--help", "--version", "-m", "--multirun", "-c", "--cfg", "-p", "--package"),
+    *("-h", "--help", "-m", "--multirun", "-c", "--cfg", "-p", "--package"),
     *("--resolve", "-cd", "--config-dir"),
 )
 
@@ -32,7 +32,6 @@ class Arguments(argparse.Namespace):
 
     overrides: list[str]  # KEY=VALUE in Hydra's grammar, with file names in quotes
     help: bool
-    version: bool
     cfg: str | None  # part of the composed config to print instead: job, hydra or all
     package: str | None  # the only node of that part to print
     resolve: bool
@@ -53,7 +52,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
-    for flags in (("-h", "--help"), ("--version",), ("-m", "--multirun"), ("--resolve",)):
+    for flags in (("-h", "--help"), ("-m", "--multirun"), ("--resolve",)):
         parser.add_argument(*flags, action="store_true")
     parser.add_argument("-c", "--cfg", choices=("job", "hydra", "all"))
     parser.add_argument("-p", "--package")
@@ -138,10 +137,6 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
             raise UserError(f"{word}: {{}} is no value")
     typed = dict(word.lstrip("+").partition("=")[::2] for word in overrides)
     if not arguments.multirun:
-        if "hydra/launcher" in typed and not arguments.cfg:
-            raise UserError(
-                f"hydra/launcher={typed['hydra/launcher']} is for sweeps; add --multirun"
-            )
         return
     swept = [override.get_key_element() for override in parsed if override.is_sweep_override()]
     output = typed.get("output", "null")

@@ -1,7 +1,6 @@
 """Commands that Hydra runs: settings composed from configs/ and the command line, and sweeps."""
 
 import importlib
-import inspect
 import logging
 import os
 import shutil
@@ -17,13 +16,12 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn
 from omegaconf import DictConfig
 
-from styletransfer import __version__
 from styletransfer.cli import module
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.cli.errors import Ended, one_line_errors, tell
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import ERROR
-from styletransfer.settings.commands import CONFIGS, TOOLS, Command, schema_of
+from styletransfer.settings.commands import schema_of
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
 from styletransfer.settings.help import help_text
 from styletransfer.settings.paths import absent
@@ -37,30 +35,14 @@ Function = Callable[[Any, Path], int | None]
 FAILED = (1, 2)
 
 
-def hydrated(
-    name: str,
-    function: Function | None = None,
-    *,
-    schema: type[Any] | None = None,
-    folder: str | Path = CONFIGS,
-) -> Callable[[Sequence[str] | None], None]:
+def hydrated(name: str, function: Function | None = None) -> Callable[[Sequence[str] | None], None]:
     """Make a main from a function of its settings and its run folder.
 
-        main = hydrated("judge", judge, schema=JudgeConfig, folder=CONFIGS_OF_TOOLS)
-
-    The settings are NAME.yaml, composed, as an instance of its schema. The function may return an
-    exit status. An error of Hydra's is one line as well; HYDRA_FULL_ERROR=1 in the environment
-    brings its traceback back.
-
-    The function is by default the `main` of the command of that name, imported when it is needed.
-    With a schema, a dataclass, `name` is that of a tool that is no part of the package: the first
-    line of the docstring of the function's module is its summary, the defaults list of NAME.yaml,
-    in `folder`, calls the schema NAME_schema and can use the groups of the package's configs/, and
-    from then on `compose(name)` and `settings_of(config, name)` know the tool as well.
+    The settings are NAME.yaml, composed, as an instance of its schema in COMMANDS or TOOLS. The
+    function may return an exit status; by default it is the `main` of the command of that name,
+    imported when it is needed. An error of Hydra's is one line, unless HYDRA_FULL_ERROR=1 is in the
+    environment.
     """
-    if schema is not None:
-        summary = (inspect.getmodule(function).__doc__ or name).splitlines()[0]
-        TOOLS[name] = Command(summary, schema, Path(folder).absolute())
 
     def main(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
@@ -69,8 +51,6 @@ def hydrated(
                 raise UserError("torchrun starts the processes of one job; leave --multirun out")
             if place().rank:
                 _run_beside_the_first(name, function, arguments)
-            elif arguments.version:
-                print(f"styletransfer {__version__}")
             elif arguments.help:
                 print(help_text(name, arguments.overrides, arguments.config_dir))
             else:
@@ -105,21 +85,20 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
 
 def _in_one_line(error: BaseException, name: str) -> BaseException:
     """Return a complaint of Hydra's or of a launcher's as a UserError, and any other as it is."""
-    if os.environ.get("HYDRA_FULL_ERROR") == "1" or not isinstance(error, Exception):
+    is_full = os.environ.get("HYDRA_FULL_ERROR") == "1"
+    if is_full or isinstance(error, UserError | MemoryError) or not isinstance(error, Exception):
         return error
-    if isinstance(error, UserError | MemoryError):
+    if not isinstance(error, OSError) or error.errno is None:
+        return UserError(explain(error, name))
+    if error.filename is None:  # Standard output takes no more.
         return error
-    if isinstance(error, OSError) and error.errno is not None:
-        if error.filename is None:  # Standard output takes no more.
-            return error
-        said = f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
-        return UserError(said)
-    return UserError(explain(error, name))
+    said = f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
+    return UserError(said)
 
 
 def _run_beside_the_first(name: str, function: Function | None, arguments: Arguments) -> None:
     """Run as another process of torchrun's than the first, without a folder, a log or output."""
-    if arguments.help or arguments.version or arguments.cfg:
+    if arguments.help or arguments.cfg:
         return
     logging.disable()
     try:

@@ -246,4 +246,4 @@ def test_a_command_that_torchrun_starts(capsys, monkeypatch):
     replace_train(monkeypatch, lambda config, folder: seen.append((config, str(folder))))
     assert call(capsys, "train", "size=33") == (1, ("", ""))  # the first process says why
     assert not seen
-    assert call(capsys, "train_network", "--version") == (0, ("", ""))
+    assert call(capsys, "train_network", "--help") == (0, ("", ""))

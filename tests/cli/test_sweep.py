@@ -60,7 +60,6 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
     [
         (["content=empty"], "content=empty: there is no picture in that folder (.apng, "),
         (["content=photos [1]", "output=a.png"], "all jobs of a sweep would write a.png"),
-        (["hydra/launcher=joblib"], "hydra/launcher=joblib is for sweeps; add --multirun"),
         (["-m", "seed=1,2", "output=a.png"], "all jobs of a sweep would write a.png"),
         (["-m", "seed=1,2", "hydra.sweep.subdir=x"], "hydra.sweep.subdir=x gives several jobs one"),
         (
