@@ -91,12 +91,20 @@ def paint(config: TrainConfig, folder: Path, guide: Guide | None = None) -> Fini
             remove_stale(folder)
             start = time.perf_counter()
             with RecordedRun(config, job, folder, picture, guide) as record:
-                outcome, picture, problem = record.complete()
-                while outcome.is_whole and record.is_steered():
-                    outcome, picture, problem = record.complete()
+                record.begin()
+                outcome = record.run.complete(record.callbacks)
+                while record.goes_on(outcome):
+                    outcome = record.run.complete(record.callbacks)
             seconds, stopped = time.perf_counter() - start, stop.asked
-    problem = outcome.problem or problem
-    return FinishedRun(picture, outcome, seconds, str(job.device), job.precision, problem, stopped)
+    return FinishedRun(
+        record.written,
+        outcome,
+        seconds,
+        str(job.device),
+        job.precision,
+        outcome.problem or record.problem,
+        stopped,
+    )
 
 
 def _checked(config: TrainConfig, folder: Path, picture: Path) -> Job:

@@ -14,7 +14,6 @@ from styletransfer.job.job import Job, Scale, enlarge, starting_picture
 from styletransfer.job.memory import plan_memory
 from styletransfer.objective.criterion import Evaluates, smallest_tile, tiles_need
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import ADVICE, Descent
 from styletransfer.optimize.results import Callback, Iterate, Outcome
@@ -273,6 +272,8 @@ def make_objective(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:
     compared = (job.extractor, job.mode, job.criterion, pictures)
     if tile is None:
         return Objective(*compared, job.styles)
+    from styletransfer.objective.tiled import TiledObjective  # few runs need tiles
+
     return TiledObjective(*compared, tile, job.styles)
 
 

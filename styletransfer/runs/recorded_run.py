@@ -74,6 +74,8 @@ class RecordedRun:
         self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
         self.before = 0.0  # seconds of optimisation before the checkpoint
+        self.written = picture  # where the pastiche is
+        self.problem: str | None = None  # one line if it is not at `picture`
         if config.resume == "auto" and self.checkpoint.exists():
             self._load()
         else:
@@ -93,27 +95,28 @@ class RecordedRun:
     def __exit__(self, *raised: object) -> None:
         self._open.close()
 
-    def complete(self) -> tuple[Outcome, Path, str | None]:
-        """Make the steps that are left, and write the picture.
-
-        Return the outcome, the path of the picture, and one line if that is not the path asked for.
-        """
+    def begin(self) -> None:
+        """Put on record that the run is at work, and make the changes that are due."""
         self._record("running")
         self._change_if_due()
-        outcome = self.run.complete(self.callbacks)
-        # A change may be meant for a step that a settled run has not made.
-        while outcome.is_whole and self.made < len(self.config.changes):
+
+    def goes_on(self, outcome: Outcome) -> bool:
+        """Write an outcome, and return whether the run goes on all the same.
+
+        It does if a change was meant for a step that a settled run has not made, or if the guide
+        steers the finished run.
+        """
+        if outcome.is_whole and self.made < len(self.config.changes):
             self._change()
             self._change_if_due()
-            outcome = self.run.complete(self.callbacks)
-        return outcome, *self._leave(outcome)  # written before anything else can go wrong
-
-    def is_steered(self) -> bool:
-        """Ask the guide of a finished run whether it goes on; an interruption means no."""
-        if self.guide is None:
+            return True
+        self.written, self.problem = self._leave(outcome)  # before anything else can go wrong
+        if self.guide is None or not outcome.is_whole:
             return False
         with self._clock_stopped(), suppress(KeyboardInterrupt):
-            return self.guide.end(self)
+            if self.guide.end(self):
+                self._record("running")
+                return True
         return False
 
     def steer(self, values: dict[str, Any]) -> None:
