@@ -116,7 +116,7 @@ def moved(page: Page, settings: dict[str, Any]) -> tuple[float, float]:
         began = time.perf_counter()
         other = settings | {"objective.content_weight": 0.5}
         page.post(f"/api/queue/{id}/steer", settings=other)
-        until(socket, state_with(lambda run: "changes=" in run["command"]))
+        until(socket, state_with(lambda run: run["is_steered"]))
         until(socket, is_preview)
         second = time.perf_counter() - began
         page.post(f"/api/queue/{id}/stop")

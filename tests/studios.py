@@ -65,7 +65,7 @@ THREADS = SimpleNamespace(Process=Thread, Pipe=multiprocessing.Pipe)
 def pretend(pipe):
     """A painter that begins a run, shows a picture, and then only does what it is told.
 
-    pause: pauses; resume: finishes; stop: stops; steer, undo: are refused.
+    pause: pauses; resume: finishes; stop: stops; steer: is refused.
     """
     orders = Orders(pipe)
     while (order := orders.next_run()) is not None:
@@ -74,20 +74,20 @@ def pretend(pipe):
         def say(id=id, **message):
             pipe.send({"id": id, **message})
 
-        standing = {"now": defaults(), "changes": [], "snapshots": []}
-        say(type="begun", **standing)
+        say(type="begun", now=defaults())
         report = {"step": 1, "steps": 2, "scale": 1, "scales": 1, "seconds": 0.1, "left": None}
-        report |= {"pace": 1e-6}
+        report |= {"loss": 2.5, "pace": 1e-6}
         say(type="progress", picture=JPEG, **report)
-        refused = {"type": "standing", "error": "size=3 is too small", "key": "size", **standing}
-        finished = {"type": "finished", "picture": JPEG, **standing}
-        answers = {"pause": {"type": "paused"}, "resume": finished}
-        answers |= {"steer": refused, "undo": refused}
+        refused = {"error": "size=3 is too small", "key": "size", "now": defaults()}
         status = "stopped"
-        while (wish := orders.next_wish(id, wait=True)) and wish["type"] not in ("stop", "leave"):
-            status = "finished" if wish["type"] == "resume" else status
-            if wish["type"] in answers:
-                say(**answers[wish["type"]])
+        while (wish := orders.next_wish(id, wait=True)) and wish["type"] != "stop":
+            if wish["type"] == "resume":
+                status = "finished"
+                break
+            if wish["type"] == "pause":
+                say(type="paused")
+            else:
+                say(type="standing", **refused)
         say(type="ended", status=status, error=None)
 
 

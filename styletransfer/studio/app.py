@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from starlette.applications import Starlette
@@ -22,7 +21,7 @@ from starlette.staticfiles import StaticFiles
 from styletransfer import __version__
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import CHECKPOINT
-from styletransfer.studio import painter, pictures, project
+from styletransfer.studio import painter, pictures
 from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import RunRequest, command_of, form, read_request
@@ -34,8 +33,8 @@ from styletransfer.system.files import is_locked
 
 PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}
-# Largest size in bytes of a JSON body, and of an uploaded project.
-LARGEST, LARGEST_PROJECT = 64 * 2**10, 256 * 2**20
+# Largest size in bytes of a JSON body.
+LARGEST = 64 * 2**10
 # MOST: number of requests whose settings may be composed at the same time. PATIENCE: seconds that
 # the studio's end waits for the current run to stop and be saved.
 MOST, PATIENCE = 16, 60.0
@@ -95,7 +94,6 @@ def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) ->
             Route("/api/runs/{id}/{part}", get_run),
             Route("/api/runs/{id}/{action}", change_run, methods=["POST"]),
             Route("/api/sketch", sketch, methods=["POST"]),
-            Route("/api/project", open_project, methods=["POST"]),
             WebSocketRoute("/live", live),
             Mount("/static", StaticFiles(directory=PAGE)),
         ],
@@ -205,16 +203,11 @@ async def act(request: Request) -> Response:
     """Do something with a run that is being painted, or waits."""
     queue, id = _studio(request).queue, request.path_params["id"]
     match request.path_params["action"]:
-        case "pause" | "resume" | "stop" | "snapshot" as action:
+        case "pause" | "resume" | "stop" as action:
             queue.act(id, action)
         case "steer":
             config = (await _run_request(request)).config
             return JSONResponse({"number": queue.steer(id, config)}, 202)
-        case "undo":
-            number = (await _body(request)).get("snapshot")
-            if type(number) is not int:  # isinstance would accept True
-                raise RefusedError("snapshot must be a number")
-            queue.act(id, "undo", snapshot=number)
         case "cancel":
             queue.cancel(id)
         case _:
@@ -229,7 +222,7 @@ async def list_runs(request: Request) -> Response:
 
 
 async def get_run(request: Request) -> Response:
-    """Return a run's "picture" or "content" made small, its "losses" drawn, or a "download"."""
+    """Return a run's "picture" or "content" made small, its "film", or a "download"."""
     studio, part = _studio(request), request.path_params["part"]
     entry = studio.queue.at_work
     if part == "picture" and entry is not None and entry.id == request.path_params["id"]:
@@ -242,19 +235,10 @@ async def get_run(request: Request) -> Response:
             return await _small(request, run.record.pastiche)
         case "content":
             return await _small(request, run.record.content)
-        case "losses":
-            curves = await studio.reader.ask("curves", str(run.record.folder))
-            return Response(curves, media_type="image/svg+xml")
         case "download":
             return await _download(request, run)
         case "film" if (run.record.folder / FILM).is_file():
             return FileResponse(run.record.folder / FILM)
-        case "project":
-            with TemporaryDirectory() as folder:
-                file = Path(folder) / "project.zip"
-                await asyncio.to_thread(project.pack, run, studio.pictures, file)
-                content = await asyncio.to_thread(file.read_bytes)
-                return _file(content, "application/zip", f"project_{run.id}.zip")
     raise RefusedError("a run has no such part", 404)
 
 
@@ -284,28 +268,16 @@ async def change_run(request: Request) -> Response:
             if not run.is_own:
                 raise RefusedError("that run lies in another folder, and stays as it is", 403)
             said = await _body(request)
-            note(run.record.folder, said.get("name"), said.get("starred"))
+            note(run.record.folder, name=said.get("name"), starred=said.get("starred"))
             studio.queue.changed(runs=True)
         case _:
             raise RefusedError("there is no such action", 404)
     return JSONResponse({"id": run.id})
 
 
-async def open_project(request: Request) -> Response:
-    """Keep the run and the pictures of another studio's project."""
-    studio = _studio(request)
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "project.zip"
-        await pictures.receive(file, request.stream(), LARGEST_PROJECT)
-        made = await project.unpack(file, studio.folder, studio.pictures, studio.reader)
-    studio.queue.changed(runs=True)
-    return JSONResponse({"id": made.name})
-
-
 async def _delete(studio: Studio, run: StoredRun) -> None:
     if not run.is_own:
         raise RefusedError("that run lies in another folder; remove it there", 403)
-    await studio.queue.let_go(run.id)
     if studio.queue.has(run.id) or is_locked(run.record.folder):
         raise RefusedError("that run is being painted; stop it first", 409)
     folder = run.record.folder  # if it is a symbolic link, only the link is removed

@@ -33,7 +33,7 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
         (folder / ".hydra" / name).write_text(text, encoding="utf-8")
     keep = partial(
         write_record,
-        *(folder, {"config": plain_values(order["shown"]) | {"changes": []}}),
+        *(folder, {"config": plain_values(order["shown"])}),
         picture=Path(config.output),
     )
     with stop_on_signals() as stop, locked(folder):

@@ -164,6 +164,11 @@ def read_request(settings: Any, shelf: PictureShelf, by: Any = "network") -> Run
     return RunRequest(dict(settings), overrides, config, record, name, shown)
 
 
+def overrides_of(settings: Any, shelf: PictureShelf) -> list[str]:
+    """Return the page's settings as KEY=VALUE words (RefusedError as `read_values`)."""
+    return _overrides(read_values(settings, shelf))
+
+
 def _overrides(values: Mapping[str, Any]) -> list[str]:
     """Return values as KEY=VALUE; what chooses a file of a group comes first."""
     return [
@@ -189,21 +194,13 @@ def read_values(settings: Any, shelf: PictureShelf) -> dict[str, Any]:
     return {key: _read(CONTROLS[key], value, shelf) for key, value in settings.items()}
 
 
-def command_of(
-    typed: Sequence[str],
-    changes: Sequence[Mapping[str, Any]] = (),
-    stopped: int | None = None,
-    name: str = "train",
-) -> str:
-    """Return the command line that makes the picture of a run, which began with KEY=VALUE.
+def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "train") -> str:
+    """Return the command line of a run that was typed as KEY=VALUE words.
 
-    The changes by which it was steered each have "after" and "set"; it may have been `stopped`
-    after so many steps.
+    `stopped` is the number of steps after which it was stopped, if it was.
     """
-    words = [word for word in typed if word.partition("=")[0] not in ("changes", "stop_after")]
-    plain = [{"after": change["after"], "set": dict(change["set"])} for change in changes]
-    later = {"changes": plain, "stop_after": stopped}
-    words += [override(key, value) for key, value in later.items() if value]
+    words = [word for word in typed if not word.startswith("stop_after=")]
+    words += [override("stop_after", stopped)] if stopped else []
     return command(words, name)
 
 

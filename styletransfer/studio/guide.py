@@ -48,13 +48,12 @@ class Guide:
             for name, text in self._order["record"].items():
                 folder.mkdir(exist_ok=True)
                 (folder / name).write_text(text, encoding="utf-8")
-            self._say(type="begun", **standing(run))
+            self._say(type="begun", now=page_values(run.now))
         self._clock.step(run.run, iterate)
         self._last = iterate
         began = time.monotonic()
         if began >= self._next_preview:
             picture = encode(iterate.picture)
-            run.metrics.flush()  # the page draws curves of this file
             now = time.monotonic()
             self._next_preview = now + min(max(OFTEN, (now - began) / SHARE), OLD)
             self._tell(run, iterate, picture)
@@ -69,25 +68,13 @@ class Guide:
             raise KeyboardInterrupt
 
     def end(self, run: RecordedRun) -> bool:
-        """Wait for the finished run to be steered; tell whether it was, and goes on.
-
-        Another run, or the end of the pipe, ends the waiting.
-        """
-        run.metrics.flush()
+        """Report the last step and the result; return False, because the run has ended."""
         if self._last is not None:
-            self._tell(run, self._last, None)
-        self._say(type="finished", picture=encode(run.run.result().picture), **standing(run))
-        while (wish := self._orders.next_wish(self._id, wait=True)) is not None:
-            if wish["type"] == "leave":
-                return False
-            if wish["type"] in ("steer", "undo") and self._do(run, wish):
-                self._clock.go_on()
-                self._say(type="resumed")
-                return True
+            self._tell(run, self._last, encode(run.run.result().picture))
         return False
 
     def _pause(self, run: RecordedRun, iterate: Iterate) -> None:
-        """Wait for a wish to go on, or to stop; do others meanwhile."""
+        """Wait for a request to resume or to stop; carry out others meanwhile."""
         self._tell(run, iterate, encode(iterate.picture))
         self._say(type="paused")
         while wish := self._orders.next_wish(self._id, wait=True, other_runs=False):
@@ -98,9 +85,9 @@ class Guide:
             self._do(run, wish)
         raise KeyboardInterrupt  # the server has ended
 
-    def _do(self, run: RecordedRun, wish: dict[str, Any]) -> bool:
-        """Do what is asked for, or say why not; tell whether the run goes another way."""
-        goes, error, key = False, None, None
+    def _do(self, run: RecordedRun, wish: dict[str, Any]) -> None:
+        """Carry out a request to stop or to steer, and report the settings or the refusal."""
+        error = key = None
         try:
             match wish["type"]:
                 case "stop":
@@ -111,11 +98,10 @@ class Guide:
                     changes = {key: wanted[key] for key in wanted if wanted[key] != now[key]}
                     if changes:
                         run.steer(changes)
-                        goes = True
         except UserError as problem:
             error, key = str(problem), problem.key
-        self._say(type="standing", number=wish.get("number"), error=error, key=key, **standing(run))
-        return goes
+        number, now = wish.get("number"), page_values(run.now)
+        self._say(type="standing", number=number, error=error, key=key, now=now)
 
     def _tell(self, run: RecordedRun, iterate: Iterate, picture: bytes | None) -> None:
         """Send where the run is, and perhaps a picture."""
@@ -128,6 +114,7 @@ class Guide:
             scales=iterate.scales,
             seconds=round(self._clock.seconds, 1),
             left=self._clock.left(run.run, iterate),
+            loss=iterate.losses.as_floats()["total"],
             pace=self._clock.pace,
             picture=picture,
         )
@@ -138,15 +125,6 @@ class Guide:
             self._pipe.send({"id": self._id, **message})
         except OSError as error:
             raise KeyboardInterrupt from error
-
-
-def standing(run: RecordedRun) -> dict[str, Any]:
-    """Return what a run is and has become by being steered, as plain values."""
-    return {
-        "now": page_values(run.now),
-        "changes": [{"after": one.after, "set": dict(one.set)} for one in run.config.changes],
-        "snapshots": [],
-    }
 
 
 def encode(picture: Tensor) -> bytes:

@@ -12,9 +12,9 @@ from typing import Any
 from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.form import RunRequest, changed_settings, command_of
+from styletransfer.studio.form import RunRequest, changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import FILM, StoredRun
+from styletransfer.studio.runs import FILM, StoredRun, note
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Answers, Worker
 
@@ -44,11 +44,8 @@ class QueueEntry:
     done: int = 0  # the number of the last steering that was done, or refused
     is_heard: bool = False  # whether the painter has heard that it is to stop
     progress: dict[str, Any] = field(default_factory=dict)  # the last progress report
-    snapshots: list[dict[str, Any]] = field(default_factory=list)  # states to go back to
-    changes: list[dict[str, Any]] = field(default_factory=list)  # changes of settings made so far
+    is_steered: bool = False  # whether its settings were changed after its beginning
     picture: bytes | None = None  # the last preview, a JPEG
-    # Set when the painter leaves the run; until then a finished run can still be steered.
-    left: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def command(self) -> str:
@@ -57,21 +54,20 @@ class QueueEntry:
 
     @property
     def can_steer(self) -> bool:
-        """Whether it may be changed: while it is painted, and after until the painter leaves it."""
-        is_open = self.status in ("painting", "paused", "finished") and not self.left.is_set()
-        return is_open and self.command == "train"
+        """Whether its settings may be changed now."""
+        return self.status in ("painting", "paused") and self.command == "train"
 
     @property
     def shown(self) -> dict[str, Any]:
         """The plain values that the page receives."""
-        reported = ("step", "steps", "scale", "scales", "seconds", "left")
+        reported = ("step", "steps", "scale", "scales", "seconds", "left", "loss")
         return {
             "id": self.id,
             "status": self.status,
             "settings": self.settings,
-            "command": command_of(self.typed, self.changes, name=self.command),
+            "command": command_of(self.typed, name=self.command),
             **{name: self.progress.get(name) for name in reported},
-            "snapshots": self.snapshots,
+            "is_steered": self.is_steered,
             "done": self.done,
             "can_steer": self.can_steer,
             "is_film": self.command != "train",
@@ -119,8 +115,10 @@ class RunQueue:
         if self.has(run.id):
             raise RefusedError("that run is being painted already", 409)
         order: dict[str, Any] = {"config": None, "record": {}}
-        settings, typed = run.shown["settings"], run.record.typed or ()
-        self._enqueue(QueueEntry(run.id, run.record.folder, settings, typed, order))
+        shown = run.shown
+        entry = QueueEntry(run.id, run.record.folder, shown["settings"], run.typed or (), order)
+        entry.is_steered = shown["is_steered"]
+        self._enqueue(entry)
 
     def has(self, id: str) -> bool:
         """Tell whether a run is at work or waits."""
@@ -132,17 +130,15 @@ class RunQueue:
         return any(picture in each(value) for one in entries for value in one.settings.values())
 
     def act(self, id: str, type: str, **details: Any) -> None:
-        """Tell the painter something about a run: pause, resume, stop and so on.
+        """Send the painter a request: "pause", "resume", "stop" or "steer".
 
-        The one that was finished last can still be steered, and goes on then; RefusedError for any
-        other.
+        RefusedError: the run is not at work, or is a film that is to be steered.
         """
-        entry = self.current
-        if entry and entry.command != "train" and type in ("steer", "undo", "snapshot"):
-            raise RefusedError("a film cannot be changed while it is painted", 409)
-        is_open = self.at_work or (entry and type in ("steer", "undo") and entry.can_steer)
-        if entry is None or entry.id != id or not is_open:
+        entry = self.at_work
+        if entry is None or entry.id != id:
             raise RefusedError("that run is not being painted", 409)
+        if entry.command != "train" and type == "steer":
+            raise RefusedError("a film cannot be changed while it is painted", 409)
         if type == "stop":
             step = entry.progress.get("seconds", 0.0) / entry.progress.get("step", 1)
             patience = PATIENCE + STEPS * step
@@ -175,13 +171,6 @@ class RunQueue:
         order = {"type": "sketch", "config": config}
         picture: bytes = await self._sketches.ask(lambda id: self.painter.send(order | {"id": id}))
         return picture
-
-    async def let_go(self, id: str) -> None:
-        """Let the painter leave a finished run, whose folder it holds."""
-        entry = self.current
-        if entry is not None and entry.id == id and self.at_work is None:
-            self.painter.send({"type": "leave", "id": id})
-            await entry.left.wait()
 
     def cancel(self, id: str) -> None:
         """Take a run out of the queue; RefusedError if it does not wait."""
@@ -251,8 +240,7 @@ class RunQueue:
         if entry is None or message.get("id") != entry.id:
             return
         if "now" in message:
-            entry.settings = changed_settings(message["now"], self._shelf)
-            entry.snapshots, entry.changes = message["snapshots"], message["changes"]
+            self._follow(entry, changed_settings(message["now"], self._shelf))
         match message["type"]:
             case "progress":
                 self._progress(entry, message)
@@ -266,11 +254,16 @@ class RunQueue:
                 entry.done = message.get("number") or entry.done
                 self._complain(message["error"], message.get("key"))
                 self.changed()
-            case "finished":
-                self._show(entry, message["picture"])
-                self._end(entry, "finished")
             case "ended":
-                self._leave(entry, message["status"], message["error"], message.get("key"))
+                self._end(entry, message["status"], message["error"], message.get("key"))
+
+    def _follow(self, entry: QueueEntry, settings: dict[str, Any]) -> None:
+        """Take over the settings of the run at work, and keep them in its folder once steered."""
+        if entry.progress and settings != entry.settings:
+            entry.is_steered = True
+            entry.typed = overrides_of(settings, self._shelf)
+            note(entry.folder, settings=settings)
+        entry.settings = settings
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
         picture = message.pop("picture")
@@ -301,28 +294,20 @@ class RunQueue:
     def _end(
         self, entry: QueueEntry, status: str, error: str | None = None, key: str | None = None
     ) -> None:
+        if entry.status not in AT_WORK:
+            return
         entry.status, entry.error = status, error
         self._complain(error, key)
         _forget(entry)
         self._next()
         self.changed(runs=True)
 
-    def _leave(
-        self, entry: QueueEntry, status: str, error: str | None, key: str | None = None
-    ) -> None:
-        """Note that no painter has a run any more, and how it has ended, unless it had before."""
-        entry.left.set()
-        if entry.status in AT_WORK:
-            self._end(entry, status, error, key)
-        else:
-            self.changed()
-
     def _painter_ended(self, reason: str) -> None:
         self._sketches.fail(f"the painting process {reason}")
         if self.current is not None and self.current.status == "stopping":
-            self._leave(self.current, "stopped", None)
+            self._end(self.current, "stopped")
         elif self.current is not None:
-            self._leave(self.current, "failed", f"the painting process {reason}")
+            self._end(self.current, "failed", f"the painting process {reason}")
 
 
 def _forget(entry: QueueEntry) -> None:

@@ -20,7 +20,6 @@ from PIL import Image
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.formats import FILM_EXTENSIONS
-from styletransfer.runs.folder import read_steps
 from styletransfer.settings import ApplyConfig, TrainConfig
 from styletransfer.studio.worker import Answers, Worker, become_a_child
 
@@ -79,7 +78,7 @@ def main(pipe: Connection) -> None:
     import torch
 
     torch.set_num_threads(1)
-    known = (measure, small, converted, look, check, frames, curves)
+    known = (measure, small, converted, look, check, frames)
     functions: dict[str, Any] = {one.__name__: one for one in known}
     with suppress(EOFError, OSError):
         while (question := pipe.recv()) is not None:
@@ -109,13 +108,6 @@ def frames(path: str, config: Any) -> int:
         painter.blend(config, config.style, named=False)
     with Film(path) as film:
         return film.count
-
-
-def curves(folder: str) -> bytes:
-    """Return the losses of a run as an SVG picture."""
-    from styletransfer.studio.curves import drawn
-
-    return drawn(list(read_steps(Path(folder))))
 
 
 def small(path: str, side: int) -> bytes:

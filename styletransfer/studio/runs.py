@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,13 +16,14 @@ from styletransfer.errors import UserError
 from styletransfer.runs.folder import (
     CHECKPOINT,
     HYDRA,
+    METRICS,
     RECORD,
     RunFolder,
     read_run,
     recorded,
 )
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.form import changed_settings, command_of, shown_values
+from styletransfer.studio.form import changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.system.files import atomic, is_locked
 
@@ -30,6 +32,8 @@ from styletransfer.system.files import atomic, is_locked
 MOST, NOTE, FILM = 300, ".studio.json", "painted.mp4"
 # Largest length of a run's name in characters.
 LONGEST_NAME = 120
+# Number of bytes at the end of a run's metrics that are read for the losses of its last step.
+LONGEST_LINE = 2**14
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class StoredRun:
     record: RunFolder
     is_own: bool  # whether it lies in the studio's own folder
     shown: dict[str, Any]  # the plain values that the page receives
+    typed: tuple[str, ...] | None  # KEY=VALUE words of its command; None if they are unknown
 
 
 class StoredRuns:
@@ -85,57 +90,90 @@ class StoredRuns:
         if self._read.get(id, (None,))[0] != written:
             try:
                 record = read_run(folder)
-                run = StoredRun(id, record, is_own, self._shown(id, record, written))
+                shown, typed = self._shown(id, record, written)
+                run = StoredRun(id, record, is_own, shown, typed)
             except (UserError, OSError, KeyError, TypeError, ValueError):
                 return None
             self._read[id] = (written, run)
         run = self._read[id][1]
-        now = _noted(folder)
+        noted = _noted(folder)
+        now = {"name": noted["name"], "starred": noted["starred"]}
         if run.shown["status"] == "running" and not is_locked(folder):
             now["status"] = "stopped"
         return replace(run, shown=run.shown | now)
 
-    def _shown(self, id: str, record: RunFolder, written: int) -> dict[str, Any]:
-        words, changes = record.typed, record.settings.get("changes", [])
+    def _shown(
+        self, id: str, record: RunFolder, written: int
+    ) -> tuple[dict[str, Any], tuple[str, ...] | None]:
+        """Return what the page receives of a run, and the words of its command."""
+        words, steered = record.typed, _noted(record.folder)["settings"]
         is_film = record.output.name == FILM
         # Hydra's file is long to read, and only films need it for the name of their command.
         name = recorded(record.folder, HYDRA, "hydra", "job", "name") if is_film else "train"
-        settings, width, height = dict(record.settings), None, None
-        for change in changes:
-            settings |= change["set"]
-        stopped = record.steps if record.status == "stopped" and not is_film else None
+        width = height = None
+        settings = steered or changed_settings(record.settings, self._shelf)
+        if steered:
+            with suppress(RefusedError):  # a picture was removed
+                words = tuple(overrides_of(steered, self._shelf))
+        is_early = record.status == "stopped" and not is_film and not steered
+        stopped = record.steps if is_early else None
         # A damaged file's header may state any size.
         broken = OSError, ValueError, Image.DecompressionBombError
         with suppress(*broken), Image.open(record.content) as image:
             width, height = image.size
-        return {
+        shown = {
             "id": id,
             "is_own": id == record.folder.name,
             "status": record.status,
-            "settings": changed_settings(settings, self._shelf),  # after all changes
-            "changes": [(one["after"], shown_values(one["set"], self._shelf)) for one in changes],
-            "command": "" if words is None else command_of(words, changes, stopped, name),
+            "settings": settings,
+            "is_steered": steered is not None,
+            "command": "" if words is None else command_of(words, stopped, name),
             "is_film": is_film,
             "step": record.steps,
             "seconds": record.seconds,
+            "loss": _last_loss(record.folder),
             "written": written / 1e9,
             "width": width,
             "height": height,
             "has_checkpoint": (record.folder / CHECKPOINT).exists(),
         }
+        return shown, words
 
 
-def note(folder: Path, name: Any, starred: Any) -> None:
-    """Keep how a person calls a run, "" for by its pictures, and whether it has a star."""
+def _last_loss(folder: Path) -> float | None:
+    """Return the total loss of a run's last step; None if there is none."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        with (folder / METRICS).open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_LINE))
+            loss = json.loads(file.read().splitlines()[-1])["total"]
+        return float(loss) if math.isfinite(loss) else None
+    return None
+
+
+def note(folder: Path, **changed: Any) -> None:
+    """Change the studio's note in a run's folder.
+
+    Args:
+        folder: the run's.
+        changed: "name", the user's name for the run, "" for none; "starred"; and "settings", those
+            in force after a steering, as the page sends them.
+    """
+    noted = _noted(folder) | changed
+    name = noted["name"]
     if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
         raise RefusedError(f"a name must be a text of at most {LONGEST_NAME} characters")
+    noted |= {"name": name.strip(), "starred": bool(noted["starred"])}
     with atomic(folder / NOTE) as temporary:
-        said = {"name": name.strip(), "starred": bool(starred)}
-        temporary.write_text(json.dumps(said), encoding="utf-8")
+        temporary.write_text(json.dumps(noted), encoding="utf-8")
 
 
 def _noted(folder: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        said = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-        return {"name": str(said["name"])[:LONGEST_NAME], "starred": bool(said["starred"])}
-    return {"name": "", "starred": False}
+    """Return the note in a run's folder; empty values where there is none."""
+    noted: dict[str, Any] = {"name": "", "starred": False, "settings": None}
+    with suppress(OSError, ValueError, TypeError, AttributeError):
+        read = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+        noted |= {"name": str(read.get("name", ""))[:LONGEST_NAME]}
+        noted |= {"starred": bool(read.get("starred"))}
+        if isinstance(read.get("settings"), dict):
+            noted["settings"] = read["settings"]
+    return noted

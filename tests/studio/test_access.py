@@ -112,7 +112,7 @@ def test_no_way_out_of_the_folders(client):
     /static/../command.py /static/%2e%2e/command.py /static/..%2fcommand.py /static//etc/passwd
     /static/%2fetc%2fpasswd /api/pictures/..%2f..%2fetc%2fpasswd /api/pictures/%2e%2e
     /api/runs/..%2f..%2f/picture /api/runs/pictures/picture /api/runs/%2e%2e/download
-    /api/runs/%00/losses
+    /api/runs/%00/film
     """
     for path in ways.split():
         answer = client.get(path)

@@ -109,7 +109,6 @@ def test_a_film_that_is_killed_is_seen_as_stopped_and_can_be_removed(folder, cli
     act(client, id, "pause")
     watch(socket, status("paused", id=id))
     act(client, id, "steer", 409, settings=TINY)
-    act(client, id, "snapshot", 409)
     (killed := folder / "killed").mkdir()
     shutil.copytree(folder / id / ".hydra", killed / ".hydra")
     shutil.copy(folder / id / "run.json", killed)  # as a killed one leaves it

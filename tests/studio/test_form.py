@@ -204,8 +204,3 @@ def test_presets_are_settings_of_the_page(client):
         status, said = check(client, **preset["values"])
         assert status == 200
         assert typed(said) == composed("train", f"experiment={name}")
-
-
-def test_changes_that_were_made_take_the_place_of_those_that_were_planned():
-    typed, made = ["size=3", "changes=[{after:9,set:{seed:1}}]"], [{"after": 2, "set": {"a": 1}}]
-    assert command_of(typed, made) == "styletransfer train size=3 'changes=[{after:2,set:{a:1}}]'"

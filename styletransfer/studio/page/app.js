@@ -1,6 +1,5 @@
 // The studio's page: it asks the server what there is, builds itself, and stays connected.
 import { startBrush } from "./brush.js";
-import { startCurves } from "./curves.js";
 import { button, el, find, refocus } from "./dom.js";
 import { startEasel } from "./easel.js";
 import { buildForm, showError } from "./form.js";
@@ -62,7 +61,7 @@ async function start() {
   for (const control of state.form.groups.flatMap(({ controls }) => controls))
     state.controls.set(control.key, control);
   state.settings = remembered();
-  const parts = [buildForm, startStage, startEasel, startTransport, startCurves, startResults];
+  const parts = [buildForm, startStage, startEasel, startTransport, startResults];
   for (const begin of [...parts, startDrops, startBrush, startLooks]) begin();
   emit("pictures");
   connect();

@@ -90,9 +90,6 @@ export function unlessSame(draw) {
   };
 }
 
-export const pause = (milliseconds) =>
-  new Promise((resolve) => setTimeout(resolve, milliseconds));
-
 /** Make an action that is not begun again before it has ended. */
 export function alone(action) {
   let busy = false;

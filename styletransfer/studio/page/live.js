@@ -1,8 +1,8 @@
 // The socket: state, progress and pictures from the server; and what a person changes meanwhile,
 // which goes to the painter at once. The socket connects again by itself.
 import { debounced } from "./dom.js";
-import { active, adopt, attempt, change, emit, fail, get, on, post } from "./store.js";
-import { same, sent, show, state, value, values } from "./store.js";
+import { active, adopt, change, emit, fail, get, on, post } from "./store.js";
+import { same, show, state, value, values } from "./store.js";
 
 const AGAIN = 1500; // milliseconds until the next attempt to connect
 
@@ -36,12 +36,6 @@ function edit(keys) {
   edits = { ...edits, ...Object.fromEntries(steerable.map((key) => [key, value(key)])) };
   mine = Infinity;
   soon();
-}
-
-/** Let a finished picture be painted on, with the settings as they are now. */
-export async function paintOn(run) {
-  const settings = { ...run.settings, ...values(state.settings, { steerable: true }) };
-  if (await attempt(`/api/queue/${run.id}/steer`, { settings })) show("current");
 }
 
 /** Let the form follow the run, once what was changed here is done: another tab may steer it. */
@@ -78,16 +72,6 @@ async function takeState({ current, queue, runs_changed, message }) {
 export async function refreshRuns() {
   state.runs = await get("/api/runs").catch(() => state.runs); // the socket says what is wrong
   emit("runs");
-}
-
-/** Show what another studio has written as a project. */
-export async function openProject(file) {
-  const opened = await sent("/api/project", "application/zip", file).catch(fail);
-  if (!opened) return;
-  state.pictures = await get("/api/pictures").catch(() => state.pictures);
-  emit("pictures");
-  await refreshRuns();
-  show(opened.id);
 }
 
 function take({ data }) {

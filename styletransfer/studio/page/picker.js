@@ -1,7 +1,6 @@
 // A picture, or several, chosen from thumbnails; files are dropped, pasted or chosen anywhere.
 import { button, el, find, listen, refill, say, sure, thumbnail } from "./dom.js";
 import { change, discard, emit, fail, list, on, picture, pictureName } from "./store.js";
-import { openProject } from "./live.js";
 import { pictureUrl, state, upload, value } from "./store.js";
 
 const kindOf = { content: "content", style: "style", style_detail: "style" };
@@ -33,7 +32,6 @@ async function send(files, key) {
 
 /** Add files for a key and choose them: one replaces, several styles are mixed. */
 async function addFiles(files, key) {
-  if (files[0].name.endsWith(".zip")) return openProject(files[0]);
   if (key === "content" && files.length > 1) {
     await addFiles([files[0]], "content");
     return addFiles([...files].slice(1), "style");

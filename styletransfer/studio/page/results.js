@@ -5,7 +5,7 @@ import { unlessSame } from "./dom.js";
 import { compareWith } from "./easel.js";
 import { inWords } from "./fields.js";
 import { clearError } from "./form.js";
-import { openProject, refreshRuns } from "./live.js";
+import { refreshRuns } from "./live.js";
 import { active, adopt, attempt, emit, fail, list, on, picture, pictureName } from "./store.js";
 import { pictureUrl, post, runUrl, show, shownId, shownRun, state, titleOf } from "./store.js";
 import { value } from "./store.js";
@@ -80,13 +80,9 @@ const worded = (settings) =>
     return [control.label, said(control, set)];
   });
 
-/** What differs from the defaults at the end, and what was changed on the way. */
-function differences({ settings, changes }) {
-  const steps = changes.map(([after, set]) => {
-    const words = worded(set).map(([label, value]) => `${label.toLowerCase()}: ${value}`);
-    return [`After step ${after}`, words.join("; ")];
-  });
-  const lines = [...worded(settings), ...steps];
+/** What differs from the defaults. */
+function differences({ settings }) {
+  const lines = worded(settings);
   if (!lines.length) return el("p.muted", "Painted with the default settings.");
   const terms = lines.map(([label, value]) => [el("dt", label), el("dd", value)]);
   return el("dl.settings", terms.flat());
@@ -94,9 +90,10 @@ function differences({ settings, changes }) {
 
 function facts(run) {
   const steps = run.step ? ` after ${run.step} ${run.is_film ? "frames" : "steps"}` : "";
+  const loss = run.loss === null ? [] : [`loss ${run.loss.toPrecision(3)}`];
   const parts = [run.status + steps + (run.seconds ? `, ${clock(run.seconds)}` : "")];
   if (run.width) parts.unshift(`${run.width} × ${run.height} pixels`);
-  return el("p.facts", [...parts, dated(run, "short")].join(" · "));
+  return el("p.facts", [...parts, ...loss, dated(run, "short")].join(" · "));
 }
 
 function player({ id, is_film, width }) {
@@ -112,8 +109,6 @@ function downloads(run) {
     return el("a.button", { href, download: "" }, name);
   });
   const group = { role: "group", "aria-label": "Download" };
-  const project = { href: runUrl(run.id, "project", ""), download: "" };
-  if (!run.is_film) links.push(el("a.button", project, "Project"));
   if (run.is_film) links.unshift(el("a.button", film, "Film"));
   return el("div.actions", group, el("span.muted", "Download"), links);
 }
@@ -201,7 +196,9 @@ function drawCommand() {
   const run = active(shown) ? null : state.runs.find(({ id }) => id === shownId());
   const command = (run ?? shown)?.command ?? formCommand;
   const others = shown ? "Of what is being painted" : "Of the settings";
-  find("whose").textContent = run ? "Of the result that is shown" : others;
+  const steered = "It was changed while it was painted: this paints its last settings from the start";
+  const whose = run ? "Of the result that is shown" : others;
+  find("whose").textContent = (run ?? shown)?.is_steered ? steered : whose;
   if (line.textContent === command) return;
   line.textContent = command;
   find("copy").textContent = "Copy";
@@ -226,10 +223,6 @@ function draw() {
 export function startResults() {
   on("runs view current pictures", draw);
   clicked({ copy });
-  find("open").addEventListener("change", async ({ target }) => {
-    await openProject(target.files[0]);
-    target.value = "";
-  });
   find("search").addEventListener("input", draw);
   on("settings runs", debounced(check, 300)); // a run that has ended tells the time that one takes
   check();

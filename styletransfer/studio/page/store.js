@@ -39,7 +39,7 @@ async function answer(path, options) {
   throw refusal(said.error ?? `The server answered ${response.status}.`, said.key);
 }
 
-export const sent = (path, type, body) =>
+const sent = (path, type, body) =>
   answer(path, { method: "POST", headers: { "Content-Type": type }, body });
 
 export const get = (path) => answer(path, { cache: "no-store" });

@@ -1,7 +1,6 @@
-// Paint, pause, go on, stop; how far it is; what waits; and to which moments one can go back.
-import { alone, button, clicked, el, enable, find, say, unlessSame } from "./dom.js";
-import { paintOn } from "./live.js";
-import { active, attempt, emit, isFilm, on, picture, PICTURES, same } from "./store.js";
+// Paint, pause, go on, stop; how far it is; and what waits.
+import { alone, button, clicked, el, enable, find, say } from "./dom.js";
+import { active, attempt, emit, isFilm, on, picture, same } from "./store.js";
 import { show, shownId, shownRun, state, titleOf, value } from "./store.js";
 
 const WORDS = {
@@ -51,7 +50,7 @@ function statusText(run) {
   if (!run) {
     return picture(value("init")) ? "First look, where Paint begins" : "First look";
   }
-  const { step, steps, scale, scales, seconds, left } = reported(run);
+  const { step, steps, scale, scales, seconds, left, loss } = reported(run);
   const word = WORDS[run.status];
   if (run.status === "failed") return `${word}: ${run.error ?? "see the terminal"}`;
   const unit = run.is_film ? "frame" : "step";
@@ -59,6 +58,7 @@ function statusText(run) {
   if (run.status === "starting") return word;
   const parts = [`${word}: ${unit} ${step} of ${steps}`];
   if (scales > 1) parts.push(`scale ${scale} of ${scales}`);
+  if (loss) parts.push(`loss ${loss.toPrecision(3)}`);
   if (run.status === "painting" && left !== null) parts.push(`${clock(left)} left`);
   if (isForNext(run)) parts.push("Queue paints what is chosen now");
   return parts.join(" · ");
@@ -87,11 +87,8 @@ function drawButtons() {
   find("go").textContent = !running ? "Paint" : run.status === "paused" ? "Go on" : "Pause";
   enable(find("go"), !running || steady);
   enable(find("stop"), running && run.status !== "stopping");
-  enable(find("remember"), steady);
-  find("remember").hidden = !running || run.is_film;
   find("enqueue").hidden = !running;
   find("slowly").hidden = running || !isFilm(value("content"));
-  find("further").hidden = running || !run?.can_steer || shownId() !== run.id;
   document.body.dataset.status = run?.status ?? "idle";
   document.title = running && run.steps ? `${WORDS[run.status]} · Studio` : "Studio";
 }
@@ -115,38 +112,10 @@ function drawQueue() {
   if (had) (find("queue").querySelector("button") ?? find("go")).focus();
 }
 
-/** "before objective.content_weight=0.4" in the words of the form. */
-function inWords(reason) {
-  for (const { key, label, kind } of state.controls.values())
-    if (reason.startsWith(`before ${key}=`))
-      return [...PICTURES, "mapping"].includes(kind)
-        ? `before another ${label.toLowerCase()}`
-        : reason.replace(`${key}=`, `${label} = `);
-  return reason;
-}
-
-const drawSnapshots = unlessSame((id, snapshots, isOpen) => {
-  find("no-moments").hidden = snapshots.length > 0;
-  const lines = snapshots.map(({ number, step, reason }) => {
-    const words = inWords(reason);
-    const back = button("Go back", () => isOpen && act("undo", { snapshot: number }), {
-      "aria-label": `Go back to step ${step}, ${words}`,
-      "aria-disabled": String(!isOpen),
-    });
-    return el("li", el("span.number", `Step ${step}`), el("span.reason", words), back);
-  });
-  find("moments").replaceChildren(...lines);
-  find("moments").scrollTop = find("moments").scrollHeight;
-});
-
 export function startTransport() {
-  clicked({ go, stop: () => act("stop"), remember: () => act("snapshot") });
-  clicked({ enqueue: () => paint(), slowly: () => paint("optimizer"), further: () => paintOn(state.current) });
-  on("current view settings", () => {
-    const run = shownId() === state.current?.id ? state.current : null;
-    drawButtons();
-    drawSnapshots(run?.id, run?.snapshots ?? [], Boolean(run?.can_steer));
-  });
+  clicked({ go, stop: () => act("stop") });
+  clicked({ enqueue: () => paint(), slowly: () => paint("optimizer") });
+  on("current view settings", drawButtons);
   on("current pictures view", drawQueue);
   on("current progress settings view pictures runs", drawProgress);
 }
