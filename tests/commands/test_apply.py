@@ -69,7 +69,7 @@ def test_a_picture_is_what_the_network_makes_of_it(capsys):
     assert not Path("unused").exists()
 
 
-def test_without_an_output_a_pastiche_is_named_after_its_picture_and_the_network(capsys):
+def test_a_pastiche_is_named_after_picture_and_network(capsys):
     for folder in ("photos", "nets/wash"):
         Path(folder).mkdir(parents=True)
     Image.new("RGB", (12, 9)).save("photos/a.gif")
@@ -121,7 +121,7 @@ def test_alpha_is_kept_and_hidden_colours_do_not_matter():
     assert torch.equal(first.rgb, second.rgb)
 
 
-def test_size_and_colors_of_the_picture_under_the_pastiches_lightness():
+def test_a_pastiche_may_keep_the_pictures_size_and_colors():
     assert painted(size=44).shape == (1, 3, 26, 44)
     content, plain = images.read("photo.png").rgb, painted()
     mixed = painted(color="content_luminance", color_strength=0.75)
@@ -176,7 +176,7 @@ def test_run_again_only_what_is_missing_or_old_is_painted(album, desk, caplog):
     assert all(time != colored[name] for name, time in times(desk / "done").items())
 
 
-def test_in_a_folder_nothing_is_replaced_that_was_not_painted_there(album, desk):
+def test_a_file_that_was_not_painted_is_not_replaced(album, desk):
     theirs = desk / "done" / "trip" / "b.JPG"
     images.write(theirs, picture(5, 9, 9))
     before, work = times(desk), {"input": "album", "output": "done"}
@@ -279,7 +279,7 @@ def test_each_region_has_its_style_and_what_is_in_none_stays():
         assert not close(red, blue)
 
 
-def test_a_folder_is_painted_anew_where_the_style_image_is_another(album, desk):
+def test_a_folder_is_painted_anew_in_another_style(album, desk):
     any_network()
     write_pictures("a.png", "b.png", height=24, width=40)
     work = partial(apply, network="any.safetensors", style="a.png", input="album", output="done")

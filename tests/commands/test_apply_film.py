@@ -89,9 +89,7 @@ def test_steady_frames_are_mixed_with_the_ones_before(written):
 
 
 @pytest.mark.usefixtures("signals")
-def test_a_signal_waits_for_the_frame_and_leaves_a_film_that_plays_and_is_not_taken_for_complete(
-    desk, monkeypatch, caplog
-):
+def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
     images.write(desk / "album" / "a.png", picture(0, 12, 16))
     (desk / "in.mp4").rename(desk / "album" / "in.mp4")
     make(desk / "album" / "z.avi", shades(), codec="mpeg4")

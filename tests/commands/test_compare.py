@@ -62,7 +62,7 @@ def test_every_file_is_there_and_the_json_file_has_its_schema(done):
         assert torch.equal(overview.rgb[..., 24 * number : 24 * (number + 1)], pastiche)
 
 
-def test_the_modes_have_one_gradient_one_start_and_their_own_calls(done):
+def test_the_modes_have_one_gradient_and_their_own_calls(done):
     comparison = done[0]
     modes = comparison.modes
     assert modes["loss_attribute"].gradient_relative_error == 0
@@ -94,7 +94,7 @@ def test_the_path_is_that_of_the_run(tiny):
         torch.testing.assert_close(picture, seen[step], rtol=0, atol=0)
 
 
-def test_the_command_shows_its_table_and_puts_the_overview_where_asked(tiny, tmp_path, capsys):
+def test_the_command_prints_a_table_and_writes_the_overview(tiny, tmp_path, capsys):
     short = ("steps=1", "scales=1", "points=2", f"output={tmp_path}/sub/overview.jpg")
     main(composed("compare", *tiny, *short), tmp_path / "run")
     assert f"| fake_backward {' ' * 4}|" in capsys.readouterr().out

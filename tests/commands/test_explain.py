@@ -46,7 +46,7 @@ def test_the_map_shows_every_group_and_each_pass_adds_up(mode):
         assert parts[0] == sum(entered[name] for name in trunk)
 
 
-def test_page_is_complete_in_itself_and_begins_with_the_chosen_mode():
+def test_the_page_begins_with_the_chosen_mode():
     modes = list(reversed(MODES))
     text = draw_page([studied(mode) for mode in modes], "a <tiny> network")
     page = Tags(text)
@@ -73,7 +73,7 @@ def test_page_is_complete_in_itself_and_begins_with_the_chosen_mode():
     assert [*map("".join, rows)] == ["a24", "b34", "d45", "c5None", "e20None"]
 
 
-def test_a_hand_written_backward_is_called_where_autograd_enters_one():
+def test_a_hand_written_backward_is_marked_where_it_is_entered():
     for mode, losses in {
         "fake_backward": "No: ContentLoss.backward and StyleLoss.backward are ordinary methods",
         "loss_attribute": "No: there is none. The losses' nodes run autograd's own formulas.",
@@ -174,7 +174,7 @@ def test_a_closed_form_needs_fewer_nodes_and_no_more_memory():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_trunks_hand_written_backwards_are_entered_in_every_mode(mode):
+def test_the_trunks_own_backwards_are_entered_in_every_mode(mode):
     # Both losses at relu2_1 have a pass of their own under fake_backward.
     entered = 2 if mode == "fake_backward" else 1
     assert studied(mode).written("trunk") == ({"MaxPoolFunctionBackward": 1}, entered)
@@ -199,7 +199,7 @@ def test_a_method_that_autograd_does_enter_is_counted(monkeypatch):
     assert "Yes: ContentLoss.backward and StyleLoss.backward" in answers(seen)["In the losses"]
 
 
-def test_fake_backward_still_holds_everything_after_its_last_pass():
+def test_fake_backward_holds_everything_after_its_last_pass():
     seen = studied("fake_backward")
     assert all(one.retain_graph for one in seen.passes)
     assert {one.held_before for one in seen.passes} == {seen.kept}
@@ -227,7 +227,7 @@ def test_separate_passes_fail_without_retain_graph():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_groups_hold_what_the_graph_keeps_and_total_variation_is_one_of_them(mode):
+def test_the_groups_hold_all_that_the_graph_keeps(mode):
     seen = studied(mode, 0.5)
     assert sum(group.nbytes for group in seen.groups) == seen.kept
     # relu1_1, relu1_2, pool1 with its int64 indices, relu2_1, at 12 x 10 pixels in float64.

@@ -40,7 +40,7 @@ def desk(tmp_path_factory):
 
 @pytest.mark.slow  # the exporter takes its time
 @pytest.mark.parametrize(("styles", "names"), [(1, ["oil"]), (2, ["oil", "été"])])
-def test_any_size_comes_back_as_torch_paints_it_and_the_file_says_how(desk, styles, names):
+def test_onnx_paints_any_size_as_torch_does(desk, styles, names):
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(desk / f"{styles}.onnx"))
@@ -66,7 +66,7 @@ def test_any_size_comes_back_as_torch_paints_it_and_the_file_says_how(desk, styl
 
 @pytest.mark.slow
 @torch.no_grad()
-def test_a_network_for_any_style_is_a_file_for_paintings_and_one_for_pictures(tmp_path):
+def test_a_network_for_any_style_is_exported_as_two_files(tmp_path):
     """The first makes of a painting what the second takes as its style; styles can be mixed."""
     onnxruntime = pytest.importorskip("onnxruntime")
     network = style_network(SLIM, 0)
@@ -117,7 +117,7 @@ def test_it_is_one_file_that_tells_nothing_of_where_it_was_made(desk, monkeypatc
     assert (desk / "1.onnx").read_bytes() == before
 
 
-def test_bad_input_and_a_missing_extra_are_one_line_and_write_nothing(here, monkeypatch):
+def test_bad_input_and_a_missing_extra_are_one_line(here, monkeypatch):
     file.write(Path("net.safetensors"), StyleNetwork(SLIM, 1), ["oil"])
     Path("text.safetensors").write_text("hello")
     Path("folder.onnx").mkdir()

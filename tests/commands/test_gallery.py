@@ -159,7 +159,7 @@ def test_bad_input(desk, capsys):
         assert sorted(desk.rglob("*")) == before
 
 
-def test_several_folders_on_the_command_line_and_a_page_elsewhere(desk, capsys):
+def test_a_page_of_several_folders_is_written_elsewhere(desk, capsys):
     names = ["weight=1,style=a", "it's [here]", "plain"]
     for name in names:
         make_run(desk / name, {"size": len(name)})

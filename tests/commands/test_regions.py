@@ -37,7 +37,7 @@ def pixels(path):
     return np.asarray(Image.open(path))
 
 
-def test_a_protected_run_goes_on_to_equal_bytes_and_not_with_another_mask(train, monkeypatch):
+def test_a_protected_run_resumes_only_with_its_own_mask(train, monkeypatch):
     settings = (*TWO, "protect=left.png")
     assert train(*settings, "hydra.run.dir=whole")[0] == 0
     made, content = pixels("whole/pastiche.png"), pixels("content.png")

@@ -58,7 +58,7 @@ def test_presets_run_shrunk(photos, tmp_path):
         assert run.picture.exists()
 
 
-def test_the_script_says_losses_time_and_place_and_leaves_hydra_as_it_was(tmp_path, photos, capsys):
+def test_the_script_prints_losses_time_and_folder(tmp_path, photos, capsys):
     words = [f"content={photos[0]}", f"style={photos[1]}", "loss_mode=fake_backward", "scales=1"]
     cli.script("train")(["experiment=tiny", *words, "steps=2", "output=out.jpg"])
     losses, how, where = capsys.readouterr().out.splitlines()

@@ -132,9 +132,7 @@ def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config):
 
 
 @pytest.mark.usefixtures("signals")
-def test_a_stopped_training_ends_with_equal_bits_in_a_network_with_the_styles_names(
-    config, tmp_path, monkeypatch, capsys
-):
+def test_a_stopped_training_ends_with_equal_bits(config, tmp_path, monkeypatch, capsys):
     main(config, tmp_path / "whole")
     whole = Path(capsys.readouterr().out.strip())
     again = partial(train_network, config, tmp_path / "parts")
@@ -152,7 +150,7 @@ def test_a_stopped_training_ends_with_equal_bits_in_a_network_with_the_styles_na
     assert (both - preview).abs().max() < 0.005  # half an 8-bit step, and rounding
 
 
-def test_a_training_starts_from_a_network_and_goes_on_only_with_its_own_recipe(config, tmp_path):
+def test_a_training_goes_on_only_with_its_own_recipe(config, tmp_path):
     """It begins with that network's kernels, and as the blend of all its styles."""
     once = replace(config, steps=1)
     trained = train_network(replace(once, learning_rate=0.1), tmp_path / "first")
@@ -212,9 +210,7 @@ def test_bad_settings_are_named(config, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_dry_run_says_what_each_loss_mode_costs_and_writes_nothing(
-    config, tmp_path, capsys, monkeypatch
-):
+def test_a_dry_run_prints_the_cost_of_each_loss_mode(config, tmp_path, capsys, monkeypatch):
     before = sorted(tmp_path.rglob("*"))
     dry = replace(config, dry_run=True, steps=90)
     main(dry, tmp_path / "run")
@@ -243,7 +239,7 @@ def kernels_of(network):
 
 @pytest.mark.parametrize("features", [FeaturesConfig(), FeaturesConfig("vgg19", "random")])
 @torch.no_grad()
-def test_each_picture_has_a_crop_of_a_painting_or_itself_for_its_style(of_any_style, features):
+def test_each_picture_has_a_painting_or_itself_as_its_style(of_any_style, features):
     """A network paints it as it would paint a known style of the row that the encoder makes."""
     run = NetworkTraining(prepare(replace(of_any_style, precision="float64", features=features)))
     contents = torch.cat([picture(seed, 24, 24) for seed in (7, 8)])
@@ -264,9 +260,7 @@ def test_each_picture_has_a_crop_of_a_painting_or_itself_for_its_style(of_any_st
     assert relative_error(painted, run.network(contents, torch.eye(2).double())) < 1e-12
 
 
-def test_a_step_teaches_kernels_and_encoder_and_a_stopped_training_ends_with_equal_bits(
-    of_any_style, tmp_path, monkeypatch
-):
+def test_a_step_changes_kernels_and_encoder(of_any_style, tmp_path, monkeypatch):
     run = NetworkTraining(prepare(of_any_style))
     before = [weight.detach().clone() for weight in run.network.parameters()]
     run.advance()
@@ -298,7 +292,7 @@ def row_of(network, painting):
     return network.encoder(moments(eye, style_image(painting, 24, 8)))
 
 
-def test_one_style_of_it_is_sharpened_without_touching_the_kernels(of_any_style, tmp_path):
+def test_a_style_is_sharpened_without_changing_kernels(of_any_style, tmp_path):
     """The training begins with the row that the encoder makes of the painting."""
     trained = train_network(of_any_style, tmp_path / "any")
     painting = "paintings/1.png"

@@ -54,7 +54,7 @@ def state_of(folder):
     return torch.cat([each.double().flatten() for each in tensors]), state["step"]
 
 
-def test_two_processes_make_the_steps_of_one_and_one_of_them_writes(alone):
+def test_two_processes_make_the_steps_of_one(alone):
     before = files_in(".").keys()
     done = torchrun(2, str(ROOT / "scripts" / "train_network.py"), *NETWORK, "hydra.run.dir=both")
     assert done.returncode == 0, done.stderr

@@ -82,7 +82,7 @@ def test_guide_quotes_its_figures():
     assert trunk == {"loss_attribute": once, "autograd_function": once, "fake_backward": often}
 
 
-def test_figures_are_those_of_this_version_with_colours_of_their_own():
+def test_figures_are_those_of_this_version():
     colours = ROOT / "styletransfer" / "commands" / "explain" / "templates" / "drawing.css"
     css = colours.read_text(encoding="utf-8")
     for figure in sorted(DOCS.glob("*.svg")):

@@ -54,7 +54,7 @@ def test_links_of_the_site_lead_somewhere():
 
 @built
 @pytest.mark.slow
-def test_the_site_is_legible_on_a_phone_and_a_desk_and_without_a_mouse():
+def test_the_site_is_legible_on_a_phone_and_a_desk():
     studio = pytest.importorskip("studio_pages", reason="needs the extra [browser]")
     if studio.CHROMIUM is None:
         pytest.skip("no Chromium to open the site with")
@@ -103,7 +103,7 @@ def served(folder):
 @pytest.mark.slow
 @pytest.mark.skipif(not (SITE / "paint").exists(), reason="the site was built without its page")
 @torch.no_grad()
-def test_the_page_paints_as_python_does_and_without_a_network_too(tmp_path):
+def test_the_page_paints_as_python_does_and_offline(tmp_path):
     """A picture and two styles of one's own go in; what is saved is the network's, palette too."""
     pages = pytest.importorskip("studio_pages", reason="needs the extra [browser]")
     if pages.CHROMIUM is None:

@@ -69,7 +69,7 @@ def wide():
     return network
 
 
-def test_wide_convolutions_take_the_shorter_way_in_float32_and_compute_the_same():
+def test_winograd_computes_wide_float32_convolutions():
     for dtype in (torch.bfloat16, torch.float64):
         layers = optimize_for_inference(wide(), CPU, dtype).layers.values()
         assert not any(isinstance(layer, WinogradConv2d) for layer in layers)

@@ -22,7 +22,7 @@ def even(across, down):
     return torch.tensor([across, down]).double().view(1, 2, 1, 1).expand(1, 2, 16, 20)
 
 
-def test_a_shift_by_whole_pixels_is_a_slice_and_by_half_a_pixel_a_mean():
+def test_warping_by_half_a_pixel_is_a_mean():
     image = picture(1)
     moved = warp(image, even(3, -2))
     assert torch.allclose(moved[..., 2:, :-3], image[..., :-2, 3:], atol=1e-12)
@@ -32,7 +32,7 @@ def test_a_shift_by_whole_pixels_is_a_slice_and_by_half_a_pixel_a_mean():
 
 
 @pytest.mark.parametrize(("clip", "flow"), [(pan, pan_flow()), (zoom, zoom_flow())])
-def test_a_warped_frame_is_the_next_one_and_relied_on_but_where_it_leaves_the_frame(clip, flow):
+def test_a_warped_frame_is_the_next_one_but_at_the_edge(clip, flow):
     for mode, error in (("bilinear", 4e-3), ("bicubic", 2.5e-3)):
         assert (warp(clip(0), flow, mode) - clip(1))[..., 3:-3, 3:-3].abs().max() < error
     x, y = torch.stack(grid()) + flow[0]
@@ -103,7 +103,7 @@ def test_two_photographs_are_a_cut():
 
 
 @needs_opencv
-def test_frames_that_are_too_small_are_refused_and_a_missing_opencv_is_told(monkeypatch):
+def test_small_frames_and_a_missing_opencv_are_refused(monkeypatch):
     check_flow((8, 12))
     for height, width in ((8, 11), (8, 400)):
         check_error(f"{width} x {height} pixels are too small", check_flow, (height, width))

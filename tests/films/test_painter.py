@@ -44,7 +44,7 @@ def move(monkeypatch, motion):
         monkeypatch.setattr(f"{module}.motion_between", motion)
 
 
-def test_after_the_first_one_a_frame_starts_as_the_one_before_moved_along(job, monkeypatch):
+def test_a_frame_starts_as_the_one_before_moved_along(job, monkeypatch):
     move(monkeypatch, moving(SOME))
     painter = flicker.FilmPainter(job, 3, 10.0)
     first = painter.job_of(picture(7))
@@ -154,7 +154,7 @@ def test_only_what_is_relied_on_and_does_not_move_along_counts():
         assert measuring.warping_error(still(a, None, share), a, b) is None
 
 
-def test_the_style_loss_is_the_objectives_without_content_and_total_variation(content, style):
+def test_the_style_loss_is_the_objectives_without_content(content, style):
     config = run_settings()
     config.objective.tv_weight = 0.1
     job = Job(config, tiny_network(), get_loss_mode("loss_attribute"), pair(content, style))

@@ -109,7 +109,7 @@ def test_the_matrix_of_the_film_counts(width, matrix, said, tmp_path):
         assert difference(frame.image, image) <= 3
 
 
-def test_pixels_keep_their_shape_and_frames_are_stored_as_they_are_shown(tmp_path):
+def test_pixels_keep_their_shape_and_frames_are_upright(tmp_path):
     pan = [noise(1)[0].roll(n, 3) for n in range(12)]
     source = make(tmp_path / "in.mp4", pan, aspect=Fraction(4, 3), rotation=(90,))
     target = rewritten(source, tmp_path / "out.mp4")
@@ -194,7 +194,7 @@ def test_what_is_no_film_is_told_in_one_line(tmp_path):
         check_error(re.escape(message), Film, tmp_path / name)
 
 
-def test_a_film_without_its_end_is_told_or_read_as_far_as_it_goes(tmp_path, monkeypatch):
+def test_a_film_without_its_end_is_read_as_far_as_it_goes(tmp_path, monkeypatch):
     """Cut within its tables, an MP4 may call the frames' packets data in the midst of them."""
     whole = make(tmp_path / "in.mp4", noise(5), sound=["aac"]).read_bytes()
     for cut in range(1, 1400, 14):
@@ -290,7 +290,7 @@ def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_picture_with_a_colour_profile_does_not_end_the_process(tmp_path):
+def test_a_film_with_a_colour_profile_is_read(tmp_path):
     """Collecting the frame's side data did."""
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     Image.new("RGB", (20, 10), "red").save(tmp_path / "still.png", icc_profile=profile)

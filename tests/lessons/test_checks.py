@@ -100,7 +100,7 @@ def test_they_take_every_shape_that_torch_does(device):
     assert torch.autograd.grad(values.sum(), none)[0].shape == none.shape
 
 
-def test_scale_between_linear_layers_receives_the_chain_rules_product():
+def test_a_scale_between_linear_layers_receives_the_product():
     x, weight, after = leaf(4, 3).detach(), leaf(3), leaf(2, 3).detach()
     scale(x, weight).matmul(after.T).sum().backward()
     assert torch.allclose(weight.grad, (after.sum(0) * x).sum(0))

@@ -20,7 +20,7 @@ def network():
     return nn.Sequential(*layers, nn.Linear(64, 2)).double().requires_grad_(False)
 
 
-def test_small_example_has_gradients_4_4_5_and_none_on_the_intermediate():
+def test_the_small_example_has_gradients_of_leaves_only():
     _, variables = small_example()
     numbers = {name: (value, grad) for name, value, grad, _ in variables}
     assert numbers == {"a": (2, 4), "b": (3, 4), "d": (4, 5), "c": (5, None), "e": (20, None)}
@@ -38,7 +38,7 @@ def test_small_example_enters_each_of_its_five_nodes_once():
     assert [node.follows for node in nodes] == [(1, 4), (2, 3), (), (), ()]
 
 
-def test_every_path_ends_at_an_accumulate_grad_that_holds_the_very_leaf():
+def test_every_path_ends_at_a_node_that_holds_the_leaf():
     """And a walk names each node once, before those that it leads to."""
     a, b = leaf(2), leaf(2)
     c = a.exp()
@@ -58,7 +58,7 @@ def test_gradients_of_several_passes_add_up_in_the_leaf():
     torch.testing.assert_close(a.grad, torch.full_like(a, 3.0))
 
 
-def test_a_function_is_a_node_and_a_method_called_backward_is_not():
+def test_a_function_is_a_node_and_a_method_is_not():
     class Fake(nn.Module):
         entered = 0
 
@@ -148,7 +148,7 @@ class Exp(Function):
         return grad * result
 
 
-def test_a_detour_through_numpy_cuts_the_graph_and_a_function_mends_it():
+def test_a_function_mends_a_graph_that_numpy_cuts():
     x = leaf(3)
     cut = torch.from_numpy(np.exp(x.detach().numpy()))
     with pytest.raises(RuntimeError, match="not require gradients"):

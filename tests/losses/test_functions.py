@@ -137,7 +137,7 @@ def test_a_later_inplace_operation_cannot_silently_change_a_tap():
             tapped.relu_()
 
 
-def test_float16_overflows_neither_sums_nor_gradients_nor_loses_small_ones():
+def test_float16_neither_overflows_nor_loses_small_values():
     x = torch.full((1, 4, 64, 64), 100.0, dtype=torch.float16, requires_grad=True)
     _, loss = gram_tap(x, torch.zeros(4, 4))
     (gradient,) = torch.autograd.grad(loss, x)

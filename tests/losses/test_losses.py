@@ -49,7 +49,7 @@ def test_moments_compares_means_and_standard_deviations():
     assert_close(loss_of("moments", f, style), expected, rtol=1e-10, atol=0)
 
 
-def test_wasserstein_of_covariances_is_the_formula_with_roots_of_matrices():
+def test_wasserstein_is_the_formula_with_roots_of_matrices():
     f, mixed = features(0, 4, 40), features(2, 4, 4, 1)[0, ..., 0]
     style = 1 + (features(1, 4, 40).movedim(1, 3) @ mixed).movedim(3, 1)
 
@@ -65,7 +65,7 @@ def test_wasserstein_of_covariances_is_the_formula_with_roots_of_matrices():
     assert_close(loss_of("wasserstein", f, style), expected, rtol=1e-9, atol=0)
 
 
-def test_wassersteins_slope_is_bounded_where_an_eigenvalue_is_nearly_0():
+def test_wassersteins_gradient_is_bounded_at_small_eigenvalues():
     """The root's is nearly infinite there: a covariance that takes nearly all the ridge away."""
     measure, still = STYLE_LOSSES["wasserstein"], torch.zeros(4, dtype=torch.float64)
     eye = torch.eye(4, dtype=torch.float64)
@@ -95,7 +95,7 @@ def test_gradients_stay_finite_at_corners(name):
 
 
 @pytest.mark.parametrize("name", STYLE_LOSSES)
-def test_a_variance_that_rounding_has_made_negative_counts_as_none(name):
+def test_a_variance_below_0_by_rounding_counts_as_0(name):
     """As of a flat picture in float32."""
     measure, mean = STYLE_LOSSES[name], torch.full((4,), 70.0)
     flat = Moments(mean, torch.outer(mean, mean))

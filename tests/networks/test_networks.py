@@ -27,7 +27,7 @@ def network(layout=SLIM, styles=2):
     return style_network(layout, styles).double()
 
 
-def test_the_norm_is_torchs_instance_norm_and_blends_scales_and_shifts():
+def test_the_norm_is_torchs_with_blended_scales_and_shifts():
     norm, x = ConditionalInstanceNorm(3, 2).double().requires_grad_(False), picture(0, 6, 5)
     plain = nn.functional.instance_norm(x)
     norm.scale[1], norm.shift[1] = torch.tensor([[2.0, 3, 4], [5, 6, 7]]).double()
@@ -37,7 +37,7 @@ def test_the_norm_is_torchs_instance_norm_and_blends_scales_and_shifts():
         assert relative_error(norm(x, styles), torch.lerp(plain, theirs, share)) < 1e-14
 
 
-def test_borders_are_reflected_upsampling_repeats_and_a_residual_block_adds_its_input():
+def test_layers_reflect_borders_repeat_pixels_and_add_inputs():
     conv, x = NormedConv(3, 2, 1, upsample=True).double().requires_grad_(False), picture(0, 4, 5)
     repeated = x.repeat_interleave(2, 2).repeat_interleave(2, 3)
     reflected = nn.functional.pad(repeated, (1, 1, 1, 1), mode="reflect")
@@ -68,7 +68,7 @@ def test_rewritten_and_in_strips_it_paints_the_same_at_any_size(layout):
         assert (in_strips(trained, image, BLEND, 12) - painted).abs().max() < 1e-10
 
 
-def test_each_picture_of_a_batch_has_its_own_style_and_statistics():
+def test_each_picture_of_a_batch_has_a_style_of_its_own():
     trained = network()
     batch = torch.cat([picture(0, 12, 16), 0.1 * picture(1, 12, 16)])
     styles = torch.eye(2).double()
@@ -140,7 +140,7 @@ def changed(path, tensors=None, **told):
     return path
 
 
-def test_what_was_written_is_read_and_written_again_is_equal_bytes(saved):
+def test_a_network_that_is_written_again_has_equal_bytes(saved):
     stored = file.read(saved)
     assert (stored.styles, stored.network.layout) == (["oil", "été"], TINY)
     ours, theirs = (each.state_dict() for each in (style_network(TINY, 2), stored.network))
@@ -192,7 +192,7 @@ def test_float16_is_read_and_other_types_are_refused(saved):
         check_error("it may hold float32 and float16", file.read, saved)
 
 
-def test_each_that_ships_is_a_network_of_at_most_3_megabytes_with_a_card():
+def test_each_bundled_network_is_small_and_has_a_card():
     assert {"any", "oil", BASE} <= set(shipped())
     for name in shipped():
         found = file.read(network_file(name))
@@ -211,7 +211,7 @@ def test_a_file_in_the_way_goes_first_and_other_names_are_paths(desk):
     check_error(r"no style network at ochre.*ships: .*oil", file.read, network_file("ochre"))
 
 
-def test_a_finished_pastiche_is_half_way_to_the_paintings_palette():
+def test_a_pastiche_is_moved_half_way_to_the_paintings_palette():
     """By the smallest change of its colours that leads there, which is linear."""
     pastiche, painting = (0.3 + 0.4 * picture(seed, 20, 30) for seed in (1, 2))
     whole = finished(pastiche, palette(painting), strength=2.0)

@@ -114,7 +114,7 @@ def test_the_average_is_the_running_mean():
     torch.testing.assert_close(image, torch.cat(bowl.points[:12]).mean(dim=0, keepdim=True))
 
 
-def test_adams_moments_go_on_at_the_next_scale_and_lbfgs_starts_afresh():
+def test_adam_keeps_its_moments_at_the_next_scale():
     """At an unchanged size, three steps and three more are six."""
     config, target = settings("adam"), picture(seed=5)
     whole, first = (Descent(Bowl(target), 0.3 + 0.4 * picture(seed=3), config) for _ in range(2))

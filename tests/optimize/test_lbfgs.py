@@ -76,7 +76,7 @@ def test_a_curvature_below_rounding_teaches_nothing():
     assert point.tolist() == [[pytest.approx(-0.75), pytest.approx(-0.25)]]
 
 
-def test_the_map_is_its_own_transpose_and_exponent_0_changes_nothing():
+def test_the_preconditioner_is_its_own_transpose():
     """<A x, y> = <x, A y>: what the chain rule needs."""
     for size in ((16, 20), (15, 21), (1, 7), (8, 1)):
         x, y = picture(1, *size), picture(2, *size)

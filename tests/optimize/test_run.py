@@ -200,7 +200,7 @@ def test_the_contents_colors_under_the_pastiches_lightness():
         assert torch.equal(colored.picture, plain.picture) == (strength == 0)
 
 
-def test_every_iterate_snapshot_and_early_result_has_these_colors(tmp_path):
+def test_every_iterate_and_snapshot_has_these_colors(tmp_path):
     run, snapshots = Run(job_of(color="content_luminance")), StepPictures(tmp_path, 1)
     for iterate in run:
         content = resize(CONTENT, tuple(iterate.image.shape[2:]))
@@ -231,7 +231,7 @@ def given(**pictures):
     return {name: Picture(rgb.float(), name=name) for name, rgb in pictures.items()}
 
 
-def test_styles_are_recolored_where_they_are_loaded_as_what_can_be_seen_is():
+def test_styles_are_recolored_where_they_are_loaded():
     files = given(content=CONTENT, style=picture(2, 18, 14), style_detail=picture(3, 12, 20))
     seen = files["content"].rgb[:, :1].round()
     files |= {"content": replace(files["content"], alpha=seen), "style": [files["style"]]}

@@ -38,7 +38,7 @@ def test_a_record_that_cannot_be_written_is_one_line(tmp_path, caplog):
     assert "it is a folder; add a file name; going on without" in caplog.text
 
 
-def test_a_damaged_record_is_one_line_and_a_time_that_is_none_is_left_out(tmp_path):
+def test_a_damaged_record_is_one_line(tmp_path):
     for text in (
         *("", "{", "[]", "3", "{}", DEEP, "\xff\xfe", '"\x00"'),
         *(json.dumps({k: v for k, v in GOOD.items() if k != key}) for key in ("picture", "config")),
@@ -141,7 +141,7 @@ def test_what_differs_is_named(desk):
         check_error("no run's record", check_recipe, nothing, now)
 
 
-def test_what_changes_the_last_bits_is_a_warning_and_what_is_free_is_nothing(desk, caplog):
+def test_what_changes_the_last_bits_is_a_warning(desk, caplog):
     now, then = differing(threads=99, device="cuda")
     then["config"] = then["config"] | {"output": "there.png"}
     check_recipe(then, now, ["output"])

@@ -66,7 +66,7 @@ def assert_finished(folder="run", like="whole"):
     assert record_of(folder)["status"] == "finished"
 
 
-def test_resume_goes_on_with_the_runs_own_settings_from_another_folder(begun, monkeypatch):
+def test_resume_takes_the_runs_settings_from_another_folder(begun, monkeypatch):
     config = Path("run", ".hydra", "config.yaml").read_bytes()
     Path("elsewhere").mkdir()
     monkeypatch.chdir(begun / "elsewhere")
@@ -100,7 +100,7 @@ def test_a_stop_that_was_asked_for_leaves_what_a_signal_leaves(begun, capsys):
     assert asked.read_bytes() == whole.read_bytes()
 
 
-def test_without_a_checkpoint_or_without_resume_a_run_begins_afresh(begun):
+def test_a_run_without_checkpoint_or_resume_begins_afresh(begun):
     assert call(*arguments("hydra.run.dir=run", "checkpoint_every=0", "stop_after=1")) == 0
     assert not list(Path("run").glob("checkpoint*"))  # that of the run before
     assert call(*arguments("hydra.run.dir=run")) == 0

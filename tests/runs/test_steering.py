@@ -120,7 +120,7 @@ def test_the_record_makes_the_very_picture_again(name):
     assert_same("again", "steered")
 
 
-def test_the_command_line_says_the_same_and_a_stopped_run_goes_on_to_it():
+def test_changes_on_the_command_line_survive_a_stop():
     deeds = {3: steer(style="other.png"), 5: steer(optimizer="adam", objective__tv_weight=0.1)}
     run("steered", Hand(deeds))
     typed = "{after:3,set:{style:other.png}},{after:5,set:{optimizer:adam,objective.tv_weight:0.1}}"
@@ -147,7 +147,7 @@ def test_a_run_that_has_made_all_its_steps_can_change():
     assert_same("again", "steered")
 
 
-def test_the_scale_at_hand_begins_anew_from_the_best_picture_with_the_new_losses():
+def test_a_steered_scale_restarts_at_the_best_picture():
     hand = Hand({6: steer(objective__content_weight=0.5, objective__tv_weight=0.1)})
     run("run", hand, changes=[ChangeConfig(8, {"size": 48})])  # dropped by whoever steers
     assert [change["after"] for change in changes("run")] == [6]

@@ -55,7 +55,7 @@ def test_metrics_are_written_when_a_run_breaks_and_when_flushed(tmp_path):
     assert len(metrics_of(tmp_path)) == 2
 
 
-def test_metrics_go_on_after_the_steps_that_were_made_and_can_be_rewound(tmp_path):
+def test_metrics_go_on_after_earlier_steps(tmp_path):
     """What was written after them is written anew, and so is a line that was torn."""
     path, made = tmp_path / "metrics.jsonl", METRICS_BATCH + 1
     for done in (0, 3, made, made + 4):
@@ -102,7 +102,7 @@ def test_snapshots_that_cannot_be_written_cost_nothing(tmp_path, caplog):
     assert caplog.text.count("going on without") == 1
 
 
-def test_progress_bar_shows_loss_scale_and_size_from_where_steps_were_made(capsys):
+def test_the_progress_bar_shows_loss_scale_and_size(capsys):
     with ProgressBar(done=4) as bar:
         bar.bar.mininterval = 0
         for step in (5, 6):
