@@ -97,9 +97,13 @@ class Visit:
     def ask_for_tiny(self):
         """Ask for a run whose steps take no time, and which does not end by itself meanwhile."""
         self.enter("size", "96")
-        self.unfold("steps", "network")
-        self.enter("steps", "50000")
-        self.enter("optimizer.plateau", "0")  # or a scale ends where little changes
+        self.unfold("steps", "look")
+        self.last_long()
+
+    def last_long(self):
+        """Choose settings under which the loss falls for thousands of steps."""
+        for key, number in (("steps", 50000), ("match_weight", 0), ("style_weight", 100)):
+            self.enter(key if key == "steps" else f"objective.{key}", str(number))
 
     def paint(self):
         """Begin the run, and wait for its first step."""

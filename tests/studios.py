@@ -34,7 +34,10 @@ PROCESSES = multiprocessing.get_context("spawn")
 JPEG = b"\xff\xd8 a picture"
 # Seconds in which even a busy machine does anything.
 PATIENCE = 120
-LONG = {"size": 48, "steps": 5000, "scales": 1, "optimizer.name": "adam", "precision": "float32"}
+# A run that lasts for minutes: style and noise go on falling for thousands of steps.
+LONG = {"size": 48, "steps": 50000, "scales": 1, "init": "noise"}
+LONG |= {"objective.match_weight": 0, "objective.style_weight": 100}
+LONG |= {"objective.content_weight": 0.01}
 
 
 class Thread(threading.Thread):
@@ -95,7 +98,6 @@ def pretend(pipe):
 def opened(
     folder,
     paint=pretend,
-    others=(),
     *,
     processes=False,
     near=(),
@@ -111,7 +113,7 @@ def opened(
             patch.setattr(reader, "NICE", 0)
             for module in (painter, reader):
                 patch.setattr(module, "become_a_child", lambda: None)
-        app = make_app(Studio(folder, others, paint), PORT, TOKEN, near)
+        app = make_app(Studio(folder, paint), PORT, TOKEN, near)
         origin = {"origin": ADDRESS}
         here = {"client": client, "raise_server_exceptions": False}
         with TestClient(app, ADDRESS, headers=origin, **here) as browser:

@@ -175,8 +175,6 @@ class GalleryConfig:
 class StudioConfig:
     """`scripts/studio.py`: a page on this machine."""
 
-    runs: Any = field(default=None, metadata=PATHS | {"positional": True})
-    """More folders whose runs the page shows; may be given without runs=, several too."""
     port: int = number(0, "[0, 65535]")
     """Port of the page on 127.0.0.1; 0 for any free port."""
     open: bool = True

@@ -45,16 +45,13 @@ class Studio:
 
     Args:
         folder: where runs and pictures are kept.
-        others: folders whose runs are shown as well.
-        paint: what the painter's process runs.
+        paint: function that the painter's process runs.
     """
 
-    def __init__(
-        self, folder: Path, others: Sequence[Path] = (), paint: Any = painter.main
-    ) -> None:
+    def __init__(self, folder: Path, paint: Any = painter.main) -> None:
         self.folder, self.reader = folder, Reader()
         self.pictures = pictures.PictureShelf(folder / "pictures", self.reader)
-        self.runs = StoredRuns(folder, others, self.pictures)
+        self.runs = StoredRuns(folder, self.pictures)
         self.queue = RunQueue(folder, self.pictures, paint)
         self.composing = asyncio.Semaphore(MOST)
         self.checked: tuple[Any, dict[str, Any]] = None, {}  # (overrides, cost) of the last check
@@ -182,7 +179,7 @@ async def check(request: Request) -> Response:
     command = command_of(asked.overrides, name=asked.command)
     if "work" not in asked.cost:
         return JSONResponse(asked.cost | {"command": command})
-    pace = _studio(request).queue.pace.get(asked.config.features.name)
+    pace = _studio(request).queue.pace
     seconds = None if pace is None else pace * asked.cost["work"]
     return JSONResponse(asked.cost | {"command": command, "seconds": seconds})
 
@@ -254,7 +251,7 @@ async def _download(request: Request, run: StoredRun) -> Response:
 
 
 async def change_run(request: Request) -> Response:
-    """Let a run go on, or, of the studio's own folder, note how it is called, or remove it."""
+    """Let a stopped run go on, note its name and star, or delete it."""
     studio, run = _studio(request), await _run(request)
     match request.path_params["action"]:
         case "resume":
@@ -265,8 +262,6 @@ async def change_run(request: Request) -> Response:
         case "delete":
             await _delete(studio, run)
         case "note":
-            if not run.is_own:
-                raise RefusedError("that run lies in another folder, and stays as it is", 403)
             said = await _body(request)
             note(run.record.folder, name=said.get("name"), starred=said.get("starred"))
             studio.queue.changed(runs=True)
@@ -276,8 +271,6 @@ async def change_run(request: Request) -> Response:
 
 
 async def _delete(studio: Studio, run: StoredRun) -> None:
-    if not run.is_own:
-        raise RefusedError("that run lies in another folder; remove it there", 403)
     if studio.queue.has(run.id) or is_locked(run.record.folder):
         raise RefusedError("that run is being painted; stop it first", 409)
     folder = run.record.folder  # if it is a symbolic link, only the link is removed
@@ -302,8 +295,7 @@ async def _run_request(request: Request) -> RunRequest:
     if studio.composing.locked():
         raise RefusedError("too much at once; try again in a moment", 429)
     async with studio.composing:
-        settings, by = body.get("settings"), body.get("by")
-        return await asyncio.to_thread(read_request, settings, studio.pictures, by)
+        return await asyncio.to_thread(read_request, body.get("settings"), studio.pictures)
 
 
 async def _checked(request: Request) -> RunRequest:

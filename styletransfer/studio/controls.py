@@ -5,13 +5,9 @@ from functools import cached_property
 from typing import Any, get_origin
 
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.schemas import GROUPS as FILES
-from styletransfer.settings.schemas import choices, keys
+from styletransfer.settings.schemas import keys
 
 FIELDS = dict(keys(TrainConfig))
-# Key -> its config group. The value of such a key names a file, which sets further keys of the
-# group.
-CHOOSING = {f"{group}.name": group for group in FILES if f"{group}.name" in FIELDS}
 # Key -> kind of control, for keys whose pictures the user paints on the page.
 BRUSHED = {"content_regions": "regions", "protect": "mask"}
 
@@ -33,11 +29,7 @@ class Control:
     @cached_property
     def choices(self) -> tuple[str, ...]:
         """The words that the key takes, its default first; empty if it takes anything else."""
-        field = FIELDS[self.key]
-        if self.key in CHOOSING:
-            others = [name for name in choices(CHOOSING[self.key]) if name != field.default]
-            return (str(field.default), *others)
-        words: tuple[str, ...] = field.metadata.get("choices", ())
+        words: tuple[str, ...] = FIELDS[self.key].metadata.get("choices", ())
         return words
 
     @cached_property
@@ -74,7 +66,6 @@ GROUPS = {
         Control("style_weights", "How much of each style", 0.0, 1.0),
         Control("style_rotation", "Turn the strokes", -180, 180, 1),
         Control("style_detail", "Fine texture from"),
-        Control("objective.detail_layers", "Layers of fine texture"),
     ),
     "Colour": (Control("color_strength", "How far", 0.0, 1.0),),
     "Regions": (
@@ -87,11 +78,6 @@ GROUPS = {
         Control("objective.match_weight", "Strokes where they belong", 0.0, 2.0),
         Control("objective.style_weight", "Weight of the style", 0.01, 100.0, log=True),
         Control("objective.tv_weight", "Smoothness", 0.0, 1.0),
-        Control("objective.content_layers", "Layers of the photograph"),
-        Control("objective.style_layers", "Layers of the style"),
-        Control("objective.content_layer_weights", "Their weights, photograph"),
-        Control("objective.style_layer_weights", "Their weights, style"),
-        Control("objective.normalization", "Units of the losses"),
     ),
     "Steps": (
         Control("steps", "Steps", 1, 1000),
@@ -99,20 +85,7 @@ GROUPS = {
         Control("init", "Start from"),
         Control("seed", "Seed", 0, 1000),
     ),
-    "Network and optimiser": (
-        Control("features.name", "Network"),
-        Control("features.pooling", "Pooling"),
-        Control("features.padding", "Padding"),
-        Control("loss_mode.name", "Loss mode"),
-        Control("optimizer.name", "Optimiser"),
-        Control("optimizer.learning_rate", "Learning rate", 0.001, 2.0, 0.001, log=True),
-        Control("optimizer.history", "L-BFGS history", 1, 100),
-        Control("optimizer.preconditioner", "Preconditioner", 0.0, 2.0),
-        Control("optimizer.plateau", "End a scale early below", 0.0, 0.1, 0.0001),
-        Control("optimizer.averaging", "Averaging", 0.0, 0.999, 0.001),
-        Control("precision", "Precision"),
-        Control("device", "Device"),
-        Control("tile", "Tiles"),
-    ),
 }
-CONTROLS = {control.key: control for group in GROUPS.values() for control in group}
+# Keys without a control on the page, which a look sets.
+HIDDEN = (Control("objective.content_layers", "Layers of the photograph"),)
+CONTROLS = {control.key: control for group in (*GROUPS.values(), HIDDEN) for control in group}

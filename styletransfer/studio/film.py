@@ -1,4 +1,4 @@
-"""A film that the studio paints, frame by frame: by a style network, or by the optimiser."""
+"""A film that the studio paints, frame by frame, by the network for any style."""
 
 import time
 from functools import partial
@@ -9,8 +9,6 @@ from typing import Any
 from torch import Tensor
 
 from styletransfer.commands.apply.painter import Painter, paint_film
-from styletransfer.commands.film import FilmRun
-from styletransfer.films.read import Film
 from styletransfer.pictures import images
 from styletransfer.runs.folder import CONTENT, PASTICHE, write_record
 from styletransfer.studio.form import plain_values
@@ -36,16 +34,10 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
         *(folder, {"config": plain_values(order["shown"])}),
         picture=Path(config.output),
     )
-    with stop_on_signals() as stop, locked(folder):
+    with stop_on_signals(), locked(folder):
         keep(status="running")  # a killed film then stays in the list of runs
         viewer.say("begun")
-        if order["command"] == "apply":
-            paint_film(Painter(config), Path(config.input), Path(config.output), viewer.show)
-        else:
-            with Film(config.content) as film:
-                run = FilmRun(config, film, folder)
-                run.check_record()
-                run.write(run.paint(stop, viewer.show), stop)
+        paint_film(Painter(config), Path(config.input), Path(config.output), viewer.show)
         content, painted = viewer.last
         images.write(folder / CONTENT, images.resize(content, (painted.shape[2], painted.shape[3])))
         images.write(folder / PASTICHE, painted)

@@ -14,10 +14,10 @@ from styletransfer.runs.changes import FIXED
 from styletransfer.settings import ApplyConfig, TrainConfig, each
 from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
-from styletransfer.settings.schemas import choices, flat, keys, meanings, unknown_key
+from styletransfer.settings.schemas import flat, keys, meanings, unknown_key
 from styletransfer.settings.values import command, override
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.controls import CHOOSING, CONTROLS, FIELDS, GROUPS, Control
+from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HIDDEN, Control
 from styletransfer.studio.pictures import PictureShelf, is_film
 
 # LONGEST: largest length of a text value in characters. MOST: largest number of entries of a list.
@@ -27,21 +27,24 @@ ONE_PICTURE = ("picture", "regions", "mask")
 # value of `apply`'s key steady for such a film, against flicker.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
 STEADY = 0.6
+# Presets that the page shows as small pictures, in this order.
+LOOKS = ("painted", "faithful", "painterly", "bold")
 
 
 def form(shelf: PictureShelf) -> dict[str, Any]:
-    """Return the groups of controls and the presets of the page, as plain values."""
+    """Return the groups of controls, the hidden ones and the looks, as plain values."""
     shown = shown_values(defaults(), shelf)
     groups = [
         {"title": title, "controls": [_described(control, shown) for control in controls]}
         for title, controls in GROUPS.items()
     ]
-    return {"groups": groups, "experiments": experiments()}
+    hidden = [_described(control, shown) for control in HIDDEN]
+    return {"groups": groups, "hidden": hidden, "looks": looks()}
 
 
 def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
     return asdict(control) | {
-        "kind": "text" if control.kind == "names" else control.kind,
+        "kind": control.kind,
         "default": shown[control.key],
         "help": meanings(TrainConfig)[control.key],
         "choices": control.choices,
@@ -51,9 +54,9 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def defaults(overrides: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return key -> value of the page's keys in a run with only the given overrides."""
-    return page_values(settings_of(compose("train", overrides), "train"))
+def defaults() -> dict[str, Any]:
+    """Return key -> default value of the page's keys."""
+    return page_values(settings_of(compose("train"), "train"))
 
 
 def page_values(config: TrainConfig) -> dict[str, Any]:
@@ -68,22 +71,21 @@ def plain_values(config: TrainConfig) -> dict[str, Any]:
 
 
 @cache
-def experiments() -> list[dict[str, Any]]:
-    """Return the presets that set nothing but keys of the page."""
+def looks() -> list[dict[str, Any]]:
+    """Return the presets LOOKS with the values that they set, all of them keys of the page."""
     presets = []
     default = plain_values(settings_of(compose("train"), "train"))
-    for name in choices("experiment"):
+    for name in LOOKS:
         config = settings_of(compose("train", [f"experiment={name}"]), "train")
         file = CONFIGS / "experiment" / f"{name}.yaml"
         preset: Any = OmegaConf.load(file)
         own = CONTROLS.keys() & {key for key, _ in flat(preset)}
         pairs = plain_values(config).items()
         values = {key: it for key, it in pairs if it != default[key] or key in own}
-        if values.keys() <= CONTROLS.keys():
-            lines = file.read_text("utf-8").splitlines()
-            heading = next(line for line in lines if line.startswith("# ") and "@" not in line)
-            shown = {key: _shown(CONTROLS[key], value) for key, value in values.items()}
-            presets.append({"name": name, "help": heading[2:], "values": shown})
+        lines = file.read_text("utf-8").splitlines()
+        heading = next(line for line in lines if line.startswith("# ") and "@" not in line)
+        shown = {key: _shown(CONTROLS[key], value) for key, value in values.items()}
+        presets.append({"name": name, "help": heading[2:], "values": shown})
     return presets
 
 
@@ -97,14 +99,8 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
 
     Values of another version raise a KeyError.
     """
-    chosen = tuple(f"{group}={values[key]}" for key, group in CHOOSING.items())
-    first, implied = defaults(), defaults(chosen)
-    shown = shown_values(values, shelf)
-    return {
-        key: shown[key]
-        for key in CONTROLS
-        if values[key] != implied[key] or (key in CHOOSING and values[key] != first[key])
-    }
+    shown, default = shown_values(values, shelf), defaults()
+    return {key: shown[key] for key in CONTROLS if values[key] != default[key]}
 
 
 def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> Any:
@@ -127,15 +123,15 @@ class RunRequest:
     overrides: list[str]  # KEY=VALUE in Hydra's grammar
     config: Any  # composed of `overrides`
     record: dict[str, str]  # name -> text of the files that Hydra keeps in a run's .hydra
-    command: str = "train"  # "film" or "apply" for a film
+    command: str = "train"  # "apply" for a film
     shown: TrainConfig | None = None  # for a film, the page's settings as a config of `train`
     cost: dict[str, Any] = field(default_factory=dict)  # see `reader.check`
 
 
-def read_request(settings: Any, shelf: PictureShelf, by: Any = "network") -> RunRequest:
+def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
     """Check what the page has sent, key -> value with pictures by their ids, and compose a run.
 
-    A film is painted `by` the network for any style, or by the "optimizer".
+    A film is painted by the network for any style.
 
     Raises:
         RefusedError: an unknown key, or a value of another kind than its control gives.
@@ -144,13 +140,11 @@ def read_request(settings: Any, shelf: PictureShelf, by: Any = "network") -> Run
     values = read_values(settings, shelf)
     overrides, name, shown = _overrides(values), "train", None
     if is_film(values.get("content")):
-        name = "film" if by == "optimizer" else "apply"
-        if name == "apply":
-            if values.get("protect"):
-                said = "the network leaves no part of a film alone; take By optimiser"
-                raise RefusedError(said, key="protect")
-            values = {key: values[key] for key in values.keys() & {*BOTH, "content"}}
-            overrides = _overrides(_of_the_network(values))
+        name = "apply"
+        if values.get("protect"):
+            raise RefusedError("a film has no protected parts; reset this", key="protect")
+        values = {key: values[key] for key in values.keys() & {*BOTH, "content"}}
+        overrides = _overrides(_of_the_network(values))
         shown = settings_of(compose("train", _overrides(values)), "train")
     composed = compose(name, overrides, with_hydra=True)
     OmegaConf.set_struct(composed, False)
@@ -170,11 +164,8 @@ def overrides_of(settings: Any, shelf: PictureShelf) -> list[str]:
 
 
 def _overrides(values: Mapping[str, Any]) -> list[str]:
-    """Return values as KEY=VALUE; what chooses a file of a group comes first."""
-    return [
-        override(CHOOSING.get(key, key), value)
-        for key, value in sorted(values.items(), key=lambda item: item[0] not in CHOOSING)
-    ]
+    """Return values as KEY=VALUE words."""
+    return [override(key, value) for key, value in values.items()]
 
 
 def _of_the_network(values: Mapping[str, Any]) -> dict[str, Any]:

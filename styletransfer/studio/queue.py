@@ -88,7 +88,7 @@ class RunQueue:
         self._steered = 0  # number of steering requests so far
         self._complaints = 0  # number of error messages so far, which numbers each message
         self._sketches = Answers(MOST_SKETCHES, "other sketches are asked for")
-        self.pace: dict[str, float] = {}  # network -> seconds per step and pixel
+        self.pace: float | None = None  # seconds per step and pixel, None before any was timed
         self._runs_changed = 0
 
     @property
@@ -236,7 +236,7 @@ class RunQueue:
         if message["type"] == "sketched":
             self._sketches.take(message["id"], message["picture"], message["problem"])
         elif message["type"] == "ready":
-            self.pace["bundled"] = message["pace"]
+            self.pace = message["pace"]
         if entry is None or message.get("id") != entry.id:
             return
         if "now" in message:
@@ -271,7 +271,7 @@ class RunQueue:
         pace = message.pop("pace", None)
         # Only the finest scale counts, because it takes most of the time.
         if pace is not None and message["scale"] == message["scales"]:
-            self.pace[entry.settings.get("features.name", "bundled")] = pace
+            self.pace = pace
         self._tell("progress", message)
         if picture is not None:
             self._show(entry, picture)

@@ -98,14 +98,13 @@ def measure(path: str) -> tuple[int, int]:
     return _opened(path)[0]
 
 
-def frames(path: str, config: Any) -> int:
+def frames(path: str, config: ApplyConfig) -> int:
     """Return how many frames a film has, 0 if it does not say (UserError: wrong settings)."""
     from styletransfer.commands.apply import painter
     from styletransfer.films.read import Film
 
-    if isinstance(config, ApplyConfig):
-        painter.check(config)
-        painter.blend(config, config.style, named=False)
+    painter.check(config)
+    painter.blend(config, config.style, named=False)
     with Film(path) as film:
         return film.count
 
@@ -182,8 +181,6 @@ def check(config: TrainConfig) -> dict[str, Any]:
     width, height = measure(config.content)
     load.check_room(config, (height, width))
     plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
-    if config.features.name != "bundled":
-        plain = replace(plain, features=replace(config.features, weights="random"))
     job = prepare.prepare(plain, given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
     for scale in job.scales:

@@ -1,10 +1,8 @@
-"""The runs on disk: the studio's own, and those of folders that the person has named."""
+"""The runs on disk, in the studio's folder."""
 
-import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,30 +36,29 @@ LONGEST_LINE = 2**14
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run on disk, by an id that the server has made."""
+    """A run on disk; its id is the name of its folder."""
 
     id: str
     record: RunFolder
-    is_own: bool  # whether it lies in the studio's own folder
     shown: dict[str, Any]  # the plain values that the page receives
     typed: tuple[str, ...] | None  # KEY=VALUE words of its command; None if they are unknown
 
 
 class StoredRuns:
-    """Finds runs, of the studio's own folder and of others, by ids; nothing else leads to one."""
+    """Finds the runs in a folder by their ids; no request names a path."""
 
-    def __init__(self, root: Path, others: Sequence[Path], shelf: PictureShelf) -> None:
-        self._root, self._others, self._shelf = root, others, shelf
+    def __init__(self, root: Path, shelf: PictureShelf) -> None:
+        self._root, self._shelf = root, shelf
         self._read: dict[str, tuple[int, StoredRun]] = {}  # id -> (time of the record in ns, run)
 
     def all(self) -> list[StoredRun]:
         """Return the newest runs, the latest first; damaged ones are left out."""
-        places = []
-        for folder, is_own in self._folders():
+        folders = []
+        for folder in self._root.iterdir() if self._root.is_dir() else ():
             with suppress(OSError):
-                places.append(((folder / RECORD).stat().st_mtime_ns, folder, is_own))
-        places.sort(key=lambda place: place[0], reverse=True)
-        return [run for place in places[:MOST] if (run := self._look(*place)) is not None]
+                folders.append(((folder / RECORD).stat().st_mtime_ns, folder))
+        newest = sorted(folders, reverse=True)[:MOST]
+        return [run for written, folder in newest if (run := self._look(written, folder))]
 
     def find(self, id: str) -> StoredRun:
         """Return a run; RefusedError if there is none of that id."""
@@ -71,27 +68,18 @@ class StoredRuns:
             _, run = self._read[id]
             folder = run.record.folder
             written = (folder / RECORD).stat().st_mtime_ns
-            if current := self._look(written, folder, run.is_own):
+            if current := self._look(written, folder):
                 return current
         raise RefusedError("there is no such run", 404)
 
-    def _folders(self) -> Iterator[tuple[Path, bool]]:
-        if self._root.is_dir():
-            yield from ((path, True) for path in self._root.iterdir() if (path / RECORD).is_file())
-        for other in self._others:
-            for place, inner, files in os.walk(other):
-                inner[:] = sorted(name for name in inner if name[0] not in ".%")
-                if RECORD in files and Path(place).parent.resolve() != self._root.resolve():
-                    yield Path(place), False
-
-    def _look(self, written: int, folder: Path, is_own: bool) -> StoredRun | None:
+    def _look(self, written: int, folder: Path) -> StoredRun | None:
         """Return a run, read anew where its record has changed; None if it cannot be read."""
-        id = folder.name if is_own else hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+        id = folder.name
         if self._read.get(id, (None,))[0] != written:
             try:
                 record = read_run(folder)
                 shown, typed = self._shown(id, record, written)
-                run = StoredRun(id, record, is_own, shown, typed)
+                run = StoredRun(id, record, shown, typed)
             except (UserError, OSError, KeyError, TypeError, ValueError):
                 return None
             self._read[id] = (written, run)
@@ -123,7 +111,6 @@ class StoredRuns:
             width, height = image.size
         shown = {
             "id": id,
-            "is_own": id == record.folder.name,
             "status": record.status,
             "settings": settings,
             "is_steered": steered is not None,

@@ -20,7 +20,7 @@ import psutil
 import uvicorn
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.settings import StudioConfig, each
+from styletransfer.settings import StudioConfig
 from styletransfer.studio.app import Studio, make_app
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
 
@@ -39,10 +39,6 @@ ADDRESS, TOKEN = ".address.json", 32
 
 def serve(config: StudioConfig, folder: Path) -> None:
     """Serve the page until a signal comes; see `command.main`."""
-    others = [Path(path) for path in each(config.runs)]
-    for path in others:
-        if not path.is_dir():
-            raise UserError(f"{path} is no folder; name one that holds runs")
     kept, token = _kept_address(folder)
     near = _private_addresses() if config.share else []
     with ExitStack() as open_sockets:
@@ -52,7 +48,7 @@ def serve(config: StudioConfig, folder: Path) -> None:
         _keep_address(folder, port, token)
         address, *shown = (f"http://{host}:{port}/?token={token}" for host in (HOST, *near))
         options = uvicorn.Config(
-            make_app(Studio(folder, others), port, token, near),
+            make_app(Studio(folder), port, token, near),
             ws="websockets-sansio",
             ws_max_size=2**16,
             log_config=None,

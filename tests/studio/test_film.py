@@ -1,4 +1,4 @@
-"""Films on the page: kept, looked at, painted by the network or the optimiser, played."""
+"""Films on the page: kept, looked at, painted by the network, played."""
 
 import io
 import shlex
@@ -14,7 +14,7 @@ from styletransfer.cli import script
 from styletransfer.films.read import Film
 from styletransfer.studio import pictures
 
-TINY = {"size": 48, "steps": 2, "scales": 1, "precision": "float32", "device": "cpu"}
+TINY = {"size": 48, "steps": 2, "scales": 1}
 
 
 @pytest.fixture(scope="module")
@@ -41,17 +41,16 @@ def frames(data, path):
         return [frame.image for frame in film.frames()], len(container.streams.audio)
 
 
-@pytest.mark.parametrize("by", ["network", "optimizer"])
 def test_a_film_is_painted_shown_and_played_and_its_command_makes_the_same(
-    by, client, socket, film, tmp_path
+    client, socket, film, tmp_path
 ):
     style = io.BytesIO()
     Image.radial_gradient("L").convert("RGB").save(style, "PNG")
     style = client.post("/api/pictures?name=rings.png", content=style.getvalue()).json()["id"]
     settings = {**TINY, "content": film, "style": [style]}
-    told = client.post("/api/check", json={"settings": settings, "by": by}).json()
+    told = client.post("/api/check", json={"settings": settings}).json()
     assert told["frames"] == 4
-    asked = client.post("/api/queue", json={"settings": settings, "by": by})
+    asked = client.post("/api/queue", json={"settings": settings})
     id = asked.json()["id"]
     seen = watch(socket, status("finished", "failed", id=id))
     assert seen[-1]["current"]["status"] == "finished", seen[-1]["message"]
@@ -59,7 +58,7 @@ def test_a_film_is_painted_shown_and_played_and_its_command_makes_the_same(
     steps = [one["step"] for one in seen if one["type"] == "progress" and one["id"] == id]
     assert steps == [1, 2, 3, 4]
     run = next(run for run in client.get("/api/runs").json() if run["id"] == id)
-    for key in ("steps", "scales") if by == "network" else ():  # which the network does not know
+    for key in ("steps", "scales"):  # which the network does not know
         del settings[key]
     assert (run["is_film"], run["status"], run["settings"]) == (True, "finished", settings)
     assert run["command"] == told["command"]
@@ -71,8 +70,7 @@ def test_a_film_is_painted_shown_and_played_and_its_command_makes_the_same(
         with Image.open(io.BytesIO(client.get(f"/api/runs/{id}/{part}").content)) as image:
             assert image.size == size
     _, name, *words = shlex.split(run["command"])
-    assert name == {"network": "apply", "optimizer": "film"}[by]
-    words += [f"hydra.run.dir={tmp_path}/run"] if by == "optimizer" else []
+    assert name == "apply"
     script(name)([*words, f"output={tmp_path}/b.mp4"])
     again, _ = frames((tmp_path / "b.mp4").read_bytes(), tmp_path / "c.mp4")
     assert all((one == other).all() for one, other in zip(painted, again, strict=True))
@@ -89,15 +87,14 @@ def test_a_stop_keeps_the_frames_that_there_are(client, socket, film, monkeypatc
 
 
 def test_what_a_film_cannot_have_is_told_before_it_is_painted(client, film):
-    for by, wrong, key in (
-        ("network", {"protect": "style-oil"}, "protect"),
-        ("network", {"style": ["style-oil"], "style_weights": [1, 2]}, None),
-        ("network", {"color": "content_palette"}, None),
-        ("network", {"size": -5}, "size"),
-        ("optimizer", {"steps": 0}, "steps"),
+    for wrong, key in (
+        ({"protect": "style-oil"}, "protect"),
+        ({"style": ["style-oil"], "style_weights": [1, 2]}, None),
+        ({"color": "content_palette"}, None),
+        ({"size": -5}, "size"),
     ):
         settings = {**TINY, "content": film, **wrong}
-        refused = client.post("/api/check", json={"settings": settings, "by": by})
+        refused = client.post("/api/check", json={"settings": settings})
         assert refused.status_code >= 400
         assert key in (None, refused.json()["key"])
     playlist = client.post("/api/pictures?name=a.mp4", content=b"#EXTM3U\nfile:/etc/passwd\n" * 9)

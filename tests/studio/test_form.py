@@ -10,15 +10,14 @@ pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 from styletransfer.cli.arguments import parse
 from styletransfer.job import load
 from styletransfer.job.job import STARTS
-from styletransfer.losses import LOSS_MODES, STYLE_LOSSES
+from styletransfer.losses import STYLE_LOSSES
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.schemas import meanings
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import command_of, read_request
-from styletransfer.system.devices import PRECISIONS
 
 # Never the page's to choose: they name files, or folders.
-FORBIDDEN = ["output", "resume", "features.weights", "style_regions", "hydra.run.dir", "changes"]
+FORBIDDEN = ["output", "resume", "features.weights", "style_regions", "hydra.run.dir", "device"]
 
 
 def check(client, **settings):
@@ -36,7 +35,7 @@ def typed(said):
 
 def test_the_form_is_the_configs_own(client):
     groups = client.get("/api/form").json()["groups"]
-    assert [bool(group["title"]) for group in groups] == [False] + [True] * 6
+    assert [bool(group["title"]) for group in groups] == [False] + [True] * 5
     assert len(groups[0]["controls"]) == 6
     controls = {control["key"]: control for group in groups for control in group["controls"]}
     assert not set(FORBIDDEN) & set(controls)
@@ -54,19 +53,15 @@ def test_the_form_is_the_configs_own(client):
     assert kinds["protect"] == "mask"
     assert {kinds[key] for key in ("style_scale", "style_weights")} == {"numbers"}
     assert (kinds["size"], kinds["objective.tv_weight"]) == ("integer", "number")
-    assert (kinds["region_styles"], kinds["device"], kinds["init"]) == ("mapping", "text", "choice")
-    assert kinds["objective.style_layers"] == "text"
+    assert (kinds["region_styles"], kinds["init"]) == ("mapping", "choice")
 
 
 def test_choices_are_those_of_the_registries():
     for key, known in {
         "objective.style_loss": STYLE_LOSSES,
-        "loss_mode.name": LOSS_MODES,
         "init": STARTS,
-        "precision": ["auto", *PRECISIONS],
     }.items():
         assert sorted(CONTROLS[key].choices) == sorted(known)
-    assert CONTROLS["optimizer.name"].choices == ("lbfgs", "adam")
 
 
 def test_no_key_of_the_page_takes_a_path(client):
@@ -92,22 +87,17 @@ def test_the_command_line_is_the_very_settings(client):
         "style": ["style-oil", "style-mosaic"],
         "style_weights": [2, 1.5],
         "size": 300,
-        "objective.style_layers": "relu1_1, relu3_1",
-        "optimizer.name": "adam",
-        "features.name": "vgg19",
+        "objective.content_layers": "relu3_2, relu4_2",
         "region_styles": {"red": 1, "#00e100": 2},
         "content_regions": "style-oil",
-        "tile": "off",
     }
     status, said = check(client, **settings)
     assert status == 200
     config = typed(said)
     assert config.content.endswith("assets/content/rocket.jpg")
     assert [path.rpartition("/")[2] for path in config.style] == ["oil.jpg", "mosaic.jpg"]
-    assert (config.size, config.style_weights, config.tile) == (300, [2.0, 1.5], "off")
-    assert config.objective.style_layers == ["relu1_1", "relu3_1"]
-    assert config.optimizer == composed("train", "optimizer=adam").optimizer
-    assert config.features == composed("train", "features=vgg19").features
+    assert (config.size, config.style_weights) == (300, [2.0, 1.5])
+    assert config.objective.content_layers == ["relu3_2", "relu4_2"]
     assert config.region_styles == {"red": 1, "0x00e100": 2}
 
 
@@ -130,7 +120,7 @@ def test_what_a_picture_costs_is_told_before_it_is_painted(client):
     """Its pixels, its memory, and its time once a step has been timed; more where more is asked."""
     queue = client.app.state.studio.queue
     costs = []
-    for size, queue.pace in ((256, {}), (256, {"bundled": 1e-6}), (2048, {"bundled": 1e-6})):
+    for size, queue.pace in ((256, None), (256, 1e-6), (2048, 1e-6)):
         costs.append(client.post("/api/check", json={"settings": {"size": size}}).json())
     assert [(one["width"], one["height"]) for one in costs] == [(256, 171)] * 2 + [(2048, 1365)]
     assert costs[0]["seconds"] is None
@@ -154,12 +144,12 @@ def test_values_that_no_control_gives(client):
         ("size", True, "must be a number"),
         ("size", 10**400, "must be a number"),
         ("size", None, "must be a number"),
-        ("optimizer.name", "../adam", "must be one of lbfgs"),
+        ("objective.style_loss", "../gram", "must be one of gram"),
         ("style_weights", ["a"], "must be a number"),
         ("style_weights", [1] * 65, "at most"),
         ("style", ["style-oil"] * 65, "at most"),
-        ("tile", "x" * 301, "at most"),
-        ("device", "cpu\nsize=3", "must be a text"),
+        ("objective.content_layers", "x" * 301, "at most"),
+        ("objective.content_layers", "a\nsize=3", "must be a text"),
         ("region_styles", {"red}": 1}, "no name of a colour"),
         ("region_styles", {"red": "1"}, "whole number"),
         ("region_styles", [1], "must give each"),
@@ -176,11 +166,11 @@ def test_values_that_no_control_gives(client):
 
 def test_texts_are_one_value_whatever_is_in_them(client):
     shelf = client.app.state.studio.pictures
-    for text in ("${oc.env:HOME}", "a,b=1", "'}{", "--multirun"):
-        said = command_of(read_request({"device": text}, shelf).overrides)
+    for text in ("${oc.env:HOME}", "a=1", "'}{", "--multirun"):
+        said = command_of(read_request({"objective.content_layers": text}, shelf).overrides)
         assert len(shlex.split(said)) == 3
-        assert typed({"command": said}).device == text
-        assert "device" in check(client, device=text)[1]["error"]
+        assert typed({"command": said}).objective.content_layers == [text]
+        assert check(client, **{"objective.content_layers": text})[0] == 422
 
 
 def test_bodies_that_are_none(client):
@@ -194,10 +184,9 @@ def test_bodies_that_are_none(client):
             assert set(answer.json()) == {"error", "key"}
 
 
-def test_presets_are_settings_of_the_page(client):
-    presets = {one["name"]: one for one in client.get("/api/form").json()["experiments"]}
-    assert {"bold", "faithful", "painterly", "gatys_2016"} <= set(presets)
-    assert "tiny" not in presets
+def test_looks_are_settings_of_the_page(client):
+    presets = {one["name"]: one for one in client.get("/api/form").json()["looks"]}
+    assert list(presets) == ["painted", "faithful", "painterly", "bold"]
     assert presets["painted"]["values"] == {"steps": 42, "objective.match_weight": 0.5}
     for name, preset in presets.items():
         assert preset["help"]

@@ -58,7 +58,8 @@ async function start() {
     tell(refusal.message);
     return;
   }
-  for (const control of state.form.groups.flatMap(({ controls }) => controls))
+  const { groups, hidden } = state.form;
+  for (const control of [...groups.flatMap(({ controls }) => controls), ...hidden])
     state.controls.set(control.key, control);
   state.settings = remembered();
   const parts = [buildForm, startStage, startEasel, startTransport, startResults];

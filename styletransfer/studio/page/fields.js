@@ -12,7 +12,6 @@ const WORDS = {
   wasserstein: "by colour clouds: boldest",
   content: "the photograph",
   noise: "noise",
-  target: "in shares of the target",
 };
 
 export const inWords = (word) =>

@@ -1,7 +1,6 @@
 // The settings: six controls at first, the others in groups behind "More".
 import { button, el, find, refocus, sure } from "./dom.js";
 import { inWords, makeField } from "./fields.js";
-import { LOOKS } from "./looks.js";
 import { makePicker } from "./picker.js";
 import { active, change, discard, emit, fallback, on, same, state, value, values } from "./store.js";
 
@@ -104,21 +103,11 @@ export function showError(key, text) {
   return true;
 }
 
-function presets() {
-  const others = state.form.experiments.filter(({ name }) => !LOOKS.includes(name));
-  const buttons = others.map(({ name, values, help }) =>
-    button(name.replaceAll("_", " "), () => change(values), { title: help }),
-  );
-  const heading = el("div.heading", el("span.name", "Presets"));
-  return el("div.control", heading, el("div.presets", buttons));
-}
-
 function group({ title, controls }) {
   return el(
     "details.group",
     { "data-group": title.toLowerCase().split(" ")[0] },
     el("summary", title),
-    title === "Look" ? presets() : null,
     controls.filter(({ key }) => key !== "region_styles").map(row),
   );
 }

@@ -3,7 +3,6 @@
 import { alone, button, clicked, debounced, el, find, press, refill } from "./dom.js";
 import { active, change, fallback, list, on, pictureName, same, state, value } from "./store.js";
 
-export const LOOKS = ["painted", "faithful", "painterly", "bold"];
 // Left out of a sketch.
 const FREE = ["size", "scales", "content_regions", "region_styles", "protect"];
 const sketches = new Map(); // settings as JSON -> address of a picture, "" where there can be none
@@ -18,7 +17,7 @@ function withValues(values) {
 
 /** The looks, of which each puts back what another one sets. */
 function looks() {
-  const known = LOOKS.map((look) => state.form.experiments.find(({ name }) => name === look));
+  const known = state.form.looks;
   const keys = known.flatMap(({ values }) => Object.keys(values));
   const back = Object.fromEntries(keys.map((key) => [key, fallback(key)]));
   return known.map(({ name, values, help }) => ({ name, help, values: { ...back, ...values } }));

@@ -130,7 +130,7 @@ function noted(run) {
     maxlength: 120,
     onchange: () => keep({ name: name.value }),
   });
-  return run.is_own ? el("div.actions", star, name) : null;
+  return el("div.actions", star, name);
 }
 
 /** With which picture it is compared. */

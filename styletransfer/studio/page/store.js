@@ -1,7 +1,7 @@
 // What the page knows, who is told when it changes, and requests to the server.
 
 export const state = {
-  form: { groups: [], experiments: [] },
+  form: { groups: [], hidden: [], looks: [] },
   controls: new Map(), // key -> its control, as /api/form describes it
   pictures: [],
   settings: {}, // what differs from the defaults

@@ -1,6 +1,6 @@
 // Paint, pause, go on, stop; how far it is; and what waits.
 import { alone, button, clicked, el, enable, find, say } from "./dom.js";
-import { active, attempt, emit, isFilm, on, picture, same } from "./store.js";
+import { active, attempt, emit, on, picture, same } from "./store.js";
 import { show, shownId, shownRun, state, titleOf, value } from "./store.js";
 
 const WORDS = {
@@ -24,11 +24,11 @@ export function clock(seconds) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Send the settings as a new run; `by` is told of a film. */
-const paint = alone(async (by) => {
+/** Send the settings as a new run. */
+const paint = alone(async () => {
   emit("asked");
   const begins = (state.asked = !active());
-  if (!(await attempt("/api/queue", { settings: state.settings, by }))) state.asked = false;
+  if (!(await attempt("/api/queue", { settings: state.settings }))) state.asked = false;
   else if (begins) show("current");
   else say("It waits for its turn.");
 });
@@ -36,7 +36,7 @@ const paint = alone(async (by) => {
 const act = (action, body) => attempt(`/api/queue/${state.current.id}/${action}`, body);
 
 function go() {
-  if (!active()) return paint("network");
+  if (!active()) return paint();
   return act(state.current.status === "paused" ? "resume" : "pause");
 }
 
@@ -88,7 +88,6 @@ function drawButtons() {
   enable(find("go"), !running || steady);
   enable(find("stop"), running && run.status !== "stopping");
   find("enqueue").hidden = !running;
-  find("slowly").hidden = running || !isFilm(value("content"));
   document.body.dataset.status = run?.status ?? "idle";
   document.title = running && run.steps ? `${WORDS[run.status]} · Studio` : "Studio";
 }
@@ -114,7 +113,7 @@ function drawQueue() {
 
 export function startTransport() {
   clicked({ go, stop: () => act("stop") });
-  clicked({ enqueue: () => paint(), slowly: () => paint("optimizer") });
+  clicked({ enqueue: () => paint() });
   on("current view settings", drawButtons);
   on("current pictures view", drawQueue);
   on("current progress settings view pictures runs", drawProgress);
