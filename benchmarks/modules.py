@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.benchmark import Timer
 
-from styletransfer.lessons.functions import Linear, ReLU, linear, relu
+from styletransfer.lessons.functions import linear, relu
 from styletransfer.losses import GRAM
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.losses.moments_tap import moments_tap
@@ -58,16 +58,11 @@ def pairs(device: torch.device) -> list[Pair]:
         size = f"{rows} x {width}"
         x = torch.randn(rows, width, device=device, requires_grad=True)
         theirs = nn.Linear(width, width, device=device)
-        ours = Linear(width, width).to(device)
         w, b = theirs.weight, theirs.bias
         their_function = partial(functional.linear, x, w, b)
-        our_function = partial(linear, x, ours.weight, ours.bias)
-        our_leaves = [x, *ours.parameters()]
         found += [
             Pair("nn.ReLU", size, partial(functional.relu, x), partial(nn.ReLU(), x), [x]),
-            Pair("our ReLU", size, partial(relu, x), partial(ReLU(), x), [x]),
             Pair("nn.Linear", size, their_function, partial(theirs, x), [x, w, b]),
-            Pair("our Linear", size, our_function, partial(ours, x), our_leaves),
             Pair("relu", size, partial(functional.relu, x), partial(relu, x), [x], OURS),
             Pair("linear", size, their_function, partial(linear, x, w, b), [x, w, b], OURS),
         ]

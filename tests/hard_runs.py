@@ -89,7 +89,7 @@ def warm_up():
     sys.modules["triton"] = None  # its exit handler would print about frozen objects
     torch.set_num_threads(1)
     importlib.import_module("torch.utils.flop_counter")  # it warns once that triton is missing
-    for each in ("styletransfer.cli.hydrated", *map(module, [*SCHEMAS, "train_tiny", "gradcheck"])):
+    for each in ("styletransfer.cli.hydrated", *map(module, [*SCHEMAS, "gradcheck"])):
         importlib.import_module(each)
     vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
     torch.optim.Adam([torch.zeros(1)])  # the first one makes torch import much

@@ -50,10 +50,9 @@ TINY = {
     "film": [*RUN, "frame_steps=1", "output=painted.mp4"],
     "gallery": ["painted"],
     "studio": ["open=false"],
-    "train_tiny": ["--steps", "3"],
     "": [],
 }
-# How often each is taken, of 26: what reads most kinds of keys, most.
+# Weights of the commands in the random choice; those with most kinds of keys have more than 1.
 OFTEN = {"train": 9, "compare": 3, "explain": 2}
 # Kind of word -> the words. "x*300" stands for 300 of them.
 POOLS: dict[str, list[str]] = {

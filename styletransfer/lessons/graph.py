@@ -9,21 +9,10 @@ tensor. `loss.backward()` walks these nodes and nothing else.
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from torch import Tensor
 from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import Node, get_gradient_edge
-
-
-@dataclass(frozen=True)
-class SavedTensor:
-    """One tensor that a node saves for its backward."""
-
-    name: str  # the node's name for it, such as "self" or "weight"; "[0]" and so on in a Function
-    shape: tuple[int, ...]  # shape of the tensor, which may be a view
-    storage: int  # address of the tensor's storage; equal for views of one tensor
-    nbytes: int  # size of the whole storage in bytes, which the node keeps alive
 
 
 def root(tensor: Tensor) -> Node:
@@ -74,10 +63,12 @@ def is_python_function(node: Node) -> bool:
     return isinstance(node, BackwardCFunction)
 
 
-def saved(node: Node) -> tuple[SavedTensor, ...]:
-    """Return the tensors that `node` keeps for its backward; none once they have been freed.
+def saved(node: Node) -> dict[int, int]:
+    """Return the memory that `node` keeps for its backward; none once it has been freed.
 
-    They are read from the node's own documented attributes: `_saved_*` of a built-in operation
+    The result is address -> bytes of each storage; a tensor that is a view keeps the whole storage.
+
+    The tensors are the node's own documented attributes: `_saved_*` of a built-in operation
     ("Saved tensors" in torch's autograd notes), `saved_tensors` of a Function. Unlike the hooks of
     `torch.autograd.graph.saved_tensors_hooks`, these say which node is the owner; a test checks
     that both find the same memory. A tensor that a Function keeps as a plain attribute of its
@@ -85,7 +76,7 @@ def saved(node: Node) -> tuple[SavedTensor, ...]:
     so its node can no longer run.)
     """
     names = [name for name in dir(node) if name.startswith("_saved_")]
-    kept: list[SavedTensor] = []
+    kept: dict[int, int] = {}
     for name in ["saved_tensors"] if is_python_function(node) else names:
         try:
             value = getattr(node, name)
@@ -93,13 +84,11 @@ def saved(node: Node) -> tuple[SavedTensor, ...]:
             if "already been freed" in str(error):
                 continue
             raise
-        for position, tensor in enumerate(value if isinstance(value, tuple | list) else [value]):
+        for tensor in value if isinstance(value, tuple | list) else [value]:
             if isinstance(tensor, Tensor):
-                label = name.removeprefix("_saved_") if tensor is value else f"[{position}]"
                 memory = tensor.untyped_storage()
-                shape = tuple(tensor.shape)
-                kept.append(SavedTensor(label, shape, memory.data_ptr(), memory.nbytes()))
-    return tuple(kept)
+                kept[memory.data_ptr()] = memory.nbytes()
+    return kept
 
 
 def held(nodes: Iterable[Node], apart_from: Collection[int] = ()) -> int:
@@ -107,8 +96,8 @@ def held(nodes: Iterable[Node], apart_from: Collection[int] = ()) -> int:
 
     Storages `apart_from` do not count, such as the parameters', which live anyway.
     """
-    memory = {tensor.storage: tensor.nbytes for node in nodes for tensor in saved(node)}
-    return sum(nbytes for storage, nbytes in memory.items() if storage not in apart_from)
+    memory = {address: nbytes for node in nodes for address, nbytes in saved(node).items()}
+    return sum(nbytes for address, nbytes in memory.items() if address not in apart_from)
 
 
 @contextmanager

@@ -50,7 +50,6 @@ COMMANDS = {
     "train_network": Command(
         "Train a network that paints in one pass.", TrainNetworkConfig, shared=True
     ),
-    "train_tiny": Command("Train a tiny model twice: with torch's operations and with ours."),
 }
 # Name of a file under configs/ -> its schema.
 SCHEMAS = {name: known.schema for name, known in COMMANDS.items() if known.schema is not None}

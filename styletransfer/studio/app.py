@@ -27,7 +27,7 @@ from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import RunRequest, command_of, form, read_request
 from styletransfer.studio.queue import RunQueue
 from styletransfer.studio.reader import Reader
-from styletransfer.studio.runs import FILM, StoredRun, StoredRuns, note
+from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, StoredRuns, note
 from styletransfer.studio.viewers import live
 from styletransfer.system.files import is_locked
 
@@ -38,6 +38,8 @@ LARGEST = 64 * 2**10
 # MOST: number of requests whose settings may be composed at the same time. PATIENCE: seconds that
 # the studio's end waits for the current run to stop and be saved.
 MOST, PATIENCE = 16, 60.0
+# Largest number of styles of a first look: the reader holds a network for each set of styles.
+MOST_STYLES = 8
 
 
 class Studio:
@@ -57,13 +59,13 @@ class Studio:
         self.checked: tuple[Any, dict[str, Any]] = None, {}  # (overrides, cost) of the last check
 
     def named(self, error: Any) -> Any:
-        """Return the error with the names of pictures in place of their paths and ids."""
+        """Return the error after replacing paths and ids of pictures by their names."""
         error.args = (self.pictures.named(str(error)),)
         return error
 
     @asynccontextmanager
     async def opened(self, app: Starlette) -> AsyncIterator[None]:
-        """Start the processes; at the end, stop the run at work and keep it, and end them."""
+        """Start both processes; at the end, stop and save the run at work, and end them."""
         self.reader.worker.start()
         self.queue.painter.start()
         try:
@@ -73,7 +75,14 @@ class Studio:
 
 
 def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) -> Starlette:
-    """Return the application; starting it starts the studio's processes. See `Access`."""
+    """Return the application, whose start and end are those of the studio's processes.
+
+    Args:
+        studio: the state that the routes share.
+        port: the server's port, which `Access` expects in the header "Host".
+        token: the secret that requests must have as a cookie.
+        near: further addresses of the server, for share=true.
+    """
     app = Starlette(
         routes=[
             Route("/", lambda request: FileResponse(PAGE / "index.html")),
@@ -83,7 +92,6 @@ def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) ->
             Route("/api/pictures/{id}", get_picture),
             Route("/api/pictures/{id}/delete", remove_picture, methods=["POST"]),
             Route("/api/look", get_look),
-            Route("/api/look", keep_look, methods=["POST"]),
             Route("/api/check", check, methods=["POST"]),
             Route("/api/queue", submit, methods=["POST"]),
             Route("/api/queue/{id}/{action}", act, methods=["POST"]),
@@ -116,7 +124,7 @@ async def list_pictures(request: Request) -> Response:
 
 
 async def take_picture(request: Request) -> Response:
-    """Keep a picture that was dropped on the page."""
+    """Store an uploaded picture and return its description."""
     name, purpose = (request.query_params.get(key, "") for key in ("name", "purpose"))
     declared, most = request.headers.get("content-length", "0"), pictures.limit(name)
     if not declared.isdecimal() or int(declared[:20]) > most:
@@ -128,13 +136,13 @@ async def take_picture(request: Request) -> Response:
 
 
 async def get_picture(request: Request) -> Response:
-    """Return a picture, made small; a bundled one is small as it is, and there at once."""
+    """Return a small JPEG of an upload, or a bundled picture as it is."""
     picture = _studio(request).pictures.find(request.path_params["id"])
     return await _small(request, picture.path, ready=picture.kind != "upload")
 
 
 async def remove_picture(request: Request) -> Response:
-    """Remove an upload, unless a run that is being painted or waits needs it."""
+    """Remove an upload; refused while a run at work or in the queue needs it."""
     studio, id = _studio(request), request.path_params["id"]
     if studio.queue.needs(id):
         raise RefusedError("that picture is being painted from; wait for the end", 409)
@@ -143,23 +151,10 @@ async def remove_picture(request: Request) -> Response:
 
 
 async def get_look(request: Request) -> Response:
-    """Return what the network for any style makes of a photograph in some styles, at once."""
-    return _jpeg(await _look(request))
-
-
-async def keep_look(request: Request) -> Response:
-    """Save the first look among the pictures, so that a run can start from it (init)."""
-    look = await _look(request)
-
-    async def body() -> AsyncIterator[bytes]:
-        yield look
-
-    kept = await _studio(request).pictures.take("first look.jpg", "init", body())
-    return JSONResponse(kept.shown)
-
-
-async def _look(request: Request) -> bytes:
+    """Return what the network for any style makes of a photograph in some styles, as a JPEG."""
     studio, asked = _studio(request), request.query_params
+    if len(asked.getlist("style")) > MOST_STYLES:
+        raise RefusedError(f"a look takes at most {MOST_STYLES} styles; choose fewer")
     styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
     try:
         shares = [float(share) for share in asked.getlist("share")]
@@ -169,12 +164,11 @@ async def _look(request: Request) -> bytes:
     if not styles or len(shares) not in (0, len(styles)) or not fits:
         raise RefusedError("a look needs styles, and shares of 0 or more for all or none of them")
     content = studio.pictures.find(asked.get("content", "")).path
-    look: bytes = await studio.reader.ask("look", content, styles, shares)
-    return look
+    return _jpeg(await studio.reader.ask("look", content, styles, shares))
 
 
 async def check(request: Request) -> Response:
-    """Return the command line and the cost of the run that the settings describe, or refuse it."""
+    """Check settings, and return the run's command line, size, memory and time in seconds."""
     asked = await _checked(request)
     command = command_of(asked.overrides, name=asked.command)
     if "work" not in asked.cost:
@@ -185,19 +179,19 @@ async def check(request: Request) -> Response:
 
 
 async def sketch(request: Request) -> Response:
-    """Return a small preview of a run with these settings, painted when the painter is idle."""
+    """Return a small preview of a run with these settings; the idle painter makes it."""
     asked, studio = await _run_request(request), _studio(request)
     name = hashlib.sha256(json.dumps([__version__, asked.overrides]).encode()).hexdigest()[:32]
     return _jpeg(await studio.pictures.kept(f"sketch-{name}", lambda: studio.queue.sketch(asked)))
 
 
 async def submit(request: Request) -> Response:
-    """Paint a new picture, or let it wait."""
+    """Append a new run to the queue."""
     return JSONResponse({"id": _studio(request).queue.submit(await _checked(request))}, 202)
 
 
 async def act(request: Request) -> Response:
-    """Do something with a run that is being painted, or waits."""
+    """Pause, resume, stop or steer the run at work, or cancel a waiting run."""
     queue, id = _studio(request).queue, request.path_params["id"]
     match request.path_params["action"]:
         case "pause" | "resume" | "stop" as action:
@@ -219,7 +213,7 @@ async def list_runs(request: Request) -> Response:
 
 
 async def get_run(request: Request) -> Response:
-    """Return a run's "picture" or "content" made small, its "film", or a "download"."""
+    """Return one of a run's parts: "picture", "content", "film" or "download"."""
     studio, part = _studio(request), request.path_params["part"]
     entry = studio.queue.at_work
     if part == "picture" and entry is not None and entry.id == request.path_params["id"]:
@@ -229,7 +223,10 @@ async def get_run(request: Request) -> Response:
     run = await _run(request)
     match part:
         case "picture":
-            return await _small(request, run.record.pastiche)
+            preview = run.record.folder / PREVIEW
+            return await _small(
+                request, preview if run.shown["has_preview"] else run.record.pastiche
+            )
         case "content":
             return await _small(request, run.record.content)
         case "download":
@@ -240,14 +237,17 @@ async def get_run(request: Request) -> Response:
 
 
 async def _download(request: Request, run: StoredRun) -> Response:
-    """Return the pastiche as a file, at full size and from its full depth."""
+    """Return the pastiche at full size in the format that the query names."""
     kind = request.query_params.get("format", "png")
     if kind not in MEDIA_TYPES:
         raise RefusedError(f"format must be one of {', '.join(MEDIA_TYPES)}")
     if not run.record.pastiche.is_file():
         raise RefusedError("the run has no picture yet", 404)
     file = await _studio(request).reader.ask("converted", str(run.record.pastiche), f".{kind}")
-    return _file(file, MEDIA_TYPES[kind], f"pastiche_{run.id}.{kind}")
+    # Without a name here the browser takes the name that the page's link gives.
+    return Response(
+        file, media_type=MEDIA_TYPES[kind], headers={"content-disposition": "attachment"}
+    )
 
 
 async def change_run(request: Request) -> Response:
@@ -275,7 +275,7 @@ async def _delete(studio: Studio, run: StoredRun) -> None:
         raise RefusedError("that run is being painted; stop it first", 409)
     folder = run.record.folder  # if it is a symbolic link, only the link is removed
     await asyncio.to_thread(os.unlink if folder.is_symlink() else shutil.rmtree, folder)
-    for picture in (run.record.pastiche, run.record.content):
+    for picture in (run.record.pastiche, run.record.content, folder / PREVIEW):
         studio.pictures.forget(picture)
     studio.queue.changed(runs=True)
 
@@ -290,7 +290,7 @@ async def _run(request: Request) -> StoredRun:
 
 
 async def _run_request(request: Request) -> RunRequest:
-    """Return the run that the settings in a request ask for, composed in a thread."""
+    """Return the run that a request's settings describe; a thread composes its config."""
     studio, body = _studio(request), await _body(request)
     if studio.composing.locked():
         raise RefusedError("too much at once; try again in a moment", 429)
@@ -299,7 +299,7 @@ async def _run_request(request: Request) -> RunRequest:
 
 
 async def _checked(request: Request) -> RunRequest:
-    """Return the run that a request describes, with its cost, after checking its settings."""
+    """Return the run that a request describes, after the reader has checked its settings."""
     studio, asked = _studio(request), await _run_request(request)
     if studio.checked[0] != asked.overrides:
         cost = await studio.reader.ask("check", asked.shown or asked.config)
@@ -310,12 +310,12 @@ async def _checked(request: Request) -> RunRequest:
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    """Return the JSON object of a request; RefusedError if it is none, or is too large."""
+    """Return the JSON object in a request's body (RefusedError: no JSON object, or too large)."""
     text = bytearray()
-    async for piece in request.stream():
+    async for piece in pictures.in_time(request.stream()):
         text += piece
         if len(text) > LARGEST:
-            raise RefusedError("that is too much to say at once", 413)
+            raise RefusedError("the request is too long", 413)
     try:
         body = json.loads(text or b"{}")
     except (ValueError, RecursionError) as error:
@@ -326,18 +326,13 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 async def _small(request: Request, file: str | Path, *, ready: bool = False) -> Response:
-    """Return a picture file, made as small as is asked for; one that is `ready` as it is."""
+    """Return a small JPEG of a picture file, or the file itself if it is `ready`."""
     side = request.query_params.get("side", "1600")
     if not side.isdecimal() or len(side) > 6:
         raise RefusedError("side must be a number of pixels")
     if ready:
         return FileResponse(file)
     return _jpeg(await _studio(request).pictures.small(str(file), int(side)))
-
-
-def _file(content: bytes, media_type: str, name: str) -> Response:
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(content, media_type=media_type, headers=headers)
 
 
 def _jpeg(picture: bytes) -> Response:

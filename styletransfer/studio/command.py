@@ -1,7 +1,7 @@
-"""Paint on a page of this machine, and steer while it dries: `scripts/studio.py`.
+"""Serve a page on this machine that paints pictures: `scripts/studio.py`.
 
-Serves the page on 127.0.0.1 alone, prints its address and opens the browser. Runs, and the pictures
-that were dropped on the page, are kept in the run folder, `outputs/studio` by default.
+The server listens on 127.0.0.1, prints its address and opens the browser. Runs and uploads are
+stored in the run folder, `outputs/studio` by default.
 """
 
 from importlib.util import find_spec

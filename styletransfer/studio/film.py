@@ -19,10 +19,10 @@ from styletransfer.system.signals import stop_on_signals
 
 
 def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
-    """Paint a film into the folder of an order, show it as it grows, and return how it has ended.
+    """Paint a film into the folder of an order, and return "finished" or "stopped".
 
-    Its folder is like that of a run, with the last frame for a pastiche. A stop keeps the frames
-    that there are.
+    The folder has the files of a run; its pastiche is the last frame. A stopped film has the frames
+    that were painted.
     """
     folder, config = Path(order["folder"]), order["config"]
     viewer = _Viewer(order["id"], orders, pipe)
@@ -56,7 +56,7 @@ class _Viewer:
         self.last: tuple[Tensor, Tensor]  # the last frame and its painting, (1, 3, H, W) each
 
     def show(self, frames: int, content: Tensor, painted: Tensor) -> bool:
-        """Tell of a frame of so many; False ends the painting."""
+        """Report a frame of a film of `frames`; return False to end the painting."""
         self.count, self.last, now = self.count + 1, (content, painted), time.monotonic()
         self.seconds = now - self._began
         picture = None
@@ -67,7 +67,7 @@ class _Viewer:
         where = {"step": self.count, "steps": steps, "scale": 1, "scales": 1, "left": left}
         self.say("progress", **where, seconds=seconds, picture=picture)
         is_paused = False
-        while wish := self._orders.next_wish(self._id, wait=is_paused, other_runs=False):
+        while wish := self._orders.next_wish(self._id, wait=is_paused):
             if wish["type"] == "stop":
                 self.say("stopping")
                 self.is_stopped = True
@@ -80,7 +80,7 @@ class _Viewer:
         return not self.is_stopped
 
     def say(self, type: str, **message: Any) -> None:
-        """Send a message about this film; where the server is gone, what there is will be kept."""
+        """Send a message about this film; the film stops if the server is gone."""
         try:
             self._pipe.send({"type": type, "id": self._id, **message})
         except OSError:

@@ -90,14 +90,14 @@ def looks() -> list[dict[str, Any]]:
 
 
 def shown_values(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return the page's keys with their values there: pictures as ids, None for other files."""
+    """Return key -> value as the page has it: pictures by ids, None for unknown files."""
     return {key: _shown(CONTROLS[key], values[key], shelf) for key in CONTROLS if key in values}
 
 
 def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return those keys that differ from what the page has by default, as the page sends them.
+    """Return key -> value, as the page sends it, of the keys whose values are not the default.
 
-    Values of another version raise a KeyError.
+    A KeyError says that `values`, of another version, lack a key.
     """
     shown, default = shown_values(values, shelf), defaults()
     return {key: shown[key] for key in CONTROLS if values[key] != default[key]}
@@ -106,8 +106,8 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
 def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> Any:
     if control.kind in ONE_PICTURE:
         return shelf.id_of(value) if shelf and isinstance(value, str) else None
-    if control.key == "init" and value not in control.choices:
-        return (shelf and shelf.id_of(value)) or control.choices[0]
+    if control.key == "init" and value not in control.choices:  # a file, of the command line
+        return control.choices[0]
     if control.kind == "pictures":
         return [shelf.id_of(path) for path in each(value)] if shelf else []
     if control.kind == "mapping":
@@ -129,13 +129,13 @@ class RunRequest:
 
 
 def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
-    """Check what the page has sent, key -> value with pictures by their ids, and compose a run.
+    """Return the run of the page's settings, key -> value with pictures by their ids.
 
-    A film is painted by the network for any style.
+    A photograph is painted by `train`, a film by `apply` with the network for any style.
 
     Raises:
-        RefusedError: an unknown key, or a value of another kind than its control gives.
-        UserError: what the command line refuses.
+        RefusedError: a key is unknown, or its value is not of the control's kind.
+        UserError: the command line would refuse the settings.
     """
     values = read_values(settings, shelf)
     overrides, name, shown = _overrides(values), "train", None
@@ -169,14 +169,14 @@ def _overrides(values: Mapping[str, Any]) -> list[str]:
 
 
 def _of_the_network(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the network for any style is told of the page's values."""
+    """Return the settings of `apply` with the network for any style, from the page's values."""
     own = {"network": "any", "input": values["content"], "steady": STEADY}
     plain = {key: defaults()[key] for key in ("style", "size")}
     return own | plain | {key: values[key] for key in BOTH & values.keys()}
 
 
 def read_values(settings: Any, shelf: PictureShelf) -> dict[str, Any]:
-    """Return what the page has sent as the config has it; RefusedError as `read_request`."""
+    """Return the page's settings as config values (RefusedError: see `read_request`)."""
     if not isinstance(settings, Mapping):
         raise RefusedError("settings must be a JSON object")
     for key in settings:
@@ -196,7 +196,7 @@ def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "tr
 
 
 def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
-    """Return a value as the config has it; RefusedError if no control gives such a one."""
+    """Return a value as the config has it (RefusedError: it is not of the control's kind)."""
     key = control.key
     match control.kind:
         case "picture" | "regions" | "mask":
@@ -213,8 +213,6 @@ def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
             return [name for word in _text(key, value).split(",") if (name := word.strip())]
         case "mapping":
             return _mapping(key, value)
-        case "choice" if key == "init" and value in shelf:
-            return _path(key, value, shelf)
         case "choice" if value not in control.choices:
             words = ", ".join(control.choices)
             raise RefusedError(f"{key}={value!s:.80} must be one of {words}", key=key)
@@ -249,7 +247,7 @@ def _listed(key: str, value: list[Any]) -> list[Any]:
 
 
 def _mapping(key: str, value: Any) -> dict[str, int]:
-    """Return a mapping of colours to whole numbers; Hydra knows no #, and 0x says the same."""
+    """Return a mapping of colours to whole numbers; 0x replaces #, which Hydra does not accept."""
     if not isinstance(value, Mapping) or len(value) > MOST:
         raise RefusedError(f"{key} must give each of at most {MOST} colours a number", key=key)
     for name, number in value.items():

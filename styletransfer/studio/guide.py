@@ -77,7 +77,7 @@ class Guide:
         """Wait for a request to resume or to stop; carry out others meanwhile."""
         self._tell(run, iterate, encode(iterate.picture))
         self._say(type="paused")
-        while wish := self._orders.next_wish(self._id, wait=True, other_runs=False):
+        while wish := self._orders.next_wish(self._id, wait=True):
             if wish["type"] == "resume":
                 self._clock.go_on()
                 self._say(type="resumed")
@@ -104,7 +104,7 @@ class Guide:
         self._say(type="standing", number=number, error=error, key=key, now=now)
 
     def _tell(self, run: RecordedRun, iterate: Iterate, picture: bytes | None) -> None:
-        """Send where the run is, and perhaps a picture."""
+        """Send a progress report, with a JPEG if `picture` is not None."""
         self._reported = time.monotonic()
         self._say(
             type="progress",
@@ -135,28 +135,39 @@ def encode(picture: Tensor) -> bytes:
 
 
 class Clock:
-    """Measures the working time of a run in seconds per pixel and step, to predict the rest."""
+    """Measures the working time of a run, and predicts the rest from its pace.
+
+    Attributes:
+        seconds: of all steps so far, pauses left out.
+        pace: seconds per step and pixel. The first step of a scale, which also prepares the scale,
+            counts only until there is another one.
+    """
 
     def __init__(self) -> None:
-        self.seconds, self._last, self._pixels = 0.0, time.monotonic(), 0
+        self.seconds, self.pace = 0.0, 0.0
+        self._last, self._scale = time.monotonic(), 0
+        self._warm = [0.0, 0]  # seconds and pixels of the steps that count for the pace
 
     def step(self, run: Run, iterate: Iterate) -> None:
-        """Note that a step was made."""
-        self.seconds += time.monotonic() - self._last
+        """Measure a step that was made."""
+        seconds = time.monotonic() - self._last
+        pixels = math.prod(run.scales[iterate.scale - 1].size)
+        self.seconds += seconds
+        if iterate.scale == self._scale:
+            self._warm[0] += seconds
+            self._warm[1] += pixels
+            self.pace = self._warm[0] / self._warm[1]
+        elif not self.pace:
+            self.pace = seconds / pixels
+        self._scale = iterate.scale
         self.go_on()
-        self._pixels += math.prod(run.scales[iterate.scale - 1].size)
 
     def go_on(self) -> None:
-        """Count on from now: the run has waited."""
+        """Restart the measurement after a pause."""
         self._last = time.monotonic()
 
-    @property
-    def pace(self) -> float:
-        """The seconds of a step by its pixels."""
-        return self.seconds / self._pixels
-
     def left(self, run: Run, iterate: Iterate) -> float:
-        """Return the seconds until the end."""
+        """Return the predicted seconds until the end of the run."""
         later = run.scales[iterate.scale :]
         here = iterate.steps - iterate.step - sum(scale.steps for scale in later)
         pixels = sum(scale.steps * math.prod(scale.size) for scale in later)

@@ -1,6 +1,6 @@
-"""The painter's process: it paints one run after the other, by orders that come through a pipe.
+"""The painter's process, which paints one run after the other by orders from a pipe.
 
-It sends messages to `queue.py`: dicts with a "type" and the "id" of the run.
+Its messages to `queue.py` are dicts with a "type" and the "id" of the run.
 """
 
 import gc
@@ -23,7 +23,7 @@ from styletransfer.system.signals import signals_held
 
 
 def main(pipe: Connection) -> None:
-    """Paint what is asked for until the pipe ends."""
+    """Paint runs and sketches until the pipe ends."""
     become_a_child()
     orders = Orders(pipe, partial(_sketch, pipe))
     with suppress(OSError):  # the server has ended
@@ -35,9 +35,9 @@ def main(pipe: Connection) -> None:
 
 
 def _warm_up() -> float:
-    """Set torch up as a command does, and paint two small pictures: the first one loads much.
+    """Set torch up and paint two small pictures, the first of which loads the network.
 
-    Returns the seconds that a step of the second one took, by its pixels.
+    Return the seconds per step and pixel of the second picture.
     """
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize.run import Run
@@ -54,7 +54,7 @@ def _warm_up() -> float:
 
 
 def _sketch(pipe: Connection, order: dict[str, Any], is_wanted: Callable[[], bool]) -> bool:
-    """Paint a small picture and send it; False if something else was wanted before its end."""
+    """Paint a sketch and send it; return False if other work interrupted the sketch."""
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize.run import Run
     from styletransfer.studio.guide import encode
@@ -116,7 +116,7 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
 
 @contextmanager
 def _logged(folder: Path) -> Iterator[None]:
-    """Keep the log of a run in its folder, as the command line does, mistakes of ours included."""
+    """Write the log of a run, tracebacks included, to train.log in its folder."""
     file = logging.FileHandler(folder / "train.log", encoding="utf-8", delay=True)
     file.setFormatter(logging.Formatter("[%(asctime)s][%(name)s][%(levelname)s] - %(message)s"))
     root = logging.getLogger()

@@ -22,7 +22,9 @@ from styletransfer.system.files import atomic, sha256
 
 # Largest size in bytes of an uploaded picture, of an uploaded film, and of all uploads together;
 # largest number of uploads; number of uploads that may be received at the same time.
-LARGEST, LARGEST_FILM, TOTAL, MOST, AT_ONCE = 64 * 2**20, 2**31, 2**33, 1000, 4
+LARGEST, LARGEST_FILM, TOTAL, MOST, AT_ONCE = 64 * 2**20, 2**31, 2**33, 1000, 16
+# A body must come within PATIENCE seconds, and one more for each SLOWEST bytes that have come.
+PATIENCE, SLOWEST = 10.0, 2**15
 # Largest length of a picture's name in characters.
 LONGEST_NAME = 120
 # SIDES: longer sides in pixels of the small copies that the page shows. KEPT: number of copies that
@@ -49,7 +51,7 @@ class ShelfPicture:
 
 
 class PictureShelf:
-    """The pictures of a studio; the folder of uploads is made when the first one comes."""
+    """The pictures of a studio: the bundled ones and the uploads in `folder`."""
 
     def __init__(self, folder: Path, reader: Reader) -> None:
         self._folder, self._reader, self._small = folder, reader, folder.with_name(".small")
@@ -83,31 +85,30 @@ class PictureShelf:
 
     @property
     def all(self) -> list[ShelfPicture]:
-        """Every picture that is still there, the bundled ones first."""
+        """Every picture whose file exists, the bundled ones first."""
         return [kept for kept in self._pictures.values() if os.path.isfile(kept.path)]
 
-    def __contains__(self, id: object) -> bool:
-        """Tell whether it is the id of a picture."""
-        return isinstance(id, str) and id in self._pictures
-
     def find(self, id: str) -> ShelfPicture:
-        """Return a picture; RefusedError if there is none of that id."""
+        """Return the picture of an id (RefusedError: there is none)."""
         if id not in self._pictures:
             raise RefusedError("there is no such picture; choose another", 404)
         return self._pictures[id]
 
     def id_of(self, path: str) -> str | None:
-        """Return the id of a picture by its path, None if it is none of ours."""
+        """Return the id of the picture at a path, or None."""
         return self._ids.get(os.path.realpath(path))
 
     async def take(self, name: str, purpose: str, body: AsyncIterator[bytes]) -> ShelfPicture:
-        """Keep an upload, called `name` by a person, under a name that its bytes make.
+        """Store an upload in a file that is named by the hash of its bytes.
 
-        The `purpose` is the key that it is for.
+        Args:
+            name: the file's name on the user's machine.
+            purpose: the key for which the picture was added, or "".
+            body: the file's bytes.
 
         Raises:
-            UserError: it is no picture that can be read, in the words of the command line.
-            RefusedError: it is too large, or there are too many.
+            UserError: the file cannot be read as a picture.
+            RefusedError: the file is too large, or there are too many uploads.
         """
         if self._uploading.locked():
             raise RefusedError("other pictures are being uploaded; try again in a moment", 429)
@@ -127,13 +128,13 @@ class PictureShelf:
                 temporary.unlink(missing_ok=True)
 
     async def _receive(self, temporary: Path, body: AsyncIterator[bytes], most: int) -> str:
-        """Write an upload to a file and return its id."""
+        """Write an upload to a file and return its id: 32 hex digits of its SHA-256."""
         uploads = [picture for picture in self.all if picture.kind == "upload"]
         free = TOTAL - sum(os.path.getsize(picture.path) for picture in uploads)
         if len(uploads) >= MOST or free <= 0:
             raise RefusedError("the studio is full of pictures; remove some that were added", 507)
         await receive(temporary, body, min(most, free))
-        return await asyncio.to_thread(id_of_file, temporary)
+        return (await asyncio.to_thread(sha256, temporary))[:32]
 
     async def _put(self, id: str, temporary: Path, name: str, purpose: str) -> ShelfPicture:
         name = os.path.basename(name.replace("\\", "/"))[-LONGEST_NAME:] or "picture"
@@ -155,7 +156,7 @@ class PictureShelf:
         return self._add(ShelfPicture(id, name, width, height, "upload", str(path), purpose))
 
     def remove(self, id: str) -> None:
-        """Remove an upload; RefusedError if it is none, or is there no more."""
+        """Remove an upload (RefusedError: no upload has this id)."""
         picture = self.find(id)
         if picture.kind != "upload":
             raise RefusedError("that picture comes with the package, and stays", 403)
@@ -165,14 +166,14 @@ class PictureShelf:
         self.forget(picture.path)
 
     def named(self, message: str) -> str:
-        """Return a message in which pictures are called as people call them."""
+        """Return a message after replacing paths and ids of pictures by their names."""
         for picture in self._pictures.values():
             message = message.replace(picture.path, picture.name)
             message = message.replace(picture.id, picture.name)
         return message
 
     async def small(self, path: str, side: int) -> bytes:
-        """Return a JPEG of a picture file of at most `side` pixels; RefusedError if it is gone."""
+        """Return a JPEG of at most `side` pixels of a picture file (RefusedError: no file)."""
         side = max((one for one in SIDES if one <= side), default=SIDES[0])
         try:
             name = f"{_hash(path)}-{os.stat(path).st_mtime_ns}-{side}"
@@ -181,7 +182,7 @@ class PictureShelf:
         return await self.kept(name, lambda: self._reader.ask("small", path, side))
 
     async def kept(self, name: str, make: Callable[[], Awaitable[bytes]]) -> bytes:
-        """Return a small picture from the disk; or make it, and keep it there under a name."""
+        """Return the JPEG that is stored under a name; `make` makes it the first time."""
         file = self._small / f"{name}.jpg"
         with suppress(OSError):
             return file.read_bytes()
@@ -191,7 +192,7 @@ class PictureShelf:
         return picture
 
     def forget(self, path: str | Path) -> None:
-        """Remove what is kept of a picture that was removed."""
+        """Remove the small copies of a picture."""
         for small in self._small.glob(f"{_hash(path)}-*.jpg"):
             small.unlink(missing_ok=True)
 
@@ -201,31 +202,41 @@ def _hash(path: str | Path) -> str:
 
 
 def is_film(path: str | None) -> bool:
-    """Tell whether a file of this name is a film; the ids of films end as their files do."""
+    """Return whether a path or an id has the extension of a film."""
     return path is not None and Path(path).suffix.lower() in FILM_EXTENSIONS
 
 
 def limit(name: str) -> int:
-    """Return how many bytes an upload of this name may have."""
+    """Return the largest size in bytes of an upload of this name."""
     return LARGEST_FILM if is_film(name) else LARGEST
 
 
-def id_of_file(path: Path) -> str:
-    """Return the id that a picture's bytes make."""
-    return sha256(path)[:32]
-
-
 async def receive(file: Path, body: AsyncIterator[bytes], most: int) -> None:
-    """Write what comes to a file; RefusedError as soon as it has more than `most` bytes."""
+    """Write a request's body to a file (RefusedError: it has more than `most` bytes)."""
     size = 0
     with file.open("wb") as opened:
-        async for piece in body:
+        async for piece in in_time(body):
             size += len(piece)
             if size > most:
                 raise too_large(most)
             opened.write(piece)
 
 
+async def in_time(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the pieces of a request's body; RefusedError once they come too slowly."""
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while True:
+        try:
+            async with asyncio.timeout_at(deadline):
+                piece = await anext(body)
+        except StopAsyncIteration:
+            return
+        except TimeoutError as error:
+            raise RefusedError("the upload came too slowly; send it again", 408) from error
+        deadline += len(piece) / SLOWEST
+        yield piece
+
+
 def too_large(most: int = LARGEST) -> RefusedError:
-    """Return the refusal of an upload that has too many bytes."""
+    """Return the refusal of an upload of more than `most` bytes."""
     return RefusedError(f"the file has more than {most >> 20} MiB; shrink it", 413)

@@ -9,14 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from styletransfer.errors import UserError
+from styletransfer.runs.folder import RECORD
 from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import FILM, StoredRun, note
+from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, note
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Answers, Worker
+from styletransfer.system.files import atomic
 
 # Largest number of waiting runs.
 MOST = 8
@@ -32,7 +35,7 @@ AT_WORK = ("starting", "painting", "paused", "stopping")
 
 @dataclass
 class QueueEntry:
-    """A run that is waiting, at work, or has ended; its id is the name of its folder."""
+    """A run that waits, is at work or has ended; its id is the name of its folder."""
 
     id: str
     folder: Path
@@ -41,8 +44,8 @@ class QueueEntry:
     order: dict[str, Any]  # the message for the painter
     status: str = "queued"  # then one of AT_WORK, then finished, stopped or failed
     error: str | None = None
-    done: int = 0  # the number of the last steering that was done, or refused
-    is_heard: bool = False  # whether the painter has heard that it is to stop
+    done: int = 0  # number of the last steering that the painter has made or refused
+    is_heard: bool = False  # whether the painter has confirmed a stop
     progress: dict[str, Any] = field(default_factory=dict)  # the last progress report
     is_steered: bool = False  # whether its settings were changed after its beginning
     picture: bytes | None = None  # the last preview, a JPEG
@@ -51,11 +54,6 @@ class QueueEntry:
     def command(self) -> str:
         """The name of the command that makes the same picture or film."""
         return str(self.order.get("command", "train"))
-
-    @property
-    def can_steer(self) -> bool:
-        """Whether its settings may be changed now."""
-        return self.status in ("painting", "paused") and self.command == "train"
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -69,7 +67,6 @@ class QueueEntry:
             **{name: self.progress.get(name) for name in reported},
             "is_steered": self.is_steered,
             "done": self.done,
-            "can_steer": self.can_steer,
             "is_film": self.command != "train",
             "error": self.error,
         }
@@ -97,7 +94,7 @@ class RunQueue:
         return self.current if self.current and self.current.status in AT_WORK else None
 
     def submit(self, request: RunRequest) -> str:
-        """Let a new run wait for its turn, and return its id; RefusedError if too many wait."""
+        """Append a new run to the queue and return its id (RefusedError: the queue is full)."""
         self._check_room()
         folder = Path(new_folder(str(self._folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
         # A TIFF lets the run keep 16 bits a sample, in its PNG as well.
@@ -110,7 +107,7 @@ class RunQueue:
         return folder.name
 
     def go_on(self, run: StoredRun) -> None:
-        """Let a run that was stopped wait to go on; RefusedError if it does already."""
+        """Append a stopped run to the queue (RefusedError: it is there, or the queue is full)."""
         self._check_room()
         if self.has(run.id):
             raise RefusedError("that run is being painted already", 409)
@@ -121,11 +118,11 @@ class RunQueue:
         self._enqueue(entry)
 
     def has(self, id: str) -> bool:
-        """Tell whether a run is at work or waits."""
+        """Return whether a run is at work or waits."""
         return any(entry.id == id for entry in (*self.waiting, self.at_work) if entry)
 
     def needs(self, picture: str) -> bool:
-        """Tell whether a run that is at work or waits was asked for with the id of a picture."""
+        """Return whether the settings of a run at work or in the queue name a picture's id."""
         entries = (*self.waiting, *([self.at_work] if self.at_work else []))
         return any(picture in each(value) for one in entries for value in one.settings.values())
 
@@ -148,22 +145,25 @@ class RunQueue:
         self.painter.send({"type": type, "id": id, **details})
 
     def steer(self, id: str, config: TrainConfig) -> int:
-        """Let the painter change a run's settings; return the number by which that is told done."""
+        """Ask the painter to change a run's settings.
+
+        Return the request's number, which `QueueEntry.done` reaches once the painter has answered.
+        """
         self._steered += 1
         self.act(id, "steer", config=config, number=self._steered)
         return self._steered
 
     def _give_up(self, entry: QueueEntry) -> None:
-        """End a painter that has not heard a stop; the run's last checkpoint stays."""
+        """Kill a painter that has not confirmed a stop; the run's last checkpoint stays."""
         if entry is self.at_work and not entry.is_heard:
             self.painter.kill()
 
     async def sketch(self, request: RunRequest) -> bytes:
-        """Return a small JPEG of what a run would come to, painted when nothing else is.
+        """Return a small JPEG of a run's result; the painter makes it when it is idle.
 
         Raises:
-            UserError: there can be no such run.
-            RefusedError: too many wait.
+            UserError: the run's settings are wrong.
+            RefusedError: too many sketches wait.
         """
         # `shown` is set for a film, whose first frame is sketched.
         whole = request.shown or request.config
@@ -173,7 +173,7 @@ class RunQueue:
         return picture
 
     def cancel(self, id: str) -> None:
-        """Take a run out of the queue; RefusedError if it does not wait."""
+        """Remove a waiting run from the queue (RefusedError: the run does not wait)."""
         entry = next((entry for entry in self.waiting if entry.id == id), None)
         if entry is None:
             raise RefusedError("that run does not wait", 409)
@@ -182,7 +182,7 @@ class RunQueue:
         self.changed()
 
     def join(self) -> Viewer:
-        """Let somebody watch, from the latest state and picture on."""
+        """Add a viewer, who first receives the latest state and preview."""
         viewer = Viewer()
         self.viewers.add(viewer)
         viewer.tell("state", self.state)
@@ -192,7 +192,7 @@ class RunQueue:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The message to pages when anything but the progress of the run changes."""
+        """The message to pages about everything but the progress of the run at work."""
         return {
             "type": "state",
             "current": None if self.current is None else self.current.shown,
@@ -202,12 +202,12 @@ class RunQueue:
         }
 
     def changed(self, *, runs: bool = False) -> None:
-        """Tell everybody, and that there are other runs on disk, if there are."""
+        """Send the state to all viewers; `runs` says that the runs on disk have changed."""
         self._runs_changed += runs
         self._tell("state", self.state)
 
     async def close(self, patience: float) -> None:
-        """Stop the run at work and keep it; end the painter, after `patience` seconds by force."""
+        """Stop and save the run at work; kill the painter after `patience` seconds."""
         while self.waiting:
             _forget(self.waiting.popleft())
         await self.painter.close(patience)
@@ -231,7 +231,7 @@ class RunQueue:
             self.painter.send(order | entry.order)
 
     def _hear(self, message: dict[str, Any]) -> None:
-        """Take up what the painter says; see `painter.py`."""
+        """Handle a message of the painter; see `guide.py` for its types."""
         entry = self.current
         if message["type"] == "sketched":
             self._sketches.take(message["id"], message["picture"], message["problem"])
@@ -304,10 +304,20 @@ class RunQueue:
 
     def _painter_ended(self, reason: str) -> None:
         self._sketches.fail(f"the painting process {reason}")
-        if self.current is not None and self.current.status == "stopping":
-            self._end(self.current, "stopped")
-        elif self.current is not None:
-            self._end(self.current, "failed", f"the painting process {reason}")
+        if (entry := self.at_work) is None:
+            return
+        _keep_preview(entry)
+        if entry.status == "stopping":
+            self._end(entry, "stopped")
+        else:
+            self._end(entry, "failed", f"the painting process {reason}")
+
+
+def _keep_preview(entry: QueueEntry) -> None:
+    """Write the last preview of a run, which has no other picture, to the run's folder."""
+    if entry.picture is not None and (entry.folder / RECORD).exists():
+        with suppress(UserError), atomic(entry.folder / PREVIEW) as temporary:
+            temporary.write_bytes(entry.picture)
 
 
 def _forget(entry: QueueEntry) -> None:

@@ -56,10 +56,14 @@ class Reader:
         )
 
     async def ask(self, name: str, *arguments: Any) -> Any:
-        """Return what the function of that name below returns.
+        """Call a function of this module in the process, and return its value.
+
+        Args:
+            name: one of measure, small, converted, look, check and frames.
+            arguments: its arguments.
 
         Raises:
-            UserError: from there, or the process has died of the picture.
+            UserError: the function has raised it, or the process has ended.
             RefusedError: too many questions wait.
         """
         try:
@@ -71,7 +75,7 @@ class Reader:
 
 
 def main(pipe: Connection) -> None:
-    """Answer until the pipe ends."""
+    """Answer questions until the pipe ends."""
     become_a_child()
     with suppress(OSError, AttributeError):
         os.nice(NICE)
@@ -99,7 +103,7 @@ def measure(path: str) -> tuple[int, int]:
 
 
 def frames(path: str, config: ApplyConfig) -> int:
-    """Return how many frames a film has, 0 if it does not say (UserError: wrong settings)."""
+    """Return a film's number of frames, 0 if its file has none (UserError: wrong settings)."""
     from styletransfer.commands.apply import painter
     from styletransfer.films.read import Film
 
@@ -110,7 +114,7 @@ def frames(path: str, config: ApplyConfig) -> int:
 
 
 def small(path: str, side: int) -> bytes:
-    """Return a picture as a JPEG at most `side` pixels long, on white where it is transparent."""
+    """Return a picture, on white, as a JPEG of at most `side` pixels."""
     from styletransfer.pictures.convert import jpeg
 
     image = _opened(path)[1].copy()
@@ -119,10 +123,15 @@ def small(path: str, side: int) -> bytes:
 
 
 def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
-    """Return what the network for any style makes of a photograph, as a JPEG.
+    """Return a photograph in the mean of some styles, by the network for any style, as a JPEG.
 
-    The styles are blended by their shares, alike without any. A UserError says that a style image
-    cannot be read, or that a picture is too narrow.
+    Args:
+        content: path of the photograph.
+        styles: paths of the style images.
+        shares: the weight of each style; equal weights if empty.
+
+    Raises:
+        UserError: a style image cannot be read, or the photograph is too narrow.
     """
     from styletransfer.commands.apply.painter import blend
     from styletransfer.networks.johnson import SMALLEST_SIDE
@@ -144,17 +153,18 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
 
 @lru_cache(KNOWN)
 def _painter(styles: tuple[str, ...], ages: tuple[int, ...]) -> Any:
-    """Return the network dressed in styles; of another age they are others."""
+    """Return the network for styles; `ages`, times in ns, tell changed files apart."""
     from styletransfer.commands.apply.painter import Painter
 
     return Painter(ApplyConfig(network="any", style=[*styles], device="cpu", precision="float32"))
 
 
 def check(config: TrainConfig) -> dict[str, Any]:
-    """Refuse settings that no run could have, as far as that is seen without painting.
+    """Check a run's settings on small grey pictures, without a step (UserError: wrong settings).
 
-    Returns the "width" and "height" of the pastiche, the "memory" that it takes, in words, and its
-    "work": pixels times steps. The pictures are grey meanwhile, and of networks only the layers.
+    Returns:
+        The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work",
+        pixels times steps.
     """
     import torch
 
@@ -192,7 +202,7 @@ def check(config: TrainConfig) -> dict[str, Any]:
 
 
 def converted(path: str, extension: str) -> bytes:
-    """Return a picture in the format of an extension, such as ".tiff", at full size and depth."""
+    """Return a picture file in the format of an extension, such as ".tiff", at full size."""
     from styletransfer.pictures import images
 
     picture = images.read(path)
@@ -203,9 +213,9 @@ def converted(path: str, extension: str) -> bytes:
 
 
 def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
-    """Return the size of a picture, and a version of it, or a first frame, large enough to show.
+    """Return (width, height) of a picture or a film, and a copy of at most LARGEST pixels.
 
-    It is remembered by its file, which an upload keeps when it gets its name.
+    The last copies are remembered by inode, size and time, which a renamed upload keeps.
     """
     from styletransfer.pictures import images
     from styletransfer.pictures.convert import small_picture
@@ -225,7 +235,7 @@ def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
 
 
 def first_frame(path: str) -> Any:
-    """Return the first picture of a film."""
+    """Return the first frame of a film."""
     from styletransfer.films.read import Film
     from styletransfer.pictures.images import Picture
 

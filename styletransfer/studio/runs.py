@@ -25,9 +25,9 @@ from styletransfer.studio.form import changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.system.files import atomic, is_locked
 
-# MOST: number of runs that the page shows, the newest ones. NOTE and FILM: files in a run's folder
-# with the user's name for the run, and with the painted film.
-MOST, NOTE, FILM = 300, ".studio.json", "painted.mp4"
+# MOST: number of runs that the page shows, the newest ones. Files in a run's folder: NOTE has the
+# user's name for the run, FILM is the painted film, PREVIEW the last preview of a killed run.
+MOST, NOTE, FILM, PREVIEW = 300, ".studio.json", "painted.mp4", ".preview.jpg"
 # Largest length of a run's name in characters.
 LONGEST_NAME = 120
 # Number of bytes at the end of a run's metrics that are read for the losses of its last step.
@@ -85,7 +85,8 @@ class StoredRuns:
             self._read[id] = (written, run)
         run = self._read[id][1]
         noted = _noted(folder)
-        now = {"name": noted["name"], "starred": noted["starred"]}
+        has_preview = run.shown["width"] is None and (folder / PREVIEW).is_file()
+        now = {"name": noted["name"], "starred": noted["starred"], "has_preview": has_preview}
         if run.shown["status"] == "running" and not is_locked(folder):
             now["status"] = "stopped"
         return replace(run, shown=run.shown | now)

@@ -22,6 +22,7 @@ import uvicorn
 from styletransfer.errors import UserError, pip_install
 from styletransfer.settings import StudioConfig
 from styletransfer.studio.app import Studio, make_app
+from styletransfer.system.files import locked_file
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
 
 # Address of the server, which only this machine can reach; share=true adds others.
@@ -32,19 +33,23 @@ pictures and runs; and what is sent is not encrypted: share it where you trust e
 # MOST: largest number of connections at the same time. PATIENCE: seconds that they get to close
 # when the server ends. MUTE: seconds after which a connection without a request is closed.
 MOST, PATIENCE, MUTE = 256, 2, 10.0
-# ADDRESS: file in the run folder that keeps port and token for the next studio. TOKEN: random bytes
-# of a token, and the smallest length of a stored one in characters.
-ADDRESS, TOKEN = ".address.json", 32
+# Files in the run folder: ADDRESS keeps port and token for the next studio, LOCK is locked by this
+# one. TOKEN: random bytes of a token, and the smallest length of a stored one in characters.
+ADDRESS, LOCK, TOKEN = ".address.json", ".studio.lock", 32
 
 
 def serve(config: StudioConfig, folder: Path) -> None:
-    """Serve the page until a signal comes; see `command.main`."""
+    """Serve the page until a signal comes; see `command.main`.
+
+    A UserError says that a port cannot be used, or that another studio serves the folder.
+    """
     kept, token = _kept_address(folder)
     near = _private_addresses() if config.share else []
     with ExitStack() as open_sockets:
         first = open_sockets.enter_context(_listening(config.port, kept))
         port = first.getsockname()[1]
         shared = [open_sockets.enter_context(_listening(port, 0, host)) for host in near]
+        open_sockets.enter_context(_only_studio(folder))
         _keep_address(folder, port, token)
         address, *shown = (f"http://{host}:{port}/?token={token}" for host in (HOST, *near))
         options = uvicorn.Config(
@@ -68,6 +73,17 @@ def serve(config: StudioConfig, folder: Path) -> None:
             raise_waiting()
 
 
+@contextmanager
+def _only_studio(folder: Path) -> Iterator[None]:
+    """Keep other studios out of a folder, where it can be written (UserError: one serves it)."""
+    refusal = f"another studio serves {folder}; end it, or choose another with hydra.run.dir=FOLDER"
+    with ExitStack() as lock:
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            lock.enter_context(locked_file(folder / LOCK, refusal))
+        yield
+
+
 def _private_addresses() -> list[str]:
     """Return this machine's addresses in private networks (UserError: it has none)."""
     families = psutil.net_if_addrs().values()
@@ -81,7 +97,7 @@ def _private_addresses() -> list[str]:
 
 
 def _invitation(address: str) -> str:
-    """Return an address with its QR code, where the console can show one."""
+    """Return an invitation: an address, with its QR code if the console's encoding has blocks."""
     try:
         import segno
     except ImportError as error:
@@ -116,7 +132,7 @@ class _Server(uvicorn.Server):
         yield
 
     async def on_tick(self, counter: int) -> bool:
-        """Do what is due, and tell whether to end in good order, as after a signal."""
+        """Close mute connections; return whether the server must end."""
         now = time.monotonic()
         idle = (one for one in self.server_state.connections if not getattr(one, "cycle", one))
         self._mute = {one: self._mute.get(one, now) for one in idle}
@@ -136,7 +152,7 @@ def _kept_address(folder: Path) -> tuple[int, str]:
 
 
 def _keep_address(folder: Path, port: int, token: str) -> None:
-    """Let the next studio have this address, if it can be written for this person alone."""
+    """Store port and token for the next studio, in a file that only this user can read."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ADDRESS).unlink(missing_ok=True)
@@ -146,9 +162,9 @@ def _keep_address(folder: Path, port: int, token: str) -> None:
 
 
 def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
-    """Listen on a port of this machine, for 0 on the one that was `kept`, or else any free one.
+    """Return a socket that listens on a port of `host` (UserError: the port cannot be used).
 
-    A UserError says why it cannot be had.
+    With `port` 0 the port is `kept`, that of the last studio, or any free one.
     """
     if port == 0 and kept:
         with suppress(OSError):

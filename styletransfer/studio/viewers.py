@@ -24,12 +24,12 @@ class Viewer:
         self._due = asyncio.Event()
 
     def tell(self, kind: str, news: Any) -> None:
-        """Replace what is to be told: a picture as bytes, or state or progress as plain values."""
+        """Replace the unsent message of a kind: "picture" (bytes), "state" or "progress"."""
         self._news[kind] = news
         self._due.set()
 
     async def next(self) -> list[str | bytes]:
-        """Wait until there is something, and return it: JSON as text, a picture as bytes."""
+        """Wait for unsent messages and return them: JSON as text, a picture as bytes."""
         await self._due.wait()
         self._due.clear()
         news, self._news = self._news, {}
@@ -38,7 +38,7 @@ class Viewer:
 
 
 async def live(socket: WebSocket) -> None:
-    """Tell a page what happens until it goes, or takes nothing any more."""
+    """Send messages to a page until it closes the socket or stops reading."""
     queue = socket.app.state.studio.queue
     if len(queue.viewers) >= MOST:
         await socket.close(LATER)
@@ -56,7 +56,7 @@ async def live(socket: WebSocket) -> None:
 
 
 async def _tell(socket: WebSocket, viewer: Viewer, both: anyio.CancelScope) -> None:
-    """Send what there is as fast as the page takes it."""
+    """Send messages as fast as the page reads them."""
     with suppress(WebSocketDisconnect, RuntimeError):  # it has just gone
         try:
             while True:

@@ -34,9 +34,9 @@ class Worker:
     """A process that is started again whenever it ends.
 
     Args:
-        target: what it runs, with its end of the pipe: receives until EOFError, then returns.
+        target: the process's function of its end of the pipe, which returns after EOFError.
         hear: called in the event loop with each message of the process.
-        ended: called in the event loop with the reason when it has ended by itself.
+        ended: called in the event loop with the reason when the process has ended by itself.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Worker:
             self.send(self._waiting.pop(0))
 
     def send(self, message: Any) -> None:
-        """Send a message; where there is no process just now, to the next one."""
+        """Send a message; between two processes it waits for the next one."""
         if self._pipe is None:
             self._waiting.append(message)
             return
@@ -76,7 +76,7 @@ class Worker:
             self._pipe.send(message)
 
     def kill(self) -> None:
-        """End the process at once, whatever it does."""
+        """Kill the process."""
         if self._process is not None:
             self._process.kill()
 
@@ -92,7 +92,7 @@ class Worker:
         await self._gone.wait()
 
     def _listen(self, pipe: Connection, loop: asyncio.AbstractEventLoop) -> None:
-        """Hand on what the process says, in a thread that waits for it."""
+        """Pass the messages of the process to the event loop; runs in a thread of its own."""
         with suppress(RuntimeError):  # the loop is closed
             try:
                 while True:
@@ -142,7 +142,7 @@ class Answers:
             del self._asked[number]
 
     def take(self, number: int, value: Any, problem: UserError | None) -> None:
-        """Take up an answer, or why there is none."""
+        """Set the answer to a question, or the error that it ended in."""
         answer = self._asked.get(number)
         if answer is not None and not answer.done():
             if problem is None:
@@ -151,7 +151,7 @@ class Answers:
                 answer.set_exception(problem)
 
     def fail(self, reason: str) -> None:
-        """Refuse all that was asked: any question may have ended the process."""
+        """Refuse all open questions, because any of them may have ended the process."""
         for number in list(self._asked):
             self.take(number, None, UserError(reason))
 
@@ -166,7 +166,7 @@ def _how_it_ended(code: int | None) -> str:
 
 
 def become_a_child() -> None:
-    """Leave Ctrl-C and a closed terminal to the server, say nothing there, and die before it."""
+    """Ignore SIGINT and SIGHUP, print nothing, and be the first that Linux kills without memory."""
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -205,23 +205,20 @@ class Orders:
             self._changed.notify()
 
     def next_run(self) -> dict[str, Any] | None:
-        """Wait for a run to be asked for; None at the end."""
+        """Wait for an order of a run and return it; None after the pipe's end."""
         with self._changed:
             while not (self.over or self._runs):
                 self._rest()
             return None if self.over else self._runs.popleft()
 
-    def next_wish(
-        self, id: str, *, wait: bool = False, other_runs: bool = True
-    ) -> dict[str, Any] | None:
-        """Return a wish about a run, or None if there is none, or the pipe has ended.
+    def next_wish(self, id: str, *, wait: bool = False) -> dict[str, Any] | None:
+        """Return the next request about a run, or None if there is none or the pipe has ended.
 
-        Of several steerings in a row only the last one is returned.
+        Only the last of several steerings in a row is returned.
 
         Args:
-            id: the run's; what was meant for another one came too late.
-            wait: for a wish, or for the end of the pipe.
-            other_runs: whether another run that is asked for ends the waiting.
+            id: the run's; requests about ended runs are dropped.
+            wait: whether to wait for a request, or for the end of the pipe.
         """
         with self._changed:
             while True:
@@ -232,12 +229,12 @@ class Orders:
                     types = [one["type"] for one in (wish, *list(self._wishes)[:1])]
                     if wish["id"] == id and types != ["steer", "steer"]:
                         return wish
-                if self.over or not wait or (other_runs and self._runs):
+                if self.over or not wait:
                     return None
                 self._rest()
 
     def _rest(self) -> None:
-        """Wait for something to do; where there is a sketch to make, make it meanwhile."""
+        """Wait for a message; paint a sketch meanwhile if one is asked for."""
         if not self._sketches or self._sketch is None:
             self._changed.wait()
             return

@@ -149,13 +149,13 @@ def test_bad_input(desk, capsys):
     make_sweep(desk / "sweep")
     Path("empty").mkdir()
     before = sorted(desk.rglob("*"))
-    for words, said in (
+    for words, message in (
         ([], "name the folder of a sweep or of runs: styletransfer gallery FOLDER"),
         (["nowhere"], "nowhere is no folder; name that of a sweep, or of a run of train"),
         (["empty"], "there is no run of train in empty; name a sweep's folder, or a run's"),
         (["sweep", "output=a.png"], "output=a.png must end in .html"),
     ):
-        assert said in refusal(capsys, "gallery", *words)
+        assert message in refusal(capsys, "gallery", *words)
         assert sorted(desk.rglob("*")) == before
 
 

@@ -8,9 +8,6 @@ import torch
 from helpers import ROOT
 from torch.autograd import gradcheck
 
-from styletransfer.commands.explain.drawing import draw_nodes
-from styletransfer.commands.explain.study import SMALL, small_example
-
 DOCS = ROOT / "docs"
 GUIDE = (DOCS / "backward.md").read_text(encoding="utf-8")
 EXAMPLES = {path.stem: path for path in sorted((DOCS / "examples").glob("*.py"))}
@@ -59,6 +56,24 @@ def test_the_guides_closed_form_passes_gradcheck():
     assert gradcheck(lambda x: pool.apply(x)[0], x)
 
 
+def test_pool_indices_are_not_differentiable():
+    pool = run("global_max_pool")["GlobalMaxPool"].apply
+    x = torch.tensor([[[[1.0, 5.0], [5.0, 5.0]]]], requires_grad=True)
+    values, indices = pool(x)
+    assert (values.requires_grad, indices.requires_grad) == (True, False)
+    values.sum().backward()
+    assert indices.tolist() == [[1]]  # the first of equal values
+    assert x.grad.flatten().tolist() == [0, 1, 0, 0]
+
+
+def test_a_scale_between_linear_layers_receives_the_product():
+    scale = run("scale")["Scale"].apply
+    x, after = torch.randn(4, 3), torch.randn(2, 3)
+    weight = torch.randn(4, 3, requires_grad=True)
+    scale(x, weight).matmul(after.T).sum().backward()
+    torch.testing.assert_close(weight.grad, after.sum(0) * x)
+
+
 def test_the_guide_quotes_its_examples_word_for_word():
     quotes = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
     assert len(quotes) == 8
@@ -72,7 +87,7 @@ def test_guide_quotes_its_figures():
     nodes, visits = re.findall(r"(\d+) nodes are entered (\d+) times", guide)[0]
     assert f"{nodes} nodes, entered {visits} times" in maps["fake_backward"]
     assert "a Gram loss has five nodes" in guide
-    assert maps["autograd_function"].count(">5 nodes<") >= 5
+    assert maps["autograd_function"].count(">5 nodes · ") >= 5
     trunk = {
         way: re.findall(r"trunk&#\w+;s hand-written backwards: .* entered (\d+) times", text)[0]
         for way, text in maps.items()
@@ -87,6 +102,3 @@ def test_figures_are_those_of_this_version():
     css = colours.read_text(encoding="utf-8")
     for figure in sorted(DOCS.glob("*.svg")):
         assert f"<style>\n{css}</style>" in figure.read_text(encoding="utf-8")
-    nodes, _ = small_example()
-    example = draw_nodes(nodes, SMALL, alone=True)
-    assert (DOCS / "example.svg").read_text(encoding="utf-8") == example

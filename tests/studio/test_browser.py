@@ -123,11 +123,6 @@ def test_a_look_is_seen_small_and_chosen_by_one_tap(fresh):
         fresh.expect(".look[aria-pressed=true]").to_have_text(look)
         fresh.expect("#command pre").to_contain_text(words)
     fresh.expect("#command pre").not_to_contain_text("wasserstein")
-    fresh.click("#vary")  # and what is near to that
-    for look, words in (("Strokes 1.6", "style_scale=1.6"), ("woodcut", "woodcut.jpg")):
-        fresh.expect(f".look:has-text('{look}') img").to_be_visible()
-        fresh.click(f".look:has-text('{look}')")
-        fresh.expect("#command pre").to_contain_text(words)
     assert fresh.complaints == []
 
 
@@ -183,6 +178,17 @@ def test_pasted_picture_is_asked_about(page):
     page.complaints.clear()  # of the refusal
 
 
+def test_a_picture_that_is_waited_for_is_shown_as_busy_and_the_newest_comes_first(page):
+    slow = lambda route: (page.wait_for_timeout(1500), route.continue_())  # noqa: E731
+    page.route("**/api/look?*", slow)
+    page.drop("[data-picker=style]", early=png(40, 40, "navy"), late=png(40, 40, "sienna"))
+    for place, name in ((1, "late.png"), (2, "early.png")):
+        tile = f"[data-picker=style] .tile >> nth={place}"
+        page.expect(tile).to_have_attribute("title", name)
+    page.expect("#stage").to_have_attribute("aria-busy", "true")
+    page.expect("#stage").not_to_have_attribute("aria-busy", "true")
+
+
 def test_brush_works_by_keys(page):
     page.click("#brush")
     page.locator("#stage").focus()
@@ -236,6 +242,10 @@ def test_page_says_when_the_server_is_gone_goes_on_with_the_next_and_tells_of_a_
         opened = visited(address)
         page = opened.__enter__()
     page.expect("#messages").to_contain_text("does not answer")
+    page.expect("#status").to_have_text("Not connected")
+    page.click("#go")  # says the same, once
+    page.expect("#go").not_to_have_attribute("aria-busy", "true")
+    page.expect("#messages .message").to_have_count(1)
     with served(tmp_path) as again:
         assert again == address
         page.expect("#messages").to_have_text("")
@@ -288,6 +298,7 @@ def test_story(width, tmp_path, visited):
         page.expect("#status").to_contain_text("Stopped")
         with page.expect_download() as download:
             page.click("#result >> text=PNG")
+        assert download.value.suggested_filename == "harbour in rust.png"
         assert Image.open(BytesIO(Path(download.value.path()).read_bytes())).size == (96, 64)
         page.reload()
         page.expect("#strip .thumb").to_have_count(1)
@@ -295,6 +306,7 @@ def test_story(width, tmp_path, visited):
         page.click("#strip .thumb")
         page.expect("#title").to_contain_text("harbour")
         page.expect("#result").to_contain_text("96 \u00d7 64 pixels")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.evaluate("localStorage.clear()")  # another port knows as much
         page.reload()
         page.expect("[data-picker=content] .tile[title='harbour.png']").to_have_count(1)
@@ -363,20 +375,95 @@ def test_an_older_result_has_its_own_status_while_another_is_painted(fresh):
     assert fresh.complaints == []
 
 
-def test_a_run_begins_from_the_first_look(fresh):
+def test_preparing_the_next_run_leaves_the_present_one(fresh):
+    fresh.paint_tiny()
+    fresh.expect(".whose [aria-pressed=true]").to_have_text("this picture")
+    fresh.expect("#enqueue").to_be_hidden()
+    fresh.click("[data-picker=content] .tile[title=rocket]")
+    fresh.expect(".whose [aria-pressed=true]").to_have_text("the next one")
+    fresh.enter("steps", "10")
+    fresh.click("#enqueue")
+    fresh.expect("#queue").to_contain_text("Next: rocket")
+    fresh.click("text=this picture")
+    fresh.expect("[id=control-steps]").to_have_value("50000")
+    fresh.expect("[data-picker=content] .chosen").to_have_text("coffee")
+    fresh.expect("#status").to_contain_text("of 50000")
+    fresh.enter("style_scale", "2")  # steers, and leaves what is prepared
+    fresh.expect("#command pre").to_contain_text("style_scale=2")
+    fresh.click("text=the next one")
+    fresh.expect("[id=control-steps]").to_have_value("10")
+    fresh.expect("[id=control-style_scale]").to_have_value("1")
+    assert fresh.complaints == []
+
+
+def test_a_stopped_run_that_goes_on_shows_its_settings(tmp_path, visited):
+    with served(tmp_path) as address, visited(address) as first:
+        first.click("[data-picker=content] .tile[title=rocket]")
+        first.paint_tiny()
+        first.click("#stop")
+        first.expect("#status").to_contain_text("Stopped")
+        with visited(address) as page:
+            page.click("#strip .thumb")
+            page.click("text=Go on painting")
+            page.expect("#status").to_contain_text("Painting: step")
+            page.expect("[data-picker=content] .chosen").to_have_text("rocket")
+            page.expect("[id=control-size]").to_have_value("96")
+            page.click("text=the next one")
+            page.expect("[data-picker=content] .chosen").to_have_text("coffee")
+            page.click("#stop")
+            page.expect("#status").to_contain_text("Stopped")
+
+
+def test_a_refusal_stays_when_its_answer_comes_late(fresh):
+    fresh.paint_tiny()
+    fresh.route(
+        "**/steer",
+        lambda route: (
+            answered := route.fetch(),
+            fresh.wait_for_timeout(1000),
+            route.fulfill(response=answered),
+        ),
+    )
+    fresh.enter(WEIGHT, "-1")
+    error = f"[data-control='{WEIGHT}'] .error"
+    fresh.expect(error).to_contain_text("must be a finite number")
+    fresh.expect(f"[id='control-{WEIGHT}']").to_have_value("0.25")
+    fresh.expect(error).to_contain_text("must be a finite number")
+
+
+def test_the_photograph_is_shown_until_a_slow_first_look_comes(page):
+    held = {"**/api/look?*": [], "**/api/pictures/content-*side=2048": []}
+
+    def hold(pattern):
+        def handle(route):
+            held[pattern].append(route) if pattern in held else route.continue_()
+
+        page.route(pattern, handle)
+
+    def release(pattern):
+        for route in held.pop(pattern):
+            route.continue_()
+
+    for pattern in list(held):
+        hold(pattern)
+    page.reload()
+    page.expect(".tile img").not_to_have_count(0)
+    page.wait_for_timeout(500)  # other parts of the page draw the stage again meanwhile
+    release("**/api/pictures/content-*side=2048")
+    page.expect("#canvas").to_have_js_property("width", 600)  # of coffee
+    release("**/api/look?*")
+
+
+def test_a_run_that_has_just_finished_is_compared_with_another(fresh):
     fresh.enter("size", "96")
-    fresh.expect("#save-look").to_be_visible()
-    fresh.click("#begin-look")
-    fresh.expect("#status").to_contain_text("where Paint begins")
-    fresh.expect("#command pre").to_contain_text("init=")
     fresh.unfold("steps")
     fresh.enter("steps", "2")
-    fresh.click("#go")
-    fresh.expect("#status").to_contain_text("Finished after 2 steps")
-    fresh.expect("#result").to_contain_text("first look")
-    fresh.click("[data-picker=style] .tile[title=woodcut]")  # of which it is no look
-    fresh.expect("[data-control=init] .reset").to_be_hidden()
-    assert fresh.complaints == []
+    for count in (1, 2):
+        fresh.click("#go")
+        fresh.expect("#strip .thumb").to_have_count(count)
+        fresh.expect("#status").to_contain_text("Finished after 2 steps")
+    fresh.locator("[aria-label='Compare with']").select_option(index=1)
+    fresh.expect("#original").to_have_attribute("src", re.compile("/api/runs/.*/picture"))
 
 
 def test_a_film_is_painted_and_played(fresh, tmp_path):
@@ -435,6 +522,7 @@ def test_no_state_has_a_serious_violation(width, scheme, tmp_path, visited):
         page.last_long()
         page.click("#go")
         page.expect("#status").to_contain_text("loss ")
+        page.click("text=the next one")
         page.click("#enqueue")
         page.expect("#queue li").to_have_count(1)
         assert violations(page) == []

@@ -128,14 +128,6 @@ def test_what_a_picture_costs_is_told_before_it_is_painted(client):
     assert costs[0]["memory"].endswith("MiB")
 
 
-def test_a_run_begins_from_a_first_look(client):
-    asked = {"content": "content-coffee", "style": ["style-oil"]}
-    kept = client.post("/api/look", params=asked).json()
-    assert kept["purpose"] == "init"
-    command = check(client, init=kept["id"])[1]["command"]
-    assert typed({"command": command}).init.endswith(f"pictures/{kept['id']}")
-
-
 def test_values_that_no_control_gives(client):
     for key, value, said in (
         ("size", 0.5, "could not be converted to Integer"),

@@ -44,6 +44,14 @@ def test_a_signal_stops_the_run_and_keeps_it(start, number, tmp_path):
 
 
 @pytest.mark.slow
+def test_a_second_studio_in_a_folder_is_refused(start, tmp_path, monkeypatch, capsys):
+    first, folder = start("open=false"), tmp_path / "outputs" / "studio"
+    monkeypatch.chdir(tmp_path)
+    assert f"another studio serves {folder}; end it" in refusal(capsys, *STUDIO)
+    assert str(first.port) in (folder / ".address.json").read_text()
+
+
+@pytest.mark.slow
 def test_a_server_that_is_killed_takes_its_processes_with_it(start, tmp_path):
     studio = start("open=false")
     id = studio.paint()

@@ -1,1 +1,1 @@
-"""`explain`: what autograd does in one evaluation, as a page and a tree."""
+"""`explain`: a map of what autograd does in one evaluation, for each loss mode."""

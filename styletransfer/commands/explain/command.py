@@ -1,17 +1,15 @@
 """Explain where the gradient goes: `python scripts/explain.py loss_mode=fake_backward`.
 
 Takes the same keys as `scripts/train.py`, watches one evaluation under each loss mode, says what
-the chosen one does and writes `explain.html`, a page that a browser opens offline, with all three.
+the chosen one does and writes `explain.html`, a page with the maps of all of them.
 """
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from styletransfer.commands.explain.drawing import Map, draw_nodes, rendered
-from styletransfer.commands.explain.facts import Study, summary
-from styletransfer.commands.explain.study import SMALL, small_example, study
+from styletransfer.commands.explain.drawing import Map, render, summary
+from styletransfer.commands.explain.study import study
 from styletransfer.errors import UserError
 from styletransfer.job.job import starting_picture
 from styletransfer.job.prepare import prepare
@@ -27,11 +25,11 @@ logger = logging.getLogger(__name__)
 def main(config: TrainConfig, folder: Path) -> None:
     """Watch one evaluation per loss mode, and show the config's own (UserError: bad input).
 
-    The picture is the one that a run starts from; beside the page go map_MODE.svg and example.svg.
+    The picture is the one that a run starts from; map_MODE.svg is written beside the page.
     """
     if config.dry_run:
         raise UserError("explain has no dry run; leave dry_run=true out")
-    if config.resume is not None:  # its folder is that of another run
+    if config.resume is not None:
         raise UserError(f"explain does not go on with a run; leave resume={config.resume} out")
     if config.output is not None:
         logger.warning("explain paints nothing: there will be no output=%s", config.output)
@@ -48,17 +46,9 @@ def main(config: TrainConfig, folder: Path) -> None:
     ]
     where = f"{job.precision}, {job.device.type}"
     setting = f"{config.features.name}, {width} x {height} pixels, {where}"
-    nodes, _ = small_example()
-    files = {f"map_{one.mode}.svg": Map(one).draw(alone=True) for one in studies}
-    files["example.svg"] = draw_nodes(nodes, SMALL, alone=True)
-    files["explain.html"] = draw_page(studies, setting)
+    files = {f"map_{seen.mode}.svg": Map(seen).draw(alone=True) for seen in studies}
+    files["explain.html"] = render("page.html", studies=studies, setting=setting)
     for name, text in files.items():
         with atomic(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
     print(f"{studies[0].mode}: {setting}", *summary(studies[0]), folder / "explain.html", sep="\n")
-
-
-def draw_page(studies: Sequence[Study], setting: str) -> str:
-    """Return the page as HTML, complete in itself; `setting` says in a line what was evaluated."""
-    nodes, variables = small_example()
-    return rendered("page.html", studies=studies, setting=setting, nodes=nodes, variables=variables)

@@ -1,8 +1,9 @@
-"""Studies of whole evaluations: the real one under a loss mode, and one small enough to read."""
+"""What autograd does in one evaluation: the graph's nodes in groups, and the passes over them."""
 
 import re
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,37 +12,104 @@ from torch.autograd.graph import Node
 from torch.nn.modules.module import register_module_forward_hook
 from torch.overrides import TorchFunctionMode
 
-from styletransfer.commands.explain.facts import Group, NodeFacts, Pass, Study, format_bytes
 from styletransfer.lessons import graph
-from styletransfer.lessons.graph import SavedTensor
 from styletransfer.objective.whole import Objective
 from styletransfer.system.measure import counted
 
 PRIOR = "total_variation"  # the one loss that hangs on the image itself, as in `Losses.terms`
-SMALL = "e = (a + b) * d"  # the smallest graph with an intermediate in it
-CODE = """\
-a = torch.tensor(2.0, requires_grad=True)
-b = torch.tensor(3.0, requires_grad=True)
-d = torch.tensor(4.0, requires_grad=True)
-c = a + b
-e = c * d
-e.backward()"""
+
+
+@dataclass(frozen=True)
+class NodeFacts:
+    """What is known of one node after the graph is gone."""
+
+    name: str  # such as "ReluBackward0"
+    is_function: bool  # it runs the backward of a `torch.autograd.Function`
+    passes: tuple[int, ...]  # the backward passes that entered it, counted from 0
+
+
+@dataclass(frozen=True)
+class Group:
+    """Nodes that the map draws as one box."""
+
+    name: str  # "image", "preprocess", "block 1", "style/relu1_1", "total_variation" or "driver"
+    on_trunk: bool  # every gradient on its way to the image from deeper layers runs through it
+    nodes: tuple[NodeFacts, ...]  # nearest to the loss first
+    nbytes: int  # kept by these nodes and by none nearer to the image, without parameters
+
+    @property
+    def kind(self) -> str:
+        """The kind of group: "image", "trunk", "loss" or "driver"."""
+        if self.name == PRIOR or "/" in self.name:
+            return "loss"
+        return self.name if self.name in ("image", "driver") else "trunk"
+
+    @property
+    def at(self) -> str:
+        """The name of the trunk group that a loss hangs on."""
+        return "image" if self.name == PRIOR else trunk_group(self.name.partition("/")[2])
+
+    def entered(self, number: int) -> int:
+        """Return how many of the nodes a pass entered; passes count from 0."""
+        return sum(number in node.passes for node in self.nodes)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One call of `Tensor.backward`."""
+
+    root: str  # the loss: "style/relu1_1", "total", "total_variation"
+    retain_graph: bool
+    held_before: int  # bytes that the graph of the evaluation kept alive
+    held_after: int
+
+
+@dataclass(frozen=True)
+class Study:
+    """What one evaluation did."""
+
+    mode: str
+    groups: tuple[Group, ...]  # from the image to the driver
+    passes: tuple[Pass, ...]  # in the order of the calls
+    methods: tuple[str, ...]  # ordinary `backward` methods of the loss modules; no node runs them
+    entered_by_driver: int  # calls of these methods during the evaluation
+    entered_by_autograd: int  # calls of these methods during one `backward` over all losses
+
+    @property
+    def nodes(self) -> list[NodeFacts]:
+        """All nodes of the graph, group by group."""
+        return [node for group in self.groups for node in group.nodes]
+
+    @property
+    def kept(self) -> int:
+        """Bytes that the graph alone keeps alive for backward, at the most."""
+        return max(call.held_before for call in self.passes)
+
+    def written(self, kind: str) -> tuple[Counter[str], int]:
+        """Return hand-written backward -> its nodes in groups of a kind, and how often entered."""
+        groups = [group for group in self.groups if group.kind == kind]
+        nodes = [node for group in groups for node in group.nodes if node.is_function]
+        return Counter(node.name for node in nodes), sum(len(node.passes) for node in nodes)
 
 
 class Watch(TorchFunctionMode):
-    """Sees every `Tensor.backward` inside its `with` block, and counts the nodes it enters."""
+    """Sees every `Tensor.backward` inside its `with` block, and counts the nodes it enters.
 
-    def __init__(self, objective: Objective, point: Tensor, lent: Collection[int]) -> None:
+    `lent` are addresses of storages that live without the graph, such as those of parameters.
+    """
+
+    def __init__(self, objective: Objective, lent: Collection[int]) -> None:
         super().__init__()
-        self.objective, self.point, self.lent = objective, point, lent
-        self.layer_of: dict[Node, str] = {}  # whose forward made it
-        # What each node kept before the first pass that reached it.
-        self.kept: dict[Node, tuple[SavedTensor, ...]] = {}
-        self.entered: defaultdict[Node, list[int]] = defaultdict(list)  # passes, from 1
+        self.terms, self.lent = objective.terms, lent
+        losses = {term.module: term.name for term in objective.terms}
+        layers = objective.network.named_children()
+        self.group_of = {layer: losses.get(layer) or trunk_group(name) for name, layer in layers}
+        self.home: dict[Node, str] = {}  # the group of the layer whose forward made the node
+        # Address -> bytes of what each node kept before the first pass that reached it.
+        self.kept: dict[Node, dict[int, int]] = {}
+        self.entered: defaultdict[Node, list[int]] = defaultdict(list)  # passes, from 0
         self.trunk: set[Node] = set()  # between the image and the deepest layer's output
-        self.passes: list[Pass] = []  # in the order of the calls
-        self.layers = {module: name for name, module in objective.network.named_children()}
-        self.term_of_layer = {self.layers[term.module]: term.name for term in objective.terms}
+        self.passes: list[Pass] = []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -50,119 +118,66 @@ class Watch(TorchFunctionMode):
         nodes = graph.walk(graph.root(args[0]))
         self.kept |= {node: graph.saved(node) for node in nodes if node not in self.kept}
         # The deeper losses' nodes are alive too, though this pass does not reach them.
-        alive = {*self.layer_of, *self.kept}
+        alive = {*self.home, *self.kept}
         before = graph.held(alive, self.lent)
         with graph.count_visits(nodes) as visits:
             func(*args, **kwargs)  # type: ignore[no-untyped-call]
         for node in visits.elements():
-            self.entered[node].append(len(self.passes) + 1)
-        after = graph.held(alive, self.lent)
+            self.entered[node].append(len(self.passes))
+        reached = {self.home.get(node) for node in nodes}
+        total = PRIOR if reached.isdisjoint(term.name for term in self.terms) else "total"
+        root = next((term.name for term in self.terms if term.module.loss is args[0]), total)
         retained = bool(kwargs.get("retain_graph"))
-        self.passes.append(Pass(self._name_of(args[0]), retained, before, after))
+        self.passes.append(Pass(root, retained, before, graph.held(alive, self.lent)))
         return None
 
     def note(self, module: nn.Module, _: Any, output: Tensor) -> None:
-        """Note of each node which layer's forward made it; a hook of all modules."""
-        if module not in self.layers:
+        """Record which layer's forward made each node; a forward hook of all modules."""
+        if module not in self.group_of:
             return
         made = [output, getattr(module, "loss", None)]
         roots = [graph.root(tensor) for tensor in made if isinstance(tensor, Tensor)]
         for node in graph.walk(*roots):
-            layer = "image" if graph.leaf(node) is not None else self.layers[module]
-            self.layer_of.setdefault(node, layer)
+            is_image = graph.leaf(node) is not None
+            self.home.setdefault(node, "image" if is_image else self.group_of[module])
         self.trunk = set(graph.walk(roots[0]))
 
     def groups(self) -> tuple[Group, ...]:
         """Fold the nodes into groups, from the image to the driver, leaving out empty ones."""
         order = graph.walk(*self.kept)
-        home = {node: self._group_of(node) for node in order}
-        leaves = {"the image": self.point}
-        facts = describe(home, self.layer_of, self.kept, self.entered, leaves, self.lent)
-        named = [self.term_of_layer.get(one) or trunk_group(one) for one in self.layers.values()]
-        members: dict[str, list[Node]] = {name: [] for name in ("image", PRIOR, *named, "driver")}
+        # Memory that several nodes keep is counted at the last of them, nearest to the image.
+        owner = {address: node for node in order for address in self.kept[node]}
+        names = ("image", PRIOR, *self.group_of.values(), "driver")
+        members: dict[str, list[Node]] = {name: [] for name in names}
         for node in order:
-            members[home[node]].append(node)
-        return tuple(
-            Group(
-                name, *_kind(name), bool(self.trunk & {*nodes}), tuple(facts[one] for one in nodes)
+            # A loss on the image itself leads to no layer's node on its way to the leaf.
+            reached = {self.home.get(below, "image") for below in graph.walk(node)}
+            members[self.home.get(node) or (PRIOR if reached == {"image"} else "driver")].append(
+                node
             )
+        return tuple(
+            Group(name, bool(self.trunk & {*nodes}), *self._facts(nodes, owner))
             for name, nodes in members.items()
             if nodes
         )
 
-    def _name_of(self, loss: Tensor) -> str:
-        for term in self.objective.terms:
-            if term.module.loss is loss:
-                return term.name
-        reached = {self.layer_of.get(node, "") for node in graph.walk(graph.root(loss))}
-        return "total" if reached & set(self.term_of_layer) else PRIOR
-
-    def _group_of(self, node: Node) -> str:
-        layer = self.layer_of.get(node)
-        if layer is None:
-            # A loss on the image itself leads to no layer's node on its way to the leaf.
-            reached = {self.layer_of.get(below, "image") for below in graph.walk(node)}
-            return PRIOR if reached == {"image"} else "driver"
-        return self.term_of_layer.get(layer) or trunk_group(layer)
+    def _facts(
+        self, nodes: list[Node], owner: dict[int, Node]
+    ) -> tuple[tuple[NodeFacts, ...], int]:
+        """Return the facts of nodes, and the bytes that they own and nobody lent."""
+        kept = [(node, *memory) for node in nodes for memory in self.kept[node].items()]
+        own = {at: size for node, at, size in kept if owner[at] is node and at not in self.lent}
+        facts = (
+            NodeFacts(graph.title(node), graph.is_python_function(node), tuple(self.entered[node]))
+            for node in nodes
+        )
+        return tuple(facts), sum(own.values())
 
 
 def trunk_group(layer: str) -> str:
-    """Return "block 1" for conv1_2, relu1_2 and pool1; other layers stand for themselves."""
+    """Return "block 1" for conv1_2, relu1_2 and pool1; another layer's own name."""
     number = re.search(r"\d+", layer)
     return f"block {number.group()}" if number else layer
-
-
-def _kind(group: str) -> tuple[str, str]:
-    """Return a group's kind, and the trunk group at which it is drawn."""
-    if group == PRIOR:
-        return "loss", "image"
-    if "/" in group:
-        return "loss", trunk_group(group.partition("/")[2])
-    return group if group in ("image", "driver") else "trunk", group
-
-
-def describe(
-    groups: Mapping[Node, str],
-    layers: Mapping[Node, str],
-    kept: Mapping[Node, Sequence[SavedTensor]],
-    passes: Mapping[Node, Sequence[int]],
-    leaves: Mapping[str, Tensor],
-    lent: Collection[int] = (),
-) -> dict[Node, NodeFacts]:
-    """Return what is known of the nodes of `groups`, each of which stands before those it leads to.
-
-    `layers` made the nodes in their forward, `lent` are storages that live anyway.
-    """
-    index = {node: position for position, node in enumerate(groups)}
-    # Memory that several nodes keep is counted at the last of them, nearest to the image.
-    owner = {one.storage: node for node in groups for one in kept[node] if one.storage not in lent}
-
-    def words(one: SavedTensor, node: Node) -> str:
-        shape = " × ".join(map(str, one.shape)) or "scalar"  # noqa: RUF001
-        keeper = owner.get(one.storage)
-        if keeper is None:
-            return f"{one.name} {shape} (lives anyway)"
-        if keeper is not node:
-            return f"{one.name} {shape} (also kept by {layers.get(keeper) or graph.title(keeper)})"
-        return f"{one.name} {shape}: {format_bytes(one.nbytes)}"
-
-    def facts(node: Node) -> NodeFacts:
-        variable = graph.leaf(node)
-        known = [name for name, tensor in leaves.items() if tensor is variable]
-        own = {one.storage: one.nbytes for one in kept[node] if owner.get(one.storage) is node}
-        return NodeFacts(
-            index=index[node],
-            name=" of ".join([graph.title(node), *known]),
-            group=groups[node],
-            layer=layers.get(node, ""),
-            follows=tuple(index[following] for following in graph.next_nodes(node)),
-            kept="; ".join(words(one, node) for one in kept[node]),
-            nbytes=sum(own.values()),
-            is_function=graph.is_python_function(node),
-            passes=tuple(passes[node]),
-        )
-
-    return {node: facts(node) for node in groups}
 
 
 def study(mode: str, objective: Objective, image: Tensor) -> Study:
@@ -172,28 +187,15 @@ def study(mode: str, objective: Objective, image: Tensor) -> Study:
     """
     point = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
     known = [point, *objective.network.parameters(), *objective.network.buffers()]
-    lent = {tensor.untyped_storage().data_ptr() for tensor in known}
     modules = {type(term.module) for term in objective.terms}
     methods = [(module, "backward") for module in modules if hasattr(module, "backward")]
-    watch = Watch(objective, point, lent)
+    watch = Watch(objective, {tensor.untyped_storage().data_ptr() for tensor in known})
     with register_module_forward_hook(watch.note), counted(*methods) as by_driver, watch:
         objective.evaluate(point)
-    losses = _forward(objective, point)
-    nodes = graph.walk(*map(graph.root, losses))
-    retention = {"after forward": graph.held(nodes, lent)}
+    objective.network(point)
+    losses = [term.module.loss for term in objective.terms]
     with counted(*methods) as by_autograd:
-        torch.autograd.backward(losses, retain_graph=True)
-    retention["after one backward with retain_graph=True"] = graph.held(nodes, lent)
-    torch.autograd.backward(losses)
-    retention["after one backward without it"] = graph.held(nodes, lent)
-    refusal = "works: nothing that one pass frees is needed by another"
-    losses = _forward(objective, point)
-    try:  # one backward per loss without retain_graph=True
-        for loss in losses:
-            loss.backward()  # type: ignore[no-untyped-call]
-    except RuntimeError as error:
-        words = str(error).partition(". ")[0]
-        refusal = f"torch refuses: {words[0].lower()}{words[1:]}"
+        torch.autograd.backward(losses)  # type: ignore[arg-type]
     for term in objective.terms:
         term.module.loss = None  # type: ignore[assignment]
     return Study(
@@ -203,32 +205,4 @@ def study(mode: str, objective: Objective, image: Tensor) -> Study:
         methods=tuple(sorted(f"{module.__name__}.backward" for module, _ in methods)),
         entered_by_driver=len(by_driver),
         entered_by_autograd=len(by_autograd),
-        retention=retention,
-        refusal=refusal,
     )
-
-
-def _forward(objective: Objective, point: Tensor) -> list[Tensor]:
-    objective.network(point)
-    return [term.module.loss for term in objective.terms]  # type: ignore[misc]
-
-
-def small_example() -> tuple[list[NodeFacts], list[tuple[str, float, float | None, str]]]:
-    """Run `CODE`: its nodes; and each variable's name, value, `.grad`, and node."""
-    a, b, d = (torch.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
-    c = a + b
-    e = c * d
-    order = graph.walk(graph.root(e))
-    kept = {node: graph.saved(node) for node in order}
-    made = {graph.root(c): "c =", graph.root(e): "e ="}
-    with graph.count_visits(order) as visits:
-        e.backward()  # type: ignore[no-untyped-call]
-    passes = {node: [1] * visits[node] for node in order}
-    leaves = {"a": a, "b": b, "d": d}
-    facts = describe(dict.fromkeys(order, SMALL), made, kept, passes, leaves)
-    variables: list[tuple[str, float, float | None, str]] = []
-    for name, tensor in (leaves | {"c": c, "e": e}).items():
-        grad = tensor.grad if tensor.is_leaf else None
-        number = None if grad is None else grad.item()
-        variables.append((name, tensor.item(), number, graph.title(graph.root(tensor))))
-    return list(facts.values()), variables

@@ -38,13 +38,16 @@ function tell(text) {
 function startMessages() {
   const gone = el("p.message", el("span"));
   on("refusal", ({ error, key }) => {
-    if (!key || !showError(key, error)) tell(error);
+    const isKnown = gone.isConnected && gone.textContent.startsWith(error);
+    if (!isKnown && (!key || !showError(key, error))) tell(error);
   });
   const clear = () => find("messages").replaceChildren(...(gone.isConnected ? [gone] : []));
   on("asked", clear);
   on("settings", ({ by }) => by === "person" && clear());
   on("connection", (why) => {
     gone.firstChild.textContent = `${why} This page tries again by itself.`;
+    const isSaid = (line) => line !== gone && line.firstChild.textContent === why;
+    [...find("messages").children].filter(isSaid).forEach((line) => line.remove());
     if (why) find("messages").append(gone);
     else gone.remove();
   });

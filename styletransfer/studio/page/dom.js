@@ -100,6 +100,17 @@ export function alone(action) {
   };
 }
 
+/** Show that an element waits for a promise, and return what the promise comes to. */
+export async function busy(element, promise) {
+  element.waits = (element.waits ?? 0) + 1;
+  element.setAttribute("aria-busy", "true");
+  try {
+    return await promise;
+  } finally {
+    if (!--element.waits) element.removeAttribute("aria-busy");
+  }
+}
+
 /** Call `action` once nothing has asked for it during so many milliseconds. */
 export function debounced(action, milliseconds) {
   let timer;

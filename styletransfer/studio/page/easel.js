@@ -1,15 +1,16 @@
 // What the stage shows: the content, the run as it is painted, or a result; and, left of a line,
 // the photograph before.
-import { alone, clicked, el, find, listen, press, within } from "./dom.js";
+import { alone, busy, clicked, el, find, listen, press, within } from "./dom.js";
 import { place, setSize } from "./stage.js";
-import { active, change, fail, fallback, list, on, picture, pictureName } from "./store.js";
-import { pictureUrl, post, runUrl, scaled, show, state, titleOf, value } from "./store.js";
+import { active, list, on, picture, pictureName } from "./store.js";
+import { pictureUrl, runUrl, scaled, show, state, titleOf, value } from "./store.js";
 
 const SIDE = 2048; // the largest preview that the server makes
 const canvas = find("canvas");
 const [before, divider, stage] = [find("before"), find("divider"), find("stage")];
 let drawn = null; // what was asked for last; an answer to anything else comes too late
-let seen = null; // the address of what the canvas shows
+let loading = null; // the promise of the picture that was asked for last
+let seen = null; // what the canvas shows: its address, and that of the photograph before
 let newest = null; // the latest live picture: { id, blob }
 let other = ""; // the address of what a result is compared with, if not its photograph
 let share = 0.5; // of the stage's width that shows the photograph
@@ -23,16 +24,20 @@ function put(image, width, height) {
 /** Load a picture; the stage keeps what it shows, in its own shape, until it is there. */
 async function load(url, width, height, original) {
   if (find("original").getAttribute("src") !== original) find("original").src = original;
-  if (drawn === url) return setSize(width, height);
+  if (drawn !== url) loading = busy(stage, fetchInto(url, original));
   drawn = url;
+  await loading;
+  if (drawn === url) setSize(width, height);
+}
+
+async function fetchInto(url, original) {
   const image = el("img", { src: url });
   await image.decode().catch(() => {});
   if (drawn !== url) return;
-  if (!image.naturalWidth) drawn = null;
-  if (!drawn) return;
-  setSize(width, height);
+  if (!image.naturalWidth) return void (drawn = null);
+  setSize(image.naturalWidth, image.naturalHeight); // its own shape, whoever asks next
   put(image, image.naturalWidth, image.naturalHeight);
-  seen = url;
+  seen = { url, original };
 }
 
 const isLive = () => state.view === "current" && active() && newest?.id === state.current.id;
@@ -42,7 +47,11 @@ const decode = alone(async () => {
   while (drawn !== newest && isLive()) {
     const taken = (drawn = newest);
     const bitmap = await createImageBitmap(taken.blob).catch(() => null); // the next one follows
-    if (bitmap && drawn === taken) put(bitmap, bitmap.width, bitmap.height);
+    if (bitmap && drawn === taken) {
+      setSize(...planned(state.current.settings));
+      put(bitmap, bitmap.width, bitmap.height);
+      seen = null;
+    }
     bitmap?.close();
   }
 });
@@ -63,48 +72,40 @@ async function showContent(settings) {
   const shares = list(value("style_weights", settings)).map((share) => ["share", share]);
   const styles = list(value("style", settings)).map((style) => ["style", style]);
   const query = new URLSearchParams([["content", id], ...styles, ...shares]);
-  if (find("original").getAttribute("src") !== url) {
+  if (seen?.original !== url) {
     await load(url, ...size, url); // the photograph, until there is a look at it
     if (drawn !== url) return;
   }
   const look = `/api/look?${query}`;
   await load(look, ...size, url);
   if (!drawn) load(url, ...size, url);
-  else if (seen === look && drawn === look && state.view === "content") offer(look);
+  else if (seen?.url === look && drawn === look && state.view === "content") offer(look);
 }
 
-/** Offer the look that the stage shows to be saved, and to begin from; null for none. */
+/** Offer the look that the stage shows to be saved; null for none. */
 function offer(look) {
   find("save-look").href = look ?? "";
-  for (const id of ["save-look", "begin-look"]) find(id).hidden = !look;
-  press(find("begin-look"), Boolean(picture(value("init"))));
+  find("save-look").hidden = !look;
 }
-
-/** Let the next run begin from the look; or, again, from the photograph. */
-const beginFromLook = alone(async () => {
-  if (picture(value("init"))) return change({ init: fallback("init") });
-  const kept = await post(find("save-look").getAttribute("href")).catch(fail);
-  if (!kept) return null;
-  if (!picture(kept.id)) state.pictures.push(kept);
-  return change({ init: kept.id });
-});
 
 function showCurrent(run) {
   const size = planned(run.settings);
+  const kept = active(run) ? null : state.runs.find(({ id }) => id === run.id);
   if (["finished", "stopped"].includes(run.status)) {
-    const original = pictureUrl(value("content", run.settings), SIDE);
+    const original = other || pictureUrl(value("content", run.settings), SIDE);
     load(runUrl(run.id, "picture", `side=${SIDE}&step=${run.step}`), ...size, original);
-  } else if (isLive()) {
-    setSize(...size);
-    decode();
-  } else showContent(run.settings); // until the first preview comes
+  } else if (kept?.has_preview) showRun(kept);
+  else if (isLive()) decode();
+  else showContent(run.settings); // until the first preview comes
 }
 
 function showRun(run) {
-  if (!run.width) return showContent(run.settings);
+  if (!run.width && !run.has_preview) return showContent(run.settings);
   const url = runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
-  const before = other || runUrl(run.id, "content", `side=${SIDE}`);
-  return load(url, run.width, run.height, before);
+  const photograph = pictureUrl(value("content", run.settings), SIDE);
+  const before = other || (run.width ? runUrl(run.id, "content", `side=${SIDE}`) : photograph);
+  const size = run.width ? [run.width, run.height] : planned(run.settings);
+  return load(url, ...size, before);
 }
 
 function draw() {
@@ -154,15 +155,12 @@ const comparing = {
 };
 
 export function startEasel() {
-  clicked({ compare, "begin-look": beginFromLook });
+  clicked({ compare });
   listen(divider, comparing);
   moveDivider(share);
   on("view", () => (other = ""));
   on("view current pictures runs", draw);
   on("settings", ({ keys, by }) => {
-    const isOther = ["content", "style", "style_weights"].some((key) => keys.includes(key));
-    const isFree = isOther && !keys.includes("init");
-    if (isFree && by === "person" && picture(value("init"))) change({ init: fallback("init") });
     if (keys.includes("content") && by === "person" && !active()) show("content");
     else if (state.view === "content") draw();
   });

@@ -75,11 +75,9 @@ function number(control, id) {
 
 function choice({ key, choices }, id) {
   const options = choices.map((word) => el("option", { value: word }, inWords(word)));
-  // What is none of the words is a picture that was kept to begin from.
-  const look = el("option", { value: "", hidden: true }, "the first look");
   const pick = () => change({ [key]: select.value });
-  const select = el("select", { id, onchange: pick }, options, look);
-  return { element: select, refresh: (word) => (select.value = choices.includes(word) ? word : "") };
+  const select = el("select", { id, onchange: pick }, options);
+  return { element: select, refresh: (word) => (select.value = word) };
 }
 
 function text({ key }, id) {

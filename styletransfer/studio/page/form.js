@@ -1,6 +1,7 @@
 // The settings: six controls at first, the others in groups behind "More".
-import { button, el, find, refocus, sure } from "./dom.js";
+import { button, el, find, press, refocus, sure } from "./dom.js";
 import { inWords, makeField } from "./fields.js";
+import { aim } from "./live.js";
 import { makePicker } from "./picker.js";
 import { active, change, discard, emit, fallback, on, same, state, value, values } from "./store.js";
 
@@ -77,7 +78,6 @@ function refresh(keys) {
     const { field, reset } = rows.get(key);
     field.refresh(value(key));
     reset.hidden = same(value(key), fallback(key));
-    clearError(key);
   }
   find("reset-all").hidden = !Object.keys(state.settings).length;
 }
@@ -118,12 +118,21 @@ export function buildForm() {
     change(values({}));
     refocus(find("more").firstChild);
   };
-  const vary = el("button.reset", { id: "vary", type: "button" }, "Variations");
-  const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"), vary);
+  const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"));
   const strip = el("div.looks", { id: "looks", role: "group", "aria-labelledby": "looks-name" });
   const [content, style, ...rest] = first.controls.map(row);
+  const aims = Object.entries({ running: "this picture", next: "the next one" }).map(
+    ([target, words]) => [target, button(words, () => aim(target))],
+  );
+  const title = el("span.name", "Settings of");
+  const whose = el("div.heading.whose", { hidden: true }, title, aims.map(([, one]) => one));
+  const drawAims = () => {
+    whose.hidden = !active();
+    for (const [target, one] of aims) press(one, target === state.target);
+  };
+  on("current target", drawAims);
   find("form").replaceChildren(
-    ...[content, style, el("div.look-box", looks, strip), ...rest],
+    ...[whose, content, style, el("div.look-box", looks, strip), ...rest],
     el("details.more", { id: "more" }, el("summary", "More"), others.map(group)),
     button("Reset everything", reset, { id: "reset-all", hidden: true }),
   );
@@ -133,8 +142,9 @@ export function buildForm() {
     if (by === "person") state.controls.forEach((_, key) => clearError(key));
     refresh(keys);
   });
-  on("current", () => {
+  on("current target", () => {
     for (const { control, element } of rows.values())
-      element.querySelector(".live").hidden = !(active() && control.steerable && !state.current.is_film);
+      element.querySelector(".live").hidden =
+        !(active() && state.target === "running" && control.steerable && !state.current.is_film);
   });
 }

@@ -38,21 +38,40 @@ function edit(keys) {
   soon();
 }
 
+/** Let the form show the settings of the run at work, or those of the next one. */
+export function aim(target) {
+  if (target === state.target) return;
+  if (target === "running") state.next = { ...state.settings };
+  state.target = target;
+  adopt(target === "running" ? state.current.settings : state.next, "server");
+  emit("target");
+}
+
 /** Let the form follow the run, once what was changed here is done: another tab may steer it. */
 function follow(run) {
-  const isNew = followed?.id !== run.id;
-  if (!active(run)) forget();
-  else if (isNew && state.asked) {
+  const isNew = followed?.id !== run.id || (active(run) && !active(followed));
+  if (!active(run)) {
+    forget();
+    if (state.target === "running") state.target = "next"; // with the settings of that picture
+    emit("target");
+  } else if (isNew && state.asked) {
     const settings = values(run.settings); // more may have been changed since it was asked for
+    state.next = { ...state.settings };
+    state.target = "running";
+    emit("target");
     edit(Object.keys(settings).filter((key) => !same(settings[key], value(key))));
-  } else if (run.done < mine) return;
-  else if (!followed) adopt(run.settings, "server");
-  else if (isNew || run.done !== followed.done || !same(followed.settings, run.settings))
-    change(values(run.settings, { steerable: true }), "server");
+  } else if (isNew && (!followed || !active(followed) || state.target === "running")) {
+    if (state.target === "running") adopt(run.settings, "server");
+    else aim("running");
+  } else if (state.target === "running") {
+    if (run.done < mine) return;
+    if (run.done !== followed.done || !same(followed.settings, run.settings))
+      change(values(run.settings, { steerable: true }), "server");
+  }
   if (run.done >= mine) forget();
   if (isNew) state.asked = false;
-  followed = run;
   if (isNew && active(run)) show("current");
+  followed = run;
 }
 
 async function takeState({ current, queue, runs_changed, message }) {
@@ -99,5 +118,9 @@ export function connect() {
 }
 
 on("settings", ({ keys, by }) => {
-  if (by === "person" && active() && !state.current.is_film) edit(keys);
+  if (by !== "person" || state.target === "next") return;
+  const isFixed = state.current.is_film || keys.some((key) => !state.controls.get(key).steerable);
+  if (!isFixed) return edit(keys);
+  state.target = "next"; // only the next run can have it
+  emit("target");
 });

@@ -5,12 +5,14 @@ import { pictureUrl, state, upload, value } from "./store.js";
 
 const kindOf = { content: "content", style: "style", style_detail: "style" };
 
-/** What a picker offers: the bundled pictures of its kind, and what was added for it. */
+/** What a picker offers: uploads for it, the newest first, then the bundled pictures of its kind. */
 function offered(key) {
   const isFor = ({ kind, purpose }) =>
     kind === "upload" ? (purpose || key) === key : kind === (kindOf[key] ?? kind);
   const chosen = list(value(key));
-  return state.pictures.filter((one) => chosen.includes(one.id) || isFor(one));
+  const all = state.pictures.filter((one) => chosen.includes(one.id) || isFor(one));
+  const isAdded = ({ kind }) => kind === "upload";
+  return [...all.filter(isAdded).reverse(), ...all.filter((one) => !isAdded(one))];
 }
 
 /** Upload files one by one and return their ids; what is no picture is named beside `key`. */

@@ -1,12 +1,12 @@
 // Past results as a strip; what can be done with the one that is shown; and the command line that
 // makes it, or what the form would make.
-import { button, clicked, debounced, el, find, press, refill, sure, thumbnail } from "./dom.js";
+import { busy, button, clicked, debounced, el, find, press, refill, sure, thumbnail } from "./dom.js";
 import { unlessSame } from "./dom.js";
 import { compareWith } from "./easel.js";
 import { inWords } from "./fields.js";
 import { clearError } from "./form.js";
 import { refreshRuns } from "./live.js";
-import { active, adopt, attempt, emit, fail, list, on, picture, pictureName } from "./store.js";
+import { active, adopt, attempt, emit, fail, list, on, pictureName } from "./store.js";
 import { pictureUrl, post, runUrl, show, shownId, shownRun, state, titleOf } from "./store.js";
 import { value } from "./store.js";
 import { clock } from "./transport.js";
@@ -30,7 +30,7 @@ function open(run) {
 /** The picture of a run; what is not finished has none to show yet. */
 function pictureOf(run) {
   const content = value("content", run.settings);
-  if (run.width && !unfinished(run))
+  if ((run.width || run.has_preview) && !unfinished(run))
     return thumbnail(runUrl(run.id, "picture", `side=320&seconds=${run.seconds}`));
   return content ? thumbnail(pictureUrl(content, 320)) : el("i", "no picture");
 }
@@ -70,7 +70,7 @@ function said({ kind }, setting) {
   if (["picture", "pictures"].includes(kind)) return list(setting).map(pictureName).join(" + ");
   if (["regions", "mask"].includes(kind)) return setting ? "brushed" : "none";
   if (kind === "mapping") return Object.entries(setting).map((pair) => pair.join(" ")).join(", ");
-  return picture(setting) ? pictureName(setting) : inWords(setting);
+  return inWords(setting);
 }
 
 /** Settings in the form's words, each as [label, value]. */
@@ -103,10 +103,10 @@ function player({ id, is_film, width }) {
 
 function downloads(run) {
   if (!run.width) return null;
-  const film = { href: runUrl(run.id, "film", ""), download: `painted_${run.id}.mp4` };
+  const film = { href: runUrl(run.id, "film", ""), download: `${titleOf(run)}.mp4` };
   const links = Object.entries(FORMATS).map(([format, name]) => {
     const href = runUrl(run.id, "download", `format=${format}`);
-    return el("a.button", { href, download: "" }, name);
+    return el("a.button", { href, download: `${titleOf(run)}.${format}` }, name);
   });
   const group = { role: "group", "aria-label": "Download" };
   if (run.is_film) links.unshift(el("a.button", film, "Film"));
@@ -176,7 +176,8 @@ const drawResult = unlessSame((run) => {
 async function check() {
   const number = ++checks;
   const asked = post("/api/check", { settings: state.settings });
-  const { command, message, key, ...cost } = await asked.catch((refusal) => refusal);
+  const answer = busy(find("cost"), asked.catch((refusal) => refusal));
+  const { command, message, key, ...cost } = await answer;
   if (number !== checks) return;
   if (key) fail({ message, key });
   else formCommand = command ?? message;
@@ -210,7 +211,7 @@ async function copy() {
     find("copy").textContent = "Copied";
   } catch {
     getSelection().selectAllChildren(line);
-    find("copy").textContent = "Selected: press Ctrl-C";
+    find("copy").textContent = "Selected: copy it by hand";
   }
 }
 

@@ -9,6 +9,8 @@ export const state = {
   progress: null, // the last report of a run
   queue: [],
   runs: [],
+  target: "next", // whose settings the form shows: "running", the run at work, or "next"
+  next: {}, // the settings of the next run while the form shows those of the run at work
   asked: false, // whether this page has asked for a run that it has not heard of yet
   view: "content", // what the stage shows: "content", "current" or the id of a run
 };
@@ -112,9 +114,6 @@ export function adopt(settings, by = "person") {
 }
 
 export const picture = (id) => state.pictures.find((one) => one.id === id);
-
-/** Whether a picture is a film: its id ends as its file does. */
-export const isFilm = (id) => Boolean(id?.includes("."));
 
 /** The sides of a picture that is shrunk or grown by a factor, in whole pixels. */
 export const scaled = ({ width, height }, factor) =>

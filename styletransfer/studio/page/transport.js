@@ -1,7 +1,7 @@
 // Paint, pause, go on, stop; how far it is; and what waits.
-import { alone, button, clicked, el, enable, find, say } from "./dom.js";
-import { active, attempt, emit, on, picture, same } from "./store.js";
-import { show, shownId, shownRun, state, titleOf, value } from "./store.js";
+import { alone, busy, button, clicked, el, enable, find, say } from "./dom.js";
+import { active, attempt, emit, on } from "./store.js";
+import { show, shownId, shownRun, state, titleOf } from "./store.js";
 
 const WORDS = {
   starting: "Starting",
@@ -15,6 +15,7 @@ const WORDS = {
   running: "Being painted",
 };
 let spoken = "";
+let isLost = false; // whether the server does not answer
 
 export function clock(seconds) {
   if (seconds === null || seconds === undefined) return "";
@@ -28,7 +29,8 @@ export function clock(seconds) {
 const paint = alone(async () => {
   emit("asked");
   const begins = (state.asked = !active());
-  if (!(await attempt("/api/queue", { settings: state.settings }))) state.asked = false;
+  const added = attempt("/api/queue", { settings: state.settings });
+  if (!(await busy(find(begins ? "go" : "enqueue"), added))) state.asked = false;
   else if (begins) show("current");
   else say("It waits for its turn.");
 });
@@ -40,27 +42,21 @@ function go() {
   return act(state.current.status === "paused" ? "resume" : "pause");
 }
 
-/** Settings that only a new run can have, and that the one at work has not. */
-const isForNext = ({ settings }) =>
-  [...state.controls.values()].some(
-    ({ key, steerable }) => !steerable && !same(value(key), value(key, settings)),
-  );
-
 function statusText(run) {
-  if (!run) {
-    return picture(value("init")) ? "First look, where Paint begins" : "First look";
-  }
+  if (!run) return "First look";
   const { step, steps, scale, scales, seconds, left, loss } = reported(run);
   const word = WORDS[run.status];
   if (run.status === "failed") return `${word}: ${run.error ?? "see the terminal"}`;
   const unit = run.is_film ? "frame" : "step";
-  if (!active(run)) return step ? `${word} after ${step} ${unit}s, ${clock(seconds)}` : word;
+  const units = step === 1 ? unit : `${unit}s`;
+  if (!active(run)) return step ? `${word} after ${step} ${units}, ${clock(seconds)}` : word;
   if (run.status === "starting") return word;
+  if (!step) return word; // a film before its first frame
   const parts = [`${word}: ${unit} ${step} of ${steps}`];
   if (scales > 1) parts.push(`scale ${scale} of ${scales}`);
   if (loss) parts.push(`loss ${loss.toPrecision(3)}`);
   if (run.status === "painting" && left !== null) parts.push(`${clock(left)} left`);
-  if (isForNext(run)) parts.push("Queue paints what is chosen now");
+  if (state.target === "next") parts.push("Queue paints what is chosen now");
   return parts.join(" · ");
 }
 
@@ -69,7 +65,9 @@ const reported = (run) => (state.progress?.id === run.id && active(run) ? state.
 
 function drawProgress() {
   const [run, { current }] = [shownRun(), state];
-  find("status").textContent = find("status").title = statusText(run);
+  find("status").textContent = find("status").title = isLost
+    ? "Not connected"
+    : statusText(run);
   const { step, steps } = run && active(run) ? reported(run) : {};
   const share = steps ? step / steps : Number(run?.status === "finished");
   find("done").style.transform = `scaleX(${share})`;
@@ -87,7 +85,7 @@ function drawButtons() {
   find("go").textContent = !running ? "Paint" : run.status === "paused" ? "Go on" : "Pause";
   enable(find("go"), !running || steady);
   enable(find("stop"), running && run.status !== "stopping");
-  find("enqueue").hidden = !running;
+  find("enqueue").hidden = !running || state.target === "running";
   document.body.dataset.status = run?.status ?? "idle";
   document.title = running && run.steps ? `${WORDS[run.status]} · Studio` : "Studio";
 }
@@ -114,7 +112,11 @@ function drawQueue() {
 export function startTransport() {
   clicked({ go, stop: () => act("stop") });
   clicked({ enqueue: () => paint() });
-  on("current view settings", drawButtons);
+  on("current view settings target", drawButtons);
   on("current pictures view", drawQueue);
-  on("current progress settings view pictures runs", drawProgress);
+  on("connection", (why) => {
+    isLost = Boolean(why);
+    drawProgress();
+  });
+  on("current progress settings target view pictures runs", drawProgress);
 }

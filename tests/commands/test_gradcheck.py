@@ -1,0 +1,41 @@
+"""The command `gradcheck`: its tables, its exit status and its seed."""
+
+from unittest.mock import Mock
+
+from comparing import case_of
+from helpers import refusal
+
+from styletransfer.commands import gradcheck
+
+
+def test_bad_arguments_are_refused_in_one_line(capsys):
+    for seed in ("-1", str(2**63)):
+        message = refusal(capsys, f"--seed={seed}", run=gradcheck.main)
+        assert message.startswith(
+            f"error: argument --seed: '{seed}' must be a whole number from 0 to"
+        )
+
+
+def test_a_wrong_backward_shows_in_table_and_exit_status(monkeypatch, capsys):
+    right = case_of(lambda grad, x: grad * 2 * x, "right")
+    wrong, again = (case_of(lambda grad, x: grad * x, "wrong") for _ in range(2))
+    in_float32 = Mock(side_effect=gradcheck.check_in_float32)
+    monkeypatch.setattr(gradcheck, "check_in_float32", in_float32)
+    for cases, status, counted in [([right], 0, "1 of 1"), ([right, wrong, again], 1, "1 of 3")]:
+        monkeypatch.setattr(gradcheck, "cases", lambda seed, cases=cases: cases)
+        assert gradcheck.main([]) == status
+        printed = capsys.readouterr().out
+        assert printed.count("FAILED") == len(cases) - 1
+        assert printed.count("(3,) note") == len(cases)
+        assert f"{counted} checks passed" in printed
+        assert ("5.0e-01" in printed) is bool(status)
+    # The first case of each function.
+    checked = [id(call.args[0]) for call in in_float32.call_args_list]
+    assert checked == [id(case) for case in (right, right, wrong)]
+
+
+def test_the_seed_chooses_where_to_check(monkeypatch):
+    seeds = []
+    monkeypatch.setattr(gradcheck, "cases", lambda seed: seeds.append(seed) or [])
+    assert gradcheck.main(["--seed", str(2**63 - 1)]) == gradcheck.main([]) == 0
+    assert seeds == [2**63 - 1, 0]
