@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from styletransfer.errors import UserError
 from styletransfer.features import vgg, weights
 from styletransfer.features.extractor import FeatureExtractor, optimize_for_inference
 from styletransfer.settings import FeaturesConfig
@@ -10,11 +9,7 @@ from styletransfer.system.files import sha256
 
 __all__ = ["FeatureExtractor", "build_features", "optimize_for_inference"]
 
-CHOICES = {
-    "pooling": ("max", "average"),
-    "padding": ("zeros", "replicate"),
-    "preprocessing": ("auto", "imagenet", "caffe", "none"),
-}
+OPTIONS = ("pooling", "padding", "preprocessing")
 # First digits of the SHA-256 of the files that are known to need Caffe's preprocessing:
 # vgg19-d01eb7cb.pth and vgg16-00b39a1b.pth, which neural-style-pt downloads.
 CAFFE_FILES = ("d01eb7cb", "00b39a1b")
@@ -23,15 +18,10 @@ CAFFE_FILES = ("d01eb7cb", "00b39a1b")
 def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
     """Return the frozen network that `config` describes, in float32 on the CPU.
 
-    `seed` draws the weights where `config.weights` is "random". A UserError reports an unknown
-    choice, or weights that cannot be read, downloaded or fitted to the network.
+    `seed` draws the weights where `config.weights` is "random". A UserError reports weights
+    that cannot be read, downloaded or fitted to the network.
     """
-    for key, choices in CHOICES.items():
-        if (value := getattr(config, key)) not in choices:
-            raise UserError(f"unknown features.{key} {value!r}; choose {' or '.join(choices)}")
-    if config.name not in ("bundled", *vgg.WIDTHS):
-        raise UserError(f"unknown features {config.name!r}; choose bundled, vgg19 or vgg16")
-    state, origin, options = None, config.weights, {key: getattr(config, key) for key in CHOICES}
+    state, origin, options = None, config.weights, {key: getattr(config, key) for key in OPTIONS}
     if config.preprocessing == "auto":
         options["preprocessing"] = "imagenet"
     if config.weights not in ("pretrained", "random"):
