@@ -8,7 +8,7 @@ every step, Chen and Schmidt 2016 had swapped patches). To all that follows they
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import torch
@@ -17,7 +17,7 @@ from torch.nn.functional import interpolate, normalize
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.criterion import SEARCHED, Criterion
-from styletransfer.objective.inputs import Inputs, Region
+from styletransfer.objective.inputs import Inputs, Region, StylePart
 from styletransfer.objective.targets import Target, at_reference
 from styletransfer.pictures.images import resize
 
@@ -86,15 +86,24 @@ def match_targets(
     `look` returns the features of an image at some layers. A match loss, made of cosines, is never
     divided by its target's size.
     """
-    if not criterion.matches:
-        return {}
-    found, (height, width) = matching(criterion, pictures, look), pictures.content.shape[2:]
-    targets = {}
+    height, width = pictures.content.shape[2:]
+    targets, searches = {}, dict[str, Matching]()
     for layer, weight in criterion.matches.items():
+        regions = tuple(replace(each, sources=_heard(each, layer)) for each in pictures.regions)
+        # Layers at which the same styles speak share one search.
+        key = str([[part.style for part in region.sources] for region in regions])
+        if key not in searches:
+            searches[key] = matching(criterion, replace(pictures, regions=regions), look)
         stride = extractor.stride(layer)
-        value = found.values(layer, (height // stride, width // stride))
+        value = searches[key].values(layer, (height // stride, width // stride))
         targets[layer] = Target(f"match/{layer}", value, weight)
     return targets
+
+
+def _heard(region: Region, layer: str) -> tuple[StylePart, ...]:
+    """Return the parts of a region's style that speak at a layer; all if none does."""
+    heard = [part for part in region.sources if part.layers is None or layer in part.layers]
+    return tuple(heard) or region.sources
 
 
 @torch.no_grad()
@@ -121,12 +130,7 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
     styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
     for number, region in enumerate(pictures.regions):
         mine = (owners.flatten() == number).nonzero()[:, 0]
-        heard = [  # but for a style of details, which speaks at other layers
-            part
-            for part in region.sources
-            if part.layers is None or criterion.matches.keys() & {*part.layers}
-        ]
-        for part in heard or region.sources:
+        for part in region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)
             keys = offered[part.style].flatten(1).mT[within]
             for block in torch.split(mine, BLOCK):

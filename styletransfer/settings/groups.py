@@ -112,7 +112,9 @@ class ObjectiveConfig:
     match_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the content losses whose targets are the style's features that are nearest
     to the content's, position by position (Kolkin et al. 2022); 0 turns them off."""
-    match_layers: list[str] = field(default_factory=lambda: ["relu3_1", "relu4_1"])
+    match_layers: list[str] = field(
+        default_factory=lambda: ["relu1_1", "relu2_1", "relu3_1", "relu4_1"]
+    )
     """Layers of the match losses."""
     match_painted: float = number(0.5, "[0, 1]")
     """Share of the current pastiche in the picture whose nearest style features are searched, at

@@ -87,8 +87,5 @@ GROUPS = {
     ),
 }
 # Keys without a control on the page, which a look sets.
-HIDDEN = (
-    Control("objective.content_layers", "Layers of the photograph"),
-    Control("objective.match_layers", "Layers of the matched strokes"),
-)
+HIDDEN = (Control("objective.content_layers", "Layers of the photograph"),)
 CONTROLS = {control.key: control for group in (*GROUPS.values(), HIDDEN) for control in group}
