@@ -432,21 +432,26 @@ def test_a_refusal_stays_when_its_answer_comes_late(fresh):
 
 
 def test_the_photograph_is_shown_until_a_slow_first_look_comes(page):
-    held = []
-    page.route("**/api/look?*", held.append)
-    page.route("**/api/pictures/content-*side=2048", lambda route: held.append(route))
+    held = {"**/api/look?*": [], "**/api/pictures/content-*side=2048": []}
+
+    def hold(pattern):
+        def handle(route):
+            held[pattern].append(route) if pattern in held else route.continue_()
+
+        page.route(pattern, handle)
+
+    def release(pattern):
+        for route in held.pop(pattern):
+            route.continue_()
+
+    for pattern in list(held):
+        hold(pattern)
     page.reload()
-    page.wait_for_function("document.querySelectorAll('.tile img').length")
+    page.expect(".tile img").not_to_have_count(0)
     page.wait_for_timeout(500)  # other parts of the page draw the stage again meanwhile
-    page.unroute("**/api/pictures/content-*side=2048")
-    for route in held:
-        if "/api/pictures/" in route.request.url:
-            route.continue_()
-    page.wait_for_function(IS_SHOWN, arg="/api/pictures/content-coffee?side=2048")
-    page.unroute("**/api/look?*")
-    for route in held:
-        if "/api/look" in route.request.url:
-            route.continue_()
+    release("**/api/pictures/content-*side=2048")
+    page.expect("#canvas").to_have_js_property("width", 600)  # of coffee
+    release("**/api/look?*")
 
 
 def test_a_run_that_has_just_finished_is_compared_with_another(fresh):
