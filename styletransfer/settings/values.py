@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer.errors import UserError
-from styletransfer.settings import ChangeConfig, StyleTransferConfig, TrainConfig
+from styletransfer.settings import ApplyConfig, ChangeConfig, StyleTransferConfig, TrainConfig
 from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.schemas import (
     GROUPS,
@@ -127,7 +127,7 @@ def _word(value: Any, *, names: bool = False) -> str:
 def _as_typed(typed: str) -> str:
     """Take off the quotes that our own command line puts around plain file names."""
     key, equals, value = typed.partition("=")
-    if key.lstrip("+") not in path_keys(TrainConfig):
+    if key.lstrip("+") not in (*path_keys(TrainConfig), *path_keys(ApplyConfig)):
         return typed
     if _PLAIN_NAMES.fullmatch(value):
         value = value.replace("'", "")
