@@ -15,7 +15,6 @@ This file tells the whole story of a run. `paint` does the following, and each l
 `resume=FOLDER` goes on where the run in that folder was stopped.
 """
 
-import math
 import os
 import sys
 import time
@@ -29,11 +28,11 @@ from styletransfer.job.job import Job
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize.results import Outcome
+from styletransfer.runs.changes import in_turn
 from styletransfer.runs.folder import CHECKPOINT, CONTENT, PASTICHE, RECORD
 from styletransfer.runs.recipe import finished_picture, own_settings
 from styletransfer.runs.recorded_run import Guide, RecordedRun
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.values import in_turn
 from styletransfer.system.files import check_outputs, locked, remove_stale
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
@@ -110,11 +109,6 @@ def paint(config: TrainConfig, folder: Path, guide: Guide | None = None) -> Fini
 
 def _checked(config: TrainConfig, folder: Path, picture: Path) -> Job:
     """Return the job of a run after checking its settings, its changes and all paths."""
-    for key in ("snapshot_every", "stop_after"):
-        if getattr(config, key) < 0:
-            raise UserError(f"{key}={getattr(config, key)} must be 0 or more")
-    if not 0 <= config.checkpoint_every < math.inf:
-        raise UserError(f"checkpoint_every={config.checkpoint_every} must be 0 seconds or more")
     later = in_turn(config, config.changes)
     job = prepare(config)
     for changed in later:

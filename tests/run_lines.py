@@ -147,6 +147,8 @@ def run(words, desk):
 
     def prepare():
         os.environ |= {"HOME": str(desk), "TMPDIR": str(desk.parent / "tmp")}
+        # torch makes this folder when it imports its compiler.
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(desk.parent / "compiled")
         tempfile.tempdir = None
         most = psutil.Process().memory_info().vms + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))

@@ -2,6 +2,7 @@
 
 import difflib
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -49,6 +50,11 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
 
     def run(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
+            try:
+                os.getcwd()
+            except FileNotFoundError as error:
+                said = "the folder this was started in is gone; go to another"
+                raise UserError(said) from error
             if place().count > 1 and not COMMANDS[name].shared:
                 raise UserError(f"{name} works in one process; start it without torchrun")
             if COMMANDS[name].schema is not None:

@@ -1,63 +1,42 @@
-"""The arguments of a command: Hydra's flags that we stand by, KEY=VALUE with any file, --help."""
+"""The arguments of a command: Hydra's flags that we support, KEY=VALUE with any file name."""
 
 import argparse
-import glob
-import inspect
-import json
 import os
 import re
-import textwrap
 from collections.abc import Collection, Sequence
-from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any, NoReturn
 
-from omegaconf import OmegaConf
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 
 from styletransfer.errors import UserError
-from styletransfer.settings import ASSETS
-from styletransfer.settings.commands import COMMANDS, command, schema_of
-from styletransfer.settings.compose import compose
-from styletransfer.settings.paths import expanded, in_folder, picture_extensions
+from styletransfer.settings.paths import expanded
 from styletransfer.settings.schemas import (
     GROUPS,
-    choices,
+    explain,
     keys,
     keys_marked,
     mapping_keys,
-    meanings,
-    path_keys,
     unknown_key,
 )
-from styletransfer.settings.values import HYDRA_FOLDERS, SWEEP_FUNCTION, quote_path, quoted, split
+from styletransfer.settings.values import quote_names, quoted, split
 
-# In characters: of a line, and of a key with its value that a meaning stands beside.
-WIDTH, LONGEST = 100, 36
-Row = tuple[str, str, str]
-KEYS = "KEY=VALUE ..."
-FOOT = """\
---cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
---config-dir DIR adds your own presets: experiment=mine is DIR/experiment/mine.yaml.
-A file name is taken as it is typed; under --multirun commas separate several. A name such as
-content/coffee.jpg, of no file here, is that of a picture that comes with the package."""
-IGNORED = """\
-Of the other keys of train, resume and dry_run are refused; the rest is taken, so that any run can
-be explained, and changes nothing.
-"""
+FLAGS = (
+    *("-h", "--help", "-m", "--multirun", "-c", "--cfg", "-p", "--package"),
+    *("--resolve", "-cd", "--config-dir"),
+)
 
 
 class Arguments(argparse.Namespace):
     """What a command line asks for, each flag by its name."""
 
-    overrides: list[str]  # KEY=VALUE in Hydra's grammar, file names quoted
-    folders: list[str]  # that hydra.run.dir= and hydra.sweep.dir= name
+    overrides: list[str]  # KEY=VALUE in Hydra's grammar, with file names in quotes
     help: bool
-    version: bool
-    cfg: str | None  # which part of the composed config to print instead: job, hydra or all
+    cfg: str | None  # part of the composed config to print instead: job, hydra or all
     package: str | None  # the only node of that part to print
     resolve: bool
     config_dir: str | None
-    multirun: bool  # there is one job for each combination of values
+    multirun: bool  # whether to run a job for each combination of values
 
 
 class _Parser(argparse.ArgumentParser):
@@ -68,178 +47,106 @@ class _Parser(argparse.ArgumentParser):
 def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     """Read a command line, without the program's name, for settings of a schema.
 
-    UserError: an unknown flag, one that lacks its value, a sweep into one output file, or a folder
-    or pattern without pictures.
+    UserError: an unknown flag or a flag without its value, a sweep whose jobs would write the same
+    file or folder, or a folder without pictures.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
-    for flags in (("-h", "--help"), ("--version",), ("-m", "--multirun"), ("--resolve",)):
+    for flags in (("-h", "--help"), ("-m", "--multirun"), ("--resolve",)):
         parser.add_argument(*flags, action="store_true")
     parser.add_argument("-c", "--cfg", choices=("job", "hydra", "all"))
     parser.add_argument("-p", "--package")
     parser.add_argument("-cd", "--config-dir")
-    arguments, unknown = parser.parse_known_intermixed_args(list(argv), Arguments())
-    if unknown:
-        raise UserError(f"unknown flag {unknown[0]}; see --help")
-    sweep = arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides
-    typed = _named(arguments.overrides, schema)
+    for word, following in zip(argv, [*argv[1:], "VALUE"], strict=False):
+        flag, _, value = word.partition("=")
+        if flag[:1] == "-" and flag not in FLAGS:
+            key = flag.strip("-").replace("-", "_")
+            raise UserError(
+                f"unknown flag {flag}; see --help; keys take no dash: {key}={value or following}"
+            )
+    arguments = parser.parse_intermixed_args(list(argv), Arguments())
+    typed = _with_positional_key(arguments.overrides, schema)
+    sweep = arguments.multirun or "hydra.mode=MULTIRUN" in typed
     swept = keys_marked(schema, "swept")
     words = [each_picture(word, swept, sweep=sweep) for word in typed]
     arguments.multirun = sweep = sweep or words != typed
-    _check(words, [key for key, _ in keys(schema)], sweep=sweep)
-    launcher = [word for word in words if word.startswith("hydra/launcher=")]
-    if launcher and not (sweep or arguments.cfg):
-        raise UserError(f"{launcher[-1]} is for sweeps; add --multirun")
-    pairs = [word.lstrip("+").partition("=") for word in words]
-    folders = [value for key, _, value in pairs if key in HYDRA_FOLDERS and "${" not in value]
-    arguments.folders = [folder.strip("'\"") for folder in folders]
-    paths, lists = path_keys(schema), keys_marked(schema, "each")
-    words = [quote_path(word, paths, lists, sweep=sweep) for word in words]
-    # To Hydra, only ++KEY may add a key to a mapping that no schema knows.
-    opened = re.compile(rf"({'|'.join(mapping_keys(schema))})[.=]")
-    arguments.overrides = [f"++{word}" if opened.match(word) else word for word in words]
+    words = [quote_names(word, schema, sweep=sweep) for word in words]
+    _check(words, schema, arguments)
+    # Hydra adds a key to a mapping whose keys no schema knows only by ++KEY.
+    open_keys = mapping_keys(schema)
+    is_open = [re.split(r"[.=]", word)[0] in open_keys for word in words]
+    arguments.overrides = [f"++{w}" if add else w for w, add in zip(words, is_open, strict=True)]
     return arguments
 
 
 def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
-    """Return KEY=VALUE with each picture that VALUE stands for, as a sweep takes them.
+    """Return KEY=VALUE with a folder's pictures in its place if KEY is in `keys`.
 
-    Left as it is where KEY is none of `keys`, or VALUE neither a folder nor a pattern with * or ?;
-    a file of that very name is a file. In a sweep each of the values between commas is looked at.
-    (UserError: there is no picture in the folder, or none that the pattern fits.)
+    They are values of a sweep. Without `sweep`, commas belong to the name. (UserError: the folder
+    holds no picture.)
     """
-    key, _, value = override.partition("=")
-    if key not in keys or value[:1] in ("'", '"'):
+    key, equals, value = override.partition("=")
+    if not equals or key not in keys:
         return override
-    values = split(value) if sweep else [value]
-    pictures = [picture for one in values for picture in _pictures(override, one)]
-    return override if pictures == values else f"{key}=" + ",".join(map(quoted, pictures))
+    from styletransfer.pictures.formats import in_folder, picture_extensions
+
+    names: list[str] = []
+    for name in split(value) if sweep else [value]:
+        folder = expanded(name)
+        found = list(map(quoted, in_folder(folder))) if os.path.isdir(folder) else [name]
+        if not found:
+            known = ", ".join(picture_extensions())
+            raise UserError(f"{override}: there is no picture in that folder ({known})")
+        names += found
+    return f"{key}={','.join(names)}"
 
 
-def _pictures(override: str, value: str) -> list[str]:
-    """Return the pictures of a folder or a pattern, in the order of their names, or a file itself.
+def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[str]:
+    """Put the positional key before words without a key, or names of folders that hold =.
 
-    Brackets are letters, as in any file name here.
-    """
-    name = expanded(value)
-    if os.path.isdir(name):
-        if names := in_folder(name):
-            return names
-        known = ", ".join(picture_extensions())
-        raise UserError(f"{override}: there is no picture in that folder ({known})")
-    if os.path.exists(name) or not re.search(r"[*?]", name):
-        return [value]
-    matching = sorted(glob.glob(name.replace("[", "[[]"), recursive=True))
-    if pictures := [path for path in matching if path.lower().endswith(picture_extensions())]:
-        return pictures
-    raise UserError(f"{override}: no picture has a name like that; check the pattern")
-
-
-def _named(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """Put the positional key before the argument without a key, or a folder's name that holds =.
-
-    Several are put in brackets where the key takes a list.
+    Several words become a list in brackets if the key takes one.
     """
     bare = [word for word in arguments if word and ("=" not in word or os.path.isdir(word))]
     positional = keys_marked(schema, "positional")
     if not positional or not bare:
         return list(arguments)
     (key,) = positional
-    if len(bare) == 1:
-        return [f"{key}={word}" if word == bare[0] else word for word in arguments]
-    if key not in keys_marked(schema, "each"):
+    if bare[1:] and key not in keys_marked(schema, "each"):
         raise UserError(f"cannot understand {bare[1]!r} beside {bare[0]!r}; write KEY=VALUE")
-    named = f"{key}=[{','.join(map(quoted, bare))}]"
+    named = f"{key}=[{','.join(map(quoted, bare))}]" if bare[1:] else f"{key}={bare[0]}"
     return [named, *(word for word in arguments if word not in bare)]
 
 
-def _check(overrides: Sequence[str], known: Collection[str], *, sweep: bool) -> None:
-    """Refuse what Hydra would take in another sense than is meant, or refuse at length."""
-    for override in overrides:
-        key, _, value = override.lstrip("+").partition("=")
-        if key == "hydra.job.name" and "/" in value:
-            raise UserError(f"{override}: a job's name becomes a file's, which holds no /")
-        # Hydra would add it, though nothing reads it.
-        is_known = key in ("", *known, *GROUPS) or re.match(r"hydra\b", key)
-        if override[:1] == "+" and not is_known:
+def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) -> None:
+    """Refuse overrides that Hydra would accept and ignore, and jobs that overwrite each other."""
+    known = [key for key, _ in keys(schema)]
+    try:
+        parsed = OverridesParser.create().parse_overrides(list(overrides))
+    except HydraException as error:
+        raise UserError(explain(error, "")) from error
+    for word, override in zip(overrides, parsed, strict=True):
+        key, value = override.get_key_element().lstrip("+~"), override.value()
+        if not key:
+            raise UserError(f"cannot understand {word!r}; write KEY=VALUE")
+        is_known = key in (*known, *GROUPS) or key.startswith("hydra")
+        if word[0] == "+" and not is_known:
             raise UserError(unknown_key(key, known))
-        if key in GROUPS and (value == "null" or value[:1] in ("[", "{")):
-            raise UserError(f"{override}: give one name, or leave it out; see --help")
-        if override and not key.partition("@")[0]:
-            raise UserError(f"cannot understand {override!r}; write KEY=VALUE")
-        is_swept = len(split(value)) > 1 or SWEEP_FUNCTION.fullmatch(value)
-        if sweep and key == "output" and value != "null" and not is_swept:
-            raise UserError(
-                f"all jobs of a sweep would write {value}; leave output= out, and each has its own"
-            )
-
-
-def help_text(name: str, arguments: Sequence[str] = (), config_dir: str | None = None) -> str:
-    """Return the keys of a command, or of one of its groups, with values and meanings.
-
-    Of the arguments KEY=VALUE change the values shown, and one may name a group (UserError: they
-    cannot be composed, or there is no such group).
-    """
-    schema, unused = schema_of(name), command(name).unused
-    overrides = [argument for argument in arguments if "=" in argument or argument[:1] == "~"]
-    asked = [argument for argument in arguments if argument not in overrides]
-    config = compose(name, overrides, config_dir=config_dir, with_hydra=True)
-    shown = [field for field in fields(schema) if field.name not in unused]
-    groups = {field.name: field.type for field in shown if is_dataclass(field.type)}
-    choice = config.hydra.runtime.choices
-    chosen = {key: choice[key] for key in choice if "/" not in key and key not in unused}
-    values: Any = OmegaConf.to_container(config)
-    if asked:
-        if asked[0] not in groups:
-            raise UserError(f"--help {asked[0]}: choose one of {', '.join(groups)}")
-        return _table(_rows(groups[asked[0]], values[asked[0]], f"{asked[0]}."))
-    folders: list[str | Path] = [command(name).folder, *([config_dir] if config_dir else [])]
-    rows = [row for row in _rows(schema, values) if row[0] not in unused]
-    for group in groups | chosen:
-        if group in chosen:
-            said = inspect.getdoc(groups[group]) if group in groups else "A preset of many keys"
-            names = ", ".join(choices(group, *folders))
-            rows.append((group, chosen[group] or "", f"{_first_sentence(said or '')}: {names}"))
-    foot = IGNORED if unused else ""
-    if groups:
-        foot += f"--help {next(iter(groups))} explains {', '.join(groups)}.\n"
-    usage = [*(["styletransfer"] if name in COMMANDS else []), name]
-    usage += [*map(str.upper, keys_marked(schema, "positional")), KEYS]
-    return f"{' '.join(usage)}\n{command(name).summary}\n\n{_table(rows)}\n\n{foot}{FOOT}"
-
-
-def _rows(schema: Any, values: Any, prefix: str = "") -> list[Row]:
-    said = meanings(schema)
-    return [
-        (prefix + key, _written(values[key]), _first_sentence(said.get(key, "")))
-        for key in (field.name for field in fields(schema) if not is_dataclass(field.type))
-    ]
-
-
-def _table(rows: Sequence[Row]) -> str:
-    """Lay out keys and values on the left, meanings on the right."""
-    column = max(len(left) for key, value, _ in rows if len(left := f"{key}={value}") <= LONGEST)
-    lines: list[str] = []
-    for key, value, meaning in rows:
-        left = textwrap.shorten(f"{key}={value}", WIDTH, placeholder="...")
-        if len(left) > column:
-            lines.append(left)
-            left = ""
-        begin, below = f"{left:<{column}}  ", " " * (column + 2)
-        right = textwrap.wrap(meaning, WIDTH, initial_indent=begin, subsequent_indent=below)
-        lines += right or [left]
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _written(value: object) -> str:
-    """Return a value as the command line takes it; a bundled picture by its name alone."""
-    if isinstance(value, str):
-        return value.removeprefix(f"{ASSETS}{os.sep}")
-    if isinstance(value, list):
-        return f"[{','.join(map(_written, value))}]"
-    return json.dumps(value)
-
-
-def _first_sentence(text: str) -> str:
-    """Return a text up to the first full stop that ends a sentence, without it."""
-    return re.split(r"\.(?:\s+(?=[A-Z])|$)", " ".join(text.split()))[0]
+        if key in GROUPS and (value is None or isinstance(value, list | dict)):
+            raise UserError(f"{word}: give one name, or leave it out; see --help")
+        if isinstance(value, dict) and {} in value.values():
+            raise UserError(f"{word}: {{}} is no value")
+    typed = dict(word.lstrip("+").partition("=")[::2] for word in overrides)
+    if not arguments.multirun:
+        return
+    swept = [override.get_key_element() for override in parsed if override.is_sweep_override()]
+    output = typed.get("output", "null")
+    if output != "null" and "output" not in swept:
+        raise UserError(
+            f"all jobs of a sweep would write {output}; leave output= out, and each has its own"
+        )
+    folder = typed.get("hydra.sweep.subdir", "${hydra.job.num}")
+    if "${hydra." not in folder and not all(f"${{{key}}}" in folder for key in swept):
+        raise UserError(
+            f"hydra.sweep.subdir={folder} gives several jobs one folder; put ${{hydra.job.num}} "
+            "into it"
+        )

@@ -2,13 +2,11 @@
 
 import atexit
 import errno
-import getpass
 import io
 import logging
 import os
 import signal
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -66,12 +64,6 @@ def one_line_errors() -> Iterator[None]:
         finally:
             atexit.unregister(end_at_once)
             atexit.register(end_at_once)  # called before whatever has been registered by now
-            if "torch._dynamo" in sys.modules and "TORCHINDUCTOR_CACHE_DIR" not in os.environ:
-                # The folder that torch makes for what it compiles when it imports its compiler; it
-                # stays if anybody uses it. The name is torch._inductor.runtime.cache_dir_utils's.
-                with suppress(OSError, KeyError, ImportError):  # a user without a name has none
-                    name = f"torchinductor_{getpass.getuser()}"
-                    os.rmdir(os.path.join(tempfile.gettempdir(), name))
 
 
 def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:

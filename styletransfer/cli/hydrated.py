@@ -1,71 +1,56 @@
-"""Commands that Hydra runs: settings composed from configs/ and the command line."""
+"""Commands that Hydra runs: settings composed from configs/ and the command line, and sweeps."""
 
 import importlib
-import inspect
 import logging
 import os
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
-from hydra.errors import HydraException
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import JobReturn
 from omegaconf import DictConfig
-from omegaconf.errors import OmegaConfBaseException
 
-from styletransfer import __version__
 from styletransfer.cli import module
-from styletransfer.cli.arguments import Arguments, help_text, parse
-from styletransfer.cli.errors import one_line_errors
-from styletransfer.cli.jobs import Jobs, remove_unused, run_sweep
+from styletransfer.cli.arguments import Arguments, parse
+from styletransfer.cli.errors import Ended, one_line_errors, tell
 from styletransfer.errors import UserError
-from styletransfer.settings.commands import CONFIGS, TOOLS, Command, schema_of
+from styletransfer.runs.folder import ERROR
+from styletransfer.settings.commands import schema_of
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
+from styletransfer.settings.help import help_text
 from styletransfer.settings.paths import absent
 from styletransfer.settings.schemas import explain
+from styletransfer.settings.values import HYDRA_FOLDERS
 from styletransfer.system.process import keep_freed_memory, place
 from styletransfer.system.signals import interruptible
 
 Function = Callable[[Any, Path], int | None]
-# The run folder of a process that is to write nothing: nothing can be written there.
-NOWHERE = Path(os.devnull)
+# Exit statuses of a job that failed by itself. Others mean a signal, or a reader who left.
+FAILED = (1, 2)
 
 
-def hydrated(
-    name: str,
-    function: Function | None = None,
-    *,
-    schema: type[Any] | None = None,
-    folder: str | Path = CONFIGS,
-) -> Callable[[Sequence[str] | None], None]:
+def hydrated(name: str, function: Function | None = None) -> Callable[[Sequence[str] | None], None]:
     """Make a main from a function of its settings and its run folder.
 
-        main = hydrated("judge", judge, schema=JudgeConfig, folder=CONFIGS_OF_TOOLS)
-
-    The settings are NAME.yaml, composed, as an instance of its schema. The function may return an
-    exit status. Errors of Hydra's own are one line as well; HYDRA_FULL_ERROR=1 in the environment
-    brings their tracebacks back.
-
-    The function is by default the `main` of the command of that name, imported when it is needed.
-    With a schema, a dataclass, `name` is that of a tool that is no part of the package: the first
-    line of the docstring of the function's module is its summary, the defaults list of NAME.yaml,
-    in `folder`, calls the schema NAME_schema and can use the groups of the package's configs/, and
-    from then on `compose(name)` and `settings_of(config, name)` know the tool as well.
+    The settings are NAME.yaml, composed, as an instance of its schema in COMMANDS or TOOLS. The
+    function may return an exit status; by default it is the `main` of the command of that name,
+    imported when it is needed. An error of Hydra's is one line, unless HYDRA_FULL_ERROR=1 is in the
+    environment.
     """
-    if schema is not None:
-        summary = (inspect.getmodule(function).__doc__ or name).splitlines()[0]
-        TOOLS[name] = Command(summary, schema, Path(folder).absolute())
 
     def main(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
             arguments = parse(sys.argv[1:] if argv is None else argv, schema_of(name))
-            if arguments.multirun and place().count > 1:
+            if place().count > 1 and arguments.multirun:
                 raise UserError("torchrun starts the processes of one job; leave --multirun out")
             if place().rank:
-                _assist(name, function, arguments)
-            elif arguments.version:
-                print(f"styletransfer {__version__}")
+                _run_beside_the_first(name, function, arguments)
             elif arguments.help:
                 print(help_text(name, arguments.overrides, arguments.config_dir))
             else:
@@ -76,52 +61,80 @@ def hydrated(
 
 def _run(name: str, function: Function | None, arguments: Arguments) -> None:
     """Let Hydra compose the settings and call the function, once or for each job of a sweep."""
-    try:
-        os.getcwd()
-    except FileNotFoundError as error:
-        raise UserError("the folder this was started in is gone; go to another") from error
-    claimed = [folder for named in arguments.folders for folder in absent(Path(named))]
     words = [*search_path(name, arguments.config_dir), *arguments.overrides]
-    jobs = Jobs(partial(_call, name, function), claimed, sweep=arguments.multirun)
+    job = partial(run_job, name, function, arguments.multirun)
+    named = [word.partition("=")[2] for word in words if word.startswith(HYDRA_FOLDERS)]
+    made = [folder for path in named for folder in absent(Path(path.strip("'")))]
     try:
-        with initialized(name, None if arguments.cfg else claimed) as hydra:
+        with initialized(name, None if arguments.cfg else made) as hydra:
             if arguments.cfg:
                 hydra.show_cfg(name, words, arguments.cfg, arguments.package, arguments.resolve)
             elif arguments.multirun:
-                run_sweep(hydra, name, jobs, words)
+                if any(word.startswith("hydra/launcher=") for word in words):
+                    # Progress bars of several processes would write over each other.
+                    os.environ["TQDM_DISABLE"] = "1"
+                with interruptible():
+                    batches: list[list[JobReturn]] = hydra.multirun(name, job, words)
+                _report([job for batch in batches for job in batch])
             else:
-                hydra.run(name, jobs.run, words)
+                hydra.run(name, job, words)
     except BaseException as error:
-        remove_unused(claimed)
-        wanted = os.environ.get("HYDRA_FULL_ERROR") == "1"
-        if wanted or not _is_about_the_input(error, began=jobs.count > 0):
-            raise
-        reason = explain(error, name)
-        if isinstance(error, OSError) and error.errno is not None:
-            reason = f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
-        raise UserError(reason) from error
+        remove_unused(made)
+        raise _in_one_line(error, name) from error
 
 
-def _assist(name: str, function: Function | None, arguments: Arguments) -> None:
-    """Run as another than the first process of a job, which alone has a folder, a log and a say."""
-    if arguments.help or arguments.version or arguments.cfg:
+def _in_one_line(error: BaseException, name: str) -> BaseException:
+    """Return a complaint of Hydra's or of a launcher's as a UserError, and any other as it is."""
+    is_full = os.environ.get("HYDRA_FULL_ERROR") == "1"
+    if is_full or isinstance(error, UserError | MemoryError) or not isinstance(error, Exception):
+        return error
+    if not isinstance(error, OSError) or error.errno is None:
+        return UserError(explain(error, name))
+    if error.filename is None:  # Standard output takes no more.
+        return error
+    said = f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
+    return UserError(said)
+
+
+def _run_beside_the_first(name: str, function: Function | None, arguments: Arguments) -> None:
+    """Run as another process of torchrun's than the first, without a folder, a log or output."""
+    if arguments.help or arguments.cfg:
         return
     logging.disable()
     try:
         config = compose(name, arguments.overrides, config_dir=arguments.config_dir)
-        _call(name, function, config, NOWHERE)
+        _call(name, function, config, Path(os.devnull))
     finally:
         logging.disable(logging.NOTSET)
 
 
-def _is_about_the_input(error: BaseException, *, began: bool) -> TypeGuard[Exception]:
-    """Tell Hydra's complaints about what it was given from everything else."""
-    if isinstance(error, HydraException | OmegaConfBaseException):
-        return True
-    if began or isinstance(error, UserError) or not isinstance(error, Exception):
-        return False
-    # An error of the system without a file: our output takes no more.
-    return not isinstance(error, OSError) or error.errno is None or error.filename is not None
+def run_job(name: str, function: Function | None, sweep: bool, config: DictConfig) -> str:
+    """Run a job that Hydra has prepared, here or in a launcher's process; return "".
+
+    A job of a sweep that fails writes the reason to error.txt in its folder, and returns it in one
+    line. A job that is alone leaves by SystemExit, after a traceback if the mistake is ours.
+    """
+    folder = Path(HydraConfig.get().runtime.output_dir)
+    if sweep:
+        (folder / ERROR).unlink(missing_ok=True)
+    try:
+        with one_line_errors():
+            if HydraConfig.get().job.chdir:
+                raise UserError("hydra.job.chdir=true would change what file names mean")
+            _call(name, function, config, folder)
+        return ""
+    except SystemExit as end:
+        if not sweep or end.code not in FAILED:
+            raise
+        reason = end.message if isinstance(end, Ended) else f"exit status {end.code}"
+    except Exception as error:
+        traceback.print_exc()
+        if not sweep:
+            raise Ended(1, str(error)) from error
+        reason = traceback.format_exc().rstrip()
+    with suppress(OSError):  # The table at the end tells it as well.
+        (folder / ERROR).write_text(f"{reason}\n", encoding="utf-8")
+    return reason.splitlines()[-1]
 
 
 def _call(name: str, function: Function | None, config: DictConfig, folder: Path) -> None:
@@ -130,7 +143,7 @@ def _call(name: str, function: Function | None, config: DictConfig, folder: Path
     keep_freed_memory()
     if function is None:
         function = importlib.import_module(module(name)).main
-    if "torch" in sys.modules:  # the studio's server computes nothing
+    if "torch" in sys.modules:  # The studio's server computes nothing.
         from styletransfer.system.devices import set_float32_precision
 
         set_float32_precision()
@@ -138,3 +151,31 @@ def _call(name: str, function: Function | None, config: DictConfig, folder: Path
         status = function(settings, folder)
     if status:
         sys.exit(status)
+
+
+def _report(jobs: Sequence[JobReturn]) -> None:
+    """Print how many jobs succeeded; a UserError follows a table of those that failed."""
+    if not jobs:
+        raise UserError("there is no job: a key is to be swept over no value at all")
+    failed = [job for job in jobs if job.return_value]
+    for job in failed:
+        number = job.hydra_cfg.hydra.job.num if job.hydra_cfg else "?"
+        tell(f"error: #{number} {' '.join(job.overrides or ())}: {job.return_value}")
+    done = f"{len(jobs) - len(failed)} of {len(jobs)} jobs succeeded"
+    if failed:
+        raise UserError(done)
+    print(done)
+
+
+def remove_unused(folders: Iterable[Path]) -> None:
+    """Remove the folders that hold nothing but Hydra's files and why jobs failed, inner ones first.
+
+    A folder without a record of Hydra's is removed only if it is empty: other runs may use it.
+    """
+    for folder in folders:
+        files = [name for _, _, names in os.walk(folder) for name in names]
+        is_recorded = (folder / ".hydra").exists() or (folder / "multirun.yaml").exists()
+        if is_recorded and all(name.endswith((".yaml", ".log", ERROR)) for name in files):
+            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):
+            folder.rmdir()

@@ -15,7 +15,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
@@ -31,9 +30,6 @@ from styletransfer.system import measure
 from styletransfer.system.files import atomic, check_outputs, to_json
 
 logger = logging.getLogger(__name__)
-
-# The pictures at these points are kept, and three float64 gradients are computed at each.
-MAX_POINTS = 1000
 
 
 @dataclass(frozen=True)
@@ -100,10 +96,6 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
 
     Each mode's picture, MODE.png, is written once it is done; comparison.png also as `output`.
     """
-    if config.rounds < 1:
-        raise UserError(f"rounds={config.rounds} must be 1 or more")
-    if not 2 <= config.points <= MAX_POINTS:
-        raise UserError(f"points={config.points} must be 2 (the start and the end) to {MAX_POINTS}")
     job = prepare(config)
     written = [folder / f"comparison.{kind}" for kind in ("json", "png")]
     check_outputs([*written, *(folder / f"{name}.png" for name in LOSS_MODES)], files_read(config))

@@ -58,10 +58,6 @@ class FilmRun:
     """
 
     def __init__(self, config: FilmConfig, film: Film, folder: Path) -> None:
-        if config.frame_steps < 1:
-            raise UserError(f"frame_steps={config.frame_steps} must be 1 or more")
-        if not 0 <= config.temporal_weight <= 1e6:
-            raise UserError(f"temporal_weight={config.temporal_weight} must be from 0 to 1e6")
         self.config, self.film, self.folder = config, film, folder
         self.output = Path(config.output) if config.output else folder / PAINTED
         check_writable(self.output)

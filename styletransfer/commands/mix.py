@@ -26,8 +26,6 @@ def main(config: MixConfig, folder: Path) -> None:
     shares = []
     for key in ("strength", "lightness_strength", "color_strength"):
         value = getattr(config, key)
-        if value is not None and not 0.0 <= value <= 1.0:
-            raise UserError(f"{key}={value:g} must be from 0 (the content) to 1 (the pastiche)")
         shares.append(config.strength if value is None else value)
     _, lightness, color = shares
     run = read_run(folder)

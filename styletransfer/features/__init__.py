@@ -2,31 +2,21 @@
 
 from pathlib import Path
 
-from styletransfer.errors import UserError
 from styletransfer.features import vgg, weights
 from styletransfer.features.extractor import FeatureExtractor, optimize_for_inference
 from styletransfer.settings import FeaturesConfig
 
 __all__ = ["FeatureExtractor", "build_features", "optimize_for_inference"]
 
-CHOICES = {
-    "pooling": ("max", "average"),
-    "padding": ("zeros", "replicate"),
-    "preprocessing": ("imagenet", "none"),
-}
+OPTIONS = ("pooling", "padding", "preprocessing")
 
 
 def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
     """Return the frozen network that `config` describes, in float32 on the CPU.
 
-    `seed` draws the weights where `config.weights` is "random". A UserError reports an unknown
-    choice, or weights that cannot be read, downloaded or fitted to the network.
+    `seed` draws the weights where `config.weights` is "random". A UserError reports weights
+    that cannot be read, downloaded or fitted to the network.
     """
-    for key, choices in CHOICES.items():
-        if (value := getattr(config, key)) not in choices:
-            raise UserError(f"unknown features.{key} {value!r}; choose {' or '.join(choices)}")
-    if config.name not in ("bundled", *vgg.WIDTHS):
-        raise UserError(f"unknown features {config.name!r}; choose bundled, vgg19 or vgg16")
     state, origin = None, config.weights
     if config.weights not in ("pretrained", "random"):
         state = weights.read(Path(config.weights))
@@ -38,7 +28,7 @@ def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
         widths = vgg.widths_of(state, origin)
     else:
         widths = vgg.WIDTHS[config.name]
-    network = vgg.build(widths, **{key: getattr(config, key) for key in CHOICES})
+    network = vgg.build(widths, **{key: getattr(config, key) for key in OPTIONS})
     if state is None or config.weights == "random":
         vgg.randomize(network, seed)
     else:

@@ -1,11 +1,7 @@
 """A style transfer, ready to run, and its plan: scales, their steps and sizes, where it starts."""
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,17 +13,13 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets
 from styletransfer.pictures.color import is_grey
-from styletransfer.pictures.images import LONGEST_SIDE, resize, scaled_size
+from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.settings import StyleTransferConfig, each
 
-COLORS = ("style", "content_palette", "content_luminance")
 # What `init` may be beside the path of a picture.
 STARTS = ("content", "style", "noise")
 # The pyramid ends where the longer side would fall below this; VGG's deep layers see little there.
 SMALLEST_SCALE = 128
-
-# Far beyond any use; float32 ends at 3e38, and torch fails on what it cannot hold.
-HIGHEST_LEARNING_RATE = 1e6
 
 # Of the steps, where an even share would be less than the finest scale takes: of 100 steps at 1536
 # pixels 25 left 1.2 and 2.6 times the style error that two pairs have at 512, and 42 left 0.7 and
@@ -101,34 +93,6 @@ class Job:
         """Return `image` as a run computes with it: on the device, at least in float32."""
         exact = self.extractor.dtype == torch.float64
         return image.to(self.device, torch.float64 if exact else torch.float32)
-
-
-def check_run(config: StyleTransferConfig) -> None:
-    """Check the numbers of a run; a UserError names the key, its value and what it may be."""
-    parse_tile(config.tile)
-    if (name := config.optimizer.name) not in ("lbfgs", "adam"):
-        raise UserError(f"unknown optimizer {name!r}; choose lbfgs or adam", "optimizer.name")
-    if config.color not in COLORS:
-        raise UserError(f"unknown color {config.color!r}; choose {', '.join(COLORS)}", "color")
-    rates = f"above 0 and at most {HIGHEST_LEARNING_RATE:g}"
-    # Comparisons with NaN are false.
-    ranges: list[tuple[str, Callable[[Any], bool], str]] = [
-        ("color_strength", lambda x: 0 <= x <= 1, "from 0 to 1"),
-        ("size", lambda x: x >= 1, "1 or more"),
-        ("steps", lambda x: x >= 1, "1 or more"),
-        ("scales", lambda x: x >= 0, "0 or more"),
-        ("seed", lambda x: x >= 0, "0 or more"),
-        ("optimizer.history", lambda x: x >= 1, "1 or more"),
-        ("size", lambda x: x <= LONGEST_SIDE, f"at most {LONGEST_SIDE} pixels"),
-        ("seed", lambda x: x < 2**63, "below 2^63"),
-        ("optimizer.plateau", lambda x: 0 <= x < 1, "0 or more, below 1"),
-        ("optimizer.preconditioner", lambda x: 0 <= x < math.inf, "finite, 0 or more"),
-        ("optimizer.learning_rate", lambda x: 0 < x <= HIGHEST_LEARNING_RATE, rates),
-        ("optimizer.averaging", lambda x: 0 <= x < 1, "0 or more, below 1"),
-    ]
-    for key, is_in_range, must in ranges:
-        if not is_in_range(value := attrgetter(key)(config)):
-            raise UserError(f"{key}={value} must be {must}", key)
 
 
 def parse_tile(text: str) -> int | None:

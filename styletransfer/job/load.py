@@ -17,11 +17,11 @@ from styletransfer.job.regions import Style, check_scales, make_regions
 from styletransfer.objective.inputs import Inputs
 from styletransfer.pictures import images
 from styletransfer.pictures.color import recolored
+from styletransfer.pictures.formats import files_at, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import Regions, check_aspect, read_mask, read_regions
 from styletransfer.pictures.rotate import rotated, rotated_regions
 from styletransfer.settings import ApplyConfig, StyleTransferConfig, each
-from styletransfer.settings.paths import files_at, in_folder
 from styletransfer.settings.schemas import keys, named_files
 from styletransfer.system.memory import free_bytes, readable
 

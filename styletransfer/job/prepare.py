@@ -8,7 +8,6 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.job.job import (
     DEEPEST,
     Job,
-    check_run,
     make_scales,
     parse_tile,
     pastiche_size,
@@ -40,7 +39,7 @@ def prepare(
     the same.
     """
     # Cheap checks come first.
-    check_run(config)
+    parse_tile(config.tile)
     criterion = Criterion.of(config.objective)
     layers = criterion.layers
     mode = get_loss_mode(config.loss_mode.name)

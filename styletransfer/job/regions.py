@@ -1,7 +1,6 @@
 """Which style paints where: from settings to the regions of a job."""
 
 import logging
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,8 +14,6 @@ from styletransfer.settings import StyleTransferConfig, each
 
 logger = logging.getLogger(__name__)
 
-# Range of style_scale. Beyond it, a style image is a blur, or has only a few pixels.
-SMALLEST_SCALE, LARGEST_SCALE = 0.05, 8.0
 # A region whose weights are all below half a level of 8 bits is left out.
 LEAST_OPACITY = 0.5 / 255
 
@@ -138,9 +135,6 @@ def _weighted(
             f"style_weights holds {len(weights)} numbers but style names {len(styles)} "
             f"({', '.join(styles)}); give one for each"
         )
-    for weight in weights:
-        if not 0 <= weight < math.inf:
-            raise UserError(f"style_weights holds {weight}; each must be finite, 0 or more")
     if not any(weights):
         raise UserError("style_weights are all 0; give at least one style more than 0")
     largest = max(weights)  # a sum of the weights themselves might overflow
@@ -158,14 +152,3 @@ def check_scales(config: StyleTransferConfig, styles: int) -> None:
                 "one for each",
                 key,
             )
-    for factor in each(config.style_scale):
-        if not SMALLEST_SCALE <= factor <= LARGEST_SCALE:
-            raise UserError(
-                f"style_scale={factor} must be from {SMALLEST_SCALE} to {LARGEST_SCALE}: the "
-                "style image's longer side over the pastiche's",
-                "style_scale",
-            )
-    for degrees in each(config.style_rotation):
-        if not math.isfinite(degrees):
-            key = "style_rotation"
-            raise UserError(f"{key}={degrees} must be a number of degrees", key)

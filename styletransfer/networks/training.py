@@ -12,14 +12,10 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import ChainedScheduler, CosineAnnealingLR, LinearLR, LRScheduler
 from tqdm.auto import tqdm
 
-from styletransfer.errors import UserError
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import keep_lines, to_json
 from styletransfer.system.signals import Stopped
 
-# Largest learning rate that is accepted. Adam changes each weight by about the learning rate per
-# step, and a change of more than 1 would erase the weights.
-HIGHEST_LEARNING_RATE = 1.0
 METRICS_EVERY = 10
 WARMUP_STEPS = 50
 
@@ -81,18 +77,6 @@ def complete(
         if run.step == course.steps:
             _note(metrics, {"step": run.step, **course.look()})
     course.save()
-
-
-def check_training(*, learning_rate: float, seed: int, checkpoint_every: float) -> None:
-    """Check the numbers that every training has (UserError: naming the key and its value)."""
-    if not 0 <= checkpoint_every < float("inf"):
-        raise UserError(f"checkpoint_every={checkpoint_every} must be 0 seconds or more")
-    if not 0 <= seed < 2**63:
-        raise UserError(f"seed={seed} must be 0 or more and below 2^63")
-    if not 0 < learning_rate <= HIGHEST_LEARNING_RATE:
-        raise UserError(
-            f"learning_rate={learning_rate} must be above 0 and at most {HIGHEST_LEARNING_RATE:g}"
-        )
 
 
 def generator_at(seed: int, step: int) -> torch.Generator:

@@ -28,7 +28,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.pictures.encode import srgb_profile
-from styletransfer.settings.paths import picture_formats
+from styletransfer.pictures.formats import picture_formats
 
 Samples = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.float32]

@@ -16,9 +16,9 @@ import torch
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
+from styletransfer.pictures.formats import files_at
 from styletransfer.runs.folder import FREE_KEYS, RECORD, read_run
 from styletransfer.settings import TrainConfig, each
-from styletransfer.settings.paths import files_at
 from styletransfer.settings.schemas import keys, named_files, path_keys
 from styletransfer.settings.values import with_values
 from styletransfer.system.files import sha256

@@ -17,6 +17,7 @@ from styletransfer.job.prepare import prepare
 from styletransfer.optimize.results import Callback, Iterate, Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
+from styletransfer.runs.changes import changed, in_turn, with_change
 from styletransfer.runs.folder import (
     CHECKPOINT,
     CONTENT,
@@ -28,7 +29,6 @@ from styletransfer.runs.folder import (
 from styletransfer.runs.recipe import Recipe, check_recipe, recipe, until
 from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
 from styletransfer.settings import ChangeConfig, TrainConfig
-from styletransfer.settings.values import changed, in_turn, with_change
 from styletransfer.system.checkpoint import Checkpoint
 
 logger = logging.getLogger(__name__)

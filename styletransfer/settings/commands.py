@@ -53,8 +53,7 @@ COMMANDS = {
 }
 # Name of a file under configs/ -> its schema.
 SCHEMAS = {name: known.schema for name, known in COMMANDS.items() if known.schema is not None}
-# Name -> description of the tools outside of the package that run like commands; `hydrated` adds
-# them.
+# Name -> description of a tool outside of the package that runs like a command and adds itself.
 TOOLS: dict[str, Command] = {}
 
 

@@ -4,13 +4,12 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import hydra
-from hydra.core.config_store import ConfigNode, ConfigStore
+from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.version import VersionBase
 from omegaconf import DictConfig, OmegaConf
@@ -23,11 +22,8 @@ from styletransfer.settings.paths import absent, names, new_folder, resumed
 from styletransfer.settings.schemas import check, refusal
 from styletransfer.settings.values import quoted
 
-# Hydra's state is the process's, not a thread's.
+# Hydra's state belongs to the process, not to a thread.
 _ONE_AT_A_TIME = threading.Lock()
-# Configs that depend on nothing but their overrides, by those; so many are remembered.
-_COMPOSED: dict[tuple[str, ...], DictConfig] = {}
-_MOST = 64
 
 
 def compose(
@@ -43,23 +39,15 @@ def compose(
     `config_dir` is a folder with more files, as `--config-dir` names it. (UserError: an unknown
     key, a value of the wrong type, or a file that cannot be read.)
     """
-    of_hydra = any(word.lstrip("+~").startswith("hydra") for word in overrides)
-    pure = not (config_dir or with_hydra or of_hydra)
-    words = (name, *overrides)
     with _own_hydra():
-        if pure and words in _COMPOSED:
-            return deepcopy(_COMPOSED[words])
         try:
             with initialized(name):
-                overrides = [*search_path(name, config_dir), *overrides]
-                config = hydra.compose(name, overrides, return_hydra_config=with_hydra)
+                words = [*search_path(name, config_dir), *overrides]
+                return hydra.compose(name, words, return_hydra_config=with_hydra)
         except UserError:
             raise
-        except Exception as error:  # broken files under config_dir raise nearly anything
+        except Exception as error:  # Broken files under config_dir raise nearly anything.
             raise refusal(error, name) from error
-        if pure and len(_COMPOSED) < _MOST:
-            _COMPOSED[words] = deepcopy(config)
-    return config
 
 
 def settings_of(config: DictConfig, name: str) -> Any:
@@ -81,7 +69,7 @@ def initialized(name: str, claimed: list[Path] | None = None) -> Iterator[Any]:
     # A file may build on another of its schema.
     same = [other for other, schema in SCHEMAS.items() if schema is schema_of(name)]
     for known in {name, *same}:
-        ConfigStore.instance().repo[f"{known}_schema.yaml"] = _schema_node(known)
+        ConfigStore.instance().store(f"{known}_schema", schema_of(known))
     register_resolvers(claimed)
     folder = str(command(name).folder)
     with hydra.initialize_config_dir(folder, job_name=name, version_base="1.3"):
@@ -93,25 +81,27 @@ def search_path(name: str, config_dir: str | None) -> list[str]:
     folders = [] if command(name).folder == CONFIGS else [str(CONFIGS)]
     if config_dir is not None:
         if not os.path.isdir(config_dir):
-            raise UserError(f"Additional config directory {config_dir!r} not found")
+            raise UserError(f"--config-dir {config_dir}: there is no such folder")
+        if "${" in config_dir:
+            raise UserError(f"--config-dir {config_dir}: Hydra cannot read a folder with ${{")
         folders.append(os.path.abspath(config_dir))
     listed = ",".join(quoted(f"file://{folder}") for folder in folders)
     return [f"hydra.searchpath=[{listed}]"] if folders else []
 
 
 def register_resolvers(claimed: list[Path] | None = None) -> None:
-    """Register what config files may say in ${...}.
+    """Register the resolvers of config files.
 
-    ${either:CONDITION,A,B}: A where the condition is true, else B.
+    ${either:CONDITION,A,B}: A if the condition is true, else B.
     ${asset:NAME}: the path of a picture that comes with the package.
-    ${new_folder:PATH,INSTEAD}: PATH, or PATH-2, PATH-3, ..., the first that did not exist: two runs
-    that start in one second do not share a folder. INSTEAD where that is not empty.
-    ${kept_folder:PATH}: PATH, at every start the same.
-    ${resumed:${resume}}, ${names:PATHS}: see `resumed`, in whose "." nothing is to be written, and
-    `names`.
+    ${new_folder:PATH,INSTEAD}: INSTEAD, or if that is empty PATH, PATH-2, PATH-3, ..., the first
+    that did not exist, so that two runs that start in one second have a folder each.
+    ${kept_folder:PATH}: PATH.
+    ${resumed:${resume}}, ${names:PATHS}: see `resumed` and `names`.
+    ${nowhere:}: the null device.
 
-    `claimed` receives the run's folder and the parents of it that did not exist before; it is None
-    where a config is only looked at, and no folder is made.
+    `claimed` receives the folders that the run makes. If it is None, a config is only looked at,
+    and no folder is made.
     """
 
     def new(path: str, instead: str = "") -> str:
@@ -138,23 +128,18 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     register("names", names)
 
 
-@cache
-def _schema_node(name: str) -> ConfigNode:
-    """Return what Hydra's store has of a schema; it takes a moment to convert one."""
-    node = OmegaConf.structured(schema_of(name))
-    return ConfigNode(name=f"{name}_schema", node=node, group=None, package=None, provider=None)
+register_resolvers()  # A launcher's process imports this module before Hydra composes its job.
 
 
 @contextmanager
 def _own_hydra() -> Iterator[None]:
     """Lend the process's one Hydra; what a caller had set up is there again afterwards."""
     with _ONE_AT_A_TIME:
-        registered, store = GlobalHydra.instance(), ConfigStore.instance()
-        before, repo, base = registered.hydra, dict(store.repo), VersionBase.instance().getbase()
-        registered.hydra = None
+        before, base = GlobalHydra.instance().hydra, VersionBase.instance().getbase()
+        repo = dict(ConfigStore.instance().repo)
+        GlobalHydra.instance().hydra = None
         try:
             yield
         finally:
-            GlobalHydra.instance().hydra = before
-            store.repo = repo
+            GlobalHydra.instance().hydra, ConfigStore.instance().repo = before, repo
             VersionBase.instance().version_base = base

@@ -22,6 +22,20 @@ def choice(*words: str) -> str:
     return declared
 
 
+def number(default: T, interval: str, *, several: bool = False) -> T:
+    """Declare a number or a list of numbers, each of which lies in an interval such as "[0, 1)".
+
+    A square bracket belongs to the interval, a round one does not. Of `several`, a key takes one
+    number or a list.
+    """
+    metadata = {"interval": interval} | (NUMBERS if several else {})
+    if isinstance(default, list):
+        declared: T = field(default_factory=lambda: list(default), metadata=metadata)  # type: ignore[assignment]
+    else:
+        declared = field(default=default, metadata=metadata)
+    return declared
+
+
 def path(
     default: T,
     *,
@@ -65,7 +79,7 @@ STYLE_LAYER_FACTORS = {"relu5_1": 0.1}
 class FeaturesConfig:
     """The network under which pictures are compared."""
 
-    name: str = "bundled"
+    name: str = choice("bundled", "vgg19", "vgg16")
     """bundled (ships with the project), vgg19 or vgg16."""
     weights: str = path("pretrained", words=("pretrained", "random"))
     """pretrained, random, or the path of a .safetensors or .pth file."""
@@ -81,7 +95,7 @@ class FeaturesConfig:
 class LossModeConfig:
     """The way in which losses are computed and differentiated."""
 
-    name: str = "autograd_function"
+    name: str = choice("autograd_function", "fake_backward", "loss_attribute")
     """fake_backward, loss_attribute or autograd_function."""
 
 
@@ -89,19 +103,19 @@ class LossModeConfig:
 class ObjectiveConfig:
     """The objective: weighted losses on named layers."""
 
-    content_weight: float = 0.25
+    content_weight: float = number(0.25, "[0, inf)")
     """Linear weight of the content losses."""
-    style_weight: float = 1.0
+    style_weight: float = number(1.0, "[0, inf)")
     """Linear weight of the style losses."""
-    match_weight: float = 0.0
+    match_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the content losses whose targets are the style's features that are nearest
     to the content's, position by position (Kolkin et al. 2022); 0 turns them off."""
     match_layers: list[str] = field(default_factory=lambda: ["relu3_1", "relu4_1"])
     """Layers of the match losses; content_layers may not contain them."""
-    match_painted: float = 0.5
+    match_painted: float = number(0.5, "[0, 1]")
     """Share of the current pastiche in the picture whose nearest style features are searched, at
     every scale but the first; from 0 (the content alone) to 1."""
-    tv_weight: float = 0.0
+    tv_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the squared total variation of the picture."""
     style_loss: str = choice("gram", "moments", "wasserstein")
     """Statistic by which styles are compared: gram (Gatys et al. 2016), moments (mean and standard
@@ -110,9 +124,9 @@ class ObjectiveConfig:
     """Layers of the content losses. Default: Gatys et al. 2016."""
     style_layers: list[str] = field(default_factory=lambda: list(STYLE_LAYERS))
     """Layers of the style losses. Default: Gatys et al. 2016."""
-    content_layer_weights: list[float] = field(default_factory=list)
+    content_layer_weights: list[float] = number([], "[0, inf)")
     """One factor per content layer; empty for 1 each."""
-    style_layer_weights: list[float] = field(default_factory=list)
+    style_layer_weights: list[float] = number([], "[0, inf)")
     """One factor per style layer; empty for 1 each, but 0.1 at relu5_1, which would otherwise
     paint whole objects of the style over faces."""
     normalization: str = choice("target", "none")
@@ -129,17 +143,18 @@ class ObjectiveConfig:
 class OptimizerConfig:
     """The optimiser that changes the pixels."""
 
-    name: str = "lbfgs"
+    name: str = choice("lbfgs", "adam")
     """lbfgs, or adam (torch.optim.Adam)."""
-    learning_rate: float = 1.0
-    """L-BFGS: share of the quasi-Newton step. Adam: step size in sRGB units."""
-    history: int = 20
+    learning_rate: float = number(1.0, "(0, 1e6]")
+    """L-BFGS: share of the quasi-Newton step. Adam: step size in sRGB units. At most 1e6, which
+    float32 holds easily."""
+    history: int = number(20, "[1, inf)")
     """L-BFGS: pairs of vectors kept; each costs twice the picture's memory."""
-    preconditioner: float = 1.0
+    preconditioner: float = number(1.0, "[0, inf)")
     """L-BFGS: exponent of the gains that balance the scales of its coordinates, see
     `styletransfer/optimize/optimizers.py`; 0 for the plain pixels of the papers."""
-    plateau: float = 0.001
+    plateau: float = number(0.001, "[0, 1)")
     """L-BFGS: a scale ends early once ten steps lower the loss by less than this share; 0 for
     never."""
-    averaging: float = 0.0
+    averaging: float = number(0.0, "[0, 1)")
     """Decay per step of the running mean of pictures that becomes the result; 0 turns it off."""

@@ -11,6 +11,7 @@ from styletransfer.settings.groups import (
     LossModeConfig,
     ObjectiveConfig,
     choice,
+    number,
     path,
 )
 
@@ -27,41 +28,41 @@ class TrainNetworkConfig:
     the style of any picture; style_size is the side of the crop of each painting."""
     kernels: bool = True
     """true trains all weights; false keeps the kernels of start, and trains scales and shifts."""
-    network: str = "small"
+    network: str = choice("small", "tiny", "full")
     """Width and depth of the network: tiny, small, or full as in Johnson et al. 2016."""
     start: str | None = path("auto", words=("auto",))
     """Initial weights: the path of a network of the same layout; null for random weights; auto for
     the network that ships with the project, or random weights if its layout differs."""
     pictures: str | None = path(str(ASSETS / "content"))
     """Folder of photographs to crop from, in addition to procedural pictures; null for none."""
-    photo_share: float = 0.8
+    photo_share: float = number(0.8, "[0, 1]")
     """Share of the training pictures that are crops of photographs, if pictures is not null."""
-    steps: int = 1200
+    steps: int = number(1200, "[1, inf)")
     """Training steps in all; the learning rate falls to zero over them. From random weights, give
     it several times as many."""
-    batch: int = 1
+    batch: int = number(1, "[1, inf)")
     """Pictures per step, of all processes together. Default: in equal time, one large picture
     gives a better network than several small ones (docs/networks.md)."""
     crop: int = 384
     """Side of a training picture in pixels; a multiple of 4."""
-    style_size: int = 512
+    style_size: int = number(512, "[1, inf)")
     """Longer side of the style image in pixels: strokes are as large in the pastiches."""
-    learning_rate: float = 2e-3
-    """Peak learning rate of AdamW; at most 1."""
-    averaging: float = 0.99
+    learning_rate: float = number(2e-3, "(0, 1]")
+    """Peak learning rate of AdamW; at most 1, since AdamW changes each weight by about as much."""
+    averaging: float = number(0.99, "[0, 1)")
     """Decay per step of the running mean of weights that becomes the result; 0 turns it off."""
     preview: str = path(str(ASSETS / "content" / "coffee.jpg"))
     """Path of a picture that is painted every preview_every steps, to show the progress."""
-    preview_every: int = 100
+    preview_every: int = number(100, "[1, inf)")
     """Steps between two previews."""
-    seed: int = 0
+    seed: int = number(0, "[0, inf)")
     """Seed of all random numbers."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
-    precision: str = "auto"
+    precision: str = choice("auto", "bfloat16", "float32", "float64")
     """Dtype of the features: auto, bfloat16, float32 or float64. The network uses float32 or
     float64."""
-    checkpoint_every: float = 60.0
+    checkpoint_every: float = number(60.0, "[0, inf)")
     """Shortest time between two checkpoints in seconds; 0 saves none but the last."""
     dry_run: bool = False
     """Measure what a step costs in each loss mode, print it, and write nothing."""
@@ -87,33 +88,33 @@ class ApplyConfig:
     style: Any = field(default=None, metadata=PATHS)
     """One of the network's styles, by its name; for a network that knows any, path of the style
     image, or several, [a.jpg,b.jpg]."""
-    style_weights: list[float] = field(default_factory=list)
+    style_weights: list[float] = number([], "[0, inf)")
     """Weight of each of the network's styles, or of each style image; only ratios matter. Empty
     for equal weights."""
-    style_size: int = 512
+    style_size: int = number(512, "[1, inf)")
     """Longer side of style images in pixels: strokes are as large in the pastiches."""
     content_regions: str | None = path(None)
     """Label picture of the input: each region is painted in one flat colour. Pixels in no region do
     not change."""
     region_styles: dict[Any, int] = field(default_factory=dict)
     """Style of each region: {red:1,blue:2}; 1 is the first of the styles."""
-    strength: float = 1.0
+    strength: float = number(1.0, "[0, 1]")
     """Strength of a style image: from 0 (the picture does not change) to 1."""
-    size: int = 0
+    size: int = number(0, "[0, inf)")
     """Longer side of the pastiches in pixels; 0 for that of each picture."""
-    color: str = "style"
+    color: str = choice("style", "content_luminance")
     """Source of the colours: style; or content_luminance, the picture's colours with the
     pastiche's lightness."""
-    color_strength: float = 1.0
+    color_strength: float = number(1.0, "[0, 1]")
     """Strength of color=content_luminance, from 0 (none) to 1."""
-    steady: float = 0.0
+    steady: float = number(0.0, "[0, 1)")
     """For films: share of the previous frame, warped by the motion, in each frame, against
     flicker; from 0 (none) to below 1."""
-    strip: int = 0
+    strip: int = number(0, "[0, inf)")
     """Rows of a strip, for pictures that do not fit in memory as a whole; 0 for automatic."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
-    precision: str = "auto"
+    precision: str = choice("auto", "bfloat16", "float32")
     """Dtype of the convolutions: auto, bfloat16 or float32; norms use float32 statistics."""
 
 

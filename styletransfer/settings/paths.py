@@ -1,45 +1,11 @@
 """Names of files and folders: those that people give, and those that runs make."""
 
-import logging
 import os
-from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
 from styletransfer.errors import UserError
 from styletransfer.settings import ASSETS
-
-logger = logging.getLogger(__name__)
-
-# Picture formats that are read, by Pillow's names. HEIF needs Pillow's plugin pillow-heif.
-FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF", "AVIF", "HEIF")
-# Extensions of films in a folder. A film of any other name is read as well.
-FILM_EXTENSIONS = (
-    *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg"),
-    *(".ts", ".mts", ".m2ts", ".wmv", ".flv", ".ogv", ".3gp"),
-)
-
-
-@cache
-def picture_formats() -> tuple[str, ...]:
-    """Return those of FORMATS that Pillow and its installed plugins can read."""
-    with suppress(ImportError):
-        import pillow_heif
-
-        pillow_heif.register_heif_opener(thumbnails=False)
-    Image.init()
-    return tuple(name for name in FORMATS if name in Image.OPEN)
-
-
-@cache
-def picture_extensions() -> tuple[str, ...]:
-    """Return the extensions of these formats, such as ".jpg", in lower case."""
-    formats = picture_formats()
-    known = Image.registered_extensions().items()
-    return tuple(sorted(extension for extension, name in known if name in formats))
 
 
 def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
@@ -106,28 +72,3 @@ def new_folder(path: str) -> str:
         except FileExistsError:
             number += 1
             claimed = f"{path}-{number}"
-
-
-def in_folder(name: str | os.PathLike[str]) -> list[str]:
-    """Return the paths of the pictures in a folder, in the order of their names.
-
-    Files with other extensions are passed over, and named in a warning.
-    """
-    files = sorted(path for path in Path(name).iterdir() if not path.is_dir())
-    pictures = [path for path in files if path.suffix.lower() in picture_extensions()]
-    warn_of_others(str(name), tuple(path.name for path in files if path not in pictures))
-    return list(map(str, pictures))
-
-
-@cache  # a command may look into a folder several times
-def warn_of_others(folder: str, others: tuple[str, ...]) -> None:
-    """Name up to five of the files in a folder that are passed over, but for hidden ones."""
-    others = tuple(name for name in others if not name.startswith("."))
-    rest = f" and {len(others) - 5} more" if others[5:] else ""
-    if others:
-        logger.warning("%s: passed over %s%s", folder, ", ".join(others[:5]), rest)
-
-
-def files_at(name: str) -> list[str]:
-    """Return the pictures of a folder, and of any other name that name itself."""
-    return in_folder(name) if os.path.isdir(name) else [name]

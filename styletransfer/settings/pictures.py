@@ -6,32 +6,34 @@ from typing import Any
 from styletransfer.settings.groups import (
     ASSETS,
     MISSING,
-    NUMBERS,
     PATHS,
     FeaturesConfig,
     LossModeConfig,
     ObjectiveConfig,
     OptimizerConfig,
     choice,
+    number,
     path,
 )
 
 
 @dataclass
 class StyleTransferConfig:
-    """One pastiche."""
+    """One pastiche. The defaults are those of experiment=classic; the ones of `train` are in
+    configs/train.yaml.
+    """
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True)
-    """Path of the content image. A folder, or a pattern such as photos/*.jpg, is a sweep: a run for
-    each of its pictures. WIDTH:HEIGHT, such as 4:3, is a grey one of that shape, for a texture."""
+    """Path of the content image. A folder is a sweep: a run for each of its pictures. WIDTH:HEIGHT,
+    such as 4:3, is a grey one of that shape, for a texture."""
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several, [a.jpg,b.jpg]; or a folder of them."""
-    style_weights: list[float] = field(default_factory=list)
+    style_weights: list[float] = number([], "[0, inf)")
     """Weight of each style; only their ratios matter. Empty for equal weights."""
-    style_scale: Any = field(default=1.0, metadata=NUMBERS)
+    style_scale: Any = number(1.0, "[0.05, 8]", several=True)
     """Longer side of the style image as a factor of the pastiche's: larger for broader strokes. One
     number, or one for each style."""
-    style_rotation: Any = field(default=0.0, metadata=NUMBERS)
+    style_rotation: Any = number(0.0, "(-inf, inf)", several=True)
     """Degrees by which the style image is turned counterclockwise. One number, or one for each."""
     style_detail: str | None = path(None)
     """Path of a picture that gives the fine texture, at objective.detail_layers."""
@@ -50,16 +52,16 @@ class StyleTransferConfig:
     covariance of the content's colours); or content_luminance (the content's colours with the
     pastiche's lightness). Follows Gatys et al. 2016, "Preserving Color in Neural Artistic Style
     Transfer", but in OKLab."""
-    color_strength: float = 1.0
+    color_strength: float = number(1.0, "[0, 1]")
     """Strength of color=content_palette or content_luminance, from 0 (none) to 1."""
     output: str | None = path(None, written=True)
     """Path of the pastiche; the extension chooses the format. Default: in the run folder."""
-    size: int = 512
+    size: int = number(512, "[1, 1048576]")
     """Longer side of the pastiche in pixels."""
-    steps: int = 100
+    steps: int = number(100, "[1, inf)")
     """Optimiser steps in all, each one evaluation. Up to three scales get equal shares; with more
     scales, the finest gets 0.42 of the steps."""
-    scales: int = 0
+    scales: int = number(0, "[0, inf)")
     """Levels of the pyramid, each half the next; 1 for one scale, 0 for all from 128 pixels up."""
     init: str = path("content", words=("content", "style", "noise"))
     """Picture from which the optimisation starts: content, style, noise, or a path."""
@@ -70,7 +72,7 @@ class StyleTransferConfig:
     tile: str = "auto"
     """Exact tiling: auto (only if the whole picture does not fit in memory), off, or the side of a
     tile in pixels. Only loss_mode=autograd_function can work in tiles."""
-    seed: int = 0
+    seed: int = number(0, "[0, inf)")
     """Seed of the noise of `init=noise`, and of random weights."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
@@ -82,7 +84,7 @@ class StyleTransferConfig:
 class ChangeConfig:
     """New values of some settings, from one step on."""
 
-    after: int = MISSING
+    after: int = number(MISSING, "[0, inf)")
     """Number of steps before the change; it applies earlier if all planned steps are made."""
     set: dict[str, Any] = field(default_factory=dict)
     """The keys with their new values, as in {objective.content_weight:0.5,style:b.jpg}."""
@@ -95,11 +97,11 @@ class TrainConfig(StyleTransferConfig):
     changes: list[ChangeConfig] = field(default_factory=list)
     """Changes of settings during the run: [{after:40,set:{objective.content_weight:0.5}}]. At a
     change, the current scale starts again from the best picture so far."""
-    snapshot_every: int = 0
+    snapshot_every: int = number(0, "[0, inf)")
     """Number of steps between two saved pictures; 0 saves none."""
-    checkpoint_every: float = 60.0
+    checkpoint_every: float = number(60.0, "[0, inf)")
     """Shortest time in seconds between two checkpoints in the run folder; 0 saves none."""
-    stop_after: int = 0
+    stop_after: int = number(0, "[0, inf)")
     """Number of steps after which the run stops, as by Ctrl-C, and saves the picture; 0 for never.
     resume=FOLDER continues the run."""
     resume: str | None = path(None)
@@ -117,9 +119,9 @@ class CompareConfig(StyleTransferConfig):
     """Path of a copy of comparison.png; the extension chooses the format. Default: no copy."""
     loss_mode: LossModeConfig = field(default_factory=lambda: LossModeConfig("loss_attribute"))
     """The reference that all modes are compared with. Default: autograd's own gradient."""
-    rounds: int = 5
+    rounds: int = number(5, "[1, inf)")
     """Timed evaluations of each loss mode."""
-    points: int = 4
+    points: int = number(4, "[2, 1000]")
     """Pictures along the reference's path, from start to end, at which gradients are compared; 2 to
     1000."""
 
@@ -132,10 +134,10 @@ class FilmConfig(StyleTransferConfig):
     """Path of the film, in any container that FFmpeg reads."""
     output: str | None = path(None, written=True)
     """Path of the painted film; the extension chooses the format. Default: in the run folder."""
-    frame_steps: int = 30
+    frame_steps: int = number(30, "[1, inf)")
     """Optimiser steps of each frame, except the first frame and the first after a cut, which take
     `steps`."""
-    temporal_weight: float = 10.0
+    temporal_weight: float = number(10.0, "[0, 1e6]")
     """Linear weight of the temporal loss of Ruder et al. 2016, which keeps a frame near the
     previous frame, warped by the motion; 0 for none."""
     independent: bool = False
@@ -148,11 +150,11 @@ class MixConfig:
 
     run: str | None = path(None, positional=True)
     """The folder of a run of `train`; may be given without run=."""
-    strength: float = 0.5
+    strength: float = number(0.5, "[0, 1]")
     """Share of the pastiche in the mixture, from 0 (the content) to 1 (the pastiche)."""
-    lightness_strength: float | None = None
+    lightness_strength: float | None = number(None, "[0, 1]")
     """Share of the pastiche's lightness, from 0 to 1; null for the value of strength."""
-    color_strength: float | None = None
+    color_strength: float | None = number(None, "[0, 1]")
     """Share of the pastiche's colours, from 0 to 1; null for the value of strength."""
     output: str | None = path(None, written=True)
     """Path of the mixture; the extension chooses the format. Default: in the run folder."""
@@ -173,7 +175,7 @@ class GalleryConfig:
 class StudioConfig:
     """`scripts/studio.py`: a page on this machine."""
 
-    port: int = 0
+    port: int = number(0, "[0, 65535]")
     """Port of the page on 127.0.0.1; 0 for any free port."""
     open: bool = True
     """Open the page in the browser."""

@@ -1,11 +1,11 @@
 """The keys that a schema holds, and what settings are refused for, in one line."""
 
-import ast
 import difflib
 import inspect
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -24,8 +24,7 @@ from styletransfer.settings.paths import expanded
 
 # Of which one file each is chosen, by its name.
 GROUPS = ("experiment", "features", "loss_mode", "optimizer")
-LARGEST = 2**63 - 1
-"""Integers beyond it fit no tensor."""
+LARGEST = 2**63 - 1  # of the integers that a tensor holds
 # What a list of each type is called.
 LISTS: dict[Any, str] = {
     list[str]: "a list of names",
@@ -92,38 +91,37 @@ def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> s
     return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)
 
 
-@cache
 def meanings(schema: type[Any]) -> dict[str, str]:
-    """Return key -> the text under it in a dataclass and its bases, on one line."""
+    """Return key -> the text under its declaration, which is one line in a dataclass's source."""
     texts: dict[str, str] = {}
     for base in reversed(schema.__mro__[:-1]):
-        (cls,) = ast.parse(inspect.getsource(base)).body
-        assert isinstance(cls, ast.ClassDef)
-        for key, text in zip(cls.body, cls.body[1:], strict=False):
-            match key, text:
-                case (
-                    ast.AnnAssign(target=ast.Name(id=name)),
-                    ast.Expr(value=ast.Constant(value=str(said))),
-                ):
-                    texts[name] = " ".join(said.split())
+        source = inspect.getsource(base)
+        found = re.findall(r'^    (\w+): [^\n]*\n    """(.*?)"""', source, re.M | re.S)
+        texts |= {key: " ".join(text.split()) for key, text in found}
+    for group in fields(schema):
+        if isinstance(group.type, type) and is_dataclass(group.type):
+            inner = meanings(group.type).items()
+            texts |= {f"{group.name}.{key}": text for key, text in inner}
     return texts
 
 
 def check(settings: Any, prefix: str = "") -> None:
-    """Expand file names in place, and refuse numbers and lists that no code could take."""
+    """Expand file names in place, and check every value against its declaration (UserError)."""
     for field in fields(settings):
         value, key = getattr(settings, field.name), prefix + field.name
-        _check_integers(key, value)
+        words, interval = field.metadata.get("choices"), field.metadata.get("interval", "")
+        if words and "path" not in field.metadata and value not in words:
+            raise UserError(f"unknown {key} {value!r}; choose {', '.join(words)}", key)
         if is_dataclass(value):
             check(value, f"{key}.")
         elif "each" in field.metadata and value is not None:
             setattr(settings, field.name, _one_or_more(key, value, field.metadata["each"]))
         elif get_args(field.type)[1:] == (int,):
             for name, number in value.items():
-                _check_integers(f"{key}.{name}", number)
-                if not _fits(number, int):  # OmegaConf lets lists pass
+                if not _fits(number, int):  # OmegaConf lets lists pass.
                     raise UserError(f"{key}.{name}={number} must be a whole number")
-            # Of a name such as 1, Hydra makes a number.
+                _check_interval(f"{key}.{name}", number, "(-inf, inf)")
+            # Hydra makes a number of a name such as 1.
             setattr(settings, field.name, {str(name): value[name] for name in value})
         elif get_origin(field.type) is list:
             if not _fits(value, field.type):  # OmegaConf lets lists within lists pass
@@ -132,6 +130,24 @@ def check(settings: Any, prefix: str = "") -> None:
                 check(entry, f"{key}.")
         elif isinstance(value, str) and "path" in field.metadata:
             setattr(settings, field.name, expanded(value, written=field.metadata["written"]))
+        for entry in each(value) if interval else ():
+            _check_interval(key, entry, interval)
+
+
+def _check_interval(key: str, number: float, interval: str) -> None:
+    """Check that a number lies in an interval such as "[0, 1)" (UserError: it does not)."""
+    if isinstance(number, int) and number > LARGEST:
+        raise UserError(f"{key}={number} is too large; it must be below 2^63", key)
+    low, high = interval[1:-1].split(", ")
+    is_above = number > float(low) or (interval[0] == "[" and number == float(low))
+    is_below = number < float(high) or (interval[-1] == "]" and number == float(high))
+    if not (is_above and is_below):  # NaN is neither.
+        limits = [f"{low} or more" if interval[0] == "[" else f"above {low}"]
+        limits += [f"at most {high}" if interval[-1] == "]" else f"below {high}"]
+        said = " and ".join(limit for limit in limits if "inf" not in limit)
+        raise UserError(
+            f"{key}={number} must be {said if math.isfinite(number) else 'finite'}", key
+        )
 
 
 def _one_or_more(key: str, value: Any, kind: type) -> Any:
@@ -151,15 +167,6 @@ def _fits(value: Any, kind: Any) -> bool:
     if isinstance(value, bool):
         return kind is bool
     return isinstance(value, (int, float) if kind is float else kind)
-
-
-def _check_integers(key: str, value: Any) -> None:
-    """Refuse a number, or one in a list, that fits no tensor."""
-    if isinstance(value, list):
-        for entry in value:
-            _check_integers(key, entry)
-    elif isinstance(value, int) and abs(value) > LARGEST:
-        raise UserError(f"{key}={value} is too large; it must be below 2^63", key)
 
 
 def refusal(error: Exception, config_name: str) -> UserError:
@@ -183,7 +190,11 @@ def explain(error: Exception, config_name: str) -> str:
         )
     if isinstance(error, HydraException | OmegaConfBaseException):
         return _of_a_key(error, config_name)
-    # All of it: the last lines of PyYAML's say in which file and line.
+    if isinstance(error, RecursionError):
+        return "a preset names itself in its defaults list"
+    if isinstance(error, UnicodeDecodeError):
+        return f"a preset is no text in UTF-8; save it as UTF-8 ({error})"
+    # The whole message is used, because the last lines of PyYAML's name the file and the line.
     reason = " ".join(str(error).split()) or type(error).__name__
     if reason.startswith("Config group override"):
         return f"{reason[0].lower()}{reason[1:]}; see --help for the names of each group"
@@ -203,4 +214,6 @@ def _of_a_key(error: Exception, config_name: str) -> str:
         reason = f"{reason} {rest[0]}"
     if reason.startswith("Ambiguous value"):
         reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
+    if "Key 'experiment' not in" in reason:
+        reason += "; the first line of a preset is # @package _global_"
     return f"{key}: {reason}" if key else reason

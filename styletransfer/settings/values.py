@@ -4,9 +4,8 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -15,7 +14,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer.errors import UserError
-from styletransfer.settings import ApplyConfig, ChangeConfig, StyleTransferConfig, TrainConfig
+from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.schemas import (
     GROUPS,
@@ -23,49 +22,38 @@ from styletransfer.settings.schemas import (
     check_choice,
     flat,
     keys,
+    keys_marked,
     mapping_keys,
     path_keys,
     refusal,
     unknown_key,
 )
 
-# Hydra's own keys that name a folder; there ${...} keeps its meaning.
+# Hydra's own keys that name a folder. In them, ${...} keeps its meaning.
 HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
-# choice(a,b), range(1,3) and the like, which Hydra knows in sweeps.
-SWEEP_FUNCTION = re.compile(r"(choice|range|interval|glob|shuffle|sort|tag)\(.*\)")
-# A value in quotes, in which commas are letters; or a list of them, or of bare ones, in brackets.
+# A value in quotes, in which commas are letters; or in brackets; or up to the next comma.
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ELEMENT = re.compile(rf"\s*((?:{_QUOTED}|\[(?:{_QUOTED}|[^\]])*\])(?=\s*,)|[^,]*?)\s*,", re.S)
-# A word that Hydra's grammar takes for itself, but for those that mean something else.
-_PLAIN = re.compile(r"[A-Za-z_][\w./:-]*")
+# A text that Hydra's grammar takes as it is, and words that it takes for something else.
+_PLAIN = re.compile(r"(?a)[A-Za-z_/][\w./:-]*")
 _MEANS_SOMETHING = ("null", "true", "false", "yes", "no", "on", "off", "inf", "nan")
-# One file name in quotes that it does not need, or several in brackets.
-_PLAIN_NAME = r"'(?!\s|null')[^'\"\\\[\]{}$,]+(?<!\s)'"
-_PLAIN_NAMES = re.compile(rf"{_PLAIN_NAME}|\[{_PLAIN_NAME}(,{_PLAIN_NAME})*\]")
 Config = TypeVar("Config", bound=StyleTransferConfig)
 
-# What a run is of, where it began, and where it is made.
-FIXED = ("content", "init", "seed", "device", "precision", "output")
 
+def quote_names(override: str, schema: type[Any], *, sweep: bool = False) -> str:
+    """Return KEY=VALUE so that Hydra takes VALUE as it is, if KEY takes file names.
 
-def quote_path(
-    override: str, keys: Collection[str], lists: Collection[str] = (), *, sweep: bool = False
-) -> str:
-    """Return KEY=VALUE so that Hydra takes VALUE as it is, if KEY is one of `keys`.
-
-    Those are the keys of file names. Left to Hydra are `null` and names in quotes. In brackets
-    stand several names, with commas between them, where KEY is one of `lists`; in a `sweep` commas
-    separate values. There a name that holds one needs quotes.
+    `null` and names in quotes are left as they are. A list in brackets holds several names, if KEY
+    takes a list. In a `sweep`, commas separate values, and a name that holds a comma needs quotes.
     """
     key, equals, value = override.partition("=")
     name = key.lstrip("+")
-    folder = name in HYDRA_FOLDERS and "${" not in value
-    if not equals or not (folder or name in keys) or value == "null":
+    is_folder = name in HYDRA_FOLDERS and "${" not in value
+    if not equals or value == "null" or not (is_folder or name in path_keys(schema)):
         return override
-    if sweep and SWEEP_FUNCTION.fullmatch(value):
-        return override
-    values = split(value) if sweep and not folder else [value]
-    return f"{key}=" + ",".join(_listed(one) if name in lists else _named(one) for one in values)
+    values = split(value) if sweep and not is_folder else [value]
+    is_list = name in keys_marked(schema, "each")
+    return f"{key}=" + ",".join(_quoted_list(one) if is_list else _quoted(one) for one in values)
 
 
 def split(value: str) -> list[str]:
@@ -74,7 +62,9 @@ def split(value: str) -> list[str]:
 
 
 def quoted(value: str) -> str:
-    """Return a value in quotes that Hydra and OmegaConf read as the very same characters."""
+    """Return a text so that Hydra and OmegaConf read the very same characters."""
+    if _PLAIN.fullmatch(value) and value.lower() not in _MEANS_SOMETHING:
+        return value
     return QuotedString(text=literal(value), quote=Quote.single).with_quotes()
 
 
@@ -90,48 +80,34 @@ def override(key: str, value: Any) -> str:
     numbers.
     """
     prefix = "++" if key.partition(".")[0] in mapping_keys(TrainConfig) else ""
-    return f"{prefix}{key}={_word(value, names=key in path_keys(TrainConfig))}"
+    return f"{prefix}{key}={_word(value)}"
 
 
 def command(typed: Iterable[str] | None, name: str = "train") -> str:
     """Return a shell's line for a run of which Hydra has recorded this; "" for None."""
-    if typed is None:
-        return ""
-    return shlex.join(["styletransfer", name, *map(_as_typed, typed)])
+    return "" if typed is None else shlex.join(["styletransfer", name, *typed])
 
 
-def _named(value: str) -> str:
+def _quoted(value: str) -> str:
     return value if re.fullmatch(_QUOTED, value, re.S) else quoted(value)
 
 
-def _listed(value: str) -> str:
+def _quoted_list(value: str) -> str:
     """Return a list in brackets with each of its names in quotes, or one name."""
     if not (value.startswith("[") and value.endswith("]")):
-        return _named(value)
+        return _quoted(value)
     names = split(value[1:-1]) if value[1:-1].strip() else []
-    return f"[{','.join(map(_named, names))}]"
+    return f"[{','.join(map(_quoted, names))}]"
 
 
-def _word(value: Any, *, names: bool = False) -> str:
-    """Return a value in Hydra's grammar; file names in quotes, as a list of them needs it."""
+def _word(value: Any) -> str:
     if isinstance(value, str):
-        plain = _PLAIN.fullmatch(value) and value.lower() not in _MEANS_SOMETHING
-        return value if plain and not names else quoted(value)
+        return quoted(value)
     if isinstance(value, list):
-        return f"[{','.join(_word(one, names=names) for one in value)}]"
+        return f"[{','.join(map(_word, value))}]"
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{key}:{_word(one)}" for key, one in value.items()) + "}"
     return json.dumps(value)
-
-
-def _as_typed(typed: str) -> str:
-    """Take off the quotes that our own command line puts around plain file names."""
-    key, equals, value = typed.partition("=")
-    if key.lstrip("+") not in (*path_keys(TrainConfig), *path_keys(ApplyConfig)):
-        return typed
-    if _PLAIN_NAMES.fullmatch(value):
-        value = value.replace("'", "")
-    return f"{key}{equals}{value}"
 
 
 def with_values(config: Config, values: Mapping[str, Any]) -> Config:
@@ -166,40 +142,6 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
         setattr(attrgetter(owner)(result) if owner else result, name, attrgetter(key)(parsed))
     check(result)
     return result
-
-
-def changed(config: Config, values: Mapping[str, Any]) -> Config:
-    """Return `with_values` of a run under way (UserError: also a key that cannot change then)."""
-    check_can_change(values)
-    return with_values(config, values)
-
-
-def check_can_change(asked: Iterable[str]) -> None:
-    """Check that none of some keys is fixed as long as a run lasts (UserError: one is)."""
-    of_a_picture = dict(keys(StyleTransferConfig))
-    only_once = {key for key, _ in keys(TrainConfig) if key not in of_a_picture}
-    for key in asked:
-        if key in only_once.union(FIXED):
-            raise UserError(f"{key} cannot change during a run; start another one")
-
-
-def in_turn(config: Config, changes: list[ChangeConfig]) -> list[Config]:
-    """Return the settings that each change makes of those before it (UserError: one cannot)."""
-    settings, before = [], 0
-    for change in changes:
-        if change.after < before:
-            raise UserError(f"changes: after={change.after} must be {before} or more, in order")
-        before = change.after
-        config = changed(config, change.set)
-        settings.append(config)
-    return settings
-
-
-def with_change(changes: list[ChangeConfig], change: ChangeConfig) -> list[ChangeConfig]:
-    """Return changes with one more; two after the same step are one."""
-    if changes and changes[-1].after == change.after:
-        return [*changes[:-1], replace(changes[-1], set=changes[-1].set | change.set)]
-    return [*changes, change]
 
 
 def plain(key: str, value: Any) -> Any:

@@ -10,11 +10,12 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from styletransfer.runs.changes import FIXED
 from styletransfer.settings import ApplyConfig, TrainConfig, each
 from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.schemas import flat, keys, meanings, unknown_key
-from styletransfer.settings.values import FIXED, command, override
+from styletransfer.settings.values import command, override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HIDDEN, Control
 from styletransfer.studio.pictures import PictureShelf, is_film
@@ -42,12 +43,10 @@ def form(shelf: PictureShelf) -> dict[str, Any]:
 
 
 def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
-    group, _, name = control.key.rpartition(".")
-    schema: Any = FIELDS[group].type if group else TrainConfig
     return asdict(control) | {
         "kind": control.kind,
         "default": shown[control.key],
-        "help": meanings(schema)[name],
+        "help": meanings(TrainConfig)[control.key],
         "choices": control.choices,
         "step": 1 if control.kind == "integer" else control.step,
         "steerable": control.key not in FIXED,

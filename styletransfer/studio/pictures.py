@@ -14,8 +14,8 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
+from styletransfer.pictures.formats import FILM_EXTENSIONS
 from styletransfer.settings import ASSETS
-from styletransfer.settings.paths import FILM_EXTENSIONS
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.reader import Reader
 from styletransfer.system.files import atomic, sha256

@@ -19,8 +19,8 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
+from styletransfer.pictures.formats import FILM_EXTENSIONS
 from styletransfer.settings import ApplyConfig, TrainConfig
-from styletransfer.settings.paths import FILM_EXTENSIONS
 from styletransfer.studio.worker import Answers, Worker, become_a_child
 
 # MOST: largest number of waiting questions; a page asks for a few pictures at once. PATIENCE:
@@ -169,13 +169,13 @@ def check(config: TrainConfig) -> dict[str, Any]:
     import torch
 
     from styletransfer.job import load, prepare
-    from styletransfer.job.job import check_run, pastiche_size
+    from styletransfer.job.job import parse_tile, pastiche_size
     from styletransfer.job.memory import plan_memory
     from styletransfer.objective.criterion import Criterion
     from styletransfer.pictures.images import Picture
     from styletransfer.system.memory import free_bytes, readable
 
-    check_run(config)
+    parse_tile(config.tile)
     Criterion.of(config.objective)
 
     def grey(path: str) -> Picture:

@@ -166,8 +166,6 @@ def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
 
     With `port` 0 the port is `kept`, that of the last studio, or any free one.
     """
-    if not 0 <= port < 2**16:
-        raise UserError(f"port={port} must be 0 to 65535; 0 takes any that is free")
     if port == 0 and kept:
         with suppress(OSError):
             return socket.create_server((host, kept), backlog=MOST)

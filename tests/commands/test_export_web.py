@@ -57,7 +57,6 @@ def test_refused_or_stopped_midway_it_leaves_all_as_it_was(given, here):
         ({"output": "mine"}, "output=mine is there already; remove it, or name another one"),
         ({"output": "page", "runtime": "gone"}, npm),
         ({"output": "mine/thesis.txt/page"}, "cannot write mine/thesis.txt/page"),
-        ({"output": "page", "target": "app"}, "unknown target 'app'; choose onnx or web"),
     ):
         check_error(re.escape(words), command.main, ExportConfig(**other | settings), here)
     with largest_file(100_000):

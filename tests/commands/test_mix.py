@@ -102,8 +102,8 @@ def test_refused(desk, capsys):
         ([], "name the folder of a run: styletransfer mix FOLDER strength=0.6"),
         (["run", "other"], "cannot understand 'other' beside 'run'; write KEY=VALUE"),
         (["nowhere"], "nowhere is not the folder of a run: it holds no run.json"),
-        (["run", "strength=1.5"], "strength=1.5 must be from 0 (the content) to 1"),
-        (["run", "lightness_strength=nan"], "lightness_strength=nan must be from 0"),
+        (["run", "strength=1.5"], "strength=1.5 must be 0 or more and at most 1"),
+        (["run", "lightness_strength=nan"], "lightness_strength=nan must be finite"),
         (["run", "output=y.xyz"], "cannot write y.xyz: unknown extension '.xyz'"),
     ):
         assert refusal(capsys, "mix", *arguments).startswith(f"error: {message}")

@@ -1,7 +1,6 @@
 """Training style networks: the gradient is the objective's, and resumed is uninterrupted."""
 
 import copy
-import math
 import re
 from dataclasses import replace
 from functools import partial
@@ -192,14 +191,7 @@ def test_what_stands_in_the_way_is_named(config, tmp_path, caplog):
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"network": "huge"}, "unknown network 'huge'; choose tiny, small, full"),
-    ({"steps": 0}, "steps=0 must be 1 or more"),
     ({"crop": 18}, "crop=18 must be a multiple of 4 from 8 up"),
-    ({"checkpoint_every": -1.0}, "checkpoint_every=-1.0 must be 0 seconds or more"),
-    ({"seed": -1}, "seed=-1"),
-    ({"learning_rate": math.nan}, "learning_rate=nan must be above 0"),
-    ({"photo_share": 1.5}, "photo_share=1.5 must be between 0 and 1"),
-    ({"averaging": 1.0}, "averaging=1.0 must be 0 or more, below 1"),
     ({"any_style": True, "style": "oil.png"}, "oil.png is not a folder; name a folder of pictures"),
     ({"kernels": False, "start": None}, "kernels=false trains no kernels"),
     ({"start": "none.safetensors"}, "no style network at none.safetensors"),

@@ -7,7 +7,6 @@ from helpers import ROOT, check_error, metrics_of, picture, tiny_network
 from torch import nn
 from torch.nn.functional import conv2d
 
-from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference, vgg, weights
 from styletransfer.features.extractor import WinogradConv2d
 from styletransfer.pictures import images
@@ -99,9 +98,6 @@ def test_pooling_and_padding(content):
         assert least <= network(flat, ["conv1_1"])["conv1_1"].std(dim=(2, 3)).max() < most
         convs = [layer for layer in network.layers.values() if isinstance(layer, nn.Conv2d)]
         assert [conv.padding_mode for conv in convs] == [padding, "zeros", "zeros", "zeros"]
-    for key in ("pooling", "padding", "preprocessing"):
-        with pytest.raises(UserError, match=f"unknown features.{key} 'odd'; choose "):
-            build_features(FeaturesConfig(**{key: "odd"}))
 
 
 # The network that ships with the project.

@@ -1,8 +1,6 @@
 """From keys to a job: pictures, styles, regions, what is protected; and the plan of its run."""
 
 import logging
-import math
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +11,13 @@ from helpers import check_error, composed, layers, picture, run_settings, write_
 from PIL import Image, ImageOps
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import check_run, enlarge, parse_tile, pyramid, steps_at_scale
+from styletransfer.job.job import enlarge, parse_tile, pyramid, steps_at_scale
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize.run import complete_run
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
-from styletransfer.settings import FeaturesConfig, OptimizerConfig
+from styletransfer.settings import FeaturesConfig
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
 TWO = {"content_regions": "labels.png", "style": ["a.png", "b.png"]}
@@ -88,12 +86,8 @@ def test_numbers_that_do_not_fit_are_refused():
     two = {"style": ["a.png", "b.png"]}
     refused("unknown init 'mirror'; choose content, style, noise or a picture file", init="mirror")
     refused("style_weights holds 1 numbers but style names 2", **two, style_weights=[1.0])
-    refused("style_weights holds -1.0; each must be finite", **two, style_weights=[1.0, -1.0])
     refused("style_weights are all 0", **two, style_weights=[0.0, 0.0])
-    refused("style_weights holds nan", **two, style_weights=[1.0, float("nan")])
     refused("style_rotation holds 2 numbers", style_rotation=[1.0, 2.0])
-    refused("style_rotation=inf must be a number of degrees", style_rotation=float("inf"))
-    refused("style_scale=9.0 must be from 0.05 to 8.0", style_scale=9.0)
     deep = layers(style_layers=["relu2_2"])
     refused("has no effect: objective.detail_la", style_detail="b.png", objective=deep)
 
@@ -278,18 +272,6 @@ def test_a_seamless_run_from_a_rolled_picture_ends_in_the_rolled_one(tiny_vgg):
     assert (ends[0] - start).abs().max() > 0.1
 
 
-def test_numbers_that_cannot_be_are_refused():
-    for key, wrong, limits in (
-        ("history", [0], "1 or more"),
-        ("learning_rate", [0.0, math.nan, 1e308], "above 0 and at "),
-        ("preconditioner", [-1.0, math.inf], "finite, 0 or more"),
-        ("plateau", [1.0, -0.1], "0 or more, below 1"),
-        ("averaging", [1.0, -0.1], "0 or more, below 1"),
-    ):
-        for value in wrong:
-            message = re.escape(f"optimizer.{key}={value} must be {limits}")
-            check_error(f"^{message}", check_run, run_settings(OptimizerConfig(**{key: value})))
-    largest = OptimizerConfig(learning_rate=1e6)
-    check_run(run_settings(largest, seed=2**63 - 1, color_strength=1.0))
+def test_tiles_that_cannot_be_are_refused():
     for text in ("-5", "0", "small", "1.5", ""):
         check_error("must be auto, off or a number of pixels above 0", parse_tile, text)

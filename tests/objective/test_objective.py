@@ -85,16 +85,11 @@ def test_a_criterion_holds_linear_weights():
 
 def test_impossible_settings_are_refused():
     for settings, message in (
-        ({"content_weight": -1.0}, r"objective\.content_weight=-1\.0 must be a finite number"),
-        ({"tv_weight": float("nan")}, r"objective\.tv_weight=nan must be a finite number"),
-        ({"style_layer_weights": [1.0, -2.0]}, r"objective\.style_layer_weights=-2\.0"),
         ({"content_layers": [], "style_layers": []}, "all content and style weights are 0"),
         ({"content_layer_weights": [1.0, 2.0]}, "content_layers names 1 layers but .* 2 numbers"),
         ({"style_layers": ["relu1_1", "relu1_1"]}, "style_layers names relu1_1 twice"),
         ({"style_loss": "magic"}, r"unknown objective\.style_loss 'magic'"),
         ({"match_weight": 1.0, "match_layers": ["relu2_1"]}, "relu2_1 is in objective.content_lay"),
-        ({"match_painted": 1.5}, r"objective\.match_painted=1\.5 must be from 0 to 1"),
-        ({"match_weight": -1.0}, r"objective\.match_weight=-1\.0 must be a finite number"),
     ):
         with pytest.raises(UserError, match=message):
             Criterion.of(layers(**settings))

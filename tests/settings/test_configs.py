@@ -1,21 +1,23 @@
 """Every file under configs/ composes, by the very command that it gives."""
 
+import math
 import re
 import shlex
 from pathlib import Path
 
 import torch
-from helpers import ROOT, composed
+from helpers import ROOT, check_error, composed
 from omegaconf import OmegaConf
 
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective.criterion import Criterion
-from styletransfer.settings import TrainConfig
+from styletransfer.runs.changes import in_turn
+from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.commands import SCHEMAS
 from styletransfer.settings.compose import compose
-from styletransfer.settings.schemas import keys, path_keys
-from styletransfer.settings.values import in_turn
+from styletransfer.settings.schemas import check, keys, path_keys
+from styletransfer.settings.values import with_values
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 
@@ -38,8 +40,13 @@ def test_every_file_composes_by_the_command_it_gives():
             assert config[group].name == path.stem
 
 
-def test_defaults_are_those_of_the_schema():
-    """The dataclasses hold the defaults; configs/train.yaml only chooses from the groups."""
+def test_the_default_look_is_what_configs_train_yaml_shows():
+    look = TrainConfig(steps=42, objective=ObjectiveConfig(match_weight=0.5))
+    assert composed("train") == composed("train", "experiment=painted") == look
+    shown = OmegaConf.load(ROOT / "configs/train.yaml")
+    assert {"size", "steps", "objective"} < {*shown}
+    of_look = "content_weight match_weight style_weight content_layers match_layers style_layers"
+    assert {*of_look.split()} < {*shown.objective}
     assert composed("train", "experiment=classic") == TrainConfig()
 
 
@@ -95,8 +102,37 @@ def test_a_networks_folder_is_named_after_its_styles():
     assert config.hydra.run.dir == "outputs/networks/a+c"
 
 
-def test_what_is_composed_is_the_callers_own():
-    for _ in range(3):  # the second is remembered
-        config = compose("train", ["size=64"])
-        assert config.size == 64
-        config.size = 3
+def test_numbers_outside_of_their_intervals_are_refused():
+    for schema in SCHEMAS.values():
+        for key, declared in keys(schema):
+            interval = declared.metadata.get("interval", "[-inf, inf]")
+            for end, step in zip(interval[1:-1].split(", "), (-1, 1), strict=True):
+                if math.isfinite(outside := float(end) + step):
+                    settings, (group, _, name) = schema(), key.rpartition(".")
+                    owner = getattr(settings, group) if group else settings
+                    is_list = declared.type == list[float]
+                    setattr(owner, name, [outside] if is_list else outside)
+                    check_error(f"^{key}={outside} must be ", check, settings)
+
+
+def test_every_number_and_word_is_checked_against_its_declaration():
+    for key, wrong, limits in (
+        ("optimizer.history", [0], "1 or more"),
+        ("optimizer.learning_rate", [0.0, 1e308], "above 0 and at most 1e6"),
+        ("optimizer.learning_rate", [math.nan], "finite"),
+        ("optimizer.plateau", [1.0, -0.1], "0 or more and below 1"),
+        ("objective.style_weight", [math.inf], "finite"),
+        ("objective.style_layer_weights", [[1.0, -1.0]], "0 or more"),
+        ("style_scale", [[1.0, 9]], "0.05 or more and at most 8"),
+        ("style_rotation", [-math.inf], "finite"),
+        ("size", [0, 2**20 + 1], "1 or more and at most 1048576"),
+    ):
+        for value in wrong:
+            number = value[-1] if isinstance(value, list) else value
+            message = re.escape(f"{key}={number} must be {limits}")
+            check_error(f"^{message}$", with_values, TrainConfig(), {key: value})
+    check_error("^seed=.* is too large", with_values, TrainConfig(), {"seed": 2**63})
+    message = "^unknown features.pooling 'min'; choose max, average$"
+    check_error(message, with_values, TrainConfig(), {"features.pooling": "min"})
+    largest = {"seed": 2**63 - 1, "optimizer.learning_rate": 1e6, "objective.match_painted": 1}
+    assert with_values(TrainConfig(), largest).seed == 2**63 - 1

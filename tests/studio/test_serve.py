@@ -103,8 +103,8 @@ def test_bad_input_and_a_missing_extra(here, monkeypatch, capsys):
         port = taken.getsockname()[1]
         assert f"port={port} cannot be had" in refusal(capsys, *STUDIO, f"port={port}")
     for word, said in (
-        ("port=65536", "must be 0 to 65535"),
-        ("port=-1", "must be 0 to 65535"),
+        ("port=65536", "must be 0 or more and at most 65535"),
+        ("port=-1", "must be 0 or more and at most 65535"),
         ("+host=0.0.0.0", "unknown key host"),
     ):
         assert said in refusal(capsys, *STUDIO, word)

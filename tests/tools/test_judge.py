@@ -111,7 +111,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, of_networks, capsys):
     ):
         check_error(message, judge, replace(good, **changes), Path("run"), print)
     assert not Path("run").exists()
-    assert "\nsteps=100        Optimiser steps in all" in call(capsys, "--help", run=main)[1].out
+    assert "\nsteps=100 " in call(capsys, "--help", run=main)[1].out
     assert "no weights file at gone" in refusal(capsys, "vgg19.weights=gone.pth", run=main)
 
 

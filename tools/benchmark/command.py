@@ -30,6 +30,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.load import load
 from styletransfer.objective.criterion import check_size
+from styletransfer.settings.commands import TOOLS, Command
 from styletransfer.system import measure
 from styletransfer.system.devices import (
     PRECISIONS,
@@ -68,7 +69,8 @@ def run(config: BenchmarkConfig, folder: Path) -> None:
         print(folder / name)
 
 
-main = hydrated("benchmark", run, schema=BenchmarkConfig, folder=CONFIGS)
+TOOLS["benchmark"] = Command((__doc__ or "").splitlines()[0], BenchmarkConfig, CONFIGS)
+main = hydrated("benchmark", run)
 
 
 def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import check_run
 from styletransfer.losses import LOSS_MODES
 from styletransfer.pictures.images import LONGEST_SIDE
 from styletransfer.settings import (
@@ -13,6 +12,7 @@ from styletransfer.settings import (
     OptimizerConfig,
     StyleTransferConfig,
     path,
+    schemas,
 )
 from styletransfer.system.devices import PRECISIONS
 
@@ -90,7 +90,7 @@ def check(config: BenchmarkConfig) -> None:
     ):
         if value != only:
             raise UserError(f"{key}={value} is not what the plain loop does; leave it at {only}")
-    check_run(default_config(config, config.quality_size))
+    schemas.check(default_config(config, config.quality_size))
 
 
 def default_config(config: BenchmarkConfig, size: int) -> StyleTransferConfig:

@@ -18,6 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.pictures import images
 from styletransfer.settings import CONTENT_LAYER, STYLE_LAYER_FACTORS, STYLE_LAYERS
+from styletransfer.settings.commands import TOOLS, Command
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import atomic, check_folder, to_json
 from tools import CONFIGS
@@ -38,7 +39,8 @@ def run(config: JudgeConfig, folder: Path) -> None:
         print(folder / name)
 
 
-main = hydrated("judge", run, schema=JudgeConfig, folder=CONFIGS)
+TOOLS["judge"] = Command((__doc__ or "").splitlines()[0], JudgeConfig, CONFIGS)
+main = hydrated("judge", run)
 
 
 def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> Judgement:

@@ -9,11 +9,11 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.job.job import check_run
 from styletransfer.job.load import Loaded, load
 from styletransfer.job.prepare import check_layers
 from styletransfer.objective.criterion import Criterion, check_size
 from styletransfer.settings import StyleTransferConfig
+from styletransfer.settings.schemas import check
 from tools.judge.config import JudgeConfig, PairConfig
 
 
@@ -67,7 +67,7 @@ def load_pairs(config: JudgeConfig, asked: Sequence[PairConfig]) -> list[Pair]:
             objective=config.objective,
             optimizer=config.optimizer,
         )
-        check_run(run)
+        check(run)
         loaded = load(run)
         content, style = loaded.pictures.tensors
         if content.shape == style.shape and torch.equal(content, style):

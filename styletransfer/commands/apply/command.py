@@ -19,15 +19,15 @@ from styletransfer.commands.apply.painter import Painter, is_film, network_path,
 from styletransfer.errors import UserError
 from styletransfer.films.write import CODECS, check_writable, files_of
 from styletransfer.pictures import images
-from styletransfer.runs.recipe import settings
-from styletransfer.settings import ApplyConfig
-from styletransfer.settings.groups import each
-from styletransfer.settings.paths import (
+from styletransfer.pictures.formats import (
     FILM_EXTENSIONS,
     files_at,
     picture_extensions,
     warn_of_others,
 )
+from styletransfer.runs.recipe import settings
+from styletransfer.settings import ApplyConfig
+from styletransfer.settings.groups import each
 from styletransfer.system.files import (
     check_folder,
     check_outputs,

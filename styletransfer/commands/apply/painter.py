@@ -14,7 +14,6 @@ from styletransfer.films.flicker import Steady
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Watch
 from styletransfer.films.write import CODECS, FilmWriter
-from styletransfer.job.job import COLORS
 from styletransfer.job.load import files_of, read_content_regions, style_image
 from styletransfer.networks import deployed, in_strips
 from styletransfer.networks.deploy import HALO
@@ -39,7 +38,6 @@ from styletransfer.system.memory import free_bytes, is_out_of_memory
 logger = logging.getLogger(__name__)
 
 # A network has learnt its palette; recolouring the style, as content_palette does, comes too late.
-FINISHES = tuple(color for color in COLORS if color != "content_palette")
 # Feature maps in float32 at full size that are there at once at most: 3.3 were measured (convolved,
 # normed and reflected), and what the library needs comes on top.
 MAPS = 5
@@ -163,18 +161,6 @@ class Paintings:
 
 def check(config: ApplyConfig) -> None:
     """Raise UserError for what is out of range, naming the key, its value and what it may be."""
-    if config.size < 0:
-        raise UserError(f"size={config.size} must be 0, for that of the picture, or more")
-    if config.color not in FINISHES:
-        raise UserError(f"unknown color {config.color!r}; choose {' or '.join(FINISHES)}")
-    if not 0 <= config.color_strength <= 1:
-        raise UserError(f"color_strength={config.color_strength} must be between 0 and 1")
-    if config.style_size < 1:
-        raise UserError(f"style_size={config.style_size} must be 1 or more")
-    if not 0 <= config.strength <= 1:
-        raise UserError(f"strength={config.strength} must be between 0 and 1")
-    if not 0 <= config.steady < 1:
-        raise UserError(f"steady={config.steady} must be 0 or more, below 1")
     if config.strip != 0 and config.strip < STRIDE:
         allowed = f"{STRIDE} rows or more, or 0 to have it chosen"
         raise UserError(f"strip={config.strip} must be {allowed}")

@@ -17,7 +17,6 @@ from styletransfer.networks.crops import Photos
 from styletransfer.networks.encoder import SMALLEST_PAINTING
 from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
-from styletransfer.networks.training import check_training
 from styletransfer.objective.criterion import Criterion, smallest_tile
 from styletransfer.pictures import images
 from styletransfer.settings import TrainNetworkConfig
@@ -106,20 +105,9 @@ def check(config: TrainNetworkConfig) -> None:
     """Check the numbers of a training (UserError: naming the key, its value and what it may be)."""
     if not config.kernels and config.start is None:
         raise UserError("kernels=false trains no kernels, and start=null has none; leave one out")
-    if config.network not in LAYOUTS:
-        raise UserError(f"unknown network {config.network!r}; choose {', '.join(LAYOUTS)}")
-    for key in ("steps", "batch", "style_size", "preview_every"):
-        if getattr(config, key) < 1:
-            raise UserError(f"{key}={getattr(config, key)} must be 1 or more")
     if config.crop % STRIDE or config.crop < SMALLEST_SIDE:
         allowed = f"a multiple of {STRIDE} from {SMALLEST_SIDE} up"
         raise UserError(f"crop={config.crop} must be {allowed}")
-    shared = ("learning_rate", "seed", "checkpoint_every")
-    check_training(**{key: getattr(config, key) for key in shared})
-    if not 0 <= config.photo_share <= 1:
-        raise UserError(f"photo_share={config.photo_share} must be between 0 and 1")
-    if not 0 <= config.averaging < 1:
-        raise UserError(f"averaging={config.averaging} must be 0 or more, below 1")
 
 
 def check_crop(extractor: FeatureExtractor, config: TrainNetworkConfig) -> int:

@@ -1,0 +1,47 @@
+"""Changes of settings during a run."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from styletransfer.errors import UserError
+from styletransfer.settings import ChangeConfig, StyleTransferConfig, TrainConfig
+from styletransfer.settings.schemas import keys
+from styletransfer.settings.values import Config, with_values
+
+# Keys that are the same from the start of a run to its end.
+FIXED = ("content", "init", "seed", "device", "precision", "output")
+
+
+def changed(config: Config, values: Mapping[str, Any]) -> Config:
+    """Return `with_values` of a run under way (UserError: also a key that cannot change then)."""
+    check_can_change(values)
+    return with_values(config, values)
+
+
+def check_can_change(asked: Iterable[str]) -> None:
+    """Check that none of some keys is fixed as long as a run lasts (UserError: one is)."""
+    of_a_picture = dict(keys(StyleTransferConfig))
+    only_once = {key for key, _ in keys(TrainConfig) if key not in of_a_picture}
+    for key in asked:
+        if key in only_once.union(FIXED):
+            raise UserError(f"{key} cannot change during a run; start another one")
+
+
+def in_turn(config: Config, changes: list[ChangeConfig]) -> list[Config]:
+    """Return the settings that each change makes of those before it (UserError: one cannot)."""
+    settings, before = [], 0
+    for change in changes:
+        if change.after < before:
+            raise UserError(f"changes: after={change.after} must be {before} or more, in order")
+        before = change.after
+        config = changed(config, change.set)
+        settings.append(config)
+    return settings
+
+
+def with_change(changes: list[ChangeConfig], change: ChangeConfig) -> list[ChangeConfig]:
+    """Return changes with one more; two after the same step are one."""
+    if changes and changes[-1].after == change.after:
+        return [*changes[:-1], replace(changes[-1], set=changes[-1].set | change.set)]
+    return [*changes, change]

@@ -1,0 +1,75 @@
+"""The text of `--help`: every key of a command with its value and its meaning."""
+
+import json
+import os
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import is_dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from styletransfer.settings.commands import COMMANDS, command, schema_of
+from styletransfer.settings.compose import compose
+from styletransfer.settings.groups import ASSETS
+from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked, meanings
+
+# Widths in characters: of a line, and of the column with keys and values.
+WIDTH, COLUMN = 100, 36
+FOOT = """\
+--cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
+--config-dir DIR adds your own presets: experiment=mine is DIR/experiment/mine.yaml.
+A file name is taken as it is typed; under --multirun commas separate several. If there is no file
+of that name, content/coffee.jpg and the like are the pictures that come with the package."""
+IGNORED = """\
+explain accepts the other keys of train as well, except resume and dry_run, and ignores them.
+"""
+
+
+def help_text(name: str, overrides: Sequence[str] = (), config_dir: str | None = None) -> str:
+    """Return the usage of a command, and its presets and keys with their values and meanings.
+
+    The values are those that the overrides make (UserError: they cannot be composed).
+    """
+    schema, described, texts = schema_of(name), command(name), meanings(schema_of(name))
+    config = compose(name, overrides, config_dir=config_dir, with_hydra=True)
+    values: Any = OmegaConf.to_container(config)
+    folders: list[str | Path] = [described.folder, *([config_dir] if config_dir else [])]
+    presets = {
+        group: f"Presets: {', '.join(choices(group, *folders))}"
+        for group in config.hydra.runtime.choices
+        if group in GROUPS and group not in described.unused
+    }
+    lines = []
+    for group, text in presets.items():
+        lines += _row(group, config.hydra.runtime.choices[group] or "", text)
+    for key, field in keys(schema):
+        if is_dataclass(field.type):
+            continue
+        group, _, leaf = key.rpartition(".")
+        if not {key, group} & {*described.unused}:
+            lines += _row(key, (values[group] if group else values)[leaf], texts[key])
+    usage = [*(["styletransfer"] if name in COMMANDS else []), name]
+    usage += [*map(str.upper, keys_marked(schema, "positional")), "KEY=VALUE ..."]
+    foot = IGNORED + FOOT if described.unused else FOOT
+    return "\n".join([" ".join(usage), described.summary, "", *lines, "", foot])
+
+
+def _row(key: str, value: object, text: str) -> list[str]:
+    """Return the lines of a key: KEY=VALUE, and beside it the first sentence of its meaning."""
+    left = textwrap.shorten(f"{key}={_written(value)}", WIDTH, placeholder="...")
+    sentence = re.split(r"\.(?: (?=[A-Z])|$)", text)[0]
+    right = textwrap.wrap(sentence, WIDTH - COLUMN)
+    if len(left) >= COLUMN:
+        return [left, *(" " * COLUMN + line for line in right)]
+    return [f"{start:<{COLUMN}}{line}" for start, line in zip_longest([left], right, fillvalue="")]
+
+
+def _written(value: object) -> str:
+    """Return a value as the command line takes it; a bundled picture by its name alone."""
+    if isinstance(value, str):
+        return value.removeprefix(f"{ASSETS}{os.sep}")
+    return f"[{','.join(map(_written, value))}]" if isinstance(value, list) else json.dumps(value)
