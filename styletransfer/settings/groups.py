@@ -68,6 +68,8 @@ def each(value: Any) -> list[Any]:
 # Layers at which Gatys et al. 2016 compare styles, and the layer at which they compare contents.
 STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
 CONTENT_LAYER = "relu4_2"
+# Layers of the match losses: from the grain of the paint to shapes.
+MATCH_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1")
 
 # Style layer -> factor on its loss; the factor of other layers is 1. The receptive field of relu5_1
 # is 156 pixels wide, which holds whole objects of the style. With the factor 1, they replace small
@@ -112,9 +114,7 @@ class ObjectiveConfig:
     match_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the content losses whose targets are the style's features that are nearest
     to the content's, position by position (Kolkin et al. 2022); 0 turns them off."""
-    match_layers: list[str] = field(
-        default_factory=lambda: ["relu1_1", "relu2_1", "relu3_1", "relu4_1"]
-    )
+    match_layers: list[str] = field(default_factory=lambda: list(MATCH_LAYERS))
     """Layers of the match losses."""
     match_painted: float = number(0.5, "[0, 1]")
     """Share of the current pastiche in the picture whose nearest style features are searched, at
