@@ -47,27 +47,30 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
     Commands with a config file are run by Hydra. The others have a `main(argv)` that reads its own
     arguments and returns the exit status.
     """
+    if COMMANDS[name].schema is not None:
+        from styletransfer.cli.hydrated import hydrated
+
+        return hydrated(name)
 
     def run(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
-            try:
-                os.getcwd()
-            except FileNotFoundError as error:
-                said = "the folder this was started in is gone; go to another"
-                raise UserError(said) from error
-            if place().count > 1 and not COMMANDS[name].shared:
-                raise UserError(f"{name} works in one process; start it without torchrun")
-            if COMMANDS[name].schema is not None:
-                from styletransfer.cli.hydrated import hydrated
-
-                hydrated(name)(argv)
-            else:
-                command = importlib.import_module(module(name)).main
-                with interruptible():
-                    status = command(argv)
-                sys.exit(status)
+            check_process(name)
+            command = importlib.import_module(module(name)).main
+            with interruptible():
+                status = command(argv)
+            sys.exit(status)
 
     return run
+
+
+def check_process(name: str) -> None:
+    """Check where a command was started (UserError: in a folder that is gone, or by torchrun)."""
+    try:
+        os.getcwd()
+    except FileNotFoundError as error:
+        raise UserError("the folder this was started in is gone; go to another") from error
+    if name in COMMANDS and place().count > 1 and not COMMANDS[name].shared:
+        raise UserError(f"{name} works in one process; start it without torchrun")
 
 
 def module(name: str) -> str:

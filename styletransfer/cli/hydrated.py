@@ -16,14 +16,13 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn
 from omegaconf import DictConfig
 
-from styletransfer.cli import module
+from styletransfer.cli import check_process, module
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.cli.errors import Ended, one_line_errors, tell
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import ERROR
 from styletransfer.settings.commands import schema_of
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
-from styletransfer.settings.help import help_text
 from styletransfer.settings.paths import absent
 from styletransfer.settings.schemas import explain
 from styletransfer.settings.values import HYDRA_FOLDERS
@@ -46,12 +45,15 @@ def hydrated(name: str, function: Function | None = None) -> Callable[[Sequence[
 
     def main(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
+            check_process(name)
             arguments = parse(sys.argv[1:] if argv is None else argv, schema_of(name))
             if place().count > 1 and arguments.multirun:
                 raise UserError("torchrun starts the processes of one job; leave --multirun out")
             if place().rank:
                 _run_beside_the_first(name, function, arguments)
             elif arguments.help:
+                from styletransfer.settings.help import help_text
+
                 print(help_text(name, arguments.overrides, arguments.config_dir))
             else:
                 _run(name, function, arguments)
