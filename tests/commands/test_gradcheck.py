@@ -1,4 +1,4 @@
-"""The command `gradcheck`: its tables, its exit status and its seed."""
+"""The command `gradcheck`: its tables, its exit status, and a refused argument."""
 
 from unittest.mock import Mock
 
@@ -8,21 +8,13 @@ from helpers import refusal
 from styletransfer.commands import gradcheck
 
 
-def test_bad_arguments_are_refused_in_one_line(capsys):
-    for seed in ("-1", str(2**63)):
-        message = refusal(capsys, f"--seed={seed}", run=gradcheck.main)
-        assert message.startswith(
-            f"error: argument --seed: '{seed}' must be a whole number from 0 to"
-        )
-
-
 def test_a_wrong_backward_shows_in_table_and_exit_status(monkeypatch, capsys):
     right = case_of(lambda grad, x: grad * 2 * x, "right")
     wrong, again = (case_of(lambda grad, x: grad * x, "wrong") for _ in range(2))
     in_float32 = Mock(side_effect=gradcheck.check_in_float32)
     monkeypatch.setattr(gradcheck, "check_in_float32", in_float32)
     for cases, status, counted in [([right], 0, "1 of 1"), ([right, wrong, again], 1, "1 of 3")]:
-        monkeypatch.setattr(gradcheck, "cases", lambda seed, cases=cases: cases)
+        monkeypatch.setattr(gradcheck, "cases", lambda cases=cases: cases)
         assert gradcheck.main([]) == status
         printed = capsys.readouterr().out
         assert printed.count("FAILED") == len(cases) - 1
@@ -34,8 +26,6 @@ def test_a_wrong_backward_shows_in_table_and_exit_status(monkeypatch, capsys):
     assert checked == [id(case) for case in (right, right, wrong)]
 
 
-def test_the_seed_chooses_where_to_check(monkeypatch):
-    seeds = []
-    monkeypatch.setattr(gradcheck, "cases", lambda seed: seeds.append(seed) or [])
-    assert gradcheck.main(["--seed", str(2**63 - 1)]) == gradcheck.main([]) == 0
-    assert seeds == [2**63 - 1, 0]
+def test_an_unknown_argument_is_refused_in_one_line(capsys):
+    refused = refusal(capsys, "--steps=0", run=gradcheck.main)
+    assert refused == "error: unrecognized arguments: --steps=0"
