@@ -52,7 +52,7 @@ class StoredRuns:
         self._read: dict[str, tuple[int, StoredRun]] = {}  # id -> (time of the record in ns, run)
 
     def all(self) -> list[StoredRun]:
-        """Return the newest runs, the latest first; damaged ones are left out."""
+        """Return the newest runs, the latest first, without damaged ones."""
         folders = []
         for folder in self._root.iterdir() if self._root.is_dir() else ():
             with suppress(OSError):
@@ -61,7 +61,7 @@ class StoredRuns:
         return [run for written, folder in newest if (run := self._look(written, folder))]
 
     def find(self, id: str) -> StoredRun:
-        """Return a run; RefusedError if there is none of that id."""
+        """Return the run of an id (RefusedError: there is none)."""
         if id not in self._read:
             self.all()
         with suppress(KeyError, OSError):
@@ -73,7 +73,10 @@ class StoredRuns:
         raise RefusedError("there is no such run", 404)
 
     def _look(self, written: int, folder: Path) -> StoredRun | None:
-        """Return a run, read anew where its record has changed; None if it cannot be read."""
+        """Return a run, or None if it cannot be read.
+
+        The files are read again only if the record has changed.
+        """
         id = folder.name
         if self._read.get(id, (None,))[0] != written:
             try:
@@ -94,7 +97,7 @@ class StoredRuns:
     def _shown(
         self, id: str, record: RunFolder, written: int
     ) -> tuple[dict[str, Any], tuple[str, ...] | None]:
-        """Return what the page receives of a run, and the words of its command."""
+        """Return the plain values that the page receives of a run, and the words of its command."""
         words, steered = record.typed, _noted(record.folder)["settings"]
         is_film = record.output.name == FILM
         # Hydra's file is long to read, and only films need it for the name of their command.

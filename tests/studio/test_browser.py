@@ -143,6 +143,12 @@ def test_a_result_is_named_starred_and_searched(fresh):
     fresh.expect("#title").to_have_text("Breakfast")
     fresh.expect("#strip .thumb").to_have_count(2)
     fresh.expect("#strip li:first-child .thumb").to_have_attribute("title", "Breakfast")
+    fresh.locator("#strip .thumb").last.click()
+    fresh.expect("#title").to_have_text("coffee in oil")
+    fresh.go_back()  # each result has an address
+    fresh.expect("#title").to_have_text("Breakfast")
+    fresh.reload()
+    fresh.expect("#title").to_have_text("Breakfast")
     fresh.locator("#search").fill("breakfast")
     fresh.expect("#strip .thumb").to_have_count(1)
     assert fresh.complaints == []

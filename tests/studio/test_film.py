@@ -61,6 +61,7 @@ def test_a_film_is_painted_shown_and_played_and_its_command_makes_the_same(
         del settings[key]
     assert (run["is_film"], run["status"], run["settings"]) == (True, "finished", settings)
     assert run["command"] == told["command"]
+    assert " input=/" in run["command"]  # a plain name has no quotes
     answer = client.get(f"/api/runs/{id}/film", headers={"range": "bytes=0-99"})
     assert (answer.status_code, len(answer.content)) == (206, 100)
     painted, tracks = frames(client.get(f"/api/runs/{id}/film").content, tmp_path / "a.mp4")

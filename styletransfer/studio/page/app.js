@@ -8,7 +8,7 @@ import { startLooks } from "./looks.js";
 import { startDrops } from "./picker.js";
 import { startResults } from "./results.js";
 import { startStage } from "./stage.js";
-import { emit, get, list, on, picture, PICTURES, state } from "./store.js";
+import { emit, get, list, on, picture, PICTURES, showAddressed, state } from "./store.js";
 import { startTransport } from "./transport.js";
 
 /** Settings from the last visit, without pictures that the server no longer has. */
@@ -68,6 +68,8 @@ async function start() {
   const parts = [buildForm, startStage, startEasel, startTransport, startResults];
   for (const begin of [...parts, startDrops, startBrush, startLooks]) begin();
   emit("pictures");
+  showAddressed();
+  addEventListener("popstate", showAddressed);
   connect();
 }
 

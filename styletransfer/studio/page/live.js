@@ -70,7 +70,8 @@ function follow(run) {
   }
   if (run.done >= mine) forget();
   if (isNew) state.asked = false;
-  if (isNew && active(run)) show("current");
+  const isAsked = followed || !location.hash; // the address may name a result
+  if (isNew && active(run) && isAsked) show("current");
   followed = run;
 }
 

@@ -139,7 +139,16 @@ export const shownId = () => (state.view === "current" ? (state.current?.id ?? n
 export const shownRun = () =>
   state.view === "current" ? state.current : (state.runs.find(({ id }) => id === state.view) ?? null);
 
+/** Show a view on the stage. A result gets an address, so that Back returns to what was there. */
 export function show(view) {
+  const hash = ["content", "current"].includes(view) ? "" : `#${view}`;
+  if (hash !== location.hash) history.pushState(null, "", hash || location.pathname);
   state.view = view;
+  emit("view");
+}
+
+/** Show what the page's address names. */
+export function showAddressed() {
+  state.view = location.hash.slice(1) || (active() ? "current" : "content");
   emit("view");
 }
