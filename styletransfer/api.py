@@ -4,11 +4,13 @@
     stylize("photo.jpg", "painting.jpg", size=768).save("pastiche.png")
 
 Keys are those of `configs/train.yaml`. Nothing is printed and no file is written; what is worth
-knowing goes to the log. torch's settings (threads, float32 precision) stay as the caller has them.
+knowing goes to the log. torch's settings (threads, float32 precision, default dtype and device,
+autocast) stay as the caller has them.
 """
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -36,8 +38,27 @@ from styletransfer.settings.values import with_values
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
-# A run needs gradients, also where its caller works under no_grad or inference_mode.
-_AUTOGRAD = torch.inference_mode(mode=False)
+
+@contextmanager
+def _own_state() -> Iterator[None]:
+    """Work in torch's ordinary state, whatever the caller's is, and put the caller's back.
+
+    That is with gradients, without inference mode and autocast, on the CPU unless a tensor says
+    otherwise, and in float32.
+    """
+    dtype = torch.get_default_dtype()
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(mode=False))
+        stack.enter_context(torch.enable_grad())
+        stack.enter_context(torch.device("cpu"))
+        for kind in {"cpu", getattr(torch.accelerator.current_accelerator(), "type", "cpu")}:
+            if torch.amp.is_autocast_available(kind):
+                stack.enter_context(torch.autocast(kind, enabled=False))
+        torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(dtype)
 
 
 @dataclass(frozen=True)
@@ -70,12 +91,17 @@ class Stylization:
     def __init__(self, job: Job, given: Mapping[str, Any]) -> None:
         self._job, self._given, self._run = job, given, Run(job)
 
-    @_AUTOGRAD
     def __iter__(self) -> Iterator[Iterate]:
         """Make the steps that are left; yield what each has evaluated."""
-        yield from self._run
+        steps = iter(self._run)
+        while True:
+            with _own_state():
+                iterate = next(steps, None)
+            if iterate is None:
+                return
+            yield iterate
 
-    @_AUTOGRAD
+    @_own_state()
     def steer(self, **settings: Any) -> None:
         """Go on under other settings, from the best picture so far, in the loop or after it.
 
@@ -95,11 +121,13 @@ class Stylization:
         config = changed(self._job.config, values)
         if "style" in pictures:
             config = replace(config, style=[each.name for each in given["style"]])
+        if "style_detail" in pictures:
+            config = replace(config, style_detail=given["style_detail"].name)
         job = prepare(config, given, like=self._job)
         self._run.steer(job)
         self._job, self._given = job, given
 
-    @_AUTOGRAD
+    @_own_state()
     def result(self) -> Result:
         """Return the best picture so far (UserError: no memory, or no finite loss)."""
         made = self._run.result()
@@ -146,7 +174,7 @@ def stylize(
     return run.result()
 
 
-@_AUTOGRAD
+@_own_state()
 def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) -> Stylization:
     """Prepare what `stylize` does, and return it to be iterated over.
 

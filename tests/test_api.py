@@ -2,6 +2,7 @@
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import hydra
 import numpy as np
@@ -143,6 +144,13 @@ def test_a_run_is_iterated_over_and_paused():
     assert run.result().losses["total"] > 0
 
 
+def matched():
+    """Two steps with matched features, a painted start and a style loss."""
+    layers = {"objective.match_weight": 0.5, "objective.match_layers": ["relu3_1"]}
+    words = {"features.name": "bundled", "features.weights": "pretrained", "precision": "float32"}
+    return tiny(size=64, steps=2, **words, **layers)
+
+
 def test_a_run_is_steered():
     run = iterate(CONTENT, STYLE, experiment="tiny")
     seen = []
@@ -178,6 +186,37 @@ def test_a_caller_who_wants_no_gradients():
         result = tiny()
         assert not torch.is_grad_enabled()
     assert torch.equal(result.image, tiny().image)
+
+
+@pytest.mark.parametrize("state", ["autocast", "device", "dtype", "no_grad"])
+def test_the_callers_state_of_torch_changes_nothing_and_stays(state):
+    expected = matched().image
+    with ExitStack() as stack:
+        if state == "autocast":
+            stack.enter_context(torch.autocast("cpu", dtype=torch.bfloat16))
+        elif state == "device":
+            stack.enter_context(torch.device("meta"))
+        elif state == "dtype":
+            torch.set_default_dtype(torch.float16)
+            stack.callback(torch.set_default_dtype, torch.float32)
+        else:
+            stack.enter_context(torch.no_grad())
+        image = matched().image
+        assert torch.is_autocast_enabled("cpu") == (state == "autocast")
+        assert torch.empty(0).is_meta == (state == "device")
+        assert torch.empty(0, device="cpu").dtype == (
+            torch.float16 if state == "dtype" else torch.float32
+        )
+        assert torch.is_grad_enabled() == (state != "no_grad")
+    assert torch.equal(image, expected)
+
+
+def test_a_detail_style_can_be_changed_on_the_way():
+    run = iterate(CONTENT, STYLE, experiment="tiny")
+    run.steer(style_detail=picture(5), objective={"detail_layers": ["relu1_1"]})
+    (region,) = run._job.pictures.regions
+    assert [part.layers for part in region.sources] == [["relu2_1"], ["relu1_1"]]
+    assert [step.step for step in run][-1] == 6
 
 
 def test_several_threads_at_once():

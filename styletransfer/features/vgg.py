@@ -21,6 +21,8 @@ WIDTHS: Mapping[str, Widths] = {
 # Mean and standard deviation of ImageNet's RGB values, as torchvision's weights expect them.
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
+# Mean of ImageNet's red, green and blue values from 0 to 255, as Caffe's weights expect them.
+CAFFE_MEAN = (123.68, 116.779, 103.939)
 # Prefix of a weights file's keys "content_gain.LAYER"; see `FeatureExtractor.content_gains`.
 CONTENT_GAIN = "content_gain."
 
@@ -74,13 +76,22 @@ def build(
     normalize = Normalize((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
     if preprocessing == "imagenet":
         normalize = Normalize(IMAGENET_MEAN, IMAGENET_STD)
+    elif preprocessing == "caffe":  # (x - mean / 255) / (1 / 255); `load` turns BGR kernels
+        red, green, blue = (mean / 255 for mean in CAFFE_MEAN)
+        normalize = Normalize((red, green, blue), (1 / 255,) * 3)
     return FeatureExtractor(normalize, layers).requires_grad_(False)
 
 
 def load(
-    network: FeatureExtractor, state: Mapping[str, Tensor], widths: Widths, origin: str
+    network: FeatureExtractor,
+    state: Mapping[str, Tensor],
+    widths: Widths,
+    origin: str,
+    is_bgr: bool = False,
 ) -> None:
     """Copy tensors with torchvision's names into `network`; classifier tensors are ignored.
+
+    The kernels of the first convolution may be for pictures whose channels are blue, green and red.
 
     `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER". A UserError
     reports a tensor that is missing, unexpected, misshapen or not finite, a kernel of zeros, and a
@@ -116,6 +127,10 @@ def load(
     with torch.no_grad():
         for key, target in expected.items():
             target.copy_(state[key])
+        if is_bgr:
+            first = network.layers["conv1_1"]
+            assert isinstance(first, nn.Conv2d)
+            first.weight.copy_(first.weight.flip(1))
 
 
 def _content_gains(

@@ -18,8 +18,11 @@ from styletransfer.settings import StyleTransferConfig, each
 
 # What `init` may be beside the path of a picture.
 STARTS = ("content", "style", "noise")
-# The pyramid ends where the longer side would fall below this; VGG's deep layers see little there.
-SMALLEST_SCALE = 128
+# Longer side in pixels below which `scales=0` adds no coarser scale; VGG's deep layers see little
+# there. Matching needs coarser ones: there large shapes of the style, such as stars, find a place.
+SMALLEST_SCALE, SMALLEST_MATCHED_SCALE = 128, 48
+# Shorter side in pixels that `scales=0` leaves every picture: two positions of the deepest layer.
+SHORTEST_SIDE = 32
 
 # Of the steps, where an even share would be less than the finest scale takes: of 100 steps at 1536
 # pixels 25 left 1.2 and 2.6 times the style error that two pairs have at 512, and 42 left 0.7 and
@@ -107,16 +110,15 @@ def parse_tile(text: str) -> int | None:
     return int(text)
 
 
-def pyramid(size: int, scales: int, steps: int) -> list[int]:
+def pyramid(size: int, scales: int, steps: int, smallest: float = SMALLEST_SCALE) -> list[int]:
     """Return the longer sides in pixels from coarse to fine, doubling, up to `size`.
 
-    There are as many as `scales`, for 0 as stay at or above SMALLEST_SCALE, and never more than
-    steps.
+    There are `scales` of them, for 0 as many as are at least `smallest`, and never more than steps.
     """
     sides = [size]
     while len(sides) < min(scales or steps, steps):
         side = round(size / 2 ** len(sides))
-        if side < (1 if scales else SMALLEST_SCALE):
+        if side < (1 if scales else smallest):
             break
         sides.append(side)
     return sides[::-1]
@@ -138,11 +140,22 @@ def steps_at_scale(steps: int, scales: int, index: int) -> int:
 
 def make_scales(config: StyleTransferConfig, pictures: Inputs) -> list[Scale]:
     """Return the levels of a run, coarse to fine; the pastiche has the content's aspect ratio."""
-    sides = pyramid(config.size, config.scales, config.steps)
+    sides = pyramid(config.size, config.scales, config.steps, _smallest(config, pictures))
     return [
         make_scale(config, pictures, side, steps_at_scale(config.steps, len(sides), index))
         for index, side in enumerate(sides)
     ]
+
+
+def _smallest(config: StyleTransferConfig, pictures: Inputs) -> float:
+    """Return the longer side in pixels below which `scales=0` adds no coarser scale."""
+    is_matched = config.objective.match_weight > 0
+    smallest: float = SMALLEST_MATCHED_SCALE if is_matched else SMALLEST_SCALE
+    factors = [1.0, *style_scales(config, len(pictures.styles))]
+    for image, factor in zip(pictures.tensors, factors, strict=True):
+        shorter, longer = sorted(_size(image))
+        smallest = max(smallest, SHORTEST_SIDE * longer / (shorter * factor))
+    return smallest
 
 
 def make_scale(config: StyleTransferConfig, pictures: Inputs, side: int, steps: int) -> Scale:

@@ -111,7 +111,7 @@ def _tell_vanished(job: Job) -> None:
             is_any_seen |= any(positions is not None for positions in own.values())
         else:
             is_any_seen = True
-    if layers and not job.criterion.contents and not is_any_seen:
+    if layers and not (job.criterion.contents or job.criterion.matches) and not is_any_seen:
         raise UserError(
             "what is left to paint is too small for every style layer at the coarsest scale; "
             "raise size, lower scales, or protect less"

@@ -114,14 +114,23 @@ def _blended(config: StyleTransferConfig, styles: Sequence[str]) -> tuple[StyleP
     """Return the styles of weight above 0, and last that of `style_detail` at its own layers."""
     if config.style_detail is None:
         return tuple(_weighted(config, styles, layers=None))
-    layers, detail = config.objective.style_layers, set(config.objective.detail_layers)
+    objective, detail = config.objective, set(config.objective.detail_layers)
+    matched = objective.match_layers if objective.match_weight else []
+    layers = list(dict.fromkeys([*objective.style_layers, *matched]))
     if not detail & set(layers):
         raise UserError(
-            "style_detail has no effect: objective.detail_layers names none of "
-            f"objective.style_layers, which are {', '.join(layers)}",
+            "style_detail has no effect: objective.detail_layers names none of the layers at which "
+            f"styles act, which are {', '.join(layers)}",
             "style_detail",
         )
-    blend = _weighted(config, styles[:-1], [layer for layer in layers if layer not in detail])
+    others = [layer for layer in layers if layer not in detail]
+    if not others:
+        raise UserError(
+            "style has no effect: objective.detail_layers names all of the layers at which styles "
+            f"act, which are {', '.join(layers)}; leave some to style",
+            "objective.detail_layers",
+        )
+    blend = _weighted(config, styles[:-1], others)
     return (*blend, StylePart(style=len(styles) - 1, layers=sorted(detail)))
 
 

@@ -18,6 +18,7 @@ from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
 from styletransfer.lessons.functions import linear, relu
 from styletransfer.losses.content_tap import content_tap
+from styletransfer.losses.cosine import cosine_tap
 from styletransfer.losses.moments import gram_matrix, moments
 from styletransfer.losses.moments_tap import moments_tap
 
@@ -226,5 +227,6 @@ def cases() -> list[Case]:
         Case("moments_tap", tapped_moments, (draw(1, 3, 2, 4), weights), "weights"),
         Case("content_tap", content_tap, (draw(1, 3, 2, 4), target)),
         Case("content_tap", content_tap, (image, draw(1, 3, 2, 4)), "channels_last"),
+        Case("cosine_tap", cosine_tap, (draw(1, 3, 2, 4), target)),
     ]
     return [*lessons, *layers, *losses]

@@ -10,6 +10,7 @@ autograd differentiates.
 from torch import Tensor, nn
 
 from styletransfer.losses.content_tap import content_tap
+from styletransfer.losses.cosine import cosine_tap
 from styletransfer.losses.mode import LossMode, differentiate_sum
 from styletransfer.losses.moments_tap import moments_tap
 from styletransfer.losses.style import GRAM, StyleMeasure
@@ -32,6 +33,26 @@ class ContentLoss(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W), as a new node."""
         tapped, self.loss = content_tap(features, self.target)
+        return tapped
+
+
+class MatchLoss(nn.Module):
+    """A transparent layer whose loss, the mean of 1 - cos(F_p, T_p), has a backward of its own.
+
+    Args:
+        target: T, features of the style, (1, C, H, W).
+    """
+
+    target: Tensor
+
+    def __init__(self, target: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("target", target.detach())
+        self.loss: Tensor | None = None
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Keep the loss in `self.loss` and return the features (1, C, H, W), as a new node."""
+        tapped, self.loss = cosine_tap(features, self.target)
         return tapped
 
 
@@ -66,6 +87,7 @@ class StyleLoss(nn.Module):
 MODE = LossMode(
     name="autograd_function",
     content=lambda target, weight: ContentLoss(target),
+    match=lambda target, weight: MatchLoss(target),
     style=lambda target, weight, measure, weights: StyleLoss(target, measure, weights),
     differentiate=differentiate_sum,
     is_closed_form=True,

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from styletransfer.losses.cosine import cosine_loss
 from styletransfer.losses.mode import LossMode, Term
 from styletransfer.losses.moments import moments
 from styletransfer.losses.squares import mean_square
@@ -43,6 +44,37 @@ class ContentLoss(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
         self.loss = mean_square(features * self.weight - self.target)
+        return features
+
+    def backward(self, retain_graph: bool = True) -> Tensor:
+        """Differentiate the loss of the last forward. The driver calls this, never autograd."""
+        if self.loss is None:
+            raise RuntimeError(MISSING)
+        self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+        return self.loss
+
+
+class MatchLoss(nn.Module):
+    """A transparent layer that computes w^2 times the mean of 1 - cos(F_p, T_p) over positions p.
+
+    A cosine does not change when both features are multiplied by w, so w^2 stands outside.
+
+    Args:
+        target: T, features of the style, (1, C, H, W).
+        weight: w, at least 0.
+    """
+
+    target: Tensor
+
+    def __init__(self, target: Tensor, weight: float) -> None:
+        super().__init__()
+        self.register_buffer("target", target.detach())
+        self.weight = weight
+        self.loss: Tensor | None = None
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
+        self.loss = self.weight**2 * cosine_loss(features, self.target)
         return features
 
     def backward(self, retain_graph: bool = True) -> Tensor:
@@ -102,6 +134,11 @@ def make_content_loss(target: Tensor, weight: float) -> ContentLoss:
     return ContentLoss(target, math.sqrt(weight))
 
 
+def make_match_loss(target: Tensor, weight: float) -> MatchLoss:
+    """Return the layer for a linear weight: w acts squared, so w = sqrt(weight)."""
+    return MatchLoss(target, math.sqrt(weight))
+
+
 def make_style_loss(
     target: Tensor, weight: float, measure: StyleMeasure, weights: Tensor | None
 ) -> StyleLoss:
@@ -117,4 +154,10 @@ def call_each_backward(terms: Sequence[Term], prior: Tensor | None) -> list[Tens
     return losses
 
 
-MODE = LossMode("fake_backward", make_content_loss, make_style_loss, call_each_backward)
+MODE = LossMode(
+    name="fake_backward",
+    content=make_content_loss,
+    match=make_match_loss,
+    style=make_style_loss,
+    differentiate=call_each_backward,
+)

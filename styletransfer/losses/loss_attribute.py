@@ -7,6 +7,7 @@ weight is in the driver and acts linearly.
 
 from torch import Tensor, nn
 
+from styletransfer.losses.cosine import cosine_loss
 from styletransfer.losses.mode import LossMode, differentiate_sum
 from styletransfer.losses.moments import moments
 from styletransfer.losses.squares import content_loss
@@ -30,6 +31,26 @@ class ContentLoss(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
         self.loss = content_loss(features, self.target)
+        return features
+
+
+class MatchLoss(nn.Module):
+    """A transparent layer that computes the mean of 1 - cos(F_p, T_p) over positions p.
+
+    Args:
+        target: T, features of the style, (1, C, H, W).
+    """
+
+    target: Tensor
+
+    def __init__(self, target: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("target", target.detach())
+        self.loss: Tensor | None = None
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
+        self.loss = cosine_loss(features, self.target)
         return features
 
 
@@ -64,6 +85,7 @@ class StyleLoss(nn.Module):
 MODE = LossMode(
     name="loss_attribute",
     content=lambda target, weight: ContentLoss(target),
+    match=lambda target, weight: MatchLoss(target),
     style=lambda target, weight, measure, weights: StyleLoss(target, measure, weights),
     differentiate=differentiate_sum,
 )

@@ -11,7 +11,7 @@ from styletransfer.losses.style import StyleMeasure
 
 @dataclass(frozen=True)
 class Term:
-    """One content or style loss of an objective."""
+    """One content, match or style loss of an objective."""
 
     name: str  #: kind and layer, such as "style/relu1_1"
     module: nn.Module  #: the transparent layer; after a forward its `loss` holds a 0-d tensor
@@ -25,6 +25,8 @@ class LossMode:
     name: str  #: the value of the config key loss_mode.name
     #: (target features, linear weight) -> transparent content-loss layer.
     content: Callable[[Tensor, float], nn.Module]
+    #: (target features, linear weight) -> transparent match-loss layer.
+    match: Callable[[Tensor, float], nn.Module]
     #: (target statistic, linear weight, measure, weights of positions or None) -> transparent
     #: style-loss layer.
     style: Callable[[Tensor, float, StyleMeasure, Tensor | None], nn.Module]

@@ -28,14 +28,14 @@ SEARCHED = ("relu2_1", "relu3_1", "relu4_1")
 class Criterion:
     """Which losses act at which layers, and with which weights."""
 
-    #: layer -> linear weight of its content loss, or of that with matched targets, above 0
-    contents: Mapping[str, float]
+    contents: Mapping[str, float]  #: layer -> linear weight of its content loss, above 0
+    #: layer -> linear weight of its match loss, above 0; see `matching`
+    matches: Mapping[str, float]
     styles: Mapping[str, float]  #: layer -> linear weight of its style losses, above 0
     measure: StyleMeasure  #: how styles are compared
     tv_weight: float  #: linear weight of the picture's total variation
     is_relative: bool  #: each loss is divided by its value for features that are all zero
-    matches: frozenset[str]  #: the layers whose content targets are matched, see `matching`
-    painted_share: float  #: of the pastiche so far in what is matched, in [0, 1]
+    painted_share: float  #: share of the pastiche so far in the picture that is matched, in [0, 1]
     seamless: bool  #: the pastiche goes on at its other side
 
     @classmethod
@@ -46,17 +46,12 @@ class Criterion:
             "content", config.content_weight, config.content_layers, config.content_layer_weights
         )
         matches = _by_layer("match", config.match_weight, config.match_layers, [])
-        if twice := sorted(contents.keys() & matches.keys()):
-            raise UserError(
-                f"{', '.join(twice)} is in objective.content_layers and in objective.match_layers; "
-                "take it out of one of them"
-            )
         factors = config.style_layer_weights or [
             STYLE_LAYER_FACTORS.get(layer, 1.0) for layer in config.style_layers
         ]
         styles = _by_layer("style", config.style_weight, config.style_layers, factors)
-        contents |= {layer: weight / len(matches) for layer, weight in matches.items()}
-        if not contents and not styles:
+        matches = {layer: weight / len(matches) for layer, weight in matches.items()}
+        if not contents and not matches and not styles:
             raise UserError(
                 "all content and style weights are 0: nothing to optimise; "
                 "raise objective.content_weight or objective.style_weight",
@@ -64,11 +59,11 @@ class Criterion:
             )
         return cls(
             contents,
+            matches,
             styles,
             measure,
             config.tv_weight,
             config.normalization == "target",
-            frozenset(matches),
             config.match_painted,
             config.seamless,
         )
@@ -76,7 +71,7 @@ class Criterion:
     @property
     def layers(self) -> list[str]:
         """The layers at which losses act, content before style, and those that are searched."""
-        return [*self.contents, *self.styles, *(SEARCHED if self.matches else ())]
+        return [*self.contents, *self.styles, *self.matches, *(SEARCHED if self.matches else ())]
 
 
 def _by_layer(

@@ -8,28 +8,32 @@ every step, Chen and Schmidt 2016 had swapped patches). To all that follows they
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import torch
 from torch import Tensor
 from torch.nn.functional import interpolate, normalize
 
+from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.criterion import SEARCHED, Criterion
-from styletransfer.objective.inputs import Inputs, Region
-from styletransfer.objective.targets import at_reference
+from styletransfer.objective.inputs import Inputs, Region, StylePart
+from styletransfer.objective.targets import Target, at_reference
 from styletransfer.pictures.images import resize
 
-# Whose resolution hypercolumns have.
+# The layer whose resolution hypercolumns have.
 GRID = "relu3_1"
-# Positions whose neighbours are looked for at a time.
+# Number of positions whose neighbours are searched at a time.
 BLOCK = 256
-# What a style of e times the weight of another is ahead by: about as much as the nearest places of
-# two styles differ in their cosines.
+# Score bonus per unit of log(style weight); 0.1 is about the gap in cosine between the best matches
+# of two styles.
 BIAS = 0.1
-# Principal axes of the styles that are compared, where hypercolumns have more: at 512 pixels three
-# in four neighbours are those of all axes, at 0.995 of their cosine, in a fifth of the time.
+# Number of principal axes of the styles along which hypercolumns are compared, if they have more
+# channels. At 512 pixels three in four neighbours are those of all axes, at 0.995 of their cosine,
+# in a fifth of the time.
 AXES = 128
+# Share of a style image's height and width, at each edge, whose positions are not offered.
+EDGE = 1 / 32
 
 # (image, layers) -> layer -> features (1, C, h, w).
 Look = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
@@ -74,6 +78,35 @@ class Matching:
 
 
 @torch.no_grad()
+def match_targets(
+    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, look: Look
+) -> dict[str, Target]:
+    """Return layer -> match target, the style's features (1, C, h, w) that are nearest.
+
+    `look` returns the features of an image at some layers. A match loss, made of cosines, is never
+    divided by its target's size.
+    """
+    height, width = pictures.content.shape[2:]
+    targets, searches = {}, dict[str, Matching]()
+    for layer, weight in criterion.matches.items():
+        regions = tuple(replace(each, sources=_heard(each, layer)) for each in pictures.regions)
+        # Layers at which the same styles speak share one search.
+        key = str([[part.style for part in region.sources] for region in regions])
+        if key not in searches:
+            searches[key] = matching(criterion, replace(pictures, regions=regions), look)
+        stride = extractor.stride(layer)
+        value = searches[key].values(layer, (height // stride, width // stride))
+        targets[layer] = Target(f"match/{layer}", value, weight)
+    return targets
+
+
+def _heard(region: Region, layer: str) -> tuple[StylePart, ...]:
+    """Return the parts of a region's style that speak at a layer; all if none does."""
+    heard = [part for part in region.sources if part.layers is None or layer in part.layers]
+    return tuple(heard) or region.sources
+
+
+@torch.no_grad()
 def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
     """Look for the nearest neighbour of every position in what its region is made of.
 
@@ -89,19 +122,15 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
         sought = torch.lerp(sought, pictures.painted, criterion.painted_share)
     looks = [_looked_at(style, criterion.matches, look) for style in pictures.styles]
     columns = [_columns(look(at_reference(sought), SEARCHED)), *(each for each, _ in looks)]
-    wanted, *offered = _reduced(columns)
+    used = {part.style for region in pictures.regions for part in region.sources}
+    wanted, *offered = _reduced(columns, [columns[1 + number] for number in sorted(used)])
     grid, cells = wanted.shape[1:], [(keys.shape[1], keys.shape[2]) for keys in offered]
     queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
     styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
     for number, region in enumerate(pictures.regions):
         mine = (owners.flatten() == number).nonzero()[:, 0]
-        heard = [  # but for a style of details, which speaks at other layers
-            part
-            for part in region.sources
-            if part.layers is None or criterion.matches & {*part.layers}
-        ]
-        for part in heard or region.sources:
+        for part in region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)
             keys = offered[part.style].flatten(1).mT[within]
             for block in torch.split(mine, BLOCK):
@@ -144,11 +173,11 @@ def _columns(seen: dict[str, Tensor]) -> Tensor:
     return normalize(columns - columns.mean((2, 3), keepdim=True), dim=1)[0]
 
 
-def _reduced(columns: list[Tensor]) -> list[Tensor]:
-    """Return hypercolumns of length 1 along the principal axes of all but the first (D, h, w)."""
+def _reduced(columns: list[Tensor], used: list[Tensor]) -> list[Tensor]:
+    """Return hypercolumns (D, h, w) of length 1 along the principal axes of those `used`."""
     if len(columns[0]) <= AXES:
         return columns
-    keys = (column.flatten(1) for column in columns[1:])
+    keys = (column.flatten(1) for column in used)
     second = reduce(torch.add, (key @ key.mT for key in keys))
     kept = torch.linalg.eigh(second.cpu().double())[1][:, -AXES:].mT.to(second)
     return [normalize(torch.tensordot(kept, column, 1), dim=0) for column in columns]
@@ -162,8 +191,15 @@ def _owners(regions: Sequence[Region], size: torch.Size) -> Tensor:
 
 
 def _within(weights: Tensor | None, size: tuple[int, int]) -> Tensor:
-    """Return the positions of a style image that are mostly inside, or as much as any."""
+    """Return the positions of a style image that are mostly inside, or as much as any.
+
+    Where the whole style image is inside, its edges are not: there photographs of paintings show
+    frames and bare canvas, which would become the frame of the pastiche.
+    """
     if weights is None:
-        return torch.arange(math.prod(size))
+        rows, columns = (round(EDGE * length) for length in size)
+        inside = torch.zeros(size, dtype=torch.bool)
+        inside[rows : size[0] - rows, columns : size[1] - columns] = True
+        return inside.flatten().nonzero()[:, 0]
     shares = resize(weights, size, "bilinear").flatten()
     return (shares >= min(0.5, float(shares.max()))).nonzero()[:, 0]

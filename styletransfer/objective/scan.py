@@ -10,6 +10,7 @@ from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import mean_square
+from styletransfer.losses.cosine import cosine_gradient, cosine_loss
 from styletransfer.losses.moments import Moments, moments
 from styletransfer.losses.moments_tap import add_moments_gradient
 from styletransfer.objective.fed_tap import fed_tap
@@ -126,7 +127,8 @@ class TileLosses:
 
     def feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Let the layer's own losses feed their gradients."""
-        if layer not in self.targets.contents and not self.targets.styles.get(layer):
+        targets = self.targets
+        if not any(layer in kind for kind in (targets.contents, targets.matches, targets.styles)):
             return features
         return fed_tap(features, functools.partial(self._joined, tile, layer))
 
@@ -146,20 +148,24 @@ class TileLosses:
             weights, total = self.scan.weights(place, tile, self.image)
             if weights is not None and not weights.any():
                 continue
-            slope = self.slopes[target.name]
-            joined = add_moments_gradient(share, features[own], *slope, total, weights)
+            slopes = self.slopes[target.name]
+            joined = add_moments_gradient(share, features[own], *slopes, total, weights)
             assert joined is not None
             share = joined
-        if content := self.targets.contents.get(layer):
-            difference = features[own] - content.value[tile.place[layer]]
-            # C H W of the whole picture
-            count = features.shape[1] * math.prod(side // stride for side in self.image.shape[2:])
-            part = content.weight * difference.numel() / count
-            self.terms[content.name] += mean_square(difference) * part
-            # dL/dF = 2 w (F - P) / (C H W)
+        content, match = self.targets.contents.get(layer), self.targets.matches.get(layer)
+        for target in filter(None, (content, match)):
+            seen, value = features[own], target.value[tile.place[layer]]
+            count = math.prod(side // stride for side in self.image.shape[2:])  # H W of the picture
+            part = target.weight * seen[0, 0].numel() / count
+            if target is match:
+                self.terms[target.name] += cosine_loss(seen, value) * part
+                slope, scale = cosine_gradient(seen, value), target.weight / count
+            else:  # dL/dF = 2 w (F - P) / (C H W)
+                slope, scale = seen - value, 2 * target.weight / (count * seen.shape[1])
+                self.terms[target.name] += mean_square(slope) * part
             # No more than the dtype holds, or torch would fail: the loss is infinite then anyway.
-            scale = min(2 * content.weight / count, torch.finfo(dtype).max)
-            share = torch.add(share.to(dtype), difference.to(dtype), alpha=scale)
+            scale = min(scale, torch.finfo(dtype).max)
+            share = torch.add(share.to(dtype), slope.to(dtype), alpha=scale)
             share = share.to(features.dtype)
         if share.shape == gradient.shape:  # there is no halo
             return share

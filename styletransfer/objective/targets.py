@@ -46,6 +46,7 @@ class Targets:
     """All targets of one objective."""
 
     contents: dict[str, Target]  #: layer -> content target
+    matches: dict[str, Target]  #: layer -> match target
     styles: StyleTargets  #: layer -> style targets, one for each region
 
 
@@ -61,20 +62,17 @@ def content_targets(
     and multiplied by its network's `content_gains`, so that one set of weights serves every
     network, layer and size.
 
-    The values are layer -> features (1, C, h, w) of the content image, or those that are matched
-    with them, or a part of their rows; the reference is those of the content image reduced by
-    `at_reference`, and all that are matched. The larger a photograph is, the less there is in each
-    position of its features, while strokes that are painted on it have as much as ever: relative to
-    its own features at its full size, it would have them taken away.
+    The values are layer -> features (1, C, h, w) of the content image. The reference is those of
+    the content image reduced by `at_reference`. The larger a photograph is, the less there is in
+    each position of its features, while strokes that are painted on it have as much as ever:
+    relative to its own features at its full size, it would have them taken away.
     """
     targets = {}
     for layer, weight in criterion.contents.items():
-        is_matched = layer in criterion.matches
         if criterion.is_relative:
-            gain = 1.0 if is_matched else extractor.content_gains.get(layer, 1.0)
+            gain = extractor.content_gains.get(layer, 1.0)
             weight *= gain / (_energy(reference[layer]) or 1.0)
-        name = f"match/{layer}" if is_matched else f"content/{layer}"
-        targets[layer] = Target(name, values[layer], weight)
+        targets[layer] = Target(f"content/{layer}", values[layer], weight)
     return targets
 
 

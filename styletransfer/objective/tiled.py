@@ -30,7 +30,7 @@ from styletransfer.objective.criterion import (
     total,
 )
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.matching import matching
+from styletransfer.objective.matching import match_targets
 from styletransfer.objective.scan import Scan, Slopes, TileLosses
 from styletransfer.objective.targets import (
     StyleTargets,
@@ -75,25 +75,16 @@ class TiledObjective:
         if styles is None:
             styles = style_targets(criterion, self.extractor, pictures, self.scan.measured)
         self.content = pictures.content
-        self.matching = (
-            matching(criterion, pictures, self.scan.features) if criterion.matches else None
-        )
-        self.targets = Targets(self._contents(), styles)
+        matches = match_targets(criterion, self.extractor, pictures, self.scan.features)
+        self.targets = Targets(self._contents(), matches, styles)
 
     def _contents(self) -> dict[str, Target]:
         """Return layer -> content target."""
-        layers = self.criterion.contents.keys() - self.criterion.matches
+        layers = self.criterion.contents.keys()
         values = self.scan.features(self.content, layers)
         small = at_reference(self.content)
         reference = self.scan.features(small, layers) if small is not self.content else {**values}
-        for layer in self.criterion.matches:
-            values[layer] = reference[layer] = self._matched(layer)
         return content_targets(self.criterion, self.extractor, values, reference)
-
-    def _matched(self, layer: str) -> Tensor:
-        assert self.matching is not None
-        stride, size = self.extractor.stride(layer), self.content.shape[2:]
-        return self.matching.values(layer, (size[0] // stride, size[1] // stride))
 
     def evaluate(self, image: Tensor) -> Losses:
         """Do as `Evaluates` says, with an image of the content's size.
@@ -111,12 +102,13 @@ class TiledObjective:
 
     def _targets(self, layer: str) -> list[Target]:
         """Return the targets at a layer, in the order of `Objective`'s losses."""
-        content = self.targets.contents.get(layer)
-        return [*([content] if content else []), *self.targets.styles.get(layer, [])]
+        positional = (self.targets.contents.get(layer), self.targets.matches.get(layer))
+        return [*filter(None, positional), *self.targets.styles.get(layer, [])]
 
     def _differentiate(self, image: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """Return the content and style losses by name, and their gradient (1, 3, H, W)."""
-        terms = {target.name: image.new_zeros(()) for target in self.targets.contents.values()}
+        positional = chain(self.targets.contents.values(), self.targets.matches.values())
+        terms = {target.name: image.new_zeros(()) for target in positional}
         sums = {
             target.name: self.scan.blank(layer, image)
             for layer, targets in self.targets.styles.items()

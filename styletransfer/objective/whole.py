@@ -15,7 +15,7 @@ from styletransfer.losses import LossMode, Term
 from styletransfer.losses.moments import Moments, moments
 from styletransfer.objective.criterion import Criterion, Losses, Prior, check_pictures, total
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.matching import matching
+from styletransfer.objective.matching import match_targets
 from styletransfer.objective.targets import (
     Place,
     StyleTargets,
@@ -59,12 +59,15 @@ class Objective:
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
         # Names of layers hold no dots or slashes: "style_relu1_1" follows "relu1_1".
-        ended = extractor.ended_at([*targets.contents, *targets.styles])
+        ended = extractor.ended_at([*targets.contents, *targets.matches, *targets.styles])
         for name, layer in ended.layers.items():
             layers[name] = layer
             if target := targets.contents.get(name):
                 layers[f"content_{name}"] = mode.content(target.value, target.weight)
                 self.terms.append(Term(target.name, layers[f"content_{name}"], target.weight))
+            if target := targets.matches.get(name):
+                layers[f"match_{name}"] = mode.match(target.value, target.weight)
+                self.terms.append(Term(target.name, layers[f"match_{name}"], target.weight))
             for number, target in enumerate(targets.styles.get(name, [])):
                 module = mode.style(
                     target.value, target.weight, criterion.measure, target.positions
@@ -107,16 +110,11 @@ def _targets(
         styles = style_targets_of(extractor, criterion, pictures)
     else:
         check_pictures(extractor.ended_at(criterion.layers), pictures)
-    content, layers = pictures.content, criterion.contents.keys() - criterion.matches
+    content, layers = pictures.content, criterion.contents.keys()
     seen, small = _features(extractor, content, layers), at_reference(content)
     reference = seen if small is content else _features(extractor, small, layers)
-    if criterion.matches:
-        found = matching(criterion, pictures, extractor)
-        for layer in criterion.matches:
-            stride = extractor.stride(layer)
-            size = (content.shape[2] // stride, content.shape[3] // stride)
-            reference[layer] = seen[layer] = found.values(layer, size)
-    return Targets(content_targets(criterion, extractor, seen, reference), styles)
+    contents = content_targets(criterion, extractor, seen, reference)
+    return Targets(contents, match_targets(criterion, extractor, pictures, extractor), styles)
 
 
 def _features(

@@ -68,6 +68,8 @@ def each(value: Any) -> list[Any]:
 # Layers at which Gatys et al. 2016 compare styles, and the layer at which they compare contents.
 STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
 CONTENT_LAYER = "relu4_2"
+# Layers of the match losses: from the grain of the paint to shapes.
+MATCH_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1")
 
 # Style layer -> factor on its loss; the factor of other layers is 1. The receptive field of relu5_1
 # is 156 pixels wide, which holds whole objects of the style. With the factor 1, they replace small
@@ -87,8 +89,10 @@ class FeaturesConfig:
     """max (as trained) or average (Gatys et al. 2016)."""
     padding: str = choice("replicate", "zeros")
     """Padding of the first convolution: zeros (as trained) or replicate (no border frame)."""
-    preprocessing: str = choice("imagenet", "none")
-    """imagenet (mean and standard deviation), or none (sRGB in [0, 1], as the 0.3 tutorial)."""
+    preprocessing: str = choice("auto", "imagenet", "caffe", "none")
+    """imagenet (torchvision's mean and standard deviation), caffe (BGR from 0 to 255 less its mean,
+    for weights converted from Caffe), none (sRGB in [0, 1], as the 0.3 tutorial), or auto: caffe
+    for the two converted files that neural-style-pt downloads, imagenet for all others."""
 
 
 @dataclass
@@ -110,8 +114,8 @@ class ObjectiveConfig:
     match_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the content losses whose targets are the style's features that are nearest
     to the content's, position by position (Kolkin et al. 2022); 0 turns them off."""
-    match_layers: list[str] = field(default_factory=lambda: ["relu3_1", "relu4_1"])
-    """Layers of the match losses; content_layers may not contain them."""
+    match_layers: list[str] = field(default_factory=lambda: list(MATCH_LAYERS))
+    """Layers of the match losses."""
     match_painted: float = number(0.5, "[0, 1]")
     """Share of the current pastiche in the picture whose nearest style features are searched, at
     every scale but the first; from 0 (the content alone) to 1."""

@@ -62,7 +62,8 @@ class StyleTransferConfig:
     """Optimiser steps in all, each one evaluation. Up to three scales get equal shares; with more
     scales, the finest gets 0.42 of the steps."""
     scales: int = number(0, "[0, inf)")
-    """Levels of the pyramid, each half the next; 1 for one scale, 0 for all from 128 pixels up."""
+    """Levels of the pyramid, each half the next; 1 for one scale, 0 for all from 128 pixels up,
+    or from 48 where features are matched."""
     init: str = path("content", words=("content", "style", "noise"))
     """Picture from which the optimisation starts: content, style, noise, or a path."""
     device: str = "auto"

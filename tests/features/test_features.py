@@ -7,10 +7,12 @@ from helpers import ROOT, check_error, metrics_of, picture, tiny_network
 from torch import nn
 from torch.nn.functional import conv2d
 
+from styletransfer import features
 from styletransfer.features import build_features, optimize_for_inference, vgg, weights
 from styletransfer.features.extractor import WinogradConv2d
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig, TrainConfig
+from styletransfer.system.files import sha256
 from styletransfer.train import paint
 
 CPU = torch.device("cpu")
@@ -41,6 +43,30 @@ def test_activations_are_those_of_plain_convolutions(network, content):
     x = torch.relu(conv2d(x, conv.weight, conv.bias, padding=1))
     torch.testing.assert_close(network(content, ["relu1_1"])["relu1_1"], x, rtol=1e-12, atol=1e-14)
     assert torch.equal(tiny_network(preprocessing="none").preprocess(content), content)
+
+
+def test_caffe_weights_see_bgr_from_0_to_255(tmp_path, content, monkeypatch):
+    """By the key, and by `auto` for a file whose hash is known."""
+    network = tiny_network(((4, 4), (6, 6))).float()
+    state = {
+        f"{key}.{kind}": getattr(network.layers[name], kind)
+        for name, key in vgg.state_keys(((4, 4), (6, 6))).items()
+        for kind in ("weight", "bias")
+    }
+    path = tmp_path / "caffe.safetensors"
+    weights.write(path, state)
+    mean = torch.tensor([103.939, 116.779, 123.68], dtype=torch.float64).view(1, 3, 1, 1)
+    kernel, bias = (state[f"features.0.{kind}"].double() for kind in ("weight", "bias"))
+    expected = torch.relu(conv2d(255 * content.flip(1) - mean, kernel, bias, padding=1))
+
+    def seen(preprocessing):
+        config = FeaturesConfig("bundled", str(path), "max", "zeros", preprocessing)
+        return build_features(config).double()(content, ["relu1_1"])["relu1_1"]
+
+    torch.testing.assert_close(seen("caffe"), expected, rtol=1e-9, atol=1e-9)
+    assert not torch.allclose(seen("auto"), expected)
+    monkeypatch.setattr(features, "CAFFE_FILES", (sha256(path)[:8],))
+    torch.testing.assert_close(seen("auto"), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_preprocessing_rounds_once():

@@ -89,11 +89,13 @@ def test_numbers_that_do_not_fit_are_refused():
     refused("style_weights are all 0", **two, style_weights=[0.0, 0.0])
     refused("style_rotation holds 2 numbers", style_rotation=[1.0, 2.0])
     deep = layers(style_layers=["relu2_2"])
-    refused("has no effect: objective.detail_la", style_detail="b.png", objective=deep)
+    refused("style_detail has no effect: objective.detail_la", style_detail="b.png", objective=deep)
+    refused("style has no effect: objective.detail_layers names all", style_detail="b.png")
 
 
 def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
     styles = {"style": ["a.png", "b.png"], "style_detail": "c.png"}
+    styles["objective"] = layers(detail_layers=["relu1_1"])
     made, still = pictures(**styles, style_rotation=[90.0, 30.0]), pictures(**styles)
     assert torch.equal(made.styles[0], torch.rot90(still.styles[0], 1, (2, 3)))
     high, wide = inner_size((24, 32), 30.0)
@@ -131,7 +133,10 @@ def test_a_region_takes_the_styles_that_hold_it_and_an_undivided_one_is_for_all(
 
 
 def test_without_their_own_regions_each_region_gets_the_style_that_is_said():
-    made = pictures(**TWO, region_styles={"red": 2, "blue": 1}, style_detail="c.png")
+    detail = layers(detail_layers=["relu1_1"])
+    made = pictures(
+        **TWO, region_styles={"red": 2, "blue": 1}, style_detail="c.png", objective=detail
+    )
     found = {region.name: [source.style for source in region.sources] for region in made.regions}
     assert found == {"red": [1, 2], "blue": [0, 2]}
     assert all(source.weights is None for region in made.regions for source in region.sources)

@@ -11,16 +11,19 @@ from styletransfer.losses import get_loss_mode
 from styletransfer.objective import matching as module
 from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
-from styletransfer.objective.matching import matching
+from styletransfer.objective.matching import match_targets, matching
 from styletransfer.objective.whole import Objective
 from styletransfer.settings import ObjectiveConfig
 
-MATCHED = ObjectiveConfig(match_weight=0.5, content_weight=0.25)
+MATCHED = ObjectiveConfig(
+    match_weight=0.5, content_weight=0.25, match_layers=["relu3_1", "relu4_1"]
+)
 SKY = (torch.arange(52)[None, None, None] < 29).expand(1, 1, 37, 52).double()
 REGIONS = (
     Region("sky", SKY, (StylePart(0, weights=picture(4, 40, 33)[:, :1].round()),)),
     Region("house", 1 - SKY, (StylePart(0), StylePart(1))),
 )
+LAYERS = ["relu1_1", "relu3_1", "relu4_1"]
 STYLES = picture(2, 40, 33), picture(3, 35, 48)
 DIVIDED = Inputs(picture(1, 37, 52), STYLES, REGIONS, painted=picture(5, 37, 52))
 
@@ -86,11 +89,16 @@ def test_targets_are_those_of_a_search_by_hand(pictures):
         assert torch.equal(values[0], expected)
 
 
-def test_a_style_of_details_is_not_matched_with():
-    sources = (StylePart(0, layers=("relu3_1", "relu4_1")), StylePart(1, layers=("relu1_1",)))
-    pictures = replace(DIVIDED, regions=(Region(sources=sources),))
-    found = matching(Criterion.of(MATCHED), pictures, tiny_network(VGG19))
-    assert not found.styles.any()
+def test_a_style_of_details_is_matched_at_its_layers_alone():
+    criterion, network = Criterion.of(replace(MATCHED, match_layers=LAYERS)), tiny_network(VGG19)
+
+    def targets(*sources):
+        pictures = replace(DIVIDED, regions=(Region(sources=sources),))
+        return match_targets(criterion, network, pictures, network)
+
+    both = targets(StylePart(0, layers=LAYERS[1:]), StylePart(1, layers=LAYERS[:1]))
+    for layer, style in zip(LAYERS, (1, 0, 0), strict=True):
+        assert torch.equal(both[layer].value, targets(StylePart(style))[layer].value)
 
 
 def test_a_style_of_more_weight_is_chosen_more_often():
@@ -114,7 +122,28 @@ def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
     )
     losses = objective.evaluate(image.clone().requires_grad_()).as_floats()
     names = ["content/relu4_2", "match/relu3_1", "match/relu4_1"]
-    assert [losses[name] for name in names] == [0, 0, 0]
+    assert [losses[name] for name in names] == pytest.approx([0, 0, 0], abs=1e-12)
+
+
+def test_a_style_that_no_region_uses_changes_nothing(monkeypatch):
+    monkeypatch.setattr(module, "AXES", 6)  # of 14 channels
+    alone = replace(DIVIDED, regions=(Region(),))
+    first = replace(alone, styles=alone.styles[:1])
+    ours, theirs = (
+        matching(Criterion.of(MATCHED), each, tiny_network(VGG19)) for each in (alone, first)
+    )
+    assert torch.equal(ours.rows, theirs.rows)
+    assert torch.equal(ours.columns, theirs.columns)
+
+
+def test_the_edges_of_a_large_style_are_not_offered():
+    found = matching(
+        Criterion.of(MATCHED), pair(picture(1, 64, 64), picture(2, 256, 256)), tiny_network(VGG19)
+    )
+    assert found.cells == [(64, 64)]
+    for field in (found.rows, found.columns):
+        assert field.min() >= 2
+        assert field.max() < 62
 
 
 def test_all_modes_agree():

@@ -41,7 +41,8 @@ def test_every_file_composes_by_the_command_it_gives():
 
 
 def test_the_default_look_is_what_configs_train_yaml_shows():
-    look = TrainConfig(steps=42, objective=ObjectiveConfig(match_weight=0.5))
+    objective = ObjectiveConfig(0.02, 0.1, match_weight=1.0, style_loss="moments")
+    look = TrainConfig(steps=60, objective=objective)
     assert composed("train") == composed("train", "experiment=painted") == look
     shown = OmegaConf.load(ROOT / "configs/train.yaml")
     assert {"size", "steps", "objective"} < {*shown}

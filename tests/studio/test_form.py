@@ -179,7 +179,13 @@ def test_bodies_that_are_none(client):
 def test_looks_are_settings_of_the_page(client):
     presets = {one["name"]: one for one in client.get("/api/form").json()["looks"]}
     assert list(presets) == ["painted", "faithful", "painterly", "bold"]
-    assert presets["painted"]["values"] == {"steps": 42, "objective.match_weight": 0.5}
+    assert presets["painted"]["values"] == {
+        "steps": 60,
+        "objective.match_weight": 1.0,
+        "objective.content_weight": 0.02,
+        "objective.style_weight": 0.1,
+        "objective.style_loss": "moments",
+    }
     for name, preset in presets.items():
         assert preset["help"]
         status, said = check(client, **preset["values"])

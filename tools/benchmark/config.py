@@ -83,9 +83,10 @@ def check(config: BenchmarkConfig) -> None:
         for name in names:
             if name not in known:
                 raise UserError(f"unknown {kind} {name!r}; choose {', '.join(known)}")
+    preprocessing = config.features.preprocessing.replace("auto", "imagenet")
     for key, value, only in (
         ("features.pooling", config.features.pooling, "max"),
-        ("features.preprocessing", config.features.preprocessing, "imagenet"),
+        ("features.preprocessing", preprocessing, "imagenet"),
         ("objective.tv_weight", config.objective.tv_weight, 0),
     ):
         if value != only:

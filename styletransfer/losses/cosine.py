@@ -1,0 +1,110 @@
+"""The match loss: at each position, one minus the cosine of the features and their target.
+
+The target of a position is the style's features at the place that is most like it (Kolkin et al.
+2022, "Neural Neighbor Style Transfer", arXiv:2203.13215). A cosine compares which features are
+present, not how strong they are, so every position of the picture counts alike.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from styletransfer.system.precision import accumulate_dtype
+from styletransfer.system.validation import check_alike, check_features
+
+
+def cosine_loss(features: Tensor, target: Tensor) -> Tensor:
+    """Return the mean over positions of 1 - cos(F_p, T_p), 0-d, from 0 to 2.
+
+    F are the features (1, C, H, W) and T the target, of the same shape. Where either is 0, the
+    cosine counts as 0.
+    """
+    cosines, *_ = _cosines(features, target)
+    return 1 - cosines.mean()
+
+
+def cosine_gradient(features: Tensor, target: Tensor) -> Tensor:
+    """Return the gradient of the sum over positions of 1 - cos(F_p, T_p), like F.
+
+    With f = F_p / |F_p| and t = T_p / |T_p| it is (cos f - t) / |F_p|, and 0 where F_p is 0.
+    """
+    cosines, lengths, units = _cosines(features, target)
+    directions = features / lengths.to(features.dtype)
+    gradient = (directions * cosines.to(features.dtype) - units) / lengths.to(features.dtype)
+    return gradient * (features != 0).any(1, keepdim=True)
+
+
+def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return cos (1, 1, H, W), |F| (1, 1, H, W), 1 where F is 0, and T / |T| like F."""
+    dtype = accumulate_dtype(features.dtype)
+    lengths, sizes = (
+        torch.linalg.vector_norm(x, dim=1, keepdim=True, dtype=dtype) for x in (features, target)
+    )
+    units = target / torch.where(sizes > 0, sizes, 1).to(target.dtype)
+    products = (features * units).sum(1, keepdim=True, dtype=dtype)
+    lengths = torch.where(lengths > 0, lengths, 1)
+    # Where F is 0 the quotient is 0, and so shall be its derivative.
+    is_seen = (features != 0).any(1, keepdim=True)
+    return torch.where(is_seen, products / lengths, 0), lengths, units
+
+
+class CosineTap(Function):
+    """L = mean_p(1 - cos(F_p, T_p)), with dL/dF from `cosine_gradient`."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the features (a view, no copy) and the 0-d loss."""
+        return features.view_as(features), cosine_loss(features, target)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
+        """Save F and T, which exist in any case."""
+        ctx.save_for_backward(*inputs)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """Return one gradient for features and one for target, None where none is due."""
+        grad_features, grad_loss = grads
+        if grad_loss is None:
+            return grad_features, None
+        features, target = ctx.saved_tensors
+        factor = (grad_loss / features[:, 0].numel()).to(features.dtype)
+        grad_input = grad_target = None
+        if ctx.needs_input_grad[0]:
+            grad_input = cosine_gradient(features, target) * factor
+            if grad_features is not None:
+                grad_input = grad_features + grad_input
+        if ctx.needs_input_grad[1]:  # a cosine is symmetric in its two vectors
+            grad_target = cosine_gradient(target, features) * factor
+        return grad_input, grad_target
+
+
+def cosine_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the features and the match loss, whose gradient is computed in closed form.
+
+    Args:
+        features: F, (1, C, H, W), floating point, any memory format.
+        target: T, of the same shape, dtype and device; it may require grad.
+
+    Returns:
+        The features unchanged (a view), and the 0-d loss of `cosine_loss`, in float32 for bfloat16
+        and float16 features, else in their dtype.
+
+    Raises:
+        TypeError: a tensor is not floating point, or the dtypes differ.
+        ValueError: shapes or devices differ, or the shape is not (1, C, H, W).
+    """
+    check_features("cosine_tap", features)
+    check_alike("cosine_tap", features=features, target=target)
+    if features.shape != target.shape:
+        raise ValueError(
+            f"cosine_tap: features have shape {tuple(features.shape)} but target has "
+            f"{tuple(target.shape)}"
+        )
+    tapped, loss = CosineTap.apply(features, target)
+    return tapped, loss
