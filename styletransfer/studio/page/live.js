@@ -18,10 +18,14 @@ const soon = debounced(async () => {
   const [run, sent] = [state.current, edits];
   if (!active(run) || run.status === "stopping") return forget();
   const settings = { ...run.settings, ...sent };
-  const asked = await post(`/api/queue/${run.id}/steer`, { settings }).catch(fail);
+  const asked = post(`/api/queue/${run.id}/steer`, { settings });
+  const answer = await asked.catch((refusal) => ({ refusal }));
   if (sent !== edits) return null; // more has come, and goes by itself
-  if (!asked) forget();
-  else mine = asked.number;
+  if (answer.refusal) {
+    forget();
+    change(values(state.current.settings, { steerable: true }), "server");
+    fail(answer.refusal);
+  } else mine = answer.number;
   return follow(state.current);
 }, 150);
 
