@@ -39,7 +39,7 @@ from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What a run leaves behind."""
+    """The file that a run has written, its losses and steps, and how the run ended."""
 
     picture: Path  # the file that holds the pastiche
     outcome: Outcome

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def script(name: str) -> Callable[[Sequence[str] | None], None]:
-    """Return the main of a command; its modules are imported when it is called.
+    """Return the main of a command, which imports the module of the command when it is called.
 
     Commands with a config file are run by Hydra. The others have a `main(argv)` that reads its own
     arguments and returns the exit status.

@@ -13,7 +13,12 @@ from torch import nn
 
 from styletransfer.features.extractor import FeatureExtractor, is_pool
 from styletransfer.job.job import Job, Scale, parse_tile
-from styletransfer.objective.criterion import check_tile, smallest_tile, tiles_need
+from styletransfer.objective.criterion import (
+    check_tile,
+    smallest_tile,
+    tiles_advice,
+    tiles_need,
+)
 from styletransfer.system.memory import readable
 
 # Share of the free memory that a run may use: the formula errs, and other programs need some.
@@ -99,10 +104,5 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
         f"a picture of {width} x {height} pixels with tile={job.config.tile} needs about "
         f"{readable(needed)}, and {readable(usable)} of memory can be used; "
         f"choose size={int(longest * math.sqrt(max(usable, 0) / needed)) or 1} or less"
-        + _tiles_advice(job),
+        + tiles_advice(job.mode, job.criterion),
     )
-
-
-def _tiles_advice(job: Job) -> str:
-    needed = tiles_need(job.mode, job.criterion)
-    return needed and f", or {needed} with its tiles"

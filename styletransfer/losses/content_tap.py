@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from styletransfer.system.precision import accumulate_dtype, gradient_dtype
-from styletransfer.system.validation import check_alike, check_features
+from styletransfer.system.validation import check_target
 
 
 class ContentTap(Function):
@@ -66,12 +66,6 @@ def content_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
     The loss is the content loss of Gatys et al. 2016 (equation 1), as a mean instead of half a sum.
     """
-    check_features("content_tap", features)
-    check_alike("content_tap", features=features, target=target)
-    if features.shape != target.shape:
-        raise ValueError(
-            f"content_tap: features have shape {tuple(features.shape)} but target has "
-            f"{tuple(target.shape)}"
-        )
+    check_target("content_tap", features, target)
     tapped, loss = ContentTap.apply(features, target)
     return tapped, loss

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from styletransfer.system.precision import accumulate_dtype
-from styletransfer.system.validation import check_alike, check_features
+from styletransfer.system.validation import check_target
 
 
 def cosine_loss(features: Tensor, target: Tensor) -> Tensor:
@@ -30,14 +30,18 @@ def cosine_gradient(features: Tensor, target: Tensor) -> Tensor:
 
     With f = F_p / |F_p| and t = T_p / |T_p| it is (cos f - t) / |F_p|, and 0 where F_p is 0.
     """
-    cosines, lengths, units = _cosines(features, target)
+    cosines, lengths, units, is_seen = _cosines(features, target)
     directions = features / lengths.to(features.dtype)
     gradient = (directions * cosines.to(features.dtype) - units) / lengths.to(features.dtype)
-    return gradient * (features != 0).any(1, keepdim=True)
+    return gradient * is_seen
 
 
-def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return cos (1, 1, H, W), |F| (1, 1, H, W), 1 where F is 0, and T / |T| like F."""
+def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the parts of a cosine at each position.
+
+    They are cos(F_p, T_p), 0 where F_p is 0; |F_p|, 1 where F_p is 0; T_p / |T_p|, like F; and
+    whether F_p has a value that is not 0. All but the third have the shape (1, 1, H, W).
+    """
     dtype = accumulate_dtype(features.dtype)
     lengths, sizes = (
         torch.linalg.vector_norm(x, dim=1, keepdim=True, dtype=dtype) for x in (features, target)
@@ -45,9 +49,9 @@ def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     units = target / torch.where(sizes > 0, sizes, 1).to(target.dtype)
     products = (features * units).sum(1, keepdim=True, dtype=dtype)
     lengths = torch.where(lengths > 0, lengths, 1)
-    # Where F is 0 the quotient is 0, and so shall be its derivative.
     is_seen = (features != 0).any(1, keepdim=True)
-    return torch.where(is_seen, products / lengths, 0), lengths, units
+    # `where` gives autograd a gradient of 0 at positions whose features are all 0.
+    return torch.where(is_seen, products / lengths, 0), lengths, units, is_seen
 
 
 class CosineTap(Function):
@@ -99,12 +103,6 @@ def cosine_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         TypeError: a tensor is not floating point, or the dtypes differ.
         ValueError: shapes or devices differ, or the shape is not (1, C, H, W).
     """
-    check_features("cosine_tap", features)
-    check_alike("cosine_tap", features=features, target=target)
-    if features.shape != target.shape:
-        raise ValueError(
-            f"cosine_tap: features have shape {tuple(features.shape)} but target has "
-            f"{tuple(target.shape)}"
-        )
+    check_target("cosine_tap", features, target)
     tapped, loss = CosineTap.apply(features, target)
     return tapped, loss

@@ -125,6 +125,12 @@ def tiles_need(mode: LossMode, criterion: Criterion) -> str:
     return "objective.seamless=false" if criterion.seamless else ""
 
 
+def tiles_advice(mode: LossMode, criterion: Criterion) -> str:
+    """Return the end of a sentence about too little memory, empty where there can be tiles."""
+    needed = tiles_need(mode, criterion)
+    return needed and f", or {needed} with its tiles"
+
+
 def check_tile(
     extractor: FeatureExtractor, mode: LossMode, criterion: Criterion, tile: int
 ) -> None:

@@ -87,11 +87,11 @@ def match_targets(
     divided by its target's size.
     """
     height, width = pictures.content.shape[2:]
-    targets, searches = {}, dict[str, Matching]()
+    targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()
     for layer, weight in criterion.matches.items():
         regions = tuple(replace(each, sources=_heard(each, layer)) for each in pictures.regions)
         # Layers at which the same styles speak share one search.
-        key = str([[part.style for part in region.sources] for region in regions])
+        key = tuple(tuple(part.style for part in region.sources) for region in regions)
         if key not in searches:
             searches[key] = matching(criterion, replace(pictures, regions=regions), look)
         stride = extractor.stride(layer)

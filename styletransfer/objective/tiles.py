@@ -66,8 +66,8 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
     rest that no position of the deepest layer stands for.
     """
     height, width = size
-    downs = _axis(layers, height, side, (0, height))
-    columns = _axis(layers, width, side, (0, width))
+    downs = _axis(layers, height, side)
+    columns = _axis(layers, width, side)
     return [
         Tile((..., down.window, right.window), *map(_crossed, down.parts, right.parts))
         for down, right in product(downs, columns)
@@ -95,12 +95,13 @@ def _crossed(down: dict[str, slice], right: dict[str, slice]) -> dict[str, Windo
     return {name: (..., down[name], right[name]) for name in down}
 
 
-def _axis(layers: nn.ModuleDict, length: int, side: int, owned: Span) -> list[_Strip]:
+def _axis(layers: nn.ModuleDict, length: int, side: int) -> list[_Strip]:
+    """Cut an axis of the input, `length` positions long, into strips of at most `side`."""
     stride = pooling(layers)
-    first, last = owned[0] // stride, owned[1] // stride
-    count = -(-(last - first) // (side // stride))
-    cuts = [(first + (last - first) * index // count) * stride for index in range(count)]
-    return [_strip(layers, length, span) for span in pairwise([*cuts, owned[1]])]
+    positions = length // stride  # of the output
+    count = -(-positions // (side // stride))
+    cuts = [positions * index // count * stride for index in range(count)]
+    return [_strip(layers, length, span) for span in pairwise([*cuts, length])]
 
 
 def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:

@@ -12,7 +12,7 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job, Scale, enlarge, starting_picture
 from styletransfer.job.memory import plan_memory
-from styletransfer.objective.criterion import Evaluates, smallest_tile, tiles_need
+from styletransfer.objective.criterion import Evaluates, smallest_tile, tiles_advice, tiles_need
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import ADVICE, Descent
@@ -66,6 +66,7 @@ class Run:
         while self._index < len(self.scales) and self._problem is None:
             try:
                 yield from self._one_scale(self.scales[self._index])
+                continue
             except (MemoryError, RuntimeError) as error:
                 self._shrink_tile(error)
             # The error's traceback, which held the tensors of the evaluation, is gone here.
@@ -251,9 +252,9 @@ class Run:
         job, level = self.job, self._level
         tile = None if level is None else level.tile
         smaller = (tile or max(self.scales[self._index].size)) // 2
-        needed = tiles_need(job.mode, job.criterion)
-        if needed or smaller < smallest_tile(job.extractor, job.criterion):
-            advice = "choose a smaller size" + (needed and f", or {needed} with its tiles")
+        least = smallest_tile(job.extractor, job.criterion)
+        if tiles_need(job.mode, job.criterion) or smaller < least:
+            advice = "choose a smaller size" + tiles_advice(job.mode, job.criterion)
             self._problem = f"memory ran out; {advice}"
             return
         if self._largest_tile is None:

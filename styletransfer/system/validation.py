@@ -56,3 +56,14 @@ def check_features(where: str, features: Tensor) -> None:
         raise ValueError(
             f"{where}: features must have shape (1, C, H, W) with C, H, W at least 1, not {shape}"
         )
+
+
+def check_target(where: str, features: Tensor, target: Tensor) -> None:
+    """Accept a feature map and a target of the same shape, dtype and device."""
+    check_features(where, features)
+    check_alike(where, features=features, target=target)
+    if features.shape != target.shape:
+        raise ValueError(
+            f"{where}: features have shape {tuple(features.shape)} but target has "
+            f"{tuple(target.shape)}"
+        )

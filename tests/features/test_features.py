@@ -46,7 +46,7 @@ def test_activations_are_those_of_plain_convolutions(network, content):
 
 
 def test_caffe_weights_see_bgr_from_0_to_255(tmp_path, content, monkeypatch):
-    """By the key, and by `auto` for a file whose hash is known."""
+    """`caffe` turns RGB to BGR; `auto` chooses it for a file whose SHA-256 is listed."""
     network = tiny_network(((4, 4), (6, 6))).float()
     state = {
         f"{key}.{kind}": getattr(network.layers[name], kind)
