@@ -153,7 +153,7 @@ def test_a_stopped_run_is_gone_on_with(client, socket, folder, capsys, tmp_path)
     act(client, id, "stop")
     watch(socket, status("stopped"))
     script("train")([f"resume={folder / id}", "dry_run=true"])  # which reads its settings
-    assert "48 x 32" in capsys.readouterr().out
+    assert "96 x 64" in capsys.readouterr().out
 
 
 def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, folder):
@@ -188,6 +188,6 @@ def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(tmp_path
         run = shown(client, id)
         assert (run["status"], run["width"], run["has_preview"]) == ("stopped", None, True)
         with Image.open(io.BytesIO(client.get(f"/api/runs/{id}/picture").content)) as preview:
-            assert preview.size == (48, 32)
+            assert preview.size == (96, 64)
         watch(socket, status("finished", id=waiting))
         assert psutil.pid_exists(worker._process.pid)

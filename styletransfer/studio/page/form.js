@@ -83,7 +83,7 @@ function refresh(keys) {
 }
 
 /** Take back what was said beside a control. */
-export const clearError = (key) => showError(key, "");
+const clearError = (key) => showError(key, "");
 
 /** Show an error beside its control, unfolding the group it is in; false if there is none. */
 export function showError(key, text) {
@@ -121,8 +121,10 @@ export function buildForm() {
   const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"));
   const strip = el("div.looks", { id: "looks", role: "group", "aria-labelledby": "looks-name" });
   const [content, style, ...rest] = first.controls.map(row);
+  const clearErrors = () => state.controls.forEach((_, key) => clearError(key));
+  const turn = (target) => (clearErrors(), aim(target));
   const aims = Object.entries({ running: "this picture", next: "the next one" }).map(
-    ([target, words]) => [target, button(words, () => aim(target))],
+    ([target, words]) => [target, button(words, () => turn(target))],
   );
   const title = el("span.name", "Settings of");
   const whose = el("div.heading.whose", { hidden: true }, title, aims.map(([, one]) => one));
@@ -139,7 +141,7 @@ export function buildForm() {
   find("form").addEventListener("submit", (event) => event.preventDefault());
   refresh(state.controls.keys());
   on("settings", ({ keys, by }) => {
-    if (by === "person") state.controls.forEach((_, key) => clearError(key));
+    if (by === "person") clearErrors();
     refresh(keys);
   });
   on("current target", () => {

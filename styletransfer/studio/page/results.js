@@ -4,7 +4,6 @@ import { busy, button, clicked, debounced, el, find, press, refill, sure, thumbn
 import { unlessSame } from "./dom.js";
 import { compareWith } from "./easel.js";
 import { inWords } from "./fields.js";
-import { clearError } from "./form.js";
 import { refreshRuns } from "./live.js";
 import { active, adopt, attempt, emit, fail, list, on, pictureName } from "./store.js";
 import { pictureUrl, post, runUrl, show, shownId, shownRun, state, titleOf } from "./store.js";
@@ -15,7 +14,6 @@ const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" }
 const SIDE = 2048; // of what a result is compared with
 const line = find("command").querySelector("pre");
 let checks = 0;
-let complained = null; // the key beside which the last check has said something
 let formCommand = "";
 
 const unfinished = ({ status }) => ["running", "queued"].includes(status);
@@ -181,8 +179,6 @@ async function check() {
   if (number !== checks) return;
   if (key) fail({ message, key });
   else formCommand = command ?? message;
-  if (complained && !message) clearError(complained);
-  complained = key;
   const time = cost.seconds ? `, about ${clock(cost.seconds)}` : "";
   const frames = "frames" in cost && (cost.frames ? `${cost.frames} frames` : "a film");
   find("cost").textContent = message
