@@ -22,7 +22,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.job.job import STARTS, Job
-from styletransfer.job.load import PICTURE_KEYS
+from styletransfer.job.load import PICTURE_KEYS, SHAPE
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize.results import Iterate
 from styletransfer.optimize.run import Run
@@ -149,6 +149,7 @@ def stylize(
     Args:
         content: a path, a Pillow image, a NumPy array (H, W), (H, W, 3) or (H, W, 4), uint8 or
             floating in [0, 1], or a floating tensor (3, H, W) or (1, 3, H, W) in [0, 1]; sRGB.
+            A shape such as "4:3" (width:height) is a grey picture, for `experiment="texture"`.
         style: likewise; or several, or the path of a folder of them.
         callback: called with every evaluated picture.
         progress: show a bar, in notebooks as well as in terminals.
@@ -186,9 +187,11 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
     Args and raises: see `stylize`.
     """
     given, settings = _split(settings | {"content": content, "style": style})
+    shape = settings.pop("content", None)
     config = _settings(settings)
-    # For messages.
-    config.content, config.style = given["content"].name, [each.name for each in given["style"]]
+    # The names of pictures are for messages.
+    config.content = given["content"].name if shape is None else shape
+    config.style = [each.name for each in given["style"]]
     if "style_detail" in given:
         config.style_detail = given["style_detail"].name
     return Stylization(prepare(config, given), given)
@@ -202,8 +205,11 @@ def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     sources = {}
     for key in sorted({*PICTURE_KEYS} & {*settings}):
         value = settings[key]
-        is_start = key == "init" and isinstance(value, str) and value in STARTS
-        if not is_start and (value is not None or key in ("content", "style")):
+        is_word = isinstance(value, str) and (
+            (key == "init" and value in STARTS)
+            or (key == "content" and SHAPE.fullmatch(value) is not None)
+        )
+        if not is_word and (value is not None or key in ("content", "style")):
             sources[key] = value
     _check_devices(sources)
     values = {key: value for key, value in settings.items() if key not in sources}

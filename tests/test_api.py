@@ -46,6 +46,11 @@ def test_names_that_no_file_can_have(here):
     assert list(here.iterdir()) == []
 
 
+def test_a_shape_takes_the_place_of_the_content():
+    made = stylize("2:1", STYLE, experiment="texture", size=64, steps=2, scales=1)
+    assert (made.image.shape, made.steps) == ((1, 3, 32, 64), 2)
+
+
 def test_every_form_of_a_picture_is_the_same_picture(tmp_path):
     samples = as_bytes(CONTENT)
     Image.fromarray(samples).save(tmp_path / "photo.png")

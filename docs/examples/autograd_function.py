@@ -19,13 +19,13 @@ def gram(features):
 class StyleTap(torch.autograd.Function):
     @staticmethod
     def forward(ctx, features, target):  # -> features, loss
-        difference = gram(features) - target
-        ctx.save_for_backward(features, difference)
-        return features.view_as(features), difference.square().mean()
+        ctx.save_for_backward(features, target)  # inputs: what is computed here has no graph
+        return features.view_as(features), (gram(features) - target).square().mean()
 
     @staticmethod
     def backward(ctx, grad_features, grad_loss):  # -> one gradient for each input of forward
-        features, difference = ctx.saved_tensors
+        features, target = ctx.saved_tensors
+        difference = gram(features) - target
         grad_gram = grad_loss * 2 * difference / difference.numel()
         product = (grad_gram + grad_gram.T) @ features.flatten(2)[0] / features.numel()
         return grad_features + product.view_as(features), None

@@ -38,6 +38,8 @@ PICTURE_KEYS = (
 Given = Mapping[str, Any]
 # Bytes of a pixel: three channels of float32, and their copy while the picture is resized.
 PIXEL_BYTES = 24
+# A content that is a shape, width:height.
+SHAPE = re.compile(r"([1-9]\d{0,3}):([1-9]\d{0,3})")
 # Smallest side of a picture in pixels. A smaller one, enlarged, is a blur without content or style.
 SMALLEST_SIDE = 8
 
@@ -172,7 +174,7 @@ def load(
 
 def _read_content(config: StyleTransferConfig, given: Given) -> Picture:
     """Return the content image, or a grey one if `content` is a shape such as 4:3."""
-    shape = re.fullmatch(r"([1-9]\d{0,3}):([1-9]\d{0,3})", config.content)
+    shape = SHAPE.fullmatch(config.content)
     if shape is None or "content" in given:
         return read_one("content", config.content, given)
     size = pastiche_size(config, (int(shape[2]), int(shape[1])), config.size)
@@ -182,7 +184,9 @@ def _read_content(config: StyleTransferConfig, given: Given) -> Picture:
 def check_room(config: StyleTransferConfig, shape: tuple[int, int]) -> None:
     """Refuse a size at which the job's pictures do not fit in memory; `shape` is the content's."""
     height, width = pastiche_size(config, shape, config.size)
-    styles = sum(scale**2 for scale in style_scales(config, len(each(config.style))))
+    count = sum(len(files_at(name)) for name in each(config.style))
+    count += config.style_detail is not None
+    styles = sum(scale**2 for scale in style_scales(config, count))
     needed, free = PIXEL_BYTES * height * width * (1 + styles), free_bytes(torch.device("cpu"))
     if needed > free:
         raise UserError(

@@ -6,7 +6,7 @@ import runpy
 import pytest
 import torch
 from helpers import ROOT
-from torch.autograd import gradcheck
+from torch.autograd import gradcheck, gradgradcheck
 
 DOCS = ROOT / "docs"
 GUIDE = (DOCS / "backward.md").read_text(encoding="utf-8")
@@ -52,6 +52,7 @@ def test_the_guides_closed_form_passes_gradcheck():
     features, target = (torch.randn(shape, **seeded) for shape in ((1, 3, 2, 4), (3, 3)))
     for any_target in (target, target + target.T):
         assert gradcheck(lambda x, to=any_target: tap.apply(x, to), features.requires_grad_())
+        assert gradgradcheck(lambda x, to=any_target: tap.apply(x, to), features)
     x = torch.arange(12, dtype=torch.float64).view(1, 3, 2, 2).requires_grad_()
     assert gradcheck(lambda x: pool.apply(x)[0], x)
 

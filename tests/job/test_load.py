@@ -11,11 +11,12 @@ from helpers import check_error, composed, layers, picture, run_settings, write_
 from PIL import Image, ImageOps
 
 from styletransfer.errors import UserError
+from styletransfer.job import load as loading
 from styletransfer.job.job import enlarge, parse_tile, pyramid, steps_at_scale
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize.run import complete_run
-from styletransfer.pictures.images import resize
+from styletransfer.pictures.images import resize, write
 from styletransfer.pictures.rotate import inner_size
 from styletransfer.settings import FeaturesConfig
 
@@ -275,6 +276,20 @@ def test_a_seamless_run_from_a_rolled_picture_ends_in_the_rolled_one(tiny_vgg):
         ends.append(complete_run(job).image)
     torch.testing.assert_close(ends[1], ends[0].roll((32, -32), (2, 3)), rtol=0, atol=1e-4)
     assert (ends[0] - start).abs().max() > 0.1
+
+
+def test_every_style_of_a_folder_and_the_detail_need_room(tiny_vgg, monkeypatch, here):
+    (here / "styles").mkdir()
+    for number in range(3):
+        write(here / "styles" / f"{number}.png", picture(number, 32, 32))
+    config = composed("train", "style=styles", "style_detail=styles/0.png", "size=32")
+    free = iter([5, 4])  # pictures
+    monkeypatch.setattr(
+        loading, "free_bytes", lambda device: next(free) * loading.PIXEL_BYTES * 24 * 32
+    )
+    load(config)
+    with pytest.raises(UserError, match=r"takes 90 KiB with its styles, and 72 KiB are free"):
+        load(config)
 
 
 def test_tiles_that_cannot_be_are_refused():
