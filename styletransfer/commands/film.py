@@ -115,7 +115,7 @@ class FilmRun:
         """Make a film of the first `count` frames; after a signal, a part, and raise Stopped."""
         with FilmWriter(self.output, like=self.film) as writer:
             for frame in self._painted(count):
-                writer.write(frame.image, frame.time)
+                writer.write(*frame)
             if stop.asked is not None:
                 raise stop.asked
 
@@ -141,4 +141,4 @@ class FilmRun:
             elif self.config.color == "content_luminance":
                 content = images.resize(frame.image, (image.shape[2], image.shape[3]))
                 image = with_chroma_of(image, content, self.config.color_strength)
-            yield Frame(image, frame.time)
+            yield frame._replace(image=image)

@@ -77,10 +77,11 @@ def from_tensor(image: Tensor, *, even: bool) -> Any:
 
 
 class Frame(NamedTuple):
-    """An upright picture (1, 3, H, W), float32, sRGB in [0, 1], on the CPU; when, in seconds."""
+    """A frame of a film, upright."""
 
-    image: Tensor
-    time: Fraction
+    image: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], on the CPU
+    time: Fraction  # in seconds
+    duration: Fraction | None  # in seconds, None if the film does not state it
 
 
 class Film:
@@ -162,7 +163,8 @@ class Film:
             except (pyav().FFmpegError, ValueError) as error:
                 damage = f"has a frame that is no picture ({reason(error)})"
                 raise UserError(f"{self.path} {damage}; get an intact copy") from error
-            yield Frame(image, last)
+            base = Fraction(frame.time_base or 0)
+            yield Frame(image, last, frame.duration * base if frame.duration else None)
 
     def decoded(self) -> Iterator[Any]:
         """Yield all frames as PyAV has them; see `frames`."""

@@ -98,6 +98,7 @@ class FilmWriter:
         self._container: Any = None
         self._stream: Any = None
         self._sound: Any = None
+        self._last = 0, 0  # time and duration of the newest frame, in ticks; 0: not known
         self._lock = ExitStack()
 
     def __enter__(self) -> Self:
@@ -107,10 +108,12 @@ class FilmWriter:
             self._lock.enter_context(locked_file(self._partial, refusal))
         return self
 
-    def write(self, image: Tensor, time: Fraction) -> None:
-        """Add a frame (1, 3, H, W), clamped to [0, 1], later than the one before, in seconds.
+    def write(self, image: Tensor, time: Fraction, duration: Fraction | None = None) -> None:
+        """Add a frame (1, 3, H, W), clamped to [0, 1], at a time later than the last, in seconds.
 
-        Signals wait until it is written (UserError: it cannot be, or holds NaN or infinity).
+        The duration, in seconds, counts for the film's last frame only; without it, that frame
+        lasts as long as a mean one. Signals wait until the frame is written (UserError: it cannot
+        be, or holds NaN or infinity).
         """
         if not all(math.isfinite(extreme) for extreme in image.detach().aminmax()):
             raise UserError(f"cannot write {self._path}: a frame holds NaN or infinity")
@@ -121,7 +124,8 @@ class FilmWriter:
             self._sound.copy(time)
             frame.time_base = self._like.time_base
             frame.pts = round(time / frame.time_base)
-            self._container.mux(self._stream.encode(frame))
+            self._last = frame.pts, round((duration or 0) / frame.time_base)
+            self._encode(frame)
         raise_waiting()
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
@@ -132,7 +136,7 @@ class FilmWriter:
             try:
                 with self._one_line():
                     self._sound.copy()
-                    self._container.mux(self._stream.encode(None))
+                    self._encode(None)
                     self._container.close()
                     with self._partial.open("rb+") as file:
                         os.fsync(file.fileno())  # some file systems report a full disk only here
@@ -158,12 +162,23 @@ class FilmWriter:
         if not self._sound.is_broadcast:  # FFmpeg cannot write such sound in fragments
             self._container.container_options.update(IN_PIECES)
 
+    def _encode(self, frame: Any) -> None:
+        """Encode and store a frame, or with None the frames that the encoder still holds.
+
+        Players derive a frame's duration from the next frame's time; the last frame's is stored.
+        """
+        time, duration = self._last
+        for packet in self._stream.encode(frame):
+            if duration and packet.pts == time:
+                packet.duration = duration
+            self._container.mux(packet)
+
     def _keep(self) -> None:
         """Complete the partial film so that it plays, and log its path and number of frames."""
         if self._container is not None:
             with suppress(OSError, pyav().FFmpegError), self._container:
                 if self._sound is not None:
-                    self._container.mux(self._stream.encode(None))
+                    self._encode(None)
         count = 0
         with suppress(UserError), Film(self._partial) as film:
             for _ in film.decoded():

@@ -116,7 +116,7 @@ def test_the_colours_of_the_input_and_frames_by_themselves(
     config, source, tmp_path, monkeypatch, painting, capsys
 ):
     written = []
-    monkeypatch.setattr(FilmWriter, "write", lambda writer, image, time: written.append(image))
+    monkeypatch.setattr(FilmWriter, "write", lambda writer, image, *when: written.append(image))
     colors = replace(config, color="content_luminance", color_strength=0.5)
     main(replace(colors, independent=True), tmp_path)
     assert painting[0] == [None] * COUNT

@@ -70,6 +70,18 @@ def test_a_film_is_what_was_written_at_its_times(extension, tmp_path):
         assert (context.pix_fmt, said) == ("yuv420p", (1, 1, 1, 1))
 
 
+@pytest.mark.parametrize("extension", ["mp4", "mkv", "webm"])
+def test_the_last_frame_keeps_its_duration(extension, tmp_path):
+    first, last = (Image.new("RGB", (32, 32), name) for name in ("red", "blue"))
+    first.save(tmp_path / "a.gif", save_all=True, append_images=[last], duration=[500, 5000])
+    path = tmp_path / f"b.{extension}"
+    with Film(tmp_path / "a.gif") as film, FilmWriter(path, like=film) as writer:
+        for frame in film.frames():
+            writer.write(*frame)
+    with av.open(str(path)) as made:
+        assert made.duration == 5_500_000  # microseconds
+
+
 def test_odd_sides_are_kept_where_the_codec_can(tmp_path):
     image = torch.zeros(1, 3, 25, 33)
     image[..., -6:] = 0.8

@@ -234,6 +234,6 @@ def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None
         for frame in film.bar(film.frames()):
             content = images.resize(frame.image, size)
             painted = steady.mixed(content, painter.paint(content, rows))
-            writer.write(painted, frame.time)
+            writer.write(painted, frame.time, frame.duration)
             if watch and not watch(film.count, content, painted):
                 break
