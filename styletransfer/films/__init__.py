@@ -1,1 +1,1 @@
-"""Films: read and written, their motion, how they are painted, and how much they flicker."""
+"""Films: reads and writes them, finds their motion, and paints them without flicker."""

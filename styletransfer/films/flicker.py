@@ -22,9 +22,9 @@ NEAR, FAINT, STRONGEST = 1.0, 1e-5, 2.0
 class FilmPainter:
     """Paints frames in their order by optimisation (Ruder et al. 2016, arXiv:1604.08610).
 
-    The first frame, and the first after a cut, is a picture like any other, as `job` says. Each of
-    the others starts as the pastiche before it, moved along, makes `frame_steps` at one scale, and
-    is held to where it started by the temporal loss where the motion can be relied on.
+    The first frame, and the first frame after a cut, is painted as a single picture, by `job`. Each
+    other frame starts from the previous pastiche, warped by the motion, and takes `frame_steps`
+    steps at one scale. A temporal loss keeps it near its start where the motion is reliable.
     """
 
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
@@ -35,7 +35,7 @@ class FilmPainter:
         self._styles: StyleTargets | None = None
 
     def paint(self, content: Tensor) -> Outcome:
-        """Return the pastiche of the next frame (1, 3, H, W), of the job's size."""
+        """Return the pastiche of the next frame (1, 3, H, W), which has the job's size."""
         return Run(self.job_of(content)).complete()
 
     def job_of(self, content: Tensor) -> Job:
@@ -47,7 +47,7 @@ class FilmPainter:
         moved, reliability = carried
         anchor = Anchor(moved, reliability, self.temporal_weight)
         pictures = replace(job.pictures, anchor=anchor)
-        if self._styles is None:  # computed once, as they are the same for all frames
+        if self._styles is None:  # the style targets are the same for all frames
             scale = job.pictures_at(max(job.scales[-1].size))
             self._styles = style_targets_of(job.extractor, job.criterion, scale)
         return replace(
@@ -58,7 +58,7 @@ class FilmPainter:
 class Steady:
     """Reduces flicker: mixes each painted frame with the previous mixture, warped by the motion.
 
-    It mixes only where the motion is reliable, and starts again after a cut. `strength` in [0, 1)
+    Frames are mixed only where the motion is reliable, and not across a cut. `strength` in [0, 1)
     is the share of the previous mixture. Mixing different strokes blurs them, so the result gets
     the local contrast of the painted frame.
     """
@@ -68,7 +68,7 @@ class Steady:
         self.before: tuple[Tensor, Tensor] | None = None
 
     def mixed(self, content: Tensor, painted: Tensor) -> Tensor:
-        """Return the mixture for an input frame and its painting, all (1, 3, H, W) in [0, 1]."""
+        """Return the mixture for an input frame and its pastiche, all (1, 3, H, W) in [0, 1]."""
         if not self.strength:
             return painted
         if (carried := _carried(self.before, content)) is not None:
@@ -97,8 +97,8 @@ def with_contrast_of(image: Tensor, like: Tensor) -> Tensor:
 def _carried(before: tuple[Tensor, Tensor] | None, content: Tensor) -> tuple[Tensor, Tensor] | None:
     """Return the previous pastiche, warped to the next frame, and the reliability of the motion.
 
-    Returns None for the first frame and after a cut. The warp is bicubic, because repeated bilinear
-    warps blur a picture.
+    The result is None for the first frame and after a cut. The warp is bicubic, because repeated
+    bilinear warps blur a picture.
     """
     if before is None:
         return None

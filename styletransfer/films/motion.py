@@ -1,4 +1,4 @@
-"""Motion between two frames of a film: optical flow, its reliability, and warping by it.
+"""Motion between two frames of a film: optical flow, its reliability, and warping by a flow.
 
 A flow (1, 2, H, W) is the displacement of each pixel, in pixels to the right and down, from a frame
 to the same point in another frame.
@@ -17,8 +17,8 @@ from styletransfer.errors import UserError, pip_install
 # SOFTENING: standard deviation in pixels of the Gaussian that softens the reliability, from the
 # code of Ruder et al. 2016. TAPS: number of taps on each side of a Gaussian's centre.
 SOFTENING, TAPS = 0.8, 3
-# Smallest mean reliability between two frames of one scene; below it there is a cut. Two unrelated
-# photographs reach less than 0.1, and two frames of a fast pan more than 0.5.
+# Smallest mean reliability, from 0 to 1, between two frames of one scene; a smaller value means a
+# cut. Two unrelated photographs reach less than 0.1, and two frames of a fast pan more than 0.5.
 LEAST_IN_COMMON = 0.25
 
 
@@ -27,8 +27,8 @@ class Motion:
     """The motion from one frame to another, and its reliability."""
 
     flow: Tensor  # (1, 2, H, W), in pixels, from this frame to the other
-    # (1, 1, H, W) in [0, 1]: 0 where a point is hidden in the other frame or lies at the edge of a
-    # moving object, 1 where the flow is reliable.
+    # (1, 1, H, W) in [0, 1]: 1 where the flow is reliable, 0 where a point is hidden in the other
+    # frame or lies at the edge of a moving object.
     reliability: Tensor
 
     @property
@@ -51,10 +51,10 @@ def check_flow(size: tuple[int, int]) -> None:
 
 
 def warp(image: Tensor, flow: Tensor, mode: str = "bilinear") -> Tensor:
-    """Return an image (N, C, H, W) as seen where `flow` leads: out(x) = image(x + flow(x)).
+    """Return an image (N, C, H, W) warped by `flow` (N, 2, H, W): out(x) = image(x + flow(x)).
 
-    Beyond its border the image goes on as its outermost pixels. A flow (1, 2, H, W) is that of all
-    images. Of the modes bilinear and bicubic, the latter is sharper, and may leave [0, 1].
+    Outside the border, the image repeats its outermost pixels. A flow (1, 2, H, W) is used for all
+    N images. `mode` is "bilinear", or "bicubic", which is sharper and may leave [0, 1].
     """
     height, width = image.shape[2:]
     x, y = _ends(flow)
@@ -66,12 +66,12 @@ def warp(image: Tensor, flow: Tensor, mode: str = "bilinear") -> Tensor:
 
 
 def reliability(flow: Tensor, back: Tensor) -> Tensor:
-    """Return where a flow can be relied on: (1, 1, H, W), 1 there and 0 elsewhere.
+    """Return a mask (1, 1, H, W): 1 where a flow (1, 2, H, W) is reliable, 0 elsewhere.
 
-    Equations 5 and 6 of Sundaram et al. 2010 with the numbers of Ruder et al. 2016
-    (arXiv:1604.08610), section 4.2: a point is hidden where flow and way `back` do not cancel, and
-    at the edge of something that moves where the flow changes fast. What the flow leads out of the
-    frame is not seen either.
+    A flow is unreliable where `flow` and the reverse flow `back` do not cancel (the point is hidden
+    in the other frame), where `flow` changes fast (the edge of a moving object), and where it leads
+    out of the frame. The first two are equations 5 and 6 of Sundaram et al. 2010 with the constants
+    of Ruder et al. 2016 (arXiv:1604.08610), section 4.2.
     """
     returned = warp(back, flow)
     length = _squared(flow)
@@ -85,12 +85,12 @@ def reliability(flow: Tensor, back: Tensor) -> Tensor:
 
 
 def softened(mask: Tensor) -> Tensor:
-    """Return a mask (1, 1, H, W) under a Gaussian of SOFTENING pixels, but nowhere raised."""
+    """Return a mask (1, 1, H, W) blurred by SOFTENING pixels, but nowhere larger than before."""
     return torch.minimum(mask, blurred(mask, SOFTENING))
 
 
 def blurred(image: Tensor, deviation: float) -> Tensor:
-    """Return an image (1, C, H, W) under a Gaussian of some pixels; its border goes on outside."""
+    """Return an image (1, C, H, W) blurred by a Gaussian of `deviation` pixels, border repeated."""
     offsets = torch.arange(-TAPS, TAPS + 1, dtype=image.dtype, device=image.device)
     kernel = torch.exp(-(offsets**2) / (2 * deviation**2))
     kernel = kernel / kernel.sum()
@@ -100,7 +100,7 @@ def blurred(image: Tensor, deviation: float) -> Tensor:
 
 
 def _ends(flow: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the columns and the rows (N, H, W) to which a flow leads."""
+    """Return the columns and the rows, (N, H, W) each, to which a flow (N, 2, H, W) leads."""
     height, width = flow.shape[2:]
     rows = torch.arange(height, dtype=flow.dtype, device=flow.device)
     columns = torch.arange(width, dtype=flow.dtype, device=flow.device)
@@ -113,17 +113,17 @@ def _squared(vectors: Tensor) -> Tensor:
 
 
 def _luma(image: Tensor) -> Any:
-    """Return the luma (H, W) of a picture as bytes, by the weights of Rec. 709."""
+    """Return the luma (H, W) of a picture (1, 3, H, W) as uint8 in NumPy, by ITU-R BT.709."""
     red, green, blue = image[0].float().cpu()
     luma = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     return luma.mul(255).round().clamp(0, 255).to(torch.uint8).numpy()
 
 
 def _flow(image: Any, other: Any) -> Tensor:
-    """Return the flow (1, 2, H, W) between two grey pictures (H, W) of bytes.
+    """Return the flow (1, 2, H, W) between two grey pictures (H, W) of uint8.
 
-    By dense inverse search (Kroeger et al. 2016, arXiv:1603.03590) in OpenCV's preset "medium":
-    within 0.02 pixels of a shift of whole pixels, where "fast" is within 0.11.
+    The method is dense inverse search (Kroeger et al. 2016, arXiv:1603.03590). OpenCV's preset
+    "medium" finds shifts by whole pixels with an error of 0.02 pixels; "fast" has an error of 0.11.
     """
     try:
         cv2 = import_module("cv2")
@@ -133,7 +133,7 @@ def _flow(image: Any, other: Any) -> Tensor:
     search = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     try:
         flow = torch.from_numpy(search.calc(image, other, None))
-    except cv2.error as error:  # OpenCV builds a pyramid, and needs at least 12 pixels on one side
+    except cv2.error as error:  # OpenCV builds a pyramid and needs 12 pixels on one side
         height, width = image.shape
         raise UserError(
             f"frames of {width} x {height} pixels are too small or too narrow to find motion in; "

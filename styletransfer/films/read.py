@@ -1,4 +1,4 @@
-"""Reading films: every container and codec that FFmpeg knows, by PyAV; tensors <-> its frames."""
+"""Reads films in every container and codec of FFmpeg, by PyAV; converts frames and tensors."""
 
 import logging
 import os
@@ -22,15 +22,16 @@ from styletransfer.pictures.images import resize
 logger = logging.getLogger(__name__)
 
 Watch = Callable[[int, Tensor, Tensor], bool]
-"""Callback (number of frames, frame, painted frame) after each frame; frames are (1, 3, H, W). It
-returns False to end the painting; the film then holds the frames painted so far."""
+"""Callback (number of frames in all, frame, painted frame) after each frame; frames are
+(1, 3, H, W). It returns False to end the painting; the film then holds the frames painted so far.
+"""
 
-# Frame rate in frames per second of a film that does not state one.
+# Frame rate, in frames per second, of a film that states no frame rate.
 USUAL_RATE = Fraction(25)
-# Seconds by which a film may end before its stated duration without a warning that it is cut off.
+# Seconds by which a film may end before its stated duration; if it ends earlier, a warning says so.
 TOLERANCE = 1.0
-# Codecs for which a frame's side data is not read. It may name a colour profile, which PyAV frees
-# twice, and the process crashes. Frames of other codecs have no such name.
+# Codecs whose side data is not read, because it may name a colour profile. PyAV frees this name
+# twice, which crashes the process. Frames of other codecs have no such name.
 PNGS = ("png", "apng")
 # Largest width and height in pixels of a standard-definition frame. If a film does not state its
 # colour matrix, larger frames are read with BT.709 and others with BT.601, as players do.
@@ -42,7 +43,7 @@ HDR = (16, 18)
 
 
 def pyav() -> ModuleType:
-    """Return the module, imported when it is needed (UserError: it is not installed)."""
+    """Import and return the module `av` (UserError: PyAV is not installed)."""
     try:
         import av
     except ImportError as error:
@@ -51,7 +52,7 @@ def pyav() -> ModuleType:
 
 
 def reason(error: Exception) -> str:
-    """Return what FFmpeg or the system says, in a few words."""
+    """Return the message of an error of FFmpeg or of the system, in a few words."""
     return getattr(error, "strerror", None) or str(error)
 
 
@@ -62,9 +63,10 @@ def _interpolation() -> Any:
 
 
 def from_tensor(image: Tensor, *, even: bool) -> Any:
-    """Return an image, clamped to [0, 1], as a frame: 8 bits, 4:2:0, BT.709, limited range.
+    """Return an image (1, 3, H, W) in [0, 1] as a PyAV frame: 8 bits, 4:2:0, BT.709, limited range.
 
-    With `even`, the last row and column are repeated where their number is odd.
+    Values are clamped to [0, 1]. With `even`, the last row or column is repeated if the number of
+    rows or columns is odd.
     """
     height, width = image.shape[2:]
     pixels = image.detach().to("cpu", torch.float32).clamp(0.0, 1.0)
@@ -77,25 +79,25 @@ def from_tensor(image: Tensor, *, even: bool) -> Any:
 
 
 class Frame(NamedTuple):
-    """A frame of a film, upright."""
+    """An upright frame of a film, and its time."""
 
     image: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], on the CPU
-    time: Fraction  # in seconds
-    duration: Fraction | None  # in seconds, None if the film does not state it
+    time: Fraction  # in seconds from the film's start
+    duration: Fraction | None  # in seconds, or None if the film states no duration
 
 
 class Film:
-    """A film to read, of whose video streams the first counts. `with` closes it at the end.
+    """A film to read: the first video stream of a file. `with` closes the file at the end.
 
-    Its colours are taken for those of sRGB, whatever curve and primaries the film names; its matrix
-    and range are respected. 10 bits become 8, and transparency is dropped.
+    Colours are read as sRGB, even if the film names another transfer curve or other primaries; its
+    colour matrix and range are respected. 10 bits become 8, and transparency is dropped.
 
     Attributes:
         size: height and width in pixels, upright.
-        rate: frames a second, on average.
-        count: how many frames there are, an estimate; 0 if unknown.
-        start: time of the file's first frame or sound, in seconds on its own clock.
-        time_base: the unit of its frames' times, in seconds.
+        rate: frames per second, on average.
+        count: number of frames, an estimate; 0 if unknown.
+        start: time of the file's first frame or sound, in seconds of the file's own clock.
+        time_base: unit of the frames' times, in seconds.
         pixel_aspect: width of an upright pixel over its height.
 
     Raises:
@@ -137,7 +139,7 @@ class Film:
         self._files.close()
 
     def opened(self) -> Any:
-        """Return PyAV's container, newly opened; it is closed with the film, or before."""
+        """Open the file anew, and return PyAV's container, which is closed with the film."""
         av = pyav()
         if not os.path.isfile(self.path):
             is_there = os.path.exists(self.path)
@@ -154,7 +156,7 @@ class Film:
         return self._files.enter_context(container)
 
     def frames(self) -> Iterator[Frame]:
-        """Yield all frames as they are shown; again at each call (UserError: it is damaged)."""
+        """Yield all frames, from the first at each call (UserError: the film is damaged)."""
         last: Fraction | None = None
         for frame in self.decoded():
             last = self._time(frame, last)
@@ -167,7 +169,7 @@ class Film:
             yield Frame(image, last, frame.duration * base if frame.duration else None)
 
     def decoded(self) -> Iterator[Any]:
-        """Yield all frames as PyAV has them; see `frames`."""
+        """Yield all frames as PyAV's objects, from the first at each call; see `frames`."""
         container = self.opened()
         yield from self._decoded(container, self._video(container))
 
@@ -182,7 +184,7 @@ class Film:
         return tqdm(items, total=self.count or None, disable=sys.stderr is None, **look)
 
     def _upright(self, frame: Any) -> Tensor:
-        """Return a decoded frame, resampled to the film's size and turned, float32 in [0, 1]."""
+        """Return PyAV's frame as (1, 3, H, W), float32 in [0, 1], of the film's size, upright."""
         is_hd = frame.width > LARGEST_SD[0] or frame.height > LARGEST_SD[1]
         unsaid = frame.colorspace == UNSPECIFIED and not frame.format.is_rgb
         colors = frame.reformat(
@@ -196,7 +198,7 @@ class Film:
         return image.flip(self._mirrored).contiguous()
 
     def _video(self, container: Any) -> Any:
-        """Return the first video stream that is no cover of a record."""
+        """Return the first video stream that is not the cover picture of a sound file."""
         cover = pyav().stream.Disposition.attached_pic
         for stream in container.streams.video:
             if not stream.disposition & cover:
@@ -204,7 +206,9 @@ class Film:
         raise UserError(f"{self.path} holds no film, only other things such as sound; name another")
 
     def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
-        """Yield the frames as PyAV has them. A recording may begin between two key frames."""
+        """Yield PyAV's frames; errors before the first are skipped: a recording may begin between
+        two key frames.
+        """
         av = pyav()
         packets, count, reached = container.demux(), 0, Fraction(0)
         while True:
@@ -231,7 +235,7 @@ class Film:
             )
 
     def _time(self, frame: Any, last: Fraction | None) -> Fraction:
-        """Return when a frame is shown: after the one before it, whatever the file says."""
+        """Return a frame's time in seconds, which is later than `last`, the previous frame's."""
         if frame.pts is None:
             return Fraction(0) if last is None else last + 1 / self.rate
         time = frame.pts * Fraction(frame.time_base) - self.start
@@ -239,9 +243,10 @@ class Film:
 
 
 def _start(container: Any, video: Any) -> Fraction:
-    """Return the time of a file's first frame or sound, in whole ticks of its frames; at least 0.
+    """Return the time of a file's first frame or sound, in seconds, at least 0.
 
-    Sound may begin a little before 0, where its decoder warms up.
+    It is rounded down to a multiple of the video's time base. Sound may begin a little before 0,
+    because its decoder needs samples to start.
     """
     streams = [video, *container.streams.audio]
     starts = [one.start_time * one.time_base for one in streams if one.start_time is not None]

@@ -1,4 +1,4 @@
-"""Writing films: H.264 or VP9, with the sound of the film they are made of, copied as it is."""
+"""Writes films in H.264 or VP9, and copies the sound of the source film without a change."""
 
 import io
 import logging
@@ -28,8 +28,8 @@ class Codec(NamedTuple):
     even: bool  # whether width and height must be even
 
 
-# crf=18 is hard to distinguish from the painting. Without B-frames (bf=0) frames are stored in the
-# order in which they are shown, so that all times and the duration are exact. Chroma has half the
+# With crf=18, losses are hard to see. Without B-frames (bf=0), frames are stored in the order in
+# which they are shown, so that all times and the duration are exact. Chroma has half the
 # resolution, so the sides must be even.
 H264 = Codec("libx264", {"crf": "18", "bf": "0"}, even=True)
 # crf has an effect only with b=0; cpu-used=4 needs a quarter of the time at little loss of quality
@@ -43,10 +43,10 @@ CODECS = {
     ".mkv": ("matroska", H264),
     ".webm": ("webm", VP9),
 }
-"""Extensions that can be written, each with FFmpeg's name of the container, and the codec."""
+"""Extension that can be written -> (FFmpeg's name of the container, codec)."""
 
-# Options that write MP4 and MOV in fragments, and make an ordinary file of them at the end. A file
-# that a full disk or a killed process leaves can then be played. Other containers always can.
+# Options that write MP4 and MOV in fragments, and join them to an ordinary file at the end. If a
+# full disk or a kill ends the writing, such a file can be played. Other containers always can.
 IN_PIECES = {"movflags": "hybrid_fragmented+delay_moov"}
 # Number of BT.709 in ITU-T H.273, for the matrix, the primaries and the transfer curve alike.
 BT709 = 1
@@ -55,7 +55,7 @@ LIMITED = 1
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise UserError if PyAV or its encoder is missing, or writes no film of such a name."""
+    """Raise UserError if PyAV or its encoder is missing, or no codec is known for the extension."""
     extension = Path(path).suffix.lower()
     if extension not in CODECS:
         known = " ".join(CODECS)
@@ -70,21 +70,21 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """Return what is written of a film: itself, and the name that it has until it is complete."""
+    """Return the two paths of a film: its own, and the path of the file until it is complete."""
     # A symbolic link is resolved, so that the film replaces the link's target, not the link.
     target = Path(os.path.realpath(path))
     return Path(path), target.with_name(f"{target.stem}.styletransfer-partial{target.suffix}")
 
 
 class FilmWriter:
-    """A film that is being written: `with` completes it, and it has its name only then.
+    """Writes a film; the file gets its name when the `with` block ends and the film is complete.
 
-    Until then it is NAME.styletransfer-partial.EXTENSION, which is locked, and if a signal or an
-    error ends the body, it remains that: a film that plays, as far as it goes. H.264 needs even
-    sides: of an odd number of rows or columns the last one is written twice. VP9 keeps the size.
-    Times are those of `like`, the film that this one is made of, in Matroska and WebM rounded to
-    milliseconds. Its sound is copied. (UserError: as `check_writable`, it cannot be written, or
-    would overwrite `like`; `with`: another process is writing it.)
+    Before, its name is NAME.styletransfer-partial.EXTENSION, and the file is locked. If a signal or
+    an error ends the block, the file keeps this name, and can be played up to its last frame. H.264
+    needs even sides: if the number of rows or columns is odd, the last one is written twice. VP9
+    keeps the size. Times are those of `like`, the source film, but Matroska and WebM round them to
+    milliseconds. The sound of `like` is copied. (UserError: the reasons of `check_writable`; the
+    output would overwrite `like` or cannot be written; another process is writing it.)
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film) -> None:
@@ -98,7 +98,7 @@ class FilmWriter:
         self._container: Any = None
         self._stream: Any = None
         self._sound: Any = None
-        self._last = 0, 0  # time and duration of the newest frame, in ticks; 0: not known
+        self._last = 0, 0  # time and duration of the last frame, in ticks; duration 0 is unknown
         self._lock = ExitStack()
 
     def __enter__(self) -> Self:
@@ -109,11 +109,11 @@ class FilmWriter:
         return self
 
     def write(self, image: Tensor, time: Fraction, duration: Fraction | None = None) -> None:
-        """Add a frame (1, 3, H, W), clamped to [0, 1], at a time later than the last, in seconds.
+        """Add a frame (1, 3, H, W), clamped to [0, 1], at a time in seconds after the last frame's.
 
-        The duration, in seconds, counts for the film's last frame only; without it, that frame
-        lasts as long as a mean one. Signals wait until the frame is written (UserError: it cannot
-        be, or holds NaN or infinity).
+        `duration`, in seconds, is used only for the film's last frame; with None, that frame lasts
+        as long as a mean frame. Signals wait until the frame is written. (UserError: the frame
+        cannot be written, or holds NaN or infinity.)
         """
         if not all(math.isfinite(extreme) for extreme in image.detach().aminmax()):
             raise UserError(f"cannot write {self._path}: a frame holds NaN or infinity")
@@ -163,9 +163,9 @@ class FilmWriter:
             self._container.container_options.update(IN_PIECES)
 
     def _encode(self, frame: Any) -> None:
-        """Encode and store a frame, or with None the frames that the encoder still holds.
+        """Encode and write a frame; with None, write the frames that the encoder still holds.
 
-        Players derive a frame's duration from the next frame's time; the last frame's is stored.
+        The last frame's duration is stored, because players derive a duration from the next frame.
         """
         time, duration = self._last
         for packet in self._stream.encode(frame):
@@ -190,7 +190,7 @@ class FilmWriter:
 
     @contextmanager
     def _one_line(self) -> Iterator[None]:
-        """Turn what the system and FFmpeg say into one line."""
+        """Turn errors of the system and of FFmpeg into a UserError of one line."""
         try:
             yield
         except (OSError, pyav().FFmpegError) as error:
@@ -199,10 +199,10 @@ class FilmWriter:
 
 
 class Sound:
-    """All sound of a film, on its way into PyAV's container `output`, whose header is not written.
+    """Copies all sound of a film to PyAV's container `output`, before its header is written.
 
-    Packets are moved, nothing is decoded. A kind of sound that the container cannot hold is left
-    out, with a warning that says `name`.
+    Packets are copied without decoding. Sound that the container cannot hold is left out, with a
+    warning that calls the output `name`.
     """
 
     def __init__(self, film: Film, output: Any, name: str) -> None:
@@ -216,14 +216,14 @@ class Sound:
             else:
                 kind = stream.codec_context.codec.canonical_name if stream.codec_context else "such"
                 logger.warning("%s cannot hold %s sound, and goes without", name, kind)
-        # Whether any sound is AAC with its description in each packet (ADTS), not in the header.
+        # True if any sound is AAC that is described in each packet (ADTS), not in the header.
         contexts = [stream.codec_context for stream in self._streams.values()]
         self.is_broadcast = any(one.name == "aac" and not one.extradata for one in contexts)
         self._packets = self._moved()
         self._next = next(self._packets, None)
 
     def copy(self, until: Fraction | None = None) -> None:
-        """Write what is heard until a time in seconds; without one, all that is left."""
+        """Write the sound up to the time `until` in seconds, or all remaining sound if None."""
         while self._next is not None:
             time, packet = self._next
             if until is not None and time > until:
@@ -232,13 +232,13 @@ class Sound:
             self._next = next(self._packets, None)
 
     def _moved(self) -> Iterator[tuple[Fraction, Any]]:
-        """Yield packets that belong to the new film, and their times."""
+        """Yield (time in seconds, packet) for the new film, which begins at 0 seconds."""
         if not self._streams:
             return
         last: dict[int, int] = {}
         for packet in self._input.demux([self._input.streams[index] for index in self._streams]):
             if packet.dts is None or packet.dts <= last.get(packet.stream_index, packet.dts - 1):
-                continue  # the stream's end, or a time that does not increase
+                continue  # skip the stream's end, and times that do not increase
             last[packet.stream_index] = packet.dts
             start = round(self._start / packet.time_base)
             packet.dts -= start
@@ -249,7 +249,7 @@ class Sound:
 
 
 def _holds(container: str, film: Film, index: int) -> bool:
-    """Tell whether a container accepts a sound, by a trial with one packet in memory."""
+    """Return whether a container accepts the sound stream `index`; writes one packet to memory."""
     av = pyav()
     try:
         with film.opened() as source, av.open(io.BytesIO(), "w", format=container) as trial:

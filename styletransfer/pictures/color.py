@@ -72,7 +72,7 @@ def from_oklab(lab: Tensor) -> Tensor:
 
 
 def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> Tensor:
-    """Mix two pictures (1, 3, H, W), sRGB in [0, 1], of one size, dtype and device in OKLab.
+    """Return a mixture, in OKLab, of two pictures (1, 3, H, W), sRGB in [0, 1], of equal size.
 
     `lightness` and `color` are the pastiche's shares of L and of (a, b), 0 to 1; the rest is the
     content's. If both are 0 or both are 1, the content or the pastiche itself is returned.
@@ -94,7 +94,7 @@ def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor
 
 
 def is_grey(images: Iterable[Tensor]) -> bool:
-    """Tell if no pixel of these images (1, 3, H, W) has a visible colour."""
+    """Return whether no pixel of these images (1, 3, H, W), in [0, 1], has a visible colour."""
     return all((image.amax(1) - image.amin(1)).max() <= _GREY for image in images)
 
 
@@ -149,7 +149,7 @@ def _strips(image: Tensor) -> Iterator[Tensor]:
 
 
 def _linear(lab: Tensor) -> Tensor:
-    """Return linear light (3, N) of OKLab; beyond [0, 1] are colours that sRGB cannot show."""
+    """Return linear light (3, N) of OKLab; values outside [0, 1] are colours beyond sRGB."""
     return _times(_FROM_CONES, _times(_FROM_LAB, lab).pow(3))
 
 
@@ -159,7 +159,7 @@ def _shows(linear: Tensor) -> Tensor:
 
 
 def _with_less_chroma(lab: Tensor) -> Tensor:
-    """Reduce the chroma of OKLab colours, by bisection, until sRGB can show them."""
+    """Return OKLab colours (3, N) with the largest chroma, up to their own, that sRGB can show."""
     lightness, chroma = lab[:1], lab[1:]
     low = torch.zeros_like(lightness)
     high = torch.ones_like(lightness)
@@ -171,7 +171,7 @@ def _with_less_chroma(lab: Tensor) -> Tensor:
 
 
 def _times(matrix: Tensor, colors: Tensor) -> Tensor:
-    """Multiply (3, 3) by (3, N) term by term: a GPU's matrix product may round to TF32."""
+    """Return (3, 3) times (3, N), term by term: a GPU's matrix product may round to TF32."""
     return (matrix.to(colors)[:, :, None] * colors).sum(dim=1)
 
 

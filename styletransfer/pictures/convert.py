@@ -19,12 +19,12 @@ Source = str | os.PathLike[str] | Image.Image | NDArray[Any] | Tensor
 
 
 def as_picture(source: Source, name: str) -> Picture:
-    """Return a picture in one of several forms; messages call it `name`, such as "content".
+    """Return `source` as a picture; error messages call the picture `name`, such as "content".
 
     `source` is the path of a picture file; a Pillow image; a NumPy array (H, W), (H, W, 3) or
     (H, W, 4), uint8 in 0 to 255 or floating in [0, 1]; or a floating tensor (3, H, W) or
-    (1, 3, H, W) in [0, 1]. Colours are sRGB, alpha is not premultiplied. (UserError: it is none of
-    these.)
+    (1, 3, H, W) in [0, 1]. Colours are sRGB, alpha is not premultiplied. (UserError: `source` is
+    none of these, or its values are outside the range.)
     """
     if isinstance(source, str | os.PathLike):
         return read(expanded(source))
@@ -39,7 +39,7 @@ def as_picture(source: Source, name: str) -> Picture:
 
 
 def to_array(rgb: Tensor, alpha: Tensor | None = None) -> NDArray[np.float32]:
-    """Return (1, 3, H, W), and (1, 1, H, W) if there is an alpha, as (H, W, 3 or 4) in [0, 1]."""
+    """Return rgb (1, 3, H, W) and alpha (1, 1, H, W), if any, as one array (H, W, 3 or 4)."""
     layers = rgb if alpha is None else torch.cat([rgb, alpha.to(rgb)], dim=1)
     array: NDArray[np.float32] = layers[0].permute(1, 2, 0).float().cpu().numpy()
     return np.ascontiguousarray(array)
@@ -51,7 +51,7 @@ def to_image(rgb: Tensor, alpha: Tensor | None = None) -> Image.Image:
 
 
 def small_picture(picture: Picture, side: int) -> Image.Image:
-    """Return a picture at most `side` pixels long, RGB, on white where it is transparent."""
+    """Return an RGB image whose sides are at most `side` pixels, on white where transparent."""
     picture = resize_picture(picture, min(side, max(picture.size)))
     alpha = 1.0 if picture.alpha is None else picture.alpha
     return to_image((1.0 + alpha * (picture.rgb - 1.0)).clamp(0.0, 1.0))

@@ -41,7 +41,7 @@ MAX_PIXELS = 2**27
 _MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
 )
-_ORIENTATION, _INK_SET = 274, 332  # tags of TIFF; the first is also one of EXIF
+_ORIENTATION, _INK_SET = 274, 332  # numbers of TIFF tags; EXIF has the tag 274 as well
 # TIFF colour model -> samples per pixel.
 _CHANNELS = {
     PHOTOMETRIC.MINISWHITE: 1,
@@ -56,7 +56,7 @@ _RAW = (PHOTOMETRIC.CFA, PHOTOMETRIC.LINEAR_RAW)  # TIFF colour models of camera
 _BOUNDED = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
 _BOUNDED |= {COMPRESSION(x) for x in (2, 3, 4)}  # CCITT, by number: the names vary
 _MAX_SAMPLES = 8  # most samples per pixel of a TIFF file: four inks, alpha, and three ignored
-_MAX_BYTES_PER_PIXEL = 8  # of a TIFF file: 16-bit RGB with alpha
+_MAX_BYTES_PER_PIXEL = 8  # most bytes per pixel of a decoded TIFF file: 16-bit RGB with alpha
 # Colour space in an ICC profile's header -> (its name in imagecodecs, its number of channels).
 _PROFILE_SPACES = {b"GRAY": ("gray", 1), b"RGB ": ("rgb", 3), b"CMYK": ("cmyk", 4)}
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
@@ -71,26 +71,26 @@ class Stored:
     colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK, where the largest value is full ink)
     alpha: Samples | None = None  # (H, W, 1)
     premultiplied: bool = False  # the colours were multiplied by alpha
-    profile: Any = None  # the ICC profile's bytes, or whatever a broken file holds instead
+    profile: Any = None  # the ICC profile's bytes; in a broken file, possibly another object
     orientation: int = 1  # EXIF, 1 to 8
 
 
 def decode(path: Path) -> tuple[Tensor, Tensor | None]:
     """Return RGB (1, 3, H, W) and alpha (1, 1, H, W), if any, in [0, 1], upright and in sRGB.
 
-    The first is returned of several frames or pages. UserError: the file cannot be read, is in no
-    known format, is damaged, or has more than MAX_PIXELS pixels.
+    If the file has several frames or pages, the first is returned. (UserError: the file cannot be
+    read, is in no known format, is damaged, or has more than MAX_PIXELS pixels.)
     """
     return _converted(partial(_load, path), str(path))
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Tensor, Tensor | None]:
-    """Return the same for a Pillow image; messages call it `name`."""
+    """Return RGB and alpha of a Pillow image, as `decode` does; messages call the image `name`."""
     return _converted(partial(_load_image, image, name), name)
 
 
 def _converted(load: Callable[[], Stored], name: str) -> tuple[Tensor, Tensor | None]:
-    """Load and convert a picture; UserError for every error but a lack of memory."""
+    """Load and convert a picture; every error except a lack of memory becomes a UserError."""
     try:
         with _quiet():
             stored = load()
@@ -108,7 +108,7 @@ def _converted(load: Callable[[], Stored], name: str) -> tuple[Tensor, Tensor | 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Mute warnings and decoders' log messages; a UserError tells of damage in one line."""
+    """Mute warnings and decoders' log messages, because a UserError reports damage in one line."""
     with _QUIET, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         disabled = [log.disabled for log in _LOGS]
@@ -140,7 +140,7 @@ def _load(path: Path) -> Stored:
 
 
 def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
-    """Return the Pillow image of an open file, identified by its bytes, whatever its name."""
+    """Return the Pillow image of an open file, identified by its bytes, not by its name."""
     formats = picture_formats()
     try:
         return Image.open(file, formats=formats)
@@ -167,7 +167,7 @@ def _check_size(path: Path, width: int, height: int) -> None:
 
 
 def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> Stored:
-    """Return the samples of a Pillow image; `deep` replaces them by the file's 16-bit samples."""
+    """Return the samples of a Pillow image, or `deep`, the file's 16-bit samples, if given."""
     if image.mode not in _MODES and not image.mode.startswith("I;16"):
         raise UserError(f"{name} has {image.mode} colours; save it as RGB, grey or CMYK")
     profile = image.info.get("icc_profile")
@@ -192,11 +192,11 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
 def _full_page(tiff: Any) -> Any:
     """Return the largest full-resolution picture of a TIFF file's first page and its SubIFDs.
 
-    If all of these are thumbnails, it is the largest of the file's pages that are none.
+    If all of them are thumbnails or masks, return the largest of the file's other pages.
     """
 
     def full(pages: Any) -> list[Any]:
-        return [page for page in pages if not page.subfiletype & 0b101]  # reduced, or a mask
+        return [page for page in pages if not page.subfiletype & 0b101]  # thumbnail or mask bit
 
     first = tiff.pages[0]
     pages = full([first, *(first.pages or ())]) or full(tiff.pages) or [first]
@@ -236,7 +236,7 @@ def _check_page(path: Path, page: Any) -> None:
     for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
         if not 0 < offset <= offset + size <= file.size:
             raise ValueError("strips or tiles lie outside of the file")
-        if is_jpeg:  # whose own header states how much the decoder returns
+        if is_jpeg:  # the size in the JPEG header, not in the tags, limits what is decoded
             file.seek(offset)
             jpeg = file.read(size)
             with _opened(path, io.BytesIO(jpeg), jpeg) as image:
@@ -289,12 +289,12 @@ def _to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
 
 
 def _unit(samples: Samples) -> Floats:
-    """Divide by the largest value of the samples' type."""
+    """Return integer samples as float32 in [0, 1]."""
     return np.divide(samples, np.iinfo(samples.dtype).max, dtype=np.float32)
 
 
 def _plain(colour: Samples) -> Floats:
-    """Convert samples without a profile: RGB and grey as sRGB; each ink absorbs its complement."""
+    """Return RGB (H, W, 3) of samples without a profile; each ink absorbs its complement."""
     values = _unit(colour)
     if values.shape[2] == 4:
         return (1.0 - values[..., :3]) * (1.0 - values[..., 3:])
@@ -302,7 +302,7 @@ def _plain(colour: Samples) -> Floats:
 
 
 def _with_profile(colour: Samples, profile: bytes) -> Floats:
-    """Convert by an ICC profile, to floats so that no depth is lost."""
+    """Return sRGB (H, W, 3) by an ICC profile, in float32 so that no bit depth is lost."""
     space, channels = _PROFILE_SPACES[profile[16:20]]
     if colour.shape[2] == 1 and channels == 3:
         colour = np.repeat(colour, 3, axis=2)
@@ -332,7 +332,7 @@ def _usable_profile(colour: Samples, profile: Any, name: str) -> bytes | None:
 
 
 def _upright(picture: Samples, orientation: int) -> Samples:
-    """Undo an EXIF orientation: a transposition, then flips; unknown values change nothing."""
+    """Return (H, W, C) samples upright, by an EXIF orientation; unknown values change nothing."""
     if orientation in (5, 6, 7, 8):
         picture = picture.transpose(1, 0, 2)
     if orientation in (3, 4, 7, 8):

@@ -28,9 +28,10 @@ def srgb_profile() -> bytes:
 
 
 def encode(layers: list[Tensor], depth: int, extension: str) -> bytes:
-    """Return a .png, .webp, .jpg or .jpeg file of colours (1, 3, H, W), and alpha if there is any.
+    """Return the bytes of a .png, .webp, .jpg or .jpeg file of rgb (1, 3, H, W) and perhaps alpha.
 
-    JPEG lies on white (OSError, ValueError: the format cannot hold so many pixels).
+    JPEG has no alpha, so the picture is laid on white. (OSError, ValueError: the format cannot hold
+    so many pixels.)
     """
     on_white = extension in (".jpg", ".jpeg")
     samples = np.concatenate(list(_strips(layers, depth, on_white=on_white)))
@@ -39,7 +40,7 @@ def encode(layers: list[Tensor], depth: int, extension: str) -> bytes:
         png = memoryview(imagecodecs.png_encode(samples))
         tag = b"iCCP" + b"sRGB\0\0" + zlib.compress(profile)
         chunk = struct.pack(">I", len(tag) - 4) + tag + struct.pack(">I", zlib.crc32(tag))
-        return b"".join((png[:33], chunk, png[33:]))  # behind the signature and IHDR
+        return b"".join((png[:33], chunk, png[33:]))  # after the signature and the chunk IHDR
     buffer = io.BytesIO()
     options: dict[str, dict[str, Any]] = {
         ".png": {"format": "PNG"},
@@ -76,7 +77,7 @@ def write_tiff(path: Path, layers: list[Tensor], depth: int) -> None:
 
 
 def _strips(layers: list[Tensor], depth: int, *, on_white: bool = False) -> Iterator[NDArray[Any]]:
-    """Yield a picture from top to bottom as (rows, W, 3 or 4) integers."""
+    """Yield a picture from top to bottom as (rows, W, 3 or 4) integers of `depth` bits."""
     for top in range(0, layers[0].shape[2], _ROWS):
         rows = [layer[0, :, top : top + _ROWS].detach() for layer in layers]
         strip = torch.cat([x.to("cpu", torch.float32) for x in rows]).clamp(0.0, 1.0)

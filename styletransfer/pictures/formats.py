@@ -1,4 +1,4 @@
-"""Picture formats that can be read, and the pictures in a folder. Without torch."""
+"""Picture formats that can be read, and the pictures in a folder. Does not import torch."""
 
 import logging
 import os
@@ -10,9 +10,9 @@ from PIL import Image
 
 logger = logging.getLogger(__name__)
 
-# Picture formats that are read, by Pillow's names. HEIF needs Pillow's plugin pillow-heif.
+# Pillow's names of the picture formats that are read. HEIF needs Pillow's plugin pillow-heif.
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF", "AVIF", "HEIF")
-# Extensions of films in a folder. A film of any other name is read as well.
+# File name extensions of films in a folder. A film named by the user may have any extension.
 FILM_EXTENSIONS = (
     *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg"),
     *(".ts", ".mts", ".m2ts", ".wmv", ".flv", ".ogv", ".3gp"),
@@ -21,7 +21,7 @@ FILM_EXTENSIONS = (
 
 @cache
 def picture_formats() -> tuple[str, ...]:
-    """Return those of FORMATS that Pillow and its installed plugins can read."""
+    """Return the names in FORMATS that Pillow and its installed plugins can read."""
     with suppress(ImportError):
         import pillow_heif
 
@@ -32,7 +32,7 @@ def picture_formats() -> tuple[str, ...]:
 
 @cache
 def picture_extensions() -> tuple[str, ...]:
-    """Return the extensions of these formats, such as ".jpg", in lower case."""
+    """Return the extensions of the formats that can be read, such as ".jpg", in lower case."""
     formats = picture_formats()
     known = Image.registered_extensions().items()
     return tuple(sorted(extension for extension, name in known if name in formats))
@@ -41,7 +41,7 @@ def picture_extensions() -> tuple[str, ...]:
 def in_folder(name: str | os.PathLike[str]) -> list[str]:
     """Return the paths of the pictures in a folder, in the order of their names.
 
-    Files with other extensions are passed over, and named in a warning.
+    Files with other extensions are skipped, and a warning names them.
     """
     files = sorted(path for path in Path(name).iterdir() if not path.is_dir())
     pictures = [path for path in files if path.suffix.lower() in picture_extensions()]
@@ -49,9 +49,9 @@ def in_folder(name: str | os.PathLike[str]) -> list[str]:
     return list(map(str, pictures))
 
 
-@cache  # a command may look into a folder several times
+@cache  # cached, so that a command that lists a folder several times warns once
 def warn_of_others(folder: str, others: tuple[str, ...]) -> None:
-    """Name up to five of the files in a folder that are passed over, but for hidden ones."""
+    """Log a warning with up to five of the skipped files of a folder, without hidden files."""
     others = tuple(name for name in others if not name.startswith("."))
     rest = f" and {len(others) - 5} more" if others[5:] else ""
     if others:
@@ -59,5 +59,5 @@ def warn_of_others(folder: str, others: tuple[str, ...]) -> None:
 
 
 def files_at(name: str) -> list[str]:
-    """Return the pictures of a folder, and of any other name that name itself."""
+    """Return the paths of the pictures if `name` is a folder, otherwise [name]."""
     return in_folder(name) if os.path.isdir(name) else [name]

@@ -1,4 +1,4 @@
-"""Image files <-> tensors (1, 3, H, W), float32, sRGB in [0, 1]."""
+"""Reads and writes picture files as tensors (1, 3, H, W), float32, sRGB in [0, 1]."""
 
 import math
 import os
@@ -29,7 +29,7 @@ class Picture:
 
     rgb: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], not premultiplied
     alpha: Tensor | None = None  # (1, 1, H, W), float32, 0 transparent to 1 opaque
-    name: str = "the picture"  # for error messages: the path of the file, if it was read from one
+    name: str = "the picture"  # for error messages: the file's path if the picture has a file
 
     @property
     def size(self) -> tuple[int, int]:
@@ -40,11 +40,11 @@ class Picture:
 def read(path: str | os.PathLike[str]) -> Picture:
     """Read a JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF or HEIC file.
 
-    The first is read of several frames or pages. 8 and 16 bits per sample are kept, grey, palette
-    and CMYK become RGB, an EXIF orientation is applied, and an embedded ICC profile is converted to
-    sRGB (an unusable one is ignored with a warning); files without one are taken to be sRGB. HEIC
-    needs pillow-heif. (UserError: the file cannot be read, is no picture, is damaged, or has more
-    than 134 million pixels.)
+    If a file has several frames or pages, the first is read. 8 and 16 bits per sample are kept;
+    grey, palette and CMYK become RGB; an EXIF orientation is applied. Colours are converted from an
+    embedded ICC profile to sRGB (an unusable profile is ignored with a warning); files without a
+    profile are taken to be sRGB. HEIC needs pillow-heif. (UserError: the file cannot be read, is no
+    picture, is damaged, or has more than 134 million pixels.)
     """
     return Picture(*decode(Path(path)), str(path))
 
@@ -65,7 +65,7 @@ def write(
     Args:
         path: ends in .png, .jpg, .jpeg, .webp, .tif or .tiff; missing folders are created.
         rgb: (1, 3, H, W), any floating dtype and device; clamped to [0, 1].
-        alpha: (1, 1, H, W), likewise.
+        alpha: (1, 1, H, W), any floating dtype and device; clamped to [0, 1].
         bit_depth: 8 or 16 bits per sample; by default 16 for TIFF and 8 for the others.
 
     Raises:
@@ -108,8 +108,8 @@ def resize(
 ) -> Tensor:
     """Resample (N, C, H, W) to height and width `size`: antialiased, clamped to [0, 1].
 
-    The mode bilinear averages over areas, so that weights that sum to 1 still do. With `wraps`,
-    the picture continues at the opposite edge.
+    The mode bilinear averages over areas, so weights that sum to 1 at a pixel still sum to 1. With
+    `wraps`, the picture continues at the opposite edge.
     """
     if image.shape[2:] == size:
         return image
@@ -141,7 +141,7 @@ def resampled(picture: Picture, resample: Callable[[Tensor], Tensor]) -> Picture
 
 
 def visible_box(picture: Picture) -> tuple[slice, slice]:
-    """Return rows and columns without transparent margins (UserError: no pixel is visible)."""
+    """Return (rows, columns) without the transparent margins (UserError: no pixel is visible)."""
     if picture.alpha is None:
         return slice(0, picture.size[0]), slice(0, picture.size[1])
     visible = picture.alpha[0, 0] > 0
@@ -162,9 +162,9 @@ def crop_transparent(picture: Picture) -> Picture:
 def fill_transparent(picture: Picture) -> Tensor:
     """Return (1, 3, H, W) with transparent pixels filled from the visible pixels around them.
 
-    A style's Gram matrix would count transparent pixels as black. Half-transparent pixels are laid
-    over the fill. Cut off margins first, because a smooth fill is no style. (UserError: no pixel is
-    visible.)
+    Without the fill, a Gram matrix would count transparent pixels as black. Half-transparent pixels
+    are laid over the fill. Cut off a style image's margins first, because the fill is smooth and
+    has no strokes. (UserError: no pixel is visible.)
     """
     if picture.alpha is None:
         return picture.rgb
@@ -173,7 +173,7 @@ def fill_transparent(picture: Picture) -> Tensor:
 
 
 def _spread(premultiplied: Tensor, alpha: Tensor) -> Tensor:
-    """Fill from coarser and coarser averages of the visible colours.
+    """Return (1, 3, H, W) filled from coarser and coarser averages of the visible colours.
 
     This is the pull-push algorithm (Gortler et al. 1996, "The Lumigraph").
     """

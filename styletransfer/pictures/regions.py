@@ -39,9 +39,9 @@ class Regions:
     """The regions of a picture."""
 
     labels: Tensor  # (H, W) int64: the number of each pixel's region, or -1 for none
-    colors: tuple[Color, ...]  # one for each region
-    names: tuple[str, ...]  # one for each region, unique: a CSS name or "#rrggbb"
-    source: str = "the regions"  # for error messages: the path, if they were read from a file
+    colors: tuple[Color, ...]  # one colour for each region
+    names: tuple[str, ...]  # one unique name for each region: a CSS name or "#rrggbb"
+    source: str = "the regions"  # for error messages: the file's path if the regions have a file
 
     @property
     def size(self) -> tuple[int, int]:
@@ -62,7 +62,7 @@ class Regions:
         return resize((self.labels == region)[None, None].float(), size, "bilinear")
 
     def cut(self, box: tuple[slice, slice], size: tuple[int, int]) -> Self:
-        """Return the part in a box (rows, columns) of a picture of this (height, width)."""
+        """Return the part in `box` (rows, columns), in pixels of a picture of `size` (H, W)."""
         rows, columns = (
             slice(side.start * own // whole, -(-side.stop * own // whole))
             for side, own, whole in zip(box, self.size, size, strict=True)
@@ -84,7 +84,7 @@ class Regions:
         return changed
 
     def find(self, text: str) -> int:
-        """Return the number of the region of a colour (UserError: there is none).
+        """Return the number of the region that has a colour (UserError: no region has it).
 
         `text` is a name in `names`, or a CSS colour or six hexadecimal digits, optionally after
         "#" or "0x", within 32 levels of the region's colour.
@@ -116,12 +116,12 @@ class Regions:
 
 
 def read_regions(source: Source, name: str) -> Regions:
-    """Return the regions of a label picture, a file or a picture in memory.
+    """Return the regions of a label picture, which is a file or a picture in memory.
 
-    Every colour that fills some 3 x 3 pixels is a region. Pixels of other colours, as on
-    antialiased edges, are in the region of the nearest colour, and pixels that are more than half
-    transparent in none. `name` is the picture's name in messages if it is no file. (UserError: the
-    picture cannot be read, or it has more than 12 flat colours, or none.)
+    Each colour that `_flat_colors` returns is a region. Pixels of other colours, as on antialiased
+    edges, are in the region of the nearest colour. Pixels that are more than half transparent are
+    in no region. `name` is the picture's name in messages if it is no file. (UserError: the picture
+    cannot be read, has more than 12 flat colours or none, or looks like a photograph.)
     """
     picture = as_picture(source, name)
     rgb = (picture.rgb[0] * 255.0).round().to(torch.int16)
@@ -144,11 +144,11 @@ def read_regions(source: Source, name: str) -> Regions:
 
 
 def _flat_colors(rgb: Tensor, visible: Tensor) -> list[Color]:
-    """Return the colours that fill some 3 x 3 pixels, the most frequent first.
+    """Return the colours that fill a square of 3 x 3 pixels somewhere, the most frequent first.
 
-    If every colour of the picture does so, all are returned. Otherwise a colour is left out if it
-    is rare, or within SAME levels of a more frequent one. `rgb` is (3, H, W) from 0 to 255, and
-    `visible` is (H, W) bool.
+    If every colour of the picture fills such a square, all are returned. Otherwise a colour is left
+    out if it is rare, or within SAME levels of a more frequent colour. `rgb` is (3, H, W) from 0 to
+    255, and `visible` is (H, W) bool.
     """
     codes = rgb[0] * 65536.0 + rgb[1] * 256.0 + rgb[2]  # whole numbers that float32 holds exactly
     flat = max_pool2d(codes[None], 3, 1, 1)[0] == -max_pool2d(-codes[None], 3, 1, 1)[0]
@@ -172,11 +172,11 @@ def _not_labels(name: str, problem: str) -> UserError:
 
 
 def read_mask(source: Source, name: str) -> Tensor:
-    """Return a mask (1, 1, H, W) in [0, 1]: its grey values, times opacity if it has alpha.
+    """Return a mask (1, 1, H, W) in [0, 1]: the grey values of `source`, times its alpha if any.
 
     `source` is a grey picture, or an array or tensor (H, W) of bool, uint8 or floats in [0, 1].
-    `name` is its name in messages if it is no file. (UserError: it has colours, is black everywhere
-    or cannot be read.)
+    `name` is its name in messages if it is no file. (UserError: `source` has colours, is black
+    everywhere or cannot be read.)
     """
     if isinstance(source, Tensor) and source.ndim == 2:
         source = source.detach().cpu().numpy()
@@ -194,9 +194,10 @@ def read_mask(source: Source, name: str) -> Tensor:
 
 
 def check_aspect(size: tuple[int, int], picture: tuple[int, int], name: str) -> None:
-    """Refuse a mask or label picture of another aspect ratio than its picture, both (H, W).
+    """Raise UserError if a mask or label picture differs from its picture in aspect ratio.
 
-    After the larger is scaled to the other's longer side, sides may differ by a pixel or 0.5 %.
+    Both sizes are (H, W). After the larger picture is scaled to the longer side of the other, sides
+    may differ by 1 pixel or 0.5 %, whichever is more.
     """
     smaller, larger = sorted((size, picture), key=max)
     scale = max(smaller) / max(larger)
@@ -209,7 +210,7 @@ def check_aspect(size: tuple[int, int], picture: tuple[int, int], name: str) -> 
 
 
 def _distance(first: Color, second: Color) -> int:
-    """Return the largest difference of a channel, in levels of 255."""
+    """Return the largest difference of two colours in a channel, in levels of 255."""
     return max(abs(a - b) for a, b in zip(first, second, strict=True))
 
 
@@ -232,17 +233,17 @@ def color_names(colors: Sequence[Color]) -> tuple[str, ...]:
 
 @cache
 def _css_colors() -> dict[str, Color]:
-    """Return CSS names with their colours; of two names for one colour, such as aqua and cyan, the
-    later in the alphabet."""
+    """Return CSS name -> colour. If a colour has two names, such as aqua and cyan, the name that is
+    later in the alphabet is kept."""
     names = {ImageColor.getrgb(name): name for name in sorted(ImageColor.colormap)}
     return {name: (color[0], color[1], color[2]) for color, name in names.items()}
 
 
 def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
-    """Return for each style and each region of the content the number of the style's region.
+    """Return, for each style, a list with the number of its region for each region of the content.
 
-    Regions of colours within 32 levels belong together. None stands for a region that this style
-    lacks. (UserError: a region that no style has, or a style's region that the content lacks.)
+    Regions whose colours are within 32 levels belong together. None marks a region that the style
+    lacks. (UserError: no style has a region, or the content lacks a region of a style.)
     """
     regions = range(len(content.names))
     pairs = [[_partner(content, region, style) for region in regions] for style in styles]

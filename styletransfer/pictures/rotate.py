@@ -12,7 +12,7 @@ from styletransfer.pictures.images import Picture, resampled
 from styletransfer.pictures.regions import Regions
 
 _SMALLEST = 8  # smallest side of a rotated picture in pixels; a smaller one shows no style
-_ROUNDING = 1e-6  # pixels added to a side before rounding down, for the rounding error of sines
+_ROUNDING = 1e-6  # pixels added to a side before rounding down, against rounding errors of sines
 
 
 def rotated(picture: Picture, degrees: float) -> Picture:
@@ -29,14 +29,14 @@ def rotated(picture: Picture, degrees: float) -> Picture:
 
 
 def rotated_regions(regions: Regions, degrees: float) -> Regions:
-    """Rotate and crop regions like `rotated` their picture; each pixel takes the nearest label."""
+    """Rotate and crop regions as `rotated` does pictures; each pixel takes the nearest label."""
     _check(regions.size, degrees, regions.source)
     labels = _turned(regions.labels[None, None].float(), degrees, "nearest")[0, 0].long()
     return regions.changed(labels, f"it is turned by {degrees:g} degrees")
 
 
 def inner_size(size: tuple[int, int], degrees: float) -> tuple[int, int]:
-    """Return height and width of the largest upright rectangle inside a rotated one, rounded down.
+    """Return (height, width) of the largest upright rectangle in a rotated one, rounded down.
 
     With s and c the absolute sine and cosine, an h x w rectangle fits into a rotated H x W one if
 
