@@ -32,7 +32,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Case:
-    """A function and its inputs; derivatives are taken for the inputs that require grad."""
+    """A function and its inputs; derivatives are computed for the inputs that require grad."""
 
     name: str
     function: Callable[..., Any]
@@ -41,7 +41,7 @@ class Case:
 
     @property
     def shapes(self) -> str:
-        """The inputs' shapes, such as "(4, 3) (2, 3)", with the note about them if any."""
+        """The inputs' shapes, such as "(4, 3) (2, 3)", followed by the note if there is one."""
         return " ".join([*(str(tuple(x.shape)) for x in self.inputs), self.note]).rstrip()
 
 
@@ -49,22 +49,22 @@ class Case:
 class Verdict:
     """The result of `check`."""
 
-    deviation: float  # of the first derivative, relative to the Jacobian's largest entry
-    complaint: str  # what is wrong, in one line; "" if the case passed
+    deviation: float  # error of the first derivative, relative to the Jacobian's largest entry
+    complaint: str  # the error in one line; "" if the case passed
 
 
 def check(case: Case) -> Verdict:
-    """Check first and second derivatives of one case; never raises for a wrong one."""
+    """Check first and second derivatives of one case; a wrong derivative raises no error."""
     deviation = relative_deviation(*jacobians(case.function, case.inputs))
     # A comparison with NaN is False, so a deviation that is NaN fails as well.
     complaint = "" if deviation <= TOLERANCE else f"deviation above {TOLERANCE:g}"
-    # gradgradcheck's directions: one for each differentiable output.
+    # Directions for gradgradcheck, one for each differentiable output.
     generator = torch.Generator().manual_seed(1)
     directions = [
         torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device).requires_grad_()
         for x in _differentiable(case.function(*case.inputs))
     ]
-    # Before 2.14 torch's vmap cannot ask whether a tensor is channels_last.
+    # torch before 2.14 cannot ask inside vmap whether a tensor is channels_last.
     can_batch = torch.__version__ >= "2.14" or "channels_last" not in case.shapes
     try:
         gradcheck(case.function, case.inputs, eps=STEP, check_batched_grad=can_batch)
@@ -83,10 +83,10 @@ def check(case: Case) -> Verdict:
 
 
 def check_in_float32(case: Case) -> tuple[bool, float, float]:
-    """Repeat the first-order check in float32, which fails though the backward is right.
+    """Repeat the first-order check in float32, which fails although the backward is right.
 
-    Return whether torch's gradcheck passes, and how far the backward is from the difference
-    quotient and from float64's backward.
+    Return (whether torch's gradcheck passes, relative deviation of the backward from the difference
+    quotient, relative deviation of the backward from the backward in float64).
     """
     inputs = tuple(x.detach().float().requires_grad_(x.requires_grad) for x in case.inputs)
     analytic, numerical = jacobians(case.function, inputs)
@@ -100,7 +100,7 @@ def check_in_float32(case: Case) -> tuple[bool, float, float]:
 
 
 def relative_deviation(value: Tensor, reference: Tensor) -> float:
-    """Return max |value - reference| / max |reference|; the numerator if that is 0, 0 if empty."""
+    """Return max |v - r| / max |r| for value v, reference r; max |v - r| if r is 0; 0 if empty."""
     if value.numel() == 0:
         return 0.0
     largest = float(reference.abs().max())
@@ -108,10 +108,10 @@ def relative_deviation(value: Tensor, reference: Tensor) -> float:
 
 
 def jacobians(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-    """Return the Jacobian of function at inputs twice, analytic and numerical.
+    """Return the analytic and the numerical Jacobian of `function` at `inputs`.
 
     Both have shape (elements of all differentiable outputs, elements of all inputs that require
-    grad) and the inputs' dtype. The numerical one is (f(x + h) - f(x - h)) / 2h.
+    grad) and the inputs' dtype. The numerical Jacobian is (f(x + h) - f(x - h)) / 2h with h = STEP.
     """
     leaves = tuple(x for x in inputs if x.requires_grad)
 
@@ -146,8 +146,8 @@ def _differentiable(output: Any) -> list[Tensor]:
     return [x for x in outputs if x.requires_grad]
 
 
-# Smallest distance of the drawn values from a point without a derivative, such as 0 for relu or two
-# equal values for a maximum. It is far larger than STEP.
+# Smallest distance of random values from a point without a derivative, such as 0 for relu, or two
+# equal values for a maximum. It is far larger than STEP, so no difference quotient crosses a point.
 MARGIN = 0.1
 
 
@@ -158,7 +158,7 @@ class Draw:
         self.generator = torch.Generator().manual_seed(0)
 
     def __call__(self, *shape: int) -> Tensor:
-        """Return normal values."""
+        """Return normally distributed values."""
         return torch.randn(shape, generator=self.generator, dtype=torch.float64).requires_grad_()
 
     def away_from_zero(self, *shape: int) -> Tensor:
@@ -190,7 +190,7 @@ def tapped_moments(x: Tensor, weights: Tensor | None = None) -> tuple[Tensor, ..
 
 
 def cases() -> list[Case]:
-    """Return every Function's cases, plus those of the moments by ordinary operations."""
+    """Return the cases of every Function, and of the moments by ordinary operations."""
     draw = Draw()
     different = draw.all_different
     lessons = [
@@ -216,7 +216,7 @@ def cases() -> list[Case]:
         Case("wrap_pad", wrap_pad, (odd,)),
     ]
     image, target = channels_last(draw(1, 3, 2, 4)), draw(1, 3, 2, 4)
-    weights = torch.arange(8, dtype=torch.float64).view(2, 4) % 3  # two of them are 0
+    weights = torch.arange(8, dtype=torch.float64).view(2, 4) % 3  # three of the weights are 0
     losses = [
         Case("gram_matrix", gram_matrix, (draw(1, 3, 2, 4),)),
         Case("moments", moments, (draw(1, 3, 2, 4),)),

@@ -14,24 +14,24 @@ from styletransfer.system.validation import check_alike, check_floating
 class ReLUFunction(Function):
     """max(x, 0): the gradient passes where x > 0 and stops elsewhere.
 
-    At exactly 0 any value from 0 to 1 is a subgradient; torch takes 0, and so do we.
+    At exactly 0, any value from 0 to 1 is a subgradient; torch and this Function use 0.
     """
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        """Clamp at zero; NaN stays NaN."""
+        """Return max(x, 0); NaN stays NaN."""
         return x.clamp(min=0)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        """Save the output: it is positive where x is, and the next layer often saves it as well."""
+        """Save the output, which is positive where x is; the next layer often saves it as well."""
         ctx.save_for_backward(output)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        """Set the gradient to 0 where x <= 0; a product with a mask would turn infinity to NaN."""
+        """Return g where x > 0, else 0; a product with a mask would turn infinity into NaN."""
         (grad_output,) = grads
         (output,) = ctx.saved_tensors
         return grad_output.masked_fill(output <= 0, 0)
@@ -45,13 +45,13 @@ def relu(x: Tensor) -> Tensor:
 
 
 class LinearFunction(Function):
-    """y = x W^T + b: dL/dx = g W, dL/dW = g^T x, dL/db = the sum of g over all rows."""
+    """y = x W^T + b. With g = dL/dy: dL/dx = g W, dL/dW = g^T x, dL/db = sum of g over all rows."""
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Return x W^T + b, with every leading axis of x kept."""
+        """Return x W^T + b, (..., outputs), for x (..., inputs)."""
         rows = _as_rows(x)
         with without_autocast(x):
             product = rows @ weight.mT if bias is None else torch.addmm(bias, rows, weight.mT)

@@ -1,9 +1,9 @@
 """Reads an autograd graph: the edges between its nodes, the tensors they save, and its leaves.
 
-Every floating point tensor computed from one that requires grad has a `grad_fn`, the node that
-will differentiate the operation that made it. A node's `next_functions` lead to the nodes of that
-operation's inputs, and each path ends at an `AccumulateGrad`, whose `.variable` is the very leaf
-tensor. `loss.backward()` walks these nodes and nothing else.
+A floating point tensor that was computed from a tensor that requires grad has a `grad_fn`: the node
+that differentiates the operation. A node's `next_functions` lead to the nodes of the operation's
+inputs, and each path ends at an `AccumulateGrad`, whose `.variable` is the leaf tensor itself.
+`loss.backward()` visits these nodes and nothing else.
 """
 
 from collections import Counter
@@ -16,9 +16,9 @@ from torch.autograd.graph import Node, get_gradient_edge
 
 
 def root(tensor: Tensor) -> Node:
-    """Return the node where a backward pass from `tensor` begins; a leaf's is its AccumulateGrad.
+    """Return the node where a backward pass from `tensor` begins; for a leaf, its AccumulateGrad.
 
-    (RuntimeError: the tensor has no graph, as nothing that it was computed from requires grad.)
+    (RuntimeError: the tensor has no graph, because none of its inputs requires grad.)
     """
     return get_gradient_edge(tensor).node
 
@@ -29,10 +29,10 @@ def next_nodes(node: Node) -> list[Node]:
 
 
 def walk(*roots: Node) -> list[Node]:
-    """Return every node that a backward pass from `roots` reaches, each before those it leads to.
+    """Return every node that a backward pass from `roots` reaches, in the order of backward.
 
-    Nodes are hashed by identity: torch hands out the same Python object for a node as long as one
-    is alive, and the list keeps them alive.
+    Nodes are hashed by identity, because torch returns the same Python object for a node while such
+    an object is alive. The list keeps the objects alive.
     """
     finished: dict[Node, None] = {}
     stack = [(node, False) for node in roots]
@@ -48,7 +48,7 @@ def walk(*roots: Node) -> list[Node]:
 
 
 def leaf(node: Node) -> Tensor | None:
-    """Return the leaf tensor whose `.grad` the node fills, or None if it is no AccumulateGrad."""
+    """Return the leaf tensor whose `.grad` the node fills, or None if `node` fills none."""
     variable = getattr(node, "variable", None)
     return variable if isinstance(variable, Tensor) else None
 
@@ -59,21 +59,21 @@ def title(node: Node) -> str:
 
 
 def is_python_function(node: Node) -> bool:
-    """Tell whether the node runs the `backward` of a `torch.autograd.Function` subclass."""
+    """Return whether the node runs the `backward` of a `torch.autograd.Function` subclass."""
     return isinstance(node, BackwardCFunction)
 
 
 def saved(node: Node) -> dict[int, int]:
-    """Return the memory that `node` keeps for its backward; none once it has been freed.
+    """Return the memory that `node` keeps for its backward; empty after torch has freed it.
 
     The result is address -> bytes of each storage; a tensor that is a view keeps the whole storage.
 
-    The tensors are the node's own documented attributes: `_saved_*` of a built-in operation
-    ("Saved tensors" in torch's autograd notes), `saved_tensors` of a Function. Unlike the hooks of
-    `torch.autograd.graph.saved_tensors_hooks`, these say which node is the owner; a test checks
-    that both find the same memory. A tensor that a Function keeps as a plain attribute of its
-    `ctx`, against the rules, is not seen. (RuntimeError: a kept tensor was changed in place since,
-    so its node can no longer run.)
+    The tensors are documented attributes of the node: `_saved_*` of a built-in operation ("Saved
+    tensors" in torch's autograd notes), `saved_tensors` of a Function. Unlike the hooks of
+    `torch.autograd.graph.saved_tensors_hooks`, these attributes show which node owns a tensor; a
+    test checks that both find the same memory. A tensor that a Function stores as a plain attribute
+    of `ctx`, which torch advises against, is not found. (RuntimeError: a saved tensor was changed
+    in place after it was saved, so the node cannot run.)
     """
     names = [name for name in dir(node) if name.startswith("_saved_")]
     kept: dict[int, int] = {}
@@ -92,9 +92,9 @@ def saved(node: Node) -> dict[int, int]:
 
 
 def held(nodes: Iterable[Node], apart_from: Collection[int] = ()) -> int:
-    """Return the bytes that `nodes` keep alive, memory that several of them share counted once.
+    """Return the bytes that `nodes` keep alive; memory that several nodes share counts once.
 
-    Storages `apart_from` do not count, such as the parameters', which live anyway.
+    Storages at the addresses `apart_from` do not count, for example those of the parameters.
     """
     memory = {address: nbytes for node in nodes for address, nbytes in saved(node).items()}
     return sum(nbytes for address, nbytes in memory.items() if address not in apart_from)
@@ -102,7 +102,7 @@ def held(nodes: Iterable[Node], apart_from: Collection[int] = ()) -> int:
 
 @contextmanager
 def count_visits(nodes: Iterable[Node]) -> Iterator[Counter[Node]]:
-    """Count how often autograd really enters each of `nodes` inside the `with` block."""
+    """Yield a Counter of how often autograd runs each of `nodes` inside the `with` block."""
     visits: Counter[Node] = Counter()
     handles = [
         node.register_prehook(lambda grads, node=node: visits.update([node])) for node in nodes

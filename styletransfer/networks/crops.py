@@ -15,8 +15,8 @@ from styletransfer.pictures import images
 
 logger = logging.getLogger(__name__)
 
-# Photographs are reduced to a longer side of PHOTO_SIZE pixels, and the last KEPT of them are kept
-# in memory, which is at most 0.5 GB.
+# PHOTO_SIZE: longer side, in pixels, to which photographs are reduced. KEPT: number of photographs
+# that stay in memory, which take at most 0.5 GB.
 PHOTO_SIZE, KEPT = 1536, 16
 
 
@@ -66,7 +66,7 @@ class Crops:
         self.photos, self.share, self.size = photos, share if photos else 0.0, size
 
     def __call__(self, count: int, generator: torch.Generator) -> Tensor:
-        """Return (count, 3, size, size) in [0, 1], every choice taken from the CPU generator."""
+        """Return (count, 3, size, size) in [0, 1]; the CPU generator makes every random choice."""
         return torch.stack([self._picture(generator) for _ in range(count)])
 
     def _picture(self, generator: torch.Generator) -> Tensor:

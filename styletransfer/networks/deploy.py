@@ -1,19 +1,19 @@
-"""A style network rewritten to paint fast, and in strips: the same function, but for rounding.
+"""A style network rewritten to paint fast, and in strips: equal results except for rounding.
 
-What a trained network spends its time on, and what stands there instead:
+The slowest parts of a trained network are replaced:
 
-- A convolution of 3 x 3 behind nearest upsampling sees each small position two or three times, so
-  its kernel is added up beforehand: 2 x 2 taps for each of four interleaved outputs, as in a
-  sub-pixel convolution (Shi et al. 2016, arXiv:1609.05158). That is 4/9 of the multiplications.
-- The last convolution makes three channels, and a vector register holds eight numbers or more.
-  Four neighbouring positions at once are twelve: a kernel of 10 x 10 with stride 2 holds the one
-  of 9 x 9 four times, shifted.
-- Norms of few channels work on neighbouring positions side by side, which fill a register, and
-  batch norm's kernel takes their statistics, which is many times as fast as `torch.var_mean`.
+- The 9 taps of a 3 x 3 convolution after nearest upsampling read only 2 x 2 small positions. Taps
+  that read the same position are added up beforehand: 2 x 2 taps for each of four interleaved
+  outputs, as in a sub-pixel convolution (Shi et al. 2016, arXiv:1609.05158), 4/9 of the work.
+- The last convolution makes three channels, but a vector register holds eight numbers or more. So
+  2 x 2 neighbouring positions are computed together, as twelve channels: a 10 x 10 kernel with
+  stride 2 holds the 9 x 9 kernel four times, shifted.
+- Norms of few channels process neighbouring positions together, to fill a vector register. Their
+  statistics come from batch norm's kernel, which is many times as fast as `torch.var_mean`.
 
-A picture that does not fit memory is painted in strips. A norm needs the statistics of a whole
-picture, so a segment of the network is run once for each of its norms, to add up what that sees,
-and once more for its output. Kept are the features between two segments.
+A picture that does not fit in memory is painted in strips. A norm needs the statistics of the whole
+picture, so each segment of the network runs once for each of its norms, to collect the statistics
+of the norm's input, and once more for its output. Only features between segments are kept.
 """
 
 import copy
@@ -36,14 +36,15 @@ from styletransfer.networks.johnson import (
 )
 from styletransfer.system.precision import accumulate_dtype
 
-# Number of channels that a norm processes together, in float32 values: two registers of AVX-512, or
-# four of AVX2, which keeps the vector units busy.
+# Number of float32 values that a norm processes together: two registers of AVX-512, or four of
+# AVX2, which is enough to keep the vector units busy.
 SIDE_BY_SIDE = 32
 # The output channels of FourfoldConv are padded to a multiple of BLOCK, the float32 values in an
 # AVX2 register. Convolutions handle channels in such blocks, and a partial block costs more.
 BLOCK = 8
-# MERGED[a][p][k] is 1 if tap k of a 3-tap kernel, behind nearest upsampling by 2, reads position p
-# of the two small positions that it covers; a = 0 for odd positions of the result, 1 for even ones.
+# MERGED[a][p][k] is 1 if tap k of a 3-tap kernel, after nearest upsampling by 2, reads position p
+# of the two small positions that the kernel covers, otherwise 0; a = 0 stands for odd positions of
+# the result, a = 1 for even positions.
 MERGED = (((1.0, 1.0, 0.0), (0.0, 0.0, 1.0)), ((1.0, 0.0, 0.0), (0.0, 1.0, 1.0)))
 # Rows of a segment's input that a strip reads above and below its own rows. It is a multiple of
 # STRIDE, and larger than the receptive field's radius (7 rows in the downsampling segment, 2 in a
@@ -52,10 +53,10 @@ HALO = 2 * STRIDE
 
 
 def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> StyleNetwork:
-    """Return a copy that paints fast, whole or `in_strips`, and cannot be trained or saved.
+    """Return a copy that paints fast, at once or `in_strips`, and cannot be trained or saved.
 
-    Its convolutions are in `dtype`; norms keep theirs, which is that of the pictures, and take
-    their statistics in float32 at least.
+    Its convolutions are in `dtype`. Its norms keep their dtype, which is the dtype of the pictures,
+    and compute statistics in at least float32.
     """
     made = copy.deepcopy(network).requires_grad_(False).eval()
     for layer in [module for module in made.modules() if isinstance(module, NormedConv)]:
@@ -74,7 +75,7 @@ def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> Style
 
 
 class UpsampledConv(nn.Module):
-    """Nearest upsampling and a reflected convolution of 3 x 3, in one convolution of 2 x 2."""
+    """Nearest upsampling and a reflected 3 x 3 convolution, merged into one 2 x 2 convolution."""
 
     kernels: Tensor
 
@@ -93,7 +94,7 @@ class UpsampledConv(nn.Module):
 
 
 class FourfoldConv(nn.Module):
-    """A reflected convolution that makes 2 x 2 positions at once; its result has its old dtype."""
+    """A reflected convolution that makes 2 x 2 positions at once, in the dtype of `conv`."""
 
     kernels: Tensor
     bias: Tensor
@@ -104,7 +105,7 @@ class FourfoldConv(nn.Module):
         self.result = conv.weight.dtype
         shifted = [pad(conv.weight, (b, 1 - b, a, 1 - a)) for a in range(2) for b in range(2)]
         kernels = torch.stack(shifted, dim=1).flatten(0, 1)
-        assert conv.bias is not None  # the last convolution has a bias, as no norm follows it
+        assert conv.bias is not None  # the last convolution has a bias, because no norm follows it
         empty = -len(kernels) % BLOCK
         self.register_buffer("kernels", pad(kernels, (0, 0) * 3 + (0, empty)).to(dtype))
         self.register_buffer("bias", pad(conv.bias.repeat_interleave(4), (0, empty)).to(dtype))
@@ -117,14 +118,14 @@ class FourfoldConv(nn.Module):
 
 
 class SideBySideNorm(nn.Module):
-    """The norm of a layer, on neighbouring positions side by side."""
+    """The norm of a layer, which processes neighbouring positions of a row together."""
 
     def __init__(self, norm: ConditionalInstanceNorm) -> None:
         super().__init__()
         self.norm = norm
 
     def forward(self, x: Tensor, blend: Tensor, statistics: Statistics | None = None) -> Tensor:
-        """Return what `ConditionalInstanceNorm` does, in the dtype of x."""
+        """Return the result of `ConditionalInstanceNorm.forward`, in the dtype of x."""
         count = neighbours(x)
         factor, offset = (
             torch.cat([value.to(x.dtype)] * count, 1)
@@ -142,7 +143,7 @@ def measured(x: Tensor) -> Statistics:
         return Statistics(mean, variance)
     count = neighbours(x)
     wide = with_channels(x, count * x.shape[1])
-    running = torch.zeros(wide.shape[1], dtype=dtype)  # its dtype is that of the result
+    running = torch.zeros(wide.shape[1], dtype=dtype)  # its dtype sets the dtype of the result
     found = [torch.batch_norm_update_stats(one[None], running, running, 0.0) for one in wide]
     means, variances = map(torch.stack, zip(*found, strict=True))
     if count > 1:
@@ -153,23 +154,23 @@ def measured(x: Tensor) -> Statistics:
 
 
 def neighbours(x: Tensor) -> int:
-    """Return how many neighbouring positions of a row of x a norm processes together."""
+    """Return how many neighbouring positions in a row of x (N, C, H, W) a norm joins."""
     return math.gcd(x.shape[3], max(1, SIDE_BY_SIDE // x.shape[1]))
 
 
 def with_channels(x: Tensor, channels: int) -> Tensor:
-    """Return the same rows of numbers as (N, channels, H, ...), channels_last.
+    """Return x (N, C, H, W) seen as (N, channels, H, W C / channels), both channels_last.
 
-    A row of x (N, C, H, W), channels_last, has W C numbers, those of a position together.
+    In memory, a row of x has W C numbers: the C channels of each position, one after the other.
     """
     rows = x.permute(0, 2, 3, 1)
     return rows.reshape(*rows.shape[:2], -1, channels).permute(0, 3, 1, 2)
 
 
 def in_strips(network: StyleNetwork, image: Tensor, blend: Tensor, rows: int) -> Tensor:
-    """Return what `network(image, blend)` does, in strips of `rows` >= STRIDE rows of the picture.
+    """Return `network(image, blend)`, computed in strips of `rows` >= STRIDE rows of the picture.
 
-    image is (1, 3, H, W), sRGB in [0, 1], and blend (1, S); see `StyleNetwork.forward`.
+    `image` is (1, 3, H, W), sRGB in [0, 1], and `blend` (1, S) is the share of each style.
     """
     x = padded(image) - 0.5
     height = x.shape[2]
@@ -198,7 +199,7 @@ def _segment(segment: Segment, x: Tensor, blend: Tensor, rows: int) -> Tensor:
 
 
 def _parts(make: Callable[[Tensor], Tensor], x: Tensor, rows: int) -> Iterator[Tensor]:
-    """Yield, for each `rows` rows of x, those that `make` returns in their place."""
+    """Yield, for each strip of `rows` rows of x, the corresponding rows of the result of `make`."""
     for start in range(0, x.shape[2], rows):
         top, stop = max(0, start - HALO), min(x.shape[2], start + rows)
         read = x[:, :, top : stop + HALO]
@@ -208,7 +209,7 @@ def _parts(make: Callable[[Tensor], Tensor], x: Tensor, rows: int) -> Iterator[T
 
 
 def _measured(parts: Iterator[Tensor]) -> Statistics:
-    """Return the statistics of a picture that comes in parts of several rows each."""
+    """Return the statistics of all `parts`, which are strips of one picture's features."""
     counts, found = zip(*((part.shape[2], measured(part)) for part in parts), strict=True)
     means, variances = (torch.stack(values).cpu().double() for values in zip(*found, strict=True))
     weights = torch.tensor(counts, dtype=torch.float64) / sum(counts)

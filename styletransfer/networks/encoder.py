@@ -2,7 +2,7 @@
 
 A network with conditional instance norms represents a style by a row of scales and shifts (Dumoulin
 et al. 2017). Ghiasi et al. 2017 (arXiv:1705.06830) predict this row from a painting, by a code of
-100 numbers. Here the bundled feature network processes the painting. The means and standard
+100 numbers. Here the bundled feature extractor processes the painting. The means and log standard
 deviations of its channels, a simple description of texture (Li et al. 2017, arXiv:1701.01036,
 equation 10), pass through two linear layers with a ReLU between them.
 """
@@ -22,28 +22,28 @@ from styletransfer.networks.johnson import ConditionalInstanceNorm, StyleNetwork
 from styletransfer.pictures.color import monge
 from styletransfer.settings import FeaturesConfig
 
-# Layers of the feature network whose moments describe a style -> number of their channels.
+# Layer of the feature extractor whose moments describe a style -> number of its channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
 # Smallest side of a painting in pixels: one position of relu4_1, the deepest layer of SEEN.
 SMALLEST_PAINTING = 8
 # Length of the code that represents a style, as in Ghiasi et al. 2017 (section 2.2).
 CODE = 100
-# EPSILON is added to a channel's standard deviation before the logarithm, as it may be 0. LEAST is
+# EPSILON is added to a channel's standard deviation, which may be 0, before the logarithm. LEAST is
 # added to the standard deviation of each moment over many paintings, which is a divisor.
 EPSILON, LEAST = 1e-3, 1e-2
-# Share of the way from the pastiche's palette to the painting's, from 0 to 1. One half makes up for
-# what the network alone lacks.
+# Share of the way from the pastiche's palette to the painting's, from 0 to 1. The value 0.5 makes
+# up for the colour error of the network alone.
 PALETTE = 0.5
 # Longer side in pixels below which a palette is computed from every pixel; a larger picture is
 # subsampled.
 FINE = 1024
 # Standard deviation of the initial weights of the layer `rows`; 1 would preserve the deviation of
-# its input. A small value starts a training near the mean style.
+# the layer's input. With a small value, a training starts near the mean style.
 BEGINNING = 0.2
 
 
 def build_eye(device: torch.device, dtype: torch.dtype) -> FeatureExtractor:
-    """Return the bundled feature network up to the deepest layer of SEEN."""
+    """Return the bundled feature extractor up to the deepest layer of SEEN."""
     seen = build_features(FeaturesConfig()).ended_at(SEEN)
     return optimize_for_inference(seen, device, dtype)
 
@@ -67,7 +67,7 @@ def moments_of(features: Mapping[str, Tensor]) -> Tensor:
 
 
 class StyleEncoder(nn.Module):
-    """The way from the moments (N, M) of paintings to the rows (N, R) of a network's norms."""
+    """Maps moments (N, M) of paintings to rows (N, R): scales and shifts of a network's norms."""
 
     mean: Tensor
     deviation: Tensor
@@ -75,7 +75,7 @@ class StyleEncoder(nn.Module):
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
         seen = 2 * sum(SEEN.values())
-        self.register_buffer("mean", torch.zeros(seen))  # over many paintings
+        self.register_buffer("mean", torch.zeros(seen))  # of each moment, over many paintings
         self.register_buffer("deviation", torch.ones(seen))
         self.code = nn.Linear(seen, CODE)
         self.rows = nn.Linear(CODE, sum(2 * norm.scale.shape[1] for norm in norms(network)))
@@ -83,8 +83,8 @@ class StyleEncoder(nn.Module):
     def forward(self, moments: Tensor) -> Tensor:
         """Return all scales and shifts, norm by norm, in the order of `norms`."""
         usual = (moments.to(self.mean) - self.mean) / self.deviation
-        # Each input is divided by the root of its length. Adam changes all weights by about the
-        # same amount, so the sum over a long input would otherwise change too fast.
+        # Each layer's input is divided by the square root of its length. Adam changes all weights
+        # by about the same amount, so the sum over a long input would otherwise change too fast.
         code = torch.relu(self.code(usual / self.code.in_features**0.5))
         rows: Tensor = self.rows(code / CODE**0.5)
         return rows
@@ -93,11 +93,12 @@ class StyleEncoder(nn.Module):
 def begun(
     network: StyleNetwork, start: StyleNetwork | None, usual: Callable[[], Tensor] | None, seed: int
 ) -> StyleEncoder:
-    """Return the encoder with which a training of `network` begins.
+    """Return the initial encoder for a training of `network`.
 
     It is a copy of the encoder of `start`, if `start` has one. Otherwise it is a new encoder, which
     maps every painting to nearly the mean style of `start`, and normalises moments by the mean and
-    deviation of the moments (K, M) that `usual` returns. With `usual` None, the caller loads them.
+    deviation of the moments (K, M) that `usual` returns. If `usual` is None, the caller loads mean
+    and deviation later.
     """
     if start is not None and start.encoder is not None:
         return copy.deepcopy(cast(StyleEncoder, start.encoder)).requires_grad_()
@@ -116,13 +117,13 @@ def begun(
 
 
 def paint(network: StyleNetwork, images: Tensor, moments: Tensor) -> Tensor:
-    """Return pastiches (N, 3, H, W) of pictures, each in the style of its moments (N, M)."""
+    """Return pastiches of images (N, 3, H, W), each in the style of its row of moments (N, M)."""
     assert network.encoder is not None
     return paint_rows(network, images, network.encoder(moments))
 
 
 def paint_rows(network: StyleNetwork, images: Tensor, rows: Tensor) -> Tensor:
-    """Return pastiches (N, 3, H, W) of pictures, each in the style given by its row of (N, R)."""
+    """Return pastiches of images (N, 3, H, W), each with its row (N, R) of scales and shifts."""
     names = [name for name, _ in network.named_parameters() if is_row(name)]
     styles = dict(zip(names, split(network, rows), strict=True))
     made: Tensor = functional_call(network, styles, (images, torch.eye(len(images)).to(images)))
@@ -142,8 +143,8 @@ def palette(image: Tensor) -> Tensor:
 def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
     """Return a pastiche (1, 3, H, W) by a network for any style, nearer to a painting's palette.
 
-    Colours are the largest error of such a network, and a linear map in closed form corrects them.
-    `goal` is the painting's `palette`. The share of the correction is PALETTE times `strength`.
+    Wrong colours are the largest error of such a network, and a linear map in closed form corrects
+    them. `goal` is the painting's `palette`. The share of the correction is PALETTE * `strength`.
     """
     own, share = palette(pastiche), PALETTE * strength
     change = torch.lerp(torch.eye(3).double(), monge(own[:, 1:], goal[:, 1:]), share)
@@ -153,7 +154,7 @@ def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
 
 
 def is_row(name: str) -> bool:
-    """Tell whether a parameter of this name is a style's: a scale or a shift."""
+    """Return whether a parameter of this name differs between styles: a scale or a shift."""
     return name.endswith((".scale", ".shift"))
 
 
@@ -163,9 +164,9 @@ def norms(network: nn.Module) -> list[ConditionalInstanceNorm]:
 
 
 def split(network: nn.Module, rows: Tensor) -> list[Tensor]:
-    """Return rows (N, R) as the scale (N, C), then the shift, of each norm."""
+    """Return rows (N, R) as a list: the scale (N, C), then the shift (N, C), of each norm."""
     sizes = [size for norm in norms(network) for size in 2 * [norm.scale.shape[1]]]
-    # torch.split is not used: in ONNX it is one operation with more outputs than WebGPU allows.
+    # torch.split would be one operation in ONNX, with more outputs than WebGPU allows.
     ends = itertools.accumulate(sizes)
     return [rows[:, end - size : end] for size, end in zip(sizes, ends, strict=True)]
 

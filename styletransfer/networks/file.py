@@ -21,14 +21,14 @@ from styletransfer.resources import resource
 from styletransfer.system.files import atomic
 from styletransfer.system.memory import is_out_of_memory
 
-# Key of the only metadata entry, a JSON text. safetensors writes several entries in any order,
-# and equal networks must give equal bytes.
+# Key of the only metadata entry, a JSON text. With several entries, safetensors would write them in
+# any order, but equal networks must give equal bytes.
 KEY = "styletransfer"
 FORMAT = "style network"
 # Version of the file format; raise it when the meaning of the stored data changes.
 VERSION = 1
 # Largest width in channels, number of residual blocks, and number of styles that a file may have.
-# They are above all trained networks, and prevent a file from requesting a huge network.
+# All trained networks are smaller. The limits prevent that a file requests a huge network.
 WIDEST, DEEPEST, MOST_STYLES = 1024, 64, 1000
 FOLDER = resource("assets") / "networks"
 # Name of the shipped network from which a training starts by default; it was trained on the most
@@ -45,18 +45,18 @@ class NetworkFile:
 
 
 def shipped() -> list[str]:
-    """Return the names of the networks that ship."""
+    """Return the names of the networks that are shipped with the package."""
     return sorted(path.stem for path in FOLDER.glob("*.safetensors"))
 
 
 def network_file(name: str) -> Path:
-    """Return the file of the shipped network of this name, unless `name` is the path of a file."""
+    """Return the path of the shipped network `name`, or `name` itself if it is another path."""
     path = Path(name)
     return FOLDER / f"{name}.safetensors" if name in shipped() and not path.is_file() else path
 
 
 def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
-    """Write a network and its styles' names in float32, whole or not at all, with a hash."""
+    """Write a network in float32, its styles' names and a hash; a failed write changes no file."""
     tensors = {
         name: value.detach().to("cpu", torch.float32).contiguous()
         for name, value in network.state_dict().items()
@@ -75,7 +75,7 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
 
 
 def read(path: Path) -> NetworkFile:
-    """Return what `write` has written (UserError: missing, damaged, of another kind or version)."""
+    """Read a file of `write` (UserError: it is missing, damaged, or of another kind or version)."""
     if not os.path.isfile(path):
         raise UserError(
             f"no style network at {path}; name a file that train_network has written, or one that "
@@ -112,7 +112,7 @@ def read(path: Path) -> NetworkFile:
 
 
 def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
-    """Return the metadata of a file as a dict (UserError: it is no style network's)."""
+    """Return the metadata of a file as a dict (UserError: the file is no style network)."""
     with suppress(KeyError, TypeError, ValueError):
         told: dict[str, Any] = json.loads(metadata[KEY])
         if told["format"] == FORMAT and "version" in told:
@@ -121,9 +121,9 @@ def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
 
 
 def _built(told: Mapping[str, Any]) -> StyleNetwork:
-    """Return the network that the metadata describe, on the device meta, without weights.
+    """Return the network that the metadata `told` describe, on the device meta, without weights.
 
-    KeyError, TypeError and ValueError report damaged metadata.
+    (KeyError, TypeError, ValueError: the metadata are damaged.)
     """
     styles, blocks = told["styles"], int(told["layout"]["blocks"])
     first, second, third = widths = tuple(map(int, told["layout"]["widths"]))

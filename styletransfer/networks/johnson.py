@@ -1,9 +1,10 @@
 """The layout of Johnson et al. 2016 (arXiv:1603.08155, supplementary material, table 1).
 
-A convolution of 9 x 9, two that halve the size, residual blocks, two that double it again, and one
-of 9 x 9 to colours. As in their later code: instance norm and reflected borders. Upsampling is by
-nearest neighbours instead of transposed convolutions, the output is bounded by a sigmoid (their
-tanh, moved to [0, 1]), and each norm has a scale and a shift for each style.
+The layers are a 9 x 9 convolution, two convolutions that halve the size, residual blocks, two
+convolutions that double the size, and a 9 x 9 convolution to colours. Instance norm and reflected
+borders are from the authors' later code. Three things differ: upsampling is by nearest neighbours,
+not by transposed convolutions; a sigmoid bounds the output (the authors' tanh, moved to [0, 1]);
+and each norm has a scale and a shift for each style.
 """
 
 from collections.abc import Sequence
@@ -14,8 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate, pad
 
-# Ratio of the picture's height to the height of the smallest features: height and width are halved
-# twice.
+# Ratio of the picture's height to the height of the smallest features: the size is halved twice.
 STRIDE = 4
 # Smallest side of a picture in pixels: reflection padding of the smallest features needs a side of
 # 2 positions.
@@ -41,10 +41,10 @@ class ConditionalInstanceNorm(nn.Module):
         self.shift = nn.Parameter(torch.zeros(styles, channels))
 
     def forward(self, x: Tensor, blend: Tensor, statistics: Statistics | None = None) -> Tensor:
-        """Return x (N, C, H, W) with the mean and the deviation that `blend` asks of each channel.
+        """Return x (N, C, H, W), normalised, with the blended scale and shift of each channel.
 
-        `blend` is (N, S), as in `StyleNetwork.forward`. `statistics` are those of the whole picture
-        if x is a strip of it; None computes them from x.
+        `blend` (N, S) is the share of each style, as in `StyleNetwork.forward`. `statistics` are
+        those of the whole picture if x is a strip of a picture; if None, they are computed from x.
         """
         if statistics is None:
             variance, mean = torch.var_mean(x, (2, 3), correction=0, keepdim=True)
@@ -63,9 +63,9 @@ class ConditionalInstanceNorm(nn.Module):
 class NormedConv(nn.Module):
     """A convolution of a reflected picture, then an instance norm, then perhaps a ReLU.
 
-    The side of its kernel is odd; a stride of 2 halves height and width, which are even. With
-    `upsample`, each position is repeated twice along each axis first: unlike a transposed
-    convolution that leaves no checkerboard (Odena et al. 2016).
+    The side of the kernel is odd; a stride of 2 halves height and width, which must be even. With
+    `upsample`, each position is first repeated twice along each axis, which causes no checkerboard
+    pattern, unlike a transposed convolution (Odena et al. 2016).
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class NormedConv(nn.Module):
         return convolved
 
     def forward(self, x: Tensor, blend: Tensor, statistics: Statistics | None = None) -> Tensor:
-        """Return (N, out_channels, ...) for x (N, in_channels, H, W); see the norm."""
+        """Return (N, out_channels, ...) for x (N, in_channels, H, W); see the norm for the rest."""
         normed: Tensor = self.norm(self.convolved(x), blend, statistics)
         return normed.relu_() if self.relu else normed
 
@@ -114,7 +114,8 @@ class Segment(nn.Module):
     def forward(self, x: Tensor, blend: Tensor, statistics: Sequence[Statistics] = ()) -> Tensor:
         """Return the output features for x (N, C, H, W).
 
-        `blend` is that of the norms; `statistics` has one entry for each convolution, or is empty.
+        `blend` (N, S) is the share of each style. `statistics` has one entry for each convolution,
+        or is empty.
         """
         y = x
         for number, conv in enumerate(self.convs):
@@ -124,7 +125,7 @@ class Segment(nn.Module):
         return y if self.last is None else self.last(y)
 
     def before_norm(self, x: Tensor, blend: Tensor, statistics: Sequence[Statistics]) -> Tensor:
-        """Return the input of norm number len(statistics); the norms before it use `statistics`."""
+        """Return the input of norm number len(statistics); earlier norms use `statistics`."""
         for conv, known in zip(self.convs, statistics, strict=False):
             x = conv(x, blend, known)
         following = self.convs[len(statistics)]
@@ -135,7 +136,7 @@ class Segment(nn.Module):
 def reflected_conv(
     in_channels: int, out_channels: int, kernel: int, stride: int = 1, bias: bool = True
 ) -> nn.Conv2d:
-    """Return a convolution that pads with the reflected picture, so that no frame is seen."""
+    """Return a convolution with reflection padding, so that the border shows no frame."""
     channels = in_channels, out_channels
     return nn.Conv2d(*channels, kernel, stride, kernel // 2, bias=bias, padding_mode="reflect")
 
@@ -148,8 +149,8 @@ class Architecture:
     blocks: int  # residual blocks
 
 
-# Name -> architecture. "full" is that of the paper; "small" and "tiny" have fewer channels, which
-# saves most time at full size, where the network spends most of it.
+# Name -> architecture. "full" is the architecture of the paper. "small" and "tiny" have fewer
+# channels, which saves most time at full size, where the network spends most of its time.
 LAYOUTS = {
     "tiny": Architecture((8, 16, 32), 3),
     "small": Architecture((16, 32, 64), 4),
@@ -187,8 +188,8 @@ class StyleNetwork(nn.Module):
 
         Args:
             image: (N, 3, H, W), sRGB in [0, 1], each side at least SMALLEST_SIDE.
-            blend: (N, S), how much of each style each picture is to have; rows add up to 1. A
-                network of one style needs none.
+            blend: (N, S), the share of each style in each pastiche; rows add up to 1. A network of
+                one style needs no blend.
         """
         if blend is None:
             blend = image.new_ones(1, 1)
@@ -199,17 +200,17 @@ class StyleNetwork(nn.Module):
 
 
 def padded(image: Tensor) -> Tensor:
-    """Return (N, 3, H, W) whose last row and column are repeated up to multiples of STRIDE."""
+    """Return (N, 3, H, W) with the last row and column repeated, up to multiples of STRIDE."""
     # Pad even if both paddings are 0: an ONNX graph has no branch for that case.
     right, below = -image.shape[3] % STRIDE, -image.shape[2] % STRIDE
     return pad(image, (0, right, 0, below), mode="replicate")
 
 
 def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
-    """Begin with another network's kernels, and with the mean of its styles for each style.
+    """Copy the kernels of `trained` to `network`, and the mean of its styles to each style.
 
-    Kernels are what takes long to learn; styles differ little but in scales and shifts (Dumoulin
-    et al. 2017, section 3.2, add styles to a trained network by learning those alone).
+    Kernels take long to learn, and styles differ mostly in scales and shifts: Dumoulin et al. 2017,
+    section 3.2, add styles to a trained network by learning only scales and shifts.
     """
     own = trained.segments.state_dict()
     for name in own:

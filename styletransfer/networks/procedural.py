@@ -16,7 +16,7 @@ TAU = 2.0 * math.pi
 
 
 def picture(size: int, generator: Generator) -> Tensor:
-    """Return one (3, size, size) float32 sRGB picture in [0, 1], drawn from a CPU generator."""
+    """Return a random picture (3, size, size), float32 sRGB in [0, 1], from a CPU generator."""
     palette = random_palette(generator)
     canvas = _base_canvas(size, generator, palette)
     if chance(generator, 0.3):
@@ -31,7 +31,7 @@ def picture(size: int, generator: Generator) -> Tensor:
 
 
 def uniform(g: Generator, low: float, high: float) -> float:
-    """Return a number between `low` and `high`."""
+    """Return a random number between `low` and `high`."""
     return low + (high - low) * float(torch.rand((), generator=g))
 
 
@@ -41,12 +41,12 @@ def chance(g: Generator, probability: float) -> bool:
 
 
 def pick(g: Generator, count: int) -> int:
-    """Return one of 0 to count - 1."""
+    """Return a random integer from 0 to count - 1."""
     return int(torch.randint(count, (), generator=g))
 
 
 def grid(size: int) -> tuple[Tensor, Tensor]:
-    """Return x (1, size) and y (size, 1), from -1 to 1."""
+    """Return coordinates x (1, size) and y (size, 1), from -1 to 1."""
     line = torch.linspace(-1.0, 1.0, size)
     return line[None, :], line[:, None]
 
@@ -80,7 +80,7 @@ def random_palette(g: Generator) -> Tensor:
 
 
 def painted(field: Tensor, g: Generator, palette: Tensor) -> Tensor:
-    """Map a field to the palette's colours, smoothly or, in one of five cases, in flat steps."""
+    """Return a field in the palette's colours, smoothly or, in one of five cases, in flat steps."""
     position = field.clamp(0.0, 1.0) * (len(palette) - 1)
     if chance(g, 0.2):
         return palette.T[:, position.round().long()]
@@ -203,7 +203,7 @@ def _filled(q: Tensor, u: Tensor, texture: Tensor, g: Generator, palette: Tensor
         field = torch.full_like(q, uniform(g, 0.0, 0.3))
     elif style < 0.5:
         field = (0.5 + 0.5 * u).clamp(0.0, 1.0)
-    elif style < 0.62:  # rings, as of eyes, wheels and flowers
+    elif style < 0.62:  # rings, as in eyes, wheels and flowers
         field = (6.0 * torch.cos(q * uniform(g, 4.0, 20.0))).sigmoid()
     else:
         field = texture
@@ -219,7 +219,7 @@ def _filled(q: Tensor, u: Tensor, texture: Tensor, g: Generator, palette: Tensor
 
 
 def _leaves(canvas: Tensor, g: Generator, palette: Tensor, count: int) -> Tensor:
-    """Return the canvas with occluding shapes on it, whose sizes follow a power law."""
+    """Return the canvas with `count` occluding shapes on it, whose sizes follow a power law."""
     size = canvas.shape[1]
     canvas = canvas.clone()
     textures = [_texture(size, g) for _ in range(2)]
@@ -266,9 +266,9 @@ def _drawn(canvas: Tensor, g: Generator, palette: Tensor) -> Tensor:
 
 
 def _finished(canvas: Tensor, g: Generator) -> Tensor:
-    """Apply light and shadow, focus, saturation, contrast, exposure and grain."""
+    """Return the canvas with light and shadow, focus, saturation, contrast, exposure and grain."""
     size = canvas.shape[1]
-    if chance(g, 0.45):  # black and white stay what they are under a power
+    if chance(g, 0.45):  # a power keeps black and white nearly unchanged
         light = noise_field(size, g, uniform(g, 1.8, 3.0)) * uniform(g, 0.1, 0.5)
         canvas = (canvas + 0.02).pow(light.exp())
     if chance(g, 0.3):
@@ -283,8 +283,8 @@ def _finished(canvas: Tensor, g: Generator) -> Tensor:
     cast = 0.06 * torch.randn(3, 1, 1, generator=g) * chance(g, 0.5)
     middle, spread = canvas.mean(), float(canvas.std())
     exposure = uniform(g, -0.12, 0.12) + 0.35 * (0.48 - middle)
-    # Two similar palette colours have less contrast than photographs have. On a logarithmic scale,
-    # a standard deviation below 0.2 is raised by half of what it lacks.
+    # Two similar palette colours have less contrast than a photograph. A standard deviation below
+    # 0.2 is raised half of the way to 0.2 on a logarithmic scale, at most by the factor 4.
     contrast = uniform(g, 0.6, 1.5) * math.sqrt(max(1.0, min(16.0, 0.2 / max(spread, 1e-6))))
     canvas = (canvas - middle) * contrast + middle + exposure + cast
     if chance(g, 0.3):

@@ -16,8 +16,8 @@ from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import keep_lines, to_json
 from styletransfer.system.signals import Stopped
 
-METRICS_EVERY = 10
-WARMUP_STEPS = 50
+METRICS_EVERY = 10  # steps between two lines of losses in the metrics file
+WARMUP_STEPS = 50  # largest number of steps in which the learning rate rises at the start
 
 
 class Training(Protocol):
@@ -33,10 +33,10 @@ class Training(Protocol):
 class Course:
     """The length of a training, and the functions that it calls between its steps."""
 
-    steps: int  # number of steps in all
+    steps: int  # total number of steps
     headline: str  # name of the loss that the progress bar shows
     look_every: int  # steps between two calls of `look`
-    # Evaluates the network, such as by a preview; returns values for the metrics file.
+    # Evaluates the network, for example by a preview; returns values for the metrics file.
     look: Callable[[], dict[str, Any]]
     save: Callable[[], None]  # writes the network and the checkpoint
 
@@ -48,14 +48,14 @@ def complete(
     file: Path,
     asked: Callable[[], Stopped | None],
 ) -> None:
-    """Make the steps that are left, unless a signal comes, and save what there is by then.
+    """Make the remaining steps until a signal comes, then save the network and the checkpoint.
 
-    The file gets the metrics, a JSON line for every tenth step and each look; lines of steps that
-    have to be made again are dropped.
+    `file` receives the metrics: a JSON line for every tenth step and for each look. `asked` returns
+    the signal, if any. Lines of steps that are made again are dropped.
     """
     if file.exists():
-        # Losses are written after their step, but looks before the next step, so the look at the
-        # current step is made again and its old line is dropped.
+        # Losses are written after their step, but a look is written before the next step. The look
+        # at the current step is therefore made again, and its old line is dropped.
         begun, name = run.step, course.headline
         keep_lines(
             file, lambda line: line["step"] < begun or (line["step"] == begun and name in line)
@@ -80,12 +80,12 @@ def complete(
 
 
 def generator_at(seed: int, step: int) -> torch.Generator:
-    """Return the CPU generator from which all that is random in a step > -10^9 follows."""
+    """Return the CPU generator for all random numbers of one step; `step` is above -10^9."""
     return torch.Generator().manual_seed(((seed + 1) * 10**9 + step) % 2**64)
 
 
 def schedule(optimizer: Optimizer, steps: int) -> LRScheduler:
-    """Return the learning rate's course: a short linear rise times half a cosine to zero."""
+    """Return the learning rate's schedule: a short linear rise times half a cosine to zero."""
     warmup = min(WARMUP_STEPS, steps // 10)
     rise = LinearLR(optimizer, start_factor=1 / (warmup + 1), total_iters=warmup)
     return ChainedScheduler([rise, CosineAnnealingLR(optimizer, T_max=steps)])
