@@ -1,1 +1,1 @@
-"""`studio`: a page to paint on, and to steer while it dries."""
+"""`studio`: a local web page that paints pictures and changes settings while they are painted."""

@@ -22,8 +22,8 @@ POLICY = (
     "form-action 'none'; frame-ancestors 'self'"
 )
 ADVICE = "open the address that the studio has printed, with its token"
-# Default headers of every answer. The referrer policy keeps the token in the address from other
-# sites.
+# Default headers of every answer. The referrer policy prevents that other sites learn the token,
+# which is in the address.
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -35,7 +35,7 @@ HEADERS = {
 
 
 class RefusedError(UserError):
-    """A refused request: a message of one line, an HTTP status, and the setting's key, if any."""
+    """A refused request: a message of one line, an HTTP status, and a setting's key or None."""
 
     def __init__(self, message: str, status: int = 400, key: str | None = None) -> None:
         super().__init__(message, key)

@@ -36,9 +36,9 @@ MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")
 # Largest size in bytes of a JSON body.
 LARGEST = 64 * 2**10
 # MOST: number of requests whose settings may be composed at the same time. PATIENCE: seconds that
-# the studio's end waits for the current run to stop and be saved.
+# the studio waits at its end until the current run has stopped and is saved.
 MOST, PATIENCE = 16, 60.0
-# Largest number of styles of a first look: the reader holds a network for each set of styles.
+# Largest number of styles of a first look; the reader keeps a network for each set of styles.
 MOST_STYLES = 8
 
 
@@ -46,7 +46,7 @@ class Studio:
     """The state of a studio; its two processes, reader and painter, start and end together.
 
     Args:
-        folder: where runs and pictures are kept.
+        folder: folder in which runs and pictures are stored.
         paint: function that the painter's process runs.
     """
 
@@ -65,7 +65,7 @@ class Studio:
 
     @asynccontextmanager
     async def opened(self, app: Starlette) -> AsyncIterator[None]:
-        """Start both processes; at the end, stop and save the run at work, and end them."""
+        """Start both processes; at the end, stop and save the current run, and end both."""
         self.reader.worker.start()
         self.queue.painter.start()
         try:
@@ -75,7 +75,7 @@ class Studio:
 
 
 def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) -> Starlette:
-    """Return the application, whose start and end are those of the studio's processes.
+    """Return the application, which starts and ends the studio's two processes.
 
     Args:
         studio: the state that the routes share.
@@ -142,7 +142,7 @@ async def get_picture(request: Request) -> Response:
 
 
 async def remove_picture(request: Request) -> Response:
-    """Remove an upload; refused while a run at work or in the queue needs it."""
+    """Remove an upload (RefusedError: the current run or a waiting run needs the upload)."""
     studio, id = _studio(request), request.path_params["id"]
     if studio.queue.needs(id):
         raise RefusedError("that picture is being painted from; wait for the end", 409)
@@ -151,7 +151,7 @@ async def remove_picture(request: Request) -> Response:
 
 
 async def get_look(request: Request) -> Response:
-    """Return what the network for any style makes of a photograph in some styles, as a JPEG."""
+    """Return a photograph as a JPEG, painted in some styles by the network for any style."""
     studio, asked = _studio(request), request.query_params
     if len(asked.getlist("style")) > MOST_STYLES:
         raise RefusedError(f"a look takes at most {MOST_STYLES} styles; choose fewer")
@@ -168,7 +168,7 @@ async def get_look(request: Request) -> Response:
 
 
 async def check(request: Request) -> Response:
-    """Check settings, and return the run's command line, size, memory and time in seconds."""
+    """Return a run's command line, size, memory and seconds, or a film's number of frames."""
     asked = await _checked(request)
     command = command_of(asked.overrides, name=asked.command)
     if "work" not in asked.cost:
@@ -179,7 +179,7 @@ async def check(request: Request) -> Response:
 
 
 async def sketch(request: Request) -> Response:
-    """Return a small preview of a run with these settings; the idle painter makes it."""
+    """Return a small preview of a run with the given settings; the painter makes it when idle."""
     asked, studio = await _run_request(request), _studio(request)
     name = hashlib.sha256(json.dumps([__version__, asked.overrides]).encode()).hexdigest()[:32]
     return _jpeg(await studio.pictures.kept(f"sketch-{name}", lambda: studio.queue.sketch(asked)))
@@ -191,7 +191,7 @@ async def submit(request: Request) -> Response:
 
 
 async def act(request: Request) -> Response:
-    """Pause, resume, stop or steer the run at work, or cancel a waiting run."""
+    """Pause, resume, stop or steer the current run, or cancel a waiting run."""
     queue, id = _studio(request).queue, request.path_params["id"]
     match request.path_params["action"]:
         case "pause" | "resume" | "stop" as action:
@@ -244,14 +244,14 @@ async def _download(request: Request, run: StoredRun) -> Response:
     if not run.record.pastiche.is_file():
         raise RefusedError("the run has no picture yet", 404)
     file = await _studio(request).reader.ask("converted", str(run.record.pastiche), f".{kind}")
-    # Without a name here the browser takes the name that the page's link gives.
+    # The header names no file, so the browser uses the name in the page's link.
     return Response(
         file, media_type=MEDIA_TYPES[kind], headers={"content-disposition": "attachment"}
     )
 
 
 async def change_run(request: Request) -> Response:
-    """Let a stopped run go on, note its name and star, or delete it."""
+    """Resume a stopped run, store its name and star, or delete it."""
     studio, run = _studio(request), await _run(request)
     match request.path_params["action"]:
         case "resume":

@@ -15,7 +15,7 @@ LIBRARIES = ("starlette", "uvicorn", "websockets")
 
 
 def main(config: StudioConfig, folder: Path) -> None:
-    """Serve the page until a signal raises Stopped (UserError: bad input, or no extra)."""
+    """Serve the page until a signal raises Stopped (UserError: wrong input or missing library)."""
     if missing := [name for name in LIBRARIES if find_spec(name) is None]:
         needed = " and ".join(missing)
         raise UserError(f"the studio needs {needed}; run: {pip_install('studio')}")

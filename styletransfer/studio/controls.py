@@ -16,7 +16,7 @@ BRUSHED = {"content_regions": "regions", "protect": "mask"}
 class Control:
     """The control of one key; its possible values follow from the schema.
 
-    A slider has numbers from `min` to `max`; the config may accept others.
+    A slider has numbers from `min` to `max`; the config may accept other numbers.
     """
 
     key: str
@@ -28,14 +28,14 @@ class Control:
 
     @cached_property
     def choices(self) -> tuple[str, ...]:
-        """The words that the key takes, its default first; empty if it takes anything else."""
+        """The words that the key takes, its default first; empty if the key takes other values."""
         words: tuple[str, ...] = FIELDS[self.key].metadata.get("choices", ())
         return words
 
     @cached_property
     def kind(self) -> str:
-        """One of picture, pictures, regions, mask, number, integer, numbers, choice, mapping, text;
-        and names, a text with commas between names.
+        """One of picture, pictures, regions, mask, number, integer, numbers, choice, mapping, text
+        and names; names is a text with commas between names.
         """
         field = FIELDS[self.key]
         is_several = "each" in field.metadata
@@ -86,6 +86,6 @@ GROUPS = {
         Control("seed", "Seed", 0, 1000),
     ),
 }
-# Keys without a control on the page, which a look sets.
+# Controls of keys that a look sets; the page does not show these controls.
 HIDDEN = (Control("objective.content_layers", "Layers of the photograph"),)
 CONTROLS = {control.key: control for group in (*GROUPS.values(), HIDDEN) for control in group}

@@ -21,8 +21,8 @@ from styletransfer.system.signals import stop_on_signals
 def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
     """Paint a film into the folder of an order, and return "finished" or "stopped".
 
-    The folder has the files of a run; its pastiche is the last frame. A stopped film has the frames
-    that were painted.
+    The folder receives the files of a run; its pastiche is the last frame. A stopped film has the
+    frames that were painted before the stop.
     """
     folder, config = Path(order["folder"]), order["config"]
     viewer = _Viewer(order["id"], orders, pipe)
@@ -35,7 +35,7 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
         picture=Path(config.output),
     )
     with stop_on_signals(), locked(folder):
-        keep(status="running")  # a killed film then stays in the list of runs
+        keep(status="running")  # written first, so that a killed film stays in the list of runs
         viewer.say("begun")
         paint_film(Painter(config), Path(config.input), Path(config.output), viewer.show)
         content, painted = viewer.last
@@ -53,7 +53,7 @@ class _Viewer:
         self._id, self._orders, self._pipe = id, orders, pipe
         self._began, self._next_preview = time.monotonic(), 0.0
         self.count, self.seconds, self.is_stopped = 0, 0.0, False
-        self.last: tuple[Tensor, Tensor]  # the last frame and its painting, (1, 3, H, W) each
+        self.last: tuple[Tensor, Tensor]  # the last frame and its pastiche, (1, 3, H, W) each
 
     def show(self, frames: int, content: Tensor, painted: Tensor) -> bool:
         """Report a frame of a film of `frames`; return False to end the painting."""
@@ -75,12 +75,12 @@ class _Viewer:
                 is_paused = wish["type"] == "pause"
                 self.say("paused" if is_paused else "resumed")
             is_paused &= not self.is_stopped
-        self._began += time.monotonic() - now  # the time of a pause does not count
+        self._began += time.monotonic() - now  # do not count the time of a pause
         self.is_stopped |= self._orders.over
         return not self.is_stopped
 
     def say(self, type: str, **message: Any) -> None:
-        """Send a message about this film; the film stops if the server is gone."""
+        """Send a message about this film; the film stops if the server has ended."""
         try:
             self._pipe.send({"type": type, "id": self._id, **message})
         except OSError:

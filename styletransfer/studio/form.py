@@ -23,8 +23,8 @@ from styletransfer.studio.pictures import PictureShelf, is_film
 # LONGEST: largest length of a text value in characters. MOST: largest number of entries of a list.
 LONGEST, MOST = 300, 64
 ONE_PICTURE = ("picture", "regions", "mask")
-# BOTH: keys that the page and `apply` have in common, for a film that a network paints. STEADY: the
-# value of `apply`'s key steady for such a film, against flicker.
+# BOTH: keys that the page and the command `apply` share; they are used for a film, which a network
+# paints. STEADY: value of `apply`'s key steady for a film, against flicker; from 0 to below 1.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
 STEADY = 0.6
 # Presets that the page shows as small pictures, in this order.
@@ -32,7 +32,7 @@ LOOKS = ("painted", "faithful", "painterly", "bold")
 
 
 def form(shelf: PictureShelf) -> dict[str, Any]:
-    """Return the groups of controls, the hidden ones and the looks, as plain values."""
+    """Return the groups of controls, the hidden controls and the looks, as plain values."""
     shown = shown_values(defaults(), shelf)
     groups = [
         {"title": title, "controls": [_described(control, shown) for control in controls]}
@@ -72,7 +72,7 @@ def plain_values(config: TrainConfig) -> dict[str, Any]:
 
 @cache
 def looks() -> list[dict[str, Any]]:
-    """Return the presets LOOKS with the values that they set, all of them keys of the page."""
+    """Return the presets LOOKS with the values that they set; each key is a key of CONTROLS."""
     presets = []
     default = plain_values(settings_of(compose("train"), "train"))
     for name in LOOKS:
@@ -90,14 +90,14 @@ def looks() -> list[dict[str, Any]]:
 
 
 def shown_values(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return key -> value as the page has it: pictures by ids, None for unknown files."""
+    """Return key -> value as the page receives it: pictures by ids, None for unknown files."""
     return {key: _shown(CONTROLS[key], values[key], shelf) for key in CONTROLS if key in values}
 
 
 def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
     """Return key -> value, as the page sends it, of the keys whose values are not the default.
 
-    A KeyError says that `values`, of another version, lack a key.
+    (KeyError: `values` lack a key, because another version recorded them.)
     """
     shown, default = shown_values(values, shelf), defaults()
     return {key: shown[key] for key in CONTROLS if values[key] != default[key]}
@@ -106,7 +106,7 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
 def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> Any:
     if control.kind in ONE_PICTURE:
         return shelf.id_of(value) if shelf and isinstance(value, str) else None
-    if control.key == "init" and value not in control.choices:  # a file, of the command line
+    if control.key == "init" and value not in control.choices:  # a path from the command line
         return control.choices[0]
     if control.kind == "pictures":
         return [shelf.id_of(path) for path in each(value)] if shelf else []
@@ -121,11 +121,11 @@ class RunRequest:
 
     settings: dict[str, Any]  # as the page sent them
     overrides: list[str]  # KEY=VALUE in Hydra's grammar
-    config: Any  # composed of `overrides`
+    config: Any  # composed from `overrides`
     record: dict[str, str]  # name -> text of the files that Hydra keeps in a run's .hydra
     command: str = "train"  # "apply" for a film
     shown: TrainConfig | None = None  # for a film, the page's settings as a config of `train`
-    cost: dict[str, Any] = field(default_factory=dict)  # see `reader.check`
+    cost: dict[str, Any] = field(default_factory=dict)  # the dict that `reader.check` returns
 
 
 def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
@@ -186,9 +186,9 @@ def read_values(settings: Any, shelf: PictureShelf) -> dict[str, Any]:
 
 
 def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "train") -> str:
-    """Return the command line of a run that was typed as KEY=VALUE words.
+    """Return the command line of a run that began with the KEY=VALUE words `typed`.
 
-    `stopped` is the number of steps after which it was stopped, if it was.
+    `stopped` is the number of steps after which the run was stopped, or None.
     """
     words = [word for word in typed if not word.startswith("stop_after=")]
     words += [override("stop_after", stopped)] if stopped else []
@@ -196,7 +196,7 @@ def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "tr
 
 
 def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
-    """Return a value as the config has it (RefusedError: it is not of the control's kind)."""
+    """Return a value for the config (RefusedError: the value is not of the control's kind)."""
     key = control.key
     match control.kind:
         case "picture" | "regions" | "mask":

@@ -22,15 +22,15 @@ from styletransfer.studio.worker import Orders
 REPORT = 0.1
 # SIDE: longer side of a preview in pixels. OFTEN: shortest time between two previews in seconds.
 # SHARE: share of the run's time that previews may take. OLD: time in seconds after which the next
-# preview is made even if it exceeds SHARE.
+# preview is made even if previews then take more than SHARE.
 SIDE, OFTEN, SHARE, OLD = 1024, 0.25, 0.02, 1.0
-QUALITY = 85
+QUALITY = 85  # JPEG quality of a preview, from 0 to 100
 
 
 class Guide:
     """Reports a run to the server after every step, and carries out the server's requests.
 
-    `order` has the run's "id" and "folder", and "record", the texts of Hydra's files by name.
+    `order` has the run's "id", its "folder", and its "record": file name -> text of Hydra's files.
     """
 
     def __init__(self, order: dict[str, Any], orders: Orders, pipe: Connection) -> None:
@@ -43,7 +43,7 @@ class Guide:
     def step(self, run: RecordedRun, iterate: Iterate) -> None:
         """Report a step and carry out requests; KeyboardInterrupt stops the run."""
         if self._last is None:
-            # The record of the run's settings goes to the folder that Hydra uses.
+            # The record of the run's settings is written to .hydra, the folder that Hydra uses.
             folder = Path(self._order["folder"]) / ".hydra"
             for name, text in self._order["record"].items():
                 folder.mkdir(exist_ok=True)
@@ -74,7 +74,7 @@ class Guide:
         return False
 
     def _pause(self, run: RecordedRun, iterate: Iterate) -> None:
-        """Wait for a request to resume or to stop; carry out others meanwhile."""
+        """Wait for a request to resume or to stop; meanwhile, carry out requests to steer."""
         self._tell(run, iterate, encode(iterate.picture))
         self._say(type="paused")
         while wish := self._orders.next_wish(self._id, wait=True):
@@ -120,7 +120,7 @@ class Guide:
         )
 
     def _say(self, **message: Any) -> None:
-        """Send a message about this run; KeyboardInterrupt if the server is gone."""
+        """Send a message about this run (KeyboardInterrupt: the server has ended)."""
         try:
             self._pipe.send({"id": self._id, **message})
         except OSError as error:
@@ -128,19 +128,19 @@ class Guide:
 
 
 def encode(picture: Tensor) -> bytes:
-    """Return a picture (1, 3, H, W) in [0, 1] as a JPEG of at most `SIDE` pixels."""
+    """Return a picture (1, 3, H, W) in [0, 1] as a JPEG whose sides are at most SIDE pixels."""
     factor = -(-max(picture.shape[2:]) // SIDE)
     small = torch.nan_to_num(avg_pool2d(picture.detach(), factor, ceil_mode=True))
     return jpeg(to_image(small.clamp(0.0, 1.0)), QUALITY)
 
 
 class Clock:
-    """Measures the working time of a run, and predicts the rest from its pace.
+    """Measures the working time of a run, and predicts the remaining time from the pace.
 
     Attributes:
-        seconds: of all steps so far, pauses left out.
+        seconds: time of all steps so far, without pauses.
         pace: seconds per step and pixel. The first step of a scale, which also prepares the scale,
-            counts only until there is another one.
+            counts only as long as no other step has been measured.
     """
 
     def __init__(self) -> None:
@@ -149,7 +149,7 @@ class Clock:
         self._warm = [0.0, 0]  # seconds and pixels of the steps that count for the pace
 
     def step(self, run: Run, iterate: Iterate) -> None:
-        """Measure a step that was made."""
+        """Measure the step that has just been made."""
         seconds = time.monotonic() - self._last
         pixels = math.prod(run.scales[iterate.scale - 1].size)
         self.seconds += seconds
@@ -163,7 +163,7 @@ class Clock:
         self.go_on()
 
     def go_on(self) -> None:
-        """Restart the measurement after a pause."""
+        """Start the measurement of the next step, for example after a pause."""
         self._last = time.monotonic()
 
     def left(self, run: Run, iterate: Iterate) -> float:

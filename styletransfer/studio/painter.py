@@ -1,4 +1,4 @@
-"""The painter's process, which paints one run after the other by orders from a pipe.
+"""The painter: a process that receives orders from a pipe and paints one run after the other.
 
 Its messages to `queue.py` are dicts with a "type" and the "id" of the run.
 """
@@ -35,7 +35,7 @@ def main(pipe: Connection) -> None:
 
 
 def _warm_up() -> float:
-    """Set torch up and paint two small pictures, the first of which loads the network.
+    """Set up torch and paint two small pictures; the first one loads the feature extractor.
 
     Return the seconds per step and pixel of the second picture.
     """

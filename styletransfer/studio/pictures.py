@@ -20,10 +20,10 @@ from styletransfer.studio.access import RefusedError
 from styletransfer.studio.reader import Reader
 from styletransfer.system.files import atomic, sha256
 
-# Largest size in bytes of an uploaded picture, of an uploaded film, and of all uploads together;
-# largest number of uploads; number of uploads that may be received at the same time.
+# LARGEST, LARGEST_FILM, TOTAL: largest size in bytes of an uploaded picture, of an uploaded film,
+# and of all uploads together. MOST: largest number of uploads; AT_ONCE: at the same time.
 LARGEST, LARGEST_FILM, TOTAL, MOST, AT_ONCE = 64 * 2**20, 2**31, 2**33, 1000, 16
-# A body must come within PATIENCE seconds, and one more for each SLOWEST bytes that have come.
+# A request's body must arrive within PATIENCE seconds plus one second per SLOWEST bytes received.
 PATIENCE, SLOWEST = 10.0, 2**15
 # Largest length of a picture's name in characters.
 LONGEST_NAME = 120
@@ -34,7 +34,7 @@ SIDES, KEPT = (160, 320, 640, 1024, 1600, 2048), 2000
 
 @dataclass(frozen=True)
 class ShelfPicture:
-    """A picture that can be chosen, by an id that the server has made."""
+    """A picture that the page can choose, by an id that the server has made."""
 
     id: str
     name: str
@@ -46,7 +46,7 @@ class ShelfPicture:
 
     @property
     def shown(self) -> dict[str, Any]:
-        """The plain values that the page receives: all fields but the path."""
+        """The plain values that the page receives: all fields except the path."""
         return {key: value for key, value in asdict(self).items() if key != "path"}
 
 
@@ -89,13 +89,13 @@ class PictureShelf:
         return [kept for kept in self._pictures.values() if os.path.isfile(kept.path)]
 
     def find(self, id: str) -> ShelfPicture:
-        """Return the picture of an id (RefusedError: there is none)."""
+        """Return the picture of an id (RefusedError: no picture has this id)."""
         if id not in self._pictures:
             raise RefusedError("there is no such picture; choose another", 404)
         return self._pictures[id]
 
     def id_of(self, path: str) -> str | None:
-        """Return the id of the picture at a path, or None."""
+        """Return the id of the picture at a path, or None if the path is unknown."""
         return self._ids.get(os.path.realpath(path))
 
     async def take(self, name: str, purpose: str, body: AsyncIterator[bytes]) -> ShelfPicture:
@@ -182,12 +182,12 @@ class PictureShelf:
         return await self.kept(name, lambda: self._reader.ask("small", path, side))
 
     async def kept(self, name: str, make: Callable[[], Awaitable[bytes]]) -> bytes:
-        """Return the JPEG that is stored under a name; `make` makes it the first time."""
+        """Return the JPEG that is stored under a name; if there is none, `make` it and store it."""
         file = self._small / f"{name}.jpg"
         with suppress(OSError):
             return file.read_bytes()
         picture = await make()
-        with suppress(UserError), atomic(file) as temporary:  # on a full disk it is not saved
+        with suppress(UserError), atomic(file) as temporary:  # a full disk is no error
             temporary.write_bytes(picture)
         return picture
 
@@ -223,7 +223,7 @@ async def receive(file: Path, body: AsyncIterator[bytes], most: int) -> None:
 
 
 async def in_time(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the pieces of a request's body; RefusedError once they come too slowly."""
+    """Yield the pieces of a request's body (RefusedError: the pieces arrive too slowly)."""
     deadline = asyncio.get_running_loop().time() + PATIENCE
     while True:
         try:

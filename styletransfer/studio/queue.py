@@ -27,9 +27,9 @@ MOST = 8
 # average steps of its run.
 PATIENCE, STEPS = 5.0, 4
 # MOST_SKETCHES: largest number of waiting sketches. SKETCH: longer side of a sketch in pixels.
-# SKETCHED: largest number of its steps.
+# SKETCHED: largest number of steps of a sketch.
 MOST_SKETCHES, SKETCH, SKETCHED = 16, 160, 24
-# Statuses of a run that the painter has received and that has not ended.
+# Statuses of a run at work: the painter has received the run, and the run has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
 
@@ -40,11 +40,11 @@ class QueueEntry:
     id: str
     folder: Path
     settings: dict[str, Any]  # as the page sent them
-    typed: Sequence[str]  # KEY=VALUE words with which the run began
+    typed: Sequence[str]  # KEY=VALUE words of the run's command
     order: dict[str, Any]  # the message for the painter
     status: str = "queued"  # then one of AT_WORK, then finished, stopped or failed
     error: str | None = None
-    done: int = 0  # number of the last steering that the painter has made or refused
+    done: int = 0  # number of the last request to steer that the painter has done or refused
     is_heard: bool = False  # whether the painter has confirmed a stop
     progress: dict[str, Any] = field(default_factory=dict)  # the last progress report
     is_steered: bool = False  # whether its settings were changed after its beginning
@@ -73,11 +73,11 @@ class QueueEntry:
 
 
 class RunQueue:
-    """The runs that a studio paints, one at a time, each in a folder of its own."""
+    """The runs that a studio paints, one at a time; each run has its own folder."""
 
     def __init__(self, folder: Path, shelf: PictureShelf, paint: Any) -> None:
         self._folder, self._shelf = folder, shelf
-        self.current: QueueEntry | None = None  # the run at work, or else the last one
+        self.current: QueueEntry | None = None  # the run at work, otherwise the last run
         self.waiting: deque[QueueEntry] = deque()
         self.viewers: set[Viewer] = set()  # the pages that watch
         self.painter = Worker(paint, self._hear, self._painter_ended)
@@ -85,7 +85,7 @@ class RunQueue:
         self._steered = 0  # number of steering requests so far
         self._complaints = 0  # number of error messages so far, which numbers each message
         self._sketches = Answers(MOST_SKETCHES, "other sketches are asked for")
-        self.pace: float | None = None  # seconds per step and pixel, None before any was timed
+        self.pace: float | None = None  # seconds per step and pixel; None before a measurement
         self._runs_changed = 0
 
     @property
@@ -97,7 +97,7 @@ class RunQueue:
         """Append a new run to the queue and return its id (RefusedError: the queue is full)."""
         self._check_room()
         folder = Path(new_folder(str(self._folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
-        # A TIFF lets the run keep 16 bits a sample, in its PNG as well.
+        # With a TIFF as output, the run also saves its PNG with 16 bits per sample.
         name = "pastiche.tiff" if request.command == "train" else FILM
         config = replace(request.config, output=str(folder / name))
         order = {"config": config, "record": request.record}
@@ -107,7 +107,7 @@ class RunQueue:
         return folder.name
 
     def go_on(self, run: StoredRun) -> None:
-        """Append a stopped run to the queue (RefusedError: it is there, or the queue is full)."""
+        """Append a stopped run to the queue (RefusedError: the queue is full or has the run)."""
         self._check_room()
         if self.has(run.id):
             raise RefusedError("that run is being painted already", 409)
@@ -129,7 +129,7 @@ class RunQueue:
     def act(self, id: str, type: str, **details: Any) -> None:
         """Send the painter a request: "pause", "resume", "stop" or "steer".
 
-        RefusedError: the run is not at work, or is a film that is to be steered.
+        (RefusedError: the run is not at work, or the request is to steer a film.)
         """
         entry = self.at_work
         if entry is None or entry.id != id:
@@ -154,7 +154,7 @@ class RunQueue:
         return self._steered
 
     def _give_up(self, entry: QueueEntry) -> None:
-        """Kill a painter that has not confirmed a stop; the run's last checkpoint stays."""
+        """Kill the painter if it has not confirmed a stop; the run's last checkpoint stays."""
         if entry is self.at_work and not entry.is_heard:
             self.painter.kill()
 
@@ -182,7 +182,7 @@ class RunQueue:
         self.changed()
 
     def join(self) -> Viewer:
-        """Add a viewer, who first receives the latest state and preview."""
+        """Add and return a viewer, which first receives the latest state and preview."""
         viewer = Viewer()
         self.viewers.add(viewer)
         viewer.tell("state", self.state)
@@ -192,7 +192,7 @@ class RunQueue:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The message to pages about everything but the progress of the run at work."""
+        """The message to pages about everything except the progress of the run at work."""
         return {
             "type": "state",
             "current": None if self.current is None else self.current.shown,
@@ -258,7 +258,7 @@ class RunQueue:
                 self._end(entry, message["status"], message["error"], message.get("key"))
 
     def _follow(self, entry: QueueEntry, settings: dict[str, Any]) -> None:
-        """Take over the settings of the run at work, and keep them in its folder once steered."""
+        """Store new settings of the run at work; after a change, also in the run's folder."""
         if entry.progress and settings != entry.settings:
             entry.is_steered = True
             entry.typed = overrides_of(settings, self._shelf)
@@ -321,6 +321,6 @@ def _keep_preview(entry: QueueEntry) -> None:
 
 
 def _forget(entry: QueueEntry) -> None:
-    """Remove the folder of a run that never began; one that did stays."""
+    """Remove a run's folder if it is empty, because the run never began."""
     with suppress(OSError):
         entry.folder.rmdir()

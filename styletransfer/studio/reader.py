@@ -1,7 +1,7 @@
 """The reader: a separate process that opens untrusted picture files for the server.
 
-It works on one file after the other, at low priority. A question is (number, name of a function,
-arguments), its answer (number, value, None) or (number, None, UserError).
+It reads one file after the other, at low priority. A question is a tuple (number, name of a
+function, arguments); its answer is (number, value, None) or (number, None, UserError).
 """
 
 import asyncio
@@ -26,25 +26,25 @@ from styletransfer.studio.worker import Answers, Worker, become_a_child
 # MOST: largest number of waiting questions; a page asks for a few pictures at once. PATIENCE:
 # seconds after which a question fails and the process is killed.
 MOST, PATIENCE = 64, 120.0
-QUALITY = 88
-# LARGEST: longer side in pixels of the decoded pictures kept in memory, and of all that are shown.
-# REMEMBERED: number of pictures kept.
+QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
+# LARGEST: longer side in pixels of the decoded pictures kept in memory, and so of all pictures that
+# the page shows. REMEMBERED: number of pictures kept.
 LARGEST, REMEMBERED = 2048, 16
-# LOOK: longer side of a first look in pixels. KNOWN: number of networks kept in memory, each with
-# its own set of style images.
+# LOOK: longer side of a first look in pixels. KNOWN: number of networks kept in memory, one for
+# each set of style images.
 LOOK, KNOWN = 512, 16
 _remembered: dict[tuple[int, ...], tuple[tuple[int, int], Image.Image]] = {}
 # GREY: longer side in pixels of the grey pictures from which `check` predicts memory. _prepared
 # holds the last job that `check` prepared.
 GREY = 256
 _prepared: dict[str, Any] = {}
-# Niceness of the process: the painter has priority over it. At 10 it would get almost no CPU time
-# beside the painter.
+# Niceness of the process, from 0 to 19: the painter has priority. With 10, the reader would get
+# almost no CPU time while the painter works.
 NICE = 5
 
 
 class Reader:
-    """Asks the process about picture files."""
+    """Sends questions about picture files to the reader's process, and returns the answers."""
 
     def __init__(self) -> None:
         self._answers = Answers(MOST, "the studio is busy with other pictures")
@@ -60,10 +60,10 @@ class Reader:
 
         Args:
             name: one of measure, small, converted, look, check and frames.
-            arguments: its arguments.
+            arguments: the function's arguments.
 
         Raises:
-            UserError: the function has raised it, or the process has ended.
+            UserError: the function has raised it, or the process has ended or takes too long.
             RefusedError: too many questions wait.
         """
         try:
@@ -98,12 +98,12 @@ def main(pipe: Connection) -> None:
 
 
 def measure(path: str) -> tuple[int, int]:
-    """Return the width and height of a picture that can be painted from."""
+    """Return the width and height of a picture or film (UserError: it cannot be read)."""
     return _opened(path)[0]
 
 
 def frames(path: str, config: ApplyConfig) -> int:
-    """Return a film's number of frames, 0 if its file has none (UserError: wrong settings)."""
+    """Return a film's number of frames, 0 if it is unknown (UserError: wrong settings)."""
     from styletransfer.commands.apply import painter
     from styletransfer.films.read import Film
 
@@ -114,7 +114,7 @@ def frames(path: str, config: ApplyConfig) -> int:
 
 
 def small(path: str, side: int) -> bytes:
-    """Return a picture, on white, as a JPEG of at most `side` pixels."""
+    """Return a picture, on white, as a JPEG whose sides are at most `side` pixels."""
     from styletransfer.pictures.convert import jpeg
 
     image = _opened(path)[1].copy()
@@ -123,7 +123,7 @@ def small(path: str, side: int) -> bytes:
 
 
 def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
-    """Return a photograph in the mean of some styles, by the network for any style, as a JPEG.
+    """Return a photograph as a JPEG, in the mean of some styles, by the network for any style.
 
     Args:
         content: path of the photograph.
@@ -153,7 +153,7 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
 
 @lru_cache(KNOWN)
 def _painter(styles: tuple[str, ...], ages: tuple[int, ...]) -> Any:
-    """Return the network for styles; `ages`, times in ns, tell changed files apart."""
+    """Return the painter for style files; `ages`, their times in ns, tell changed files apart."""
     from styletransfer.commands.apply.painter import Painter
 
     return Painter(ApplyConfig(network="any", style=[*styles], device="cpu", precision="float32"))
@@ -164,7 +164,7 @@ def check(config: TrainConfig) -> dict[str, Any]:
 
     Returns:
         The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work",
-        pixels times steps.
+        pixels times steps, multiplied by the extra work of tiles.
     """
     import torch
 
@@ -215,7 +215,7 @@ def converted(path: str, extension: str) -> bytes:
 def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
     """Return (width, height) of a picture or a film, and a copy of at most LARGEST pixels.
 
-    The last copies are remembered by inode, size and time, which a renamed upload keeps.
+    The last copies are kept by inode, size and time of the file, which do not change with its name.
     """
     from styletransfer.pictures import images
     from styletransfer.pictures.convert import small_picture

@@ -25,12 +25,12 @@ from styletransfer.studio.form import changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.system.files import atomic, is_locked
 
-# MOST: number of runs that the page shows, the newest ones. Files in a run's folder: NOTE has the
-# user's name for the run, FILM is the painted film, PREVIEW the last preview of a killed run.
+# MOST: number of newest runs that the page shows. Files in a run's folder: NOTE has the user's name
+# for the run, FILM is the painted film, PREVIEW is the last preview of a killed run.
 MOST, NOTE, FILM, PREVIEW = 300, ".studio.json", "painted.mp4", ".preview.jpg"
 # Largest length of a run's name in characters.
 LONGEST_NAME = 120
-# Number of bytes at the end of a run's metrics that are read for the losses of its last step.
+# Number of bytes at the end of a run's metrics that are read to find the loss of its last step.
 LONGEST_LINE = 2**14
 
 
@@ -52,7 +52,7 @@ class StoredRuns:
         self._read: dict[str, tuple[int, StoredRun]] = {}  # id -> (time of the record in ns, run)
 
     def all(self) -> list[StoredRun]:
-        """Return the newest runs, the latest first, without damaged ones."""
+        """Return the MOST newest runs, the latest first, without damaged runs."""
         folders = []
         for folder in self._root.iterdir() if self._root.is_dir() else ():
             with suppress(OSError):
@@ -61,7 +61,7 @@ class StoredRuns:
         return [run for written, folder in newest if (run := self._look(written, folder))]
 
     def find(self, id: str) -> StoredRun:
-        """Return the run of an id (RefusedError: there is none)."""
+        """Return the run of an id (RefusedError: no run has this id)."""
         if id not in self._read:
             self.all()
         with suppress(KeyError, OSError):
@@ -73,9 +73,9 @@ class StoredRuns:
         raise RefusedError("there is no such run", 404)
 
     def _look(self, written: int, folder: Path) -> StoredRun | None:
-        """Return a run, or None if it cannot be read.
+        """Return the run in a folder, or None if it cannot be read.
 
-        The files are read again only if the record has changed.
+        The files are read again only if `written`, the time of the record in ns, has changed.
         """
         id = folder.name
         if self._read.get(id, (None,))[0] != written:
@@ -97,10 +97,10 @@ class StoredRuns:
     def _shown(
         self, id: str, record: RunFolder, written: int
     ) -> tuple[dict[str, Any], tuple[str, ...] | None]:
-        """Return the plain values that the page receives of a run, and the words of its command."""
+        """Return the values of a run for the page, and the words of its command, if known."""
         words, steered = record.typed, _noted(record.folder)["settings"]
         is_film = record.output.name == FILM
-        # Hydra's file is long to read, and only films need it for the name of their command.
+        # Reading Hydra's file takes long, and only films need it, for the name of their command.
         name = recorded(record.folder, HYDRA, "hydra", "job", "name") if is_film else "train"
         width = height = None
         settings = steered or changed_settings(record.settings, self._shelf)
@@ -132,7 +132,7 @@ class StoredRuns:
 
 
 def _last_loss(folder: Path) -> float | None:
-    """Return the total loss of a run's last step; None if there is none."""
+    """Return the total loss of a run's last step, or None if no finite loss is recorded."""
     with suppress(OSError, ValueError, LookupError, TypeError):
         with (folder / METRICS).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_LINE))
@@ -145,9 +145,9 @@ def note(folder: Path, **changed: Any) -> None:
     """Change the studio's note in a run's folder.
 
     Args:
-        folder: the run's.
-        changed: "name", the user's name for the run, "" for none; "starred"; and "settings", those
-            in force after a steering, as the page sends them.
+        folder: the run's folder.
+        changed: "name", the user's name for the run, or ""; "starred"; and "settings", the settings
+            after a change during the run, as the page sends them.
     """
     noted = _noted(folder) | changed
     name = noted["name"]
@@ -159,7 +159,7 @@ def note(folder: Path, **changed: Any) -> None:
 
 
 def _noted(folder: Path) -> dict[str, Any]:
-    """Return the note in a run's folder; empty values where there is none."""
+    """Return the note in a run's folder; missing values are empty."""
     noted: dict[str, Any] = {"name": "", "starred": False, "settings": None}
     with suppress(OSError, ValueError, TypeError, AttributeError):
         read = json.loads((folder / NOTE).read_text(encoding="utf-8"))

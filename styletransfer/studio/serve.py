@@ -1,4 +1,4 @@
-"""The studio's server: its port, its address with a token, and its end by a signal."""
+"""The studio's server: its port, its address with a token, and its end after a signal."""
 
 import asyncio
 import json
@@ -25,23 +25,23 @@ from styletransfer.studio.app import Studio, make_app
 from styletransfer.system.files import locked_file
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
 
-# Address of the server, which only this machine can reach; share=true adds others.
+# Address of the server, which only this machine can reach; share=true adds other addresses.
 HOST = "127.0.0.1"
 SHARED = """Whoever in this network has that address paints on this machine, sees and removes its
 pictures and runs; and what is sent is not encrypted: share it where you trust everybody.
 """
-# MOST: largest number of connections at the same time. PATIENCE: seconds that they get to close
-# when the server ends. MUTE: seconds after which a connection without a request is closed.
+# MOST: largest number of connections at the same time. PATIENCE: seconds that connections get to
+# close when the server ends. MUTE: seconds after which a connection without a request is closed.
 MOST, PATIENCE, MUTE = 256, 2, 10.0
-# Files in the run folder: ADDRESS keeps port and token for the next studio, LOCK is locked by this
-# one. TOKEN: random bytes of a token, and the smallest length of a stored one in characters.
+# Files in the run folder: ADDRESS stores port and token for the next studio; this studio locks
+# LOCK. TOKEN: random bytes of a token, and smallest length of a stored token in characters.
 ADDRESS, LOCK, TOKEN = ".address.json", ".studio.lock", 32
 
 
 def serve(config: StudioConfig, folder: Path) -> None:
-    """Serve the page until a signal comes; see `command.main`.
+    """Serve the page until a signal comes.
 
-    A UserError says that a port cannot be used, or that another studio serves the folder.
+    (UserError: a port cannot be used, or another studio serves the folder.)
     """
     kept, token = _kept_address(folder)
     near = _private_addresses() if config.share else []
@@ -75,7 +75,7 @@ def serve(config: StudioConfig, folder: Path) -> None:
 
 @contextmanager
 def _only_studio(folder: Path) -> Iterator[None]:
-    """Keep other studios out of a folder, where it can be written (UserError: one serves it)."""
+    """Lock a folder, if it is writable (UserError: another studio has locked it)."""
     refusal = f"another studio serves {folder}; end it, or choose another with hydra.run.dir=FOLDER"
     with ExitStack() as lock:
         with suppress(OSError):
@@ -97,7 +97,7 @@ def _private_addresses() -> list[str]:
 
 
 def _invitation(address: str) -> str:
-    """Return an invitation: an address, with its QR code if the console's encoding has blocks."""
+    """Return a text with an address, and its QR code if the console can show block characters."""
     try:
         import segno
     except ImportError as error:
@@ -124,7 +124,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, stop: Stop) -> None:
         super().__init__(config)
         self._stop = stop
-        self._mute: dict[Any, float] = {}  # connection without a request -> since when
+        self._mute: dict[Any, float] = {}  # connection without a request -> time it was first seen
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -132,7 +132,7 @@ class _Server(uvicorn.Server):
         yield
 
     async def on_tick(self, counter: int) -> bool:
-        """Close mute connections; return whether the server must end."""
+        """Close connections without a request; return whether the server must end."""
         now = time.monotonic()
         idle = (one for one in self.server_state.connections if not getattr(one, "cycle", one))
         self._mute = {one: self._mute.get(one, now) for one in idle}
@@ -143,7 +143,7 @@ class _Server(uvicorn.Server):
 
 
 def _kept_address(folder: Path) -> tuple[int, str]:
-    """Return the port and the token of the last studio in a folder, or 0 and a new one."""
+    """Return the port and the token of the last studio in a folder, or 0 and a new token."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         said = json.loads((folder / ADDRESS).read_text(encoding="utf-8"))
         if len(said["token"]) >= TOKEN and 0 < said["port"] < 2**16:
@@ -164,7 +164,7 @@ def _keep_address(folder: Path, port: int, token: str) -> None:
 def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
     """Return a socket that listens on a port of `host` (UserError: the port cannot be used).
 
-    With `port` 0 the port is `kept`, that of the last studio, or any free one.
+    If `port` is 0, the port is `kept`, the port of the last studio, or else any free port.
     """
     if port == 0 and kept:
         with suppress(OSError):

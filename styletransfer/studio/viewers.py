@@ -11,13 +11,13 @@ from styletransfer.system.files import to_json
 
 # Largest number of pages that may watch at the same time.
 MOST = 16
-# PATIENCE: seconds within which a page must receive a message. LATER: WebSocket's close code for
-# "try again later".
+# PATIENCE: seconds within which a page must receive a message. LATER: close code of a WebSocket
+# that means "try again later".
 PATIENCE, LATER = 20.0, 1013
 
 
 class Viewer:
-    """The messages that one page has not received yet: only the latest of each kind."""
+    """The messages that one page has not received yet; only the latest message of each kind."""
 
     def __init__(self) -> None:
         self._news: dict[str, Any] = {}
@@ -57,7 +57,7 @@ async def live(socket: WebSocket) -> None:
 
 async def _tell(socket: WebSocket, viewer: Viewer, both: anyio.CancelScope) -> None:
     """Send messages as fast as the page reads them."""
-    with suppress(WebSocketDisconnect, RuntimeError):  # it has just gone
+    with suppress(WebSocketDisconnect, RuntimeError):  # the page has just closed the socket
         try:
             while True:
                 for news in await viewer.next():

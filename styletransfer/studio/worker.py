@@ -1,4 +1,4 @@
-"""The studio's worker processes: the server's side of the pipe, and the process's side."""
+"""The studio's worker processes: the server's side and the process's side of each pipe."""
 
 import asyncio
 import logging
@@ -34,7 +34,8 @@ class Worker:
     """A process that is started again whenever it ends.
 
     Args:
-        target: the process's function of its end of the pipe, which returns after EOFError.
+        target: function that the process calls with its end of the pipe; it returns when the pipe
+            ends or sends None.
         hear: called in the event loop with each message of the process.
         ended: called in the event loop with the reason when the process has ended by itself.
     """
@@ -68,7 +69,7 @@ class Worker:
             self.send(self._waiting.pop(0))
 
     def send(self, message: Any) -> None:
-        """Send a message; between two processes it waits for the next one."""
+        """Send a message; if no process runs, the message waits for the next process."""
         if self._pipe is None:
             self._waiting.append(message)
             return
@@ -81,7 +82,7 @@ class Worker:
             self._process.kill()
 
     async def close(self, patience: float) -> None:
-        """Let the process end by None in the pipe; kill it after `patience` seconds."""
+        """Send None, which ends the process; kill the process after `patience` seconds."""
         self._closing = True
         if self._process is None:
             return
@@ -92,7 +93,7 @@ class Worker:
         await self._gone.wait()
 
     def _listen(self, pipe: Connection, loop: asyncio.AbstractEventLoop) -> None:
-        """Pass the messages of the process to the event loop; runs in a thread of its own."""
+        """Pass the messages of the process to the event loop; runs in a separate thread."""
         with suppress(RuntimeError):  # the loop is closed
             try:
                 while True:
@@ -119,17 +120,17 @@ class Worker:
 
 
 class Answers:
-    """The questions that a process has not answered yet, at most `most` of them."""
+    """The questions that a process has not answered yet; at most `most` questions wait."""
 
     def __init__(self, most: int, busy: str) -> None:
         self._most, self._busy, self._numbers = most, busy, count()
         self._asked: dict[int, asyncio.Future[Any]] = {}
 
     async def ask(self, send: Callable[[int], None]) -> Any:
-        """Send a question by its number, and wait for its answer.
+        """Call `send` with the number of a new question, and wait for the answer.
 
         Raises:
-            UserError: the process has refused it, or has ended.
+            UserError: the process has refused the question, or has ended.
             RefusedError: too many questions wait.
         """
         if len(self._asked) >= self._most:
@@ -142,7 +143,7 @@ class Answers:
             del self._asked[number]
 
     def take(self, number: int, value: Any, problem: UserError | None) -> None:
-        """Set the answer to a question, or the error that it ended in."""
+        """Set the answer to a question: a value, or a problem if it is not None."""
         answer = self._asked.get(number)
         if answer is not None and not answer.done():
             if problem is None:
@@ -166,7 +167,7 @@ def _how_it_ended(code: int | None) -> str:
 
 
 def become_a_child() -> None:
-    """Ignore SIGINT and SIGHUP, print nothing, and be the first that Linux kills without memory."""
+    """Ignore SIGINT and SIGHUP, print nothing, and be the first to be killed if memory runs out."""
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -175,8 +176,8 @@ def become_a_child() -> None:
         Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO, encoding="ascii")
 
 
-# Function (order, is_wanted) that paints a sketch. After each step it calls is_wanted(), which
-# returns True if other work waits, and then it stops. It returns whether the sketch was completed.
+# Function (order, is_wanted) that paints a sketch. After each step, it calls is_wanted(). If that
+# returns True, other work waits and the function stops. It returns whether the sketch is complete.
 Sketch = Callable[[dict[str, Any], Callable[[], bool]], bool]
 
 
@@ -184,7 +185,7 @@ class Orders:
     """The server's open requests to this process; a separate thread receives them."""
 
     def __init__(self, pipe: Connection, sketch: Sketch | None = None) -> None:
-        self.over = False  # True after the pipe's end: the current run must stop and be saved
+        self.over = False  # True after the end of the pipe; the current run must then stop
         self._sketch, self._sketches = sketch, deque[dict[str, Any]]()
         self._runs: deque[dict[str, Any]] = deque()
         self._wishes: deque[dict[str, Any]] = deque()
@@ -205,7 +206,7 @@ class Orders:
             self._changed.notify()
 
     def next_run(self) -> dict[str, Any] | None:
-        """Wait for an order of a run and return it; None after the pipe's end."""
+        """Wait for an order to paint a run and return the order; None after the end of the pipe."""
         with self._changed:
             while not (self.over or self._runs):
                 self._rest()
@@ -217,12 +218,12 @@ class Orders:
         Only the last of several steerings in a row is returned.
 
         Args:
-            id: the run's; requests about ended runs are dropped.
+            id: the run's id; requests about ended runs are dropped.
             wait: whether to wait for a request, or for the end of the pipe.
         """
         with self._changed:
             while True:
-                # Requests for runs that have not begun stay in the list.
+                # Requests about runs that have not begun stay in the list.
                 later = [run["id"] for run in self._runs]
                 while self._wishes and self._wishes[0]["id"] not in later:
                     wish = self._wishes.popleft()
@@ -234,7 +235,7 @@ class Orders:
                 self._rest()
 
     def _rest(self) -> None:
-        """Wait for a message; paint a sketch meanwhile if one is asked for."""
+        """Paint a waiting sketch; if none waits, wait for a message."""
         if not self._sketches or self._sketch is None:
             self._changed.wait()
             return
