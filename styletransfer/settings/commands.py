@@ -53,7 +53,8 @@ COMMANDS = {
 }
 # Name of a file under configs/ -> its schema.
 SCHEMAS = {name: known.schema for name, known in COMMANDS.items() if known.schema is not None}
-# Name -> description of a tool outside of the package that runs like a command and adds itself.
+# Name -> description of a tool that runs like a command. A tool is outside of the package, and adds
+# itself here when it is imported.
 TOOLS: dict[str, Command] = {}
 
 

@@ -33,11 +33,11 @@ def compose(
     config_dir: str | None = None,
     with_hydra: bool = False,
 ) -> DictConfig:
-    """Return the config of NAME.yaml with overrides, as a command would have it.
+    """Return the config of NAME.yaml with overrides, equal to the config of the command.
 
-    A caller's own Hydra is left as it was. `with_hydra` keeps Hydra's settings, under `hydra`;
-    `config_dir` is a folder with more files, as `--config-dir` names it. (UserError: an unknown
-    key, a value of the wrong type, or a file that cannot be read.)
+    If the caller has set up Hydra, that state is restored. `with_hydra` keeps Hydra's settings,
+    under the key `hydra`; `config_dir` is a folder with more files, as in `--config-dir`.
+    (UserError: an unknown key, a value of the wrong type, or a file that cannot be read.)
     """
     with _own_hydra():
         try:
@@ -51,9 +51,9 @@ def compose(
 
 
 def settings_of(config: DictConfig, name: str) -> Any:
-    """Return a command's composed config as an instance of its schema, `~` in names expanded.
+    """Return a command's composed config as an instance of its schema, with `~` in paths expanded.
 
-    (UserError: a value that is missing, refers to nothing or is too large.)
+    (UserError: a value is missing, is not allowed, or refers to a key that does not exist.)
     """
     try:
         settings = OmegaConf.to_object(config)
@@ -65,8 +65,8 @@ def settings_of(config: DictConfig, name: str) -> Any:
 
 @contextmanager
 def initialized(name: str, claimed: list[Path] | None = None) -> Iterator[Any]:
-    """Set up the process's Hydra for NAME.yaml, and yield it; see `register_resolvers`."""
-    # A file may build on another of its schema.
+    """Set up and yield the process's Hydra for NAME.yaml; `claimed`: see `register_resolvers`."""
+    # A config file may extend another file of the same schema.
     same = [other for other, schema in SCHEMAS.items() if schema is schema_of(name)]
     for known in {name, *same}:
         ConfigStore.instance().store(f"{known}_schema", schema_of(known))
@@ -77,7 +77,7 @@ def initialized(name: str, claimed: list[Path] | None = None) -> Iterator[Any]:
 
 
 def search_path(name: str, config_dir: str | None) -> list[str]:
-    """Return the override by which Hydra finds presets elsewhere (UserError: it is no folder)."""
+    """Return [hydra.searchpath=...] for presets in `config_dir`, or [] (UserError: no folder)."""
     folders = [] if command(name).folder == CONFIGS else [str(CONFIGS)]
     if config_dir is not None:
         if not os.path.isdir(config_dir):
@@ -92,16 +92,16 @@ def search_path(name: str, config_dir: str | None) -> list[str]:
 def register_resolvers(claimed: list[Path] | None = None) -> None:
     """Register the resolvers of config files.
 
-    ${either:CONDITION,A,B}: A if the condition is true, else B.
+    ${either:CONDITION,A,B}: A if the condition is true, otherwise B.
     ${asset:NAME}: the path of a picture that comes with the package.
-    ${new_folder:PATH,INSTEAD}: INSTEAD, or if that is empty PATH, PATH-2, PATH-3, ..., the first
-    that did not exist, so that two runs that start in one second have a folder each.
+    ${new_folder:PATH,INSTEAD}: INSTEAD if it is not empty; otherwise the first of PATH, PATH-2,
+    PATH-3, ... that does not exist. Two runs that start in the same second get different folders.
     ${kept_folder:PATH}: PATH.
     ${resumed:${resume}}, ${names:PATHS}: see `resumed` and `names`.
     ${nowhere:}: the null device.
 
-    `claimed` receives the folders that the run makes. If it is None, a config is only looked at,
-    and no folder is made.
+    `claimed` receives the folders that the run makes. If `claimed` is None, the config is only
+    shown, and no folder is made.
     """
 
     def new(path: str, instead: str = "") -> str:
@@ -120,7 +120,7 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     register = partial(OmegaConf.register_new_resolver, replace=True)
     register("either", lambda when, a, b: a if when else b)
     register("asset", lambda name: str(ASSETS / name))
-    # Cached: one folder for one config, and for all jobs of a sweep.
+    # The results are cached, so that all jobs of a sweep use the same folder.
     register("new_folder", new, use_cache=True)
     register("kept_folder", kept, use_cache=True)
     register("resumed", resumed)
@@ -128,12 +128,12 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     register("names", names)
 
 
-register_resolvers()  # A launcher's process imports this module before Hydra composes its job.
+register_resolvers()  # a launcher's process imports this module before Hydra composes its job
 
 
 @contextmanager
 def _own_hydra() -> Iterator[None]:
-    """Lend the process's one Hydra; what a caller had set up is there again afterwards."""
+    """Reserve the process's only Hydra for the `with` block, then restore the caller's state."""
     with _ONE_AT_A_TIME:
         before, base = GlobalHydra.instance().hydra, VersionBase.instance().getbase()
         repo = dict(ConfigStore.instance().repo)

@@ -11,7 +11,8 @@ ASSETS = resource("assets")
 # OmegaConf's mark for a value that the user has to give.
 MISSING: Any = "???"
 
-# Field metadata of a key that holds one value or a list of values (see `each`): numbers, or paths.
+# Field metadata of a key that holds one value or a list of values (see `each`): of numbers, and of
+# paths or names.
 NUMBERS = {"each": float}
 PATHS = {"each": str, "path": True}
 
@@ -23,10 +24,10 @@ def choice(*words: str) -> str:
 
 
 def number(default: T, interval: str, *, several: bool = False) -> T:
-    """Declare a number or a list of numbers, each of which lies in an interval such as "[0, 1)".
+    """Declare a key for a number or a list of numbers, each in an interval such as "[0, 1)".
 
-    A square bracket belongs to the interval, a round one does not. Of `several`, a key takes one
-    number or a list.
+    A limit beside a square bracket belongs to the interval, a limit beside a round bracket does
+    not. With `several`, the key takes one number or a list of numbers.
     """
     metadata = {"interval": interval} | (NUMBERS if several else {})
     if isinstance(default, list):
@@ -72,8 +73,8 @@ CONTENT_LAYER = "relu4_2"
 MATCH_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1")
 
 # Style layer -> factor on its loss; the factor of other layers is 1. The receptive field of relu5_1
-# is 156 pixels wide, which holds whole objects of the style. With the factor 1, they replace small
-# faces in the pastiche (docs/looks.md).
+# is 156 pixels wide, which holds whole objects of the style. With the factor 1, such objects
+# replace small faces in the pastiche (docs/looks.md).
 STYLE_LAYER_FACTORS = {"relu5_1": 0.1}
 
 

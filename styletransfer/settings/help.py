@@ -17,7 +17,7 @@ from styletransfer.settings.compose import compose
 from styletransfer.settings.groups import ASSETS
 from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked, meanings
 
-# Widths in characters: of a line, and of the column with keys and values.
+# WIDTH: width of a line in characters. COLUMN: width of the column with keys and values.
 WIDTH, COLUMN = 100, 36
 FOOT = """\
 --cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
@@ -32,7 +32,7 @@ explain accepts the other keys of train as well, except resume and dry_run, and 
 def help_text(name: str, overrides: Sequence[str] = (), config_dir: str | None = None) -> str:
     """Return the usage of a command, and its presets and keys with their values and meanings.
 
-    The values are those that the overrides make (UserError: they cannot be composed).
+    The values are those of the config with `overrides` (UserError: it cannot be composed).
     """
     schema, described, texts = schema_of(name), command(name), meanings(schema_of(name))
     config = compose(name, overrides, config_dir=config_dir, with_hydra=True)
@@ -59,7 +59,7 @@ def help_text(name: str, overrides: Sequence[str] = (), config_dir: str | None =
 
 
 def _row(key: str, value: object, text: str) -> list[str]:
-    """Return the lines of a key: KEY=VALUE, and beside it the first sentence of its meaning."""
+    """Return the lines of a key: KEY=VALUE, and on the right the first sentence of its meaning."""
     left = textwrap.shorten(f"{key}={_written(value)}", WIDTH, placeholder="...")
     sentence = re.split(r"\.(?: (?=[A-Z])|$)", text)[0]
     right = textwrap.wrap(sentence, WIDTH - COLUMN)
@@ -69,7 +69,7 @@ def _row(key: str, value: object, text: str) -> list[str]:
 
 
 def _written(value: object) -> str:
-    """Return a value as the command line takes it; a bundled picture by its name alone."""
+    """Return a value as on the command line; a bundled picture without the path of its folder."""
     if isinstance(value, str):
         return value.removeprefix(f"{ASSETS}{os.sep}")
     return f"[{','.join(map(_written, value))}]" if isinstance(value, list) else json.dumps(value)

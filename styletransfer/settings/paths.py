@@ -9,11 +9,11 @@ from styletransfer.settings import ASSETS
 
 
 def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
-    """Return a file name with `~` expanded, or where the package has a picture of that name.
+    """Return a file name with `~` expanded, or the path of the bundled picture of that name.
 
-    content/coffee.jpg, or assets/content/coffee.jpg, is the package's where the working directory
-    has no such file. A name without a folder is never looked for there, nor one that is `written`
-    (UserError: it is no name that a file can have).
+    The names content/coffee.jpg and assets/content/coffee.jpg mean the bundled picture if no such
+    file exists. A name without a folder, and an output (`written`), never mean a bundled picture.
+    (UserError: `path` is no text, or no file can have this name.)
     """
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(name, str):
@@ -42,9 +42,9 @@ def names(paths: Any) -> str:
 
 
 def resumed(resume: str | None) -> str:
-    """Return the folder that `resume=` names, "." if no run has been there, or nothing.
+    """Return the folder that `resume=` names, "." if that folder holds no run, or "".
 
-    Nothing means that the run begins in a folder of its own.
+    The result is "" for None and "auto", and means that the run begins in its own folder.
     """
     if resume in (None, "auto"):
         return ""
@@ -53,21 +53,21 @@ def resumed(resume: str | None) -> str:
 
 
 def absent(path: Path) -> list[Path]:
-    """Return what does not exist of a path and its parents, from the path up, each in full."""
+    """Return those of a path and its parents that do not exist, the path first, all absolute."""
     full = path.absolute()  # a job may change the working directory
     return [folder for folder in (full, *full.parents) if not folder.exists()]
 
 
 def new_folder(path: str) -> str:
-    """Make a folder that did not exist: `path`, or else `path-2` and so on (OSError: it cannot)."""
+    """Make and return a new folder: `path`, or `path-2` and so on (OSError: it cannot be made)."""
     claimed, number = path, 1
     while True:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         try:
-            # Of several processes, only one succeeds in making it.
+            # If several processes make the same folder, only one of them succeeds.
             Path(claimed).mkdir()
             return claimed
-        except FileNotFoundError:  # another run has failed, and taken its empty parents away
+        except FileNotFoundError:  # another run has failed and removed the empty parent folders
             continue
         except FileExistsError:
             number += 1

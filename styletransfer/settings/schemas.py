@@ -22,16 +22,16 @@ from styletransfer.settings import each
 from styletransfer.settings.commands import CONFIGS, schema_of
 from styletransfer.settings.paths import expanded
 
-# Of which one file each is chosen, by its name.
+# Groups of presets: GROUP=NAME chooses the file configs/GROUP/NAME.yaml.
 GROUPS = ("experiment", "features", "loss_mode", "optimizer")
-LARGEST = 2**63 - 1  # of the integers that a tensor holds
-# What a list of each type is called.
+LARGEST = 2**63 - 1  # largest integer that a tensor holds
+# Type of a list -> its name in error messages.
 LISTS: dict[Any, str] = {
     list[str]: "a list of names",
     list[float]: "a list of numbers",
     list[int]: "a list of whole numbers",
 }
-# Launchers of sweeps, and the extra of ours that brings each.
+# Hydra's launcher of sweeps -> the extra of this package that installs the launcher.
 LAUNCHERS = dict.fromkeys(("joblib", "submitit_local", "submitit_slurm"), "sweep") | {"ray": "ray"}
 
 
@@ -44,7 +44,7 @@ def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]
 
 
 def keys_marked(schema: type[Any], mark: str) -> tuple[str, ...]:
-    """Return the keys that the schema declares so: "path", "each", "swept" or "positional"."""
+    """Return the keys that are declared with `mark`: "path", "each", "swept" or "positional"."""
     return tuple(key for key, field in keys(schema) if field.metadata.get(mark))
 
 
@@ -54,18 +54,18 @@ def path_keys(schema: type[Any]) -> tuple[str, ...]:
 
 
 def named_files(schema: type[Any], key: str, value: Any) -> list[str]:
-    """Return the files and folders that a value of a key names, without the key's own words."""
+    """Return the files and folders in the value of a key, without words that are no paths."""
     words = dict(keys(schema))[key].metadata.get("choices", ())
     return [name for name in each(value) if isinstance(name, str) and name not in words]
 
 
 def mapping_keys(schema: type[Any]) -> tuple[str, ...]:
-    """Return the keys that take a mapping whose own keys are up to the person."""
+    """Return the keys that take a mapping whose own keys the user chooses."""
     return tuple(key for key, field in keys(schema) if get_origin(field.type) is dict)
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the keys and values of nested mappings, the keys as in objective.style_weight."""
+    """Yield (key, value) of nested mappings, with keys such as "objective.style_weight"."""
     for key, value in tree.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{key}.")
@@ -74,25 +74,25 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
 
 
 def choices(group: str, *folders: str | Path) -> list[str]:
-    """Return the names that a group offers: its files under configs/, and in more such folders."""
+    """Return the names that a group offers: its files under configs/ and under `folders`."""
     files = (file for folder in (CONFIGS, *folders) for file in Path(folder, group).glob("*.yaml"))
     return sorted({file.stem for file in files})
 
 
 def check_choice(group: str, name: Any) -> None:
-    """Check that a group offers a name (UserError: it does not; these are what it offers)."""
+    """Check that a group offers a name (UserError, with all names: the group does not)."""
     if name not in choices(group):
         raise UserError(f"unknown {group} {name!r}; there are {', '.join(choices(group))}")
 
 
 def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> str:
-    """Say in one line that there is no such key, and which is the nearest."""
+    """Return a message of one line about an unknown key, with the nearest known key or advice."""
     near = difflib.get_close_matches(key, list(known), n=1)
     return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)
 
 
 def meanings(schema: type[Any]) -> dict[str, str]:
-    """Return key -> the text under its declaration, which is one line in a dataclass's source."""
+    """Return key -> the text below its declaration, which must be one line of the source."""
     texts: dict[str, str] = {}
     for base in reversed(schema.__mro__[:-1]):
         source = inspect.getsource(base)
@@ -106,7 +106,7 @@ def meanings(schema: type[Any]) -> dict[str, str]:
 
 
 def check(settings: Any, prefix: str = "") -> None:
-    """Expand file names in place, and check every value against its declaration (UserError)."""
+    """Expand file names in place, and check all values (UserError: a value is not allowed)."""
     for field in fields(settings):
         value, key = getattr(settings, field.name), prefix + field.name
         words, interval = field.metadata.get("choices"), field.metadata.get("interval", "")
@@ -118,13 +118,13 @@ def check(settings: Any, prefix: str = "") -> None:
             setattr(settings, field.name, _one_or_more(key, value, field.metadata["each"]))
         elif get_args(field.type)[1:] == (int,):
             for name, number in value.items():
-                if not _fits(number, int):  # OmegaConf lets lists pass.
+                if not _fits(number, int):  # OmegaConf accepts lists here
                     raise UserError(f"{key}.{name}={number} must be a whole number")
                 _check_interval(f"{key}.{name}", number, "(-inf, inf)")
-            # Hydra makes a number of a name such as 1.
+            # Hydra turns a name such as 1 into a number.
             setattr(settings, field.name, {str(name): value[name] for name in value})
         elif get_origin(field.type) is list:
-            if not _fits(value, field.type):  # OmegaConf lets lists within lists pass
+            if not _fits(value, field.type):  # OmegaConf accepts lists within lists here
                 raise UserError(f"{key}={value} must be {LISTS.get(field.type, 'a list')}", key)
             for entry in filter(is_dataclass, value):
                 check(entry, f"{key}.")
@@ -141,7 +141,7 @@ def _check_interval(key: str, number: float, interval: str) -> None:
     low, high = interval[1:-1].split(", ")
     is_above = number > float(low) or (interval[0] == "[" and number == float(low))
     is_below = number < float(high) or (interval[-1] == "]" and number == float(high))
-    if not (is_above and is_below):  # NaN is neither.
+    if not (is_above and is_below):  # NaN is neither above nor below
         limits = [f"{low} or more" if interval[0] == "[" else f"above {low}"]
         limits += [f"at most {high}" if interval[-1] == "]" else f"below {high}"]
         said = " and ".join(limit for limit in limits if "inf" not in limit)
@@ -160,7 +160,7 @@ def _one_or_more(key: str, value: Any, kind: type) -> Any:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Tell whether a value is of a type as the schemas have them, such as list[list[int]]."""
+    """Return whether a value has a type of a schema, such as float or list[list[int]]."""
     if get_origin(kind) is list:
         (inner,) = get_args(kind)
         return isinstance(value, list) and all(_fits(entry, inner) for entry in value)
@@ -170,13 +170,13 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def refusal(error: Exception, config_name: str) -> UserError:
-    """Return what Hydra or OmegaConf found wrong as an error that carries its key."""
+    """Return an error of Hydra or OmegaConf as a UserError with the key of the wrong value."""
     key = getattr(error.__cause__ or error, "full_key", None)
     return UserError(explain(error, config_name), key)
 
 
 def explain(error: Exception, config_name: str) -> str:
-    """Say in one line what Hydra or OmegaConf found wrong with a command line or a config."""
+    """Return one line that says what is wrong with a command line or a config."""
     if isinstance(error, MissingConfigException) and error.options is not None:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         if group == "hydra/launcher" and name in LAUNCHERS:
@@ -194,7 +194,7 @@ def explain(error: Exception, config_name: str) -> str:
         return "a preset names itself in its defaults list"
     if isinstance(error, UnicodeDecodeError):
         return f"a preset is no text in UTF-8; save it as UTF-8 ({error})"
-    # The whole message is used, because the last lines of PyYAML's name the file and the line.
+    # Use the whole message, because PyYAML names the file and the line in the last lines.
     reason = " ".join(str(error).split()) or type(error).__name__
     if reason.startswith("Config group override"):
         return f"{reason[0].lower()}{reason[1:]}; see --help for the names of each group"
@@ -210,7 +210,7 @@ def _of_a_key(error: Exception, config_name: str) -> str:
     if key and isinstance(cause, MissingMandatoryValue):
         return f"{key} is missing; give {key}=VALUE"
     reason, *rest = [line.strip() for line in str(cause).splitlines()] or [type(cause).__name__]
-    if reason.endswith(":") and rest:  # it only announces the next line
+    if reason.endswith(":") and rest:  # the first line only introduces the next line
         reason = f"{reason} {rest[0]}"
     if reason.startswith("Ambiguous value"):
         reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"

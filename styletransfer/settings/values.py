@@ -29,22 +29,23 @@ from styletransfer.settings.schemas import (
     unknown_key,
 )
 
-# Hydra's own keys that name a folder. In them, ${...} keeps its meaning.
+# Hydra's own keys that name a folder. In their values, ${...} is an interpolation.
 HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
-# A value in quotes, in which commas are letters; or in brackets; or up to the next comma.
+# _QUOTED: a value in quotes. _ELEMENT: a value before a comma; in quotes, in brackets, or plain.
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ELEMENT = re.compile(rf"\s*((?:{_QUOTED}|\[(?:{_QUOTED}|[^\]])*\])(?=\s*,)|[^,]*?)\s*,", re.S)
-# A text that Hydra's grammar takes as it is, and words that it takes for something else.
+# _PLAIN: a text that needs no quotes in Hydra's grammar. _MEANS_SOMETHING: exceptions, words that
+# Hydra reads as other values than text.
 _PLAIN = re.compile(r"(?a)[A-Za-z_/][\w./:-]*")
 _MEANS_SOMETHING = ("null", "true", "false", "yes", "no", "on", "off", "inf", "nan")
 Config = TypeVar("Config", bound=StyleTransferConfig)
 
 
 def quote_names(override: str, schema: type[Any], *, sweep: bool = False) -> str:
-    """Return KEY=VALUE so that Hydra takes VALUE as it is, if KEY takes file names.
+    """Return KEY=VALUE with VALUE in quotes where Hydra needs them, if KEY takes file names.
 
-    `null` and names in quotes are left as they are. A list in brackets holds several names, if KEY
-    takes a list. In a `sweep`, commas separate values, and a name that holds a comma needs quotes.
+    `null` and names in quotes are not changed. A list in brackets holds several names, if KEY takes
+    a list. In a `sweep`, commas separate values, and a name that holds a comma needs quotes.
     """
     key, equals, value = override.partition("=")
     name = key.lstrip("+")
@@ -57,19 +58,19 @@ def quote_names(override: str, schema: type[Any], *, sweep: bool = False) -> str
 
 
 def split(value: str) -> list[str]:
-    """Return what stands between the commas that neither quotes nor brackets hold."""
+    """Split a text at its commas, except commas inside quotes or brackets."""
     return _ELEMENT.findall(f"{value},")
 
 
 def quoted(value: str) -> str:
-    """Return a text so that Hydra and OmegaConf read the very same characters."""
+    """Return a text in quotes if needed, so that Hydra and OmegaConf read the same characters."""
     if _PLAIN.fullmatch(value) and value.lower() not in _MEANS_SOMETHING:
         return value
     return QuotedString(text=literal(value), quote=Quote.single).with_quotes()
 
 
 def literal(value: str) -> str:
-    """Escape what OmegaConf would take for an interpolation."""
+    """Return a text in which every ${ is escaped, so that OmegaConf reads no interpolation."""
     return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + "\\${", value)
 
 
@@ -84,7 +85,7 @@ def override(key: str, value: Any) -> str:
 
 
 def command(typed: Iterable[str] | None, name: str = "train") -> str:
-    """Return a shell's line for a run of which Hydra has recorded this; "" for None."""
+    """Return the shell command of a run with the KEY=VALUE words `typed`; "" for None."""
     return "" if typed is None else shlex.join(["styletransfer", name, *typed])
 
 
@@ -111,16 +112,16 @@ def _word(value: Any) -> str:
 
 
 def with_values(config: Config, values: Mapping[str, Any]) -> Config:
-    """Return settings of which some keys have other values (UserError: no such key, or value).
+    """Return a copy of `config` with new values (UserError: an unknown key or a wrong value).
 
-    The values, Python's own or NumPy's, are by their keys, such as "objective.content_weight", or
-    nested; "features", "loss_mode" and "optimizer" may name one of their presets. Texts are taken
-    as they are.
+    `values` maps keys such as "objective.content_weight" to values of Python or NumPy, and may be
+    nested. For "features", "loss_mode" and "optimizer", the value may be the name of a preset.
+    Texts are used literally, without interpolation.
     """
     schema = type(config)
     mappings = {key: values[key] for key in mapping_keys(schema) if key in values}
     others = flat({key: value for key, value in values.items() if key not in mappings})
-    # A preset comes first, so that keys of its group may differ from it.
+    # Presets are applied first, so that keys of the same group can override a preset.
     asked = dict(sorted(others, key=lambda pair: pair[0] not in GROUPS)) | mappings
     known = [key for key, _ in keys(schema)]
     node, result = OmegaConf.structured(schema), deepcopy(config)
@@ -145,7 +146,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def plain(key: str, value: Any) -> Any:
-    """Return a value as OmegaConf takes it, its texts escaped (UserError: it is to be a file)."""
+    """Return a value for OmegaConf, with texts escaped (UserError: the key needs a path)."""
     if isinstance(value, Mapping):
         return {name: plain(key, one) for name, one in value.items()}
     if isinstance(value, list | tuple):
