@@ -24,7 +24,7 @@ class FilmPainter:
 
     The first frame, and the first frame after a cut, is painted as a single picture, by `job`. Each
     other frame starts from the previous pastiche, warped by the motion, and takes `frame_steps`
-    steps at one scale. A temporal loss keeps it near its start where the motion is reliable.
+    steps at one scale. Where the motion is reliable, a temporal loss keeps it near its start.
     """
 
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:

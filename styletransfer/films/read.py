@@ -22,9 +22,8 @@ from styletransfer.pictures.images import resize
 logger = logging.getLogger(__name__)
 
 Watch = Callable[[int, Tensor, Tensor], bool]
-"""Callback (number of frames in all, frame, painted frame) after each frame; frames are
-(1, 3, H, W). It returns False to end the painting; the film then holds the frames painted so far.
-"""
+"""Callback (number of frames, frame, painted frame) after each frame; frames are (1, 3, H, W). The
+callback returns False to end the painting; the film then holds the frames painted so far."""
 
 # Frame rate, in frames per second, of a film that states no frame rate.
 USUAL_RATE = Fraction(25)
@@ -206,9 +205,7 @@ class Film:
         raise UserError(f"{self.path} holds no film, only other things such as sound; name another")
 
     def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
-        """Yield PyAV's frames; errors before the first are skipped: a recording may begin between
-        two key frames.
-        """
+        """Yield PyAV's frames; skip errors before the first, as recordings may lack a key frame."""
         av = pyav()
         packets, count, reached = container.demux(), 0, Fraction(0)
         while True:

@@ -320,7 +320,7 @@ def _with_profile(colour: Samples, profile: bytes) -> Floats:
 
 
 def _usable_profile(colour: Samples, profile: Any, name: str) -> bytes | None:
-    """Return the profile, or None if there is none, it is sRGB, or it cannot convert a pixel."""
+    """Return the profile, or None if it is missing, is sRGB, or cannot convert a pixel."""
     if not profile or profile == srgb_profile():
         return None
     try:

@@ -276,8 +276,8 @@ def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> l
     """Return for each region the number, from 0, of the style in which it is painted.
 
     `region_styles` maps colours, as `Regions.find` takes them, to numbers of styles from 1 to
-    `styles`. It may be empty if there is one style. (UserError: it does not give each region
-    exactly one style.)
+    `styles`. The mapping may be empty if there is one style. (UserError: `region_styles` does not
+    give each region exactly one style.)
     """
     count = len(regions.names)
     if not region_styles and styles == 1:

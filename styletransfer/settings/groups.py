@@ -60,7 +60,7 @@ def path(
 
 
 def each(value: Any) -> list[Any]:
-    """Return the values of a key that holds one or more: a list, empty for None."""
+    """Return the value or the values of a key as a list, which is empty for None."""
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
