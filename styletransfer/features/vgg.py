@@ -91,7 +91,7 @@ def load(
 ) -> None:
     """Copy tensors with torchvision's names into `network`; classifier tensors are ignored.
 
-    The kernels of the first convolution may be for pictures whose channels are blue, green and red.
+    If `is_bgr`, the first kernels are for the channels blue, green, red, and are reversed.
 
     `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER". A UserError
     reports a tensor that is missing, unexpected, misshapen or not finite, a kernel of zeros, and a

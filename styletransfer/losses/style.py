@@ -78,8 +78,8 @@ def normal(moments: Moments) -> Tensor:
 def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
     """Return the squared 2-Wasserstein distance of two normal distributions, 0-d.
 
-    With means m and covariances C (Dowson and Landau 1982, "The Frechet distance between
-    multivariate normal distributions"), it is
+    For means m and covariances C (Dowson and Landau 1982, "The Frechet distance between
+    multivariate normal distributions"), the squared distance is
 
         |m - m_s|^2 + tr(C) + tr(C_s) - 2 tr((C_s^1/2 C C_s^1/2)^1/2)
 
