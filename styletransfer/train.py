@@ -78,7 +78,7 @@ def paint(config: TrainConfig, folder: Path, guide: Guide | None = None) -> Fini
     `folder`. `guide` may observe and steer the run.
 
     Raises:
-        UserError: bad input, before anything is written, or no file can take the picture.
+        UserError: bad input, before anything is written, or the picture cannot be written.
         Stopped: a signal came before there was a picture.
     """
     with stop_on_signals() as stop:

@@ -76,7 +76,7 @@ def build(
     normalize = Normalize((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
     if preprocessing == "imagenet":
         normalize = Normalize(IMAGENET_MEAN, IMAGENET_STD)
-    elif preprocessing == "caffe":  # (x - mean / 255) / (1 / 255); `load` turns BGR kernels
+    elif preprocessing == "caffe":  # (x - mean / 255) / (1 / 255); `load` reverses BGR kernels
         red, green, blue = (mean / 255 for mean in CAFFE_MEAN)
         normalize = Normalize((red, green, blue), (1 / 255,) * 3)
     return FeatureExtractor(normalize, layers).requires_grad_(False)

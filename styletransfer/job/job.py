@@ -25,8 +25,8 @@ SMALLEST_SCALE, SMALLEST_MATCHED_SCALE = 128, 48
 SHORTEST_SIDE = 32
 
 # Share of the steps that the finest of more than three scales makes; an even share is too small. Of
-# 100 steps at 1536 pixels, 25 left two pairs 1.2 and 2.6 times their style error at 512 pixels, and
-# 42 left 0.7 and 1.3 times.
+# 100 steps at 1536 pixels, 25 gave two pairs 1.2 and 2.6 times their style error at 512 pixels, and
+# 42 gave 0.7 and 1.3 times.
 FINEST_SHARE = 0.42
 
 # Stride of VGG's deepest layers: pixels per position along each axis.

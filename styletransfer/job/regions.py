@@ -95,7 +95,7 @@ def _by_region(
 
 
 def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, ...]:
-    """Remove the protected pixels from each region; a region without any others is left out."""
+    """Remove the protected pixels from each region; a region without other pixels is left out."""
     free = 1.0 - protected
     painted: list[Region] = []
     for region in regions:

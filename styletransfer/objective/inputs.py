@@ -19,14 +19,14 @@ from styletransfer.system.precision import to_float64
 Size = tuple[int, int]
 # (tensor, index of its style image, or None for the content image) -> new tensor.
 Change = Callable[[Tensor, int | None], Tensor]
-# Smallest sum of a region's weights at a layer, in positions. A region below it is left out of the
-# layer, because its mean features would be a division by almost 0.
+# Smallest sum of a region's weights at a layer, in positions. A region with a smaller sum is left
+# out of the layer, because its moments are divided by the sum.
 FEWEST = 1.0
 
 
 @dataclass(frozen=True)
 class StylePart:
-    """A style image, or a part of one, in a region's style."""
+    """A style image, or some of its pixels, in a region's style."""
 
     style: int = 0  #: index of a style image
     share: float = 1.0  #: above 0; its weight in the average of the moments of all parts
@@ -145,8 +145,8 @@ def at_layers(
 ) -> dict[str, Tensor | None]:
     """Return layer -> weights (h, w) in [0, 1] of its positions, or None if their sum is below 1.
 
-    `weights` (1, 1, H, W) in [0, 1] are a region's weights of pixels. A position has the mean of
-    the stride x stride pixels that it stands for.
+    `weights` (1, 1, H, W) in [0, 1] are a region's weights of pixels. A position's weight is the
+    mean over its stride x stride pixels.
     """
     positions: dict[str, Tensor | None] = {}
     for layer in layers:

@@ -25,7 +25,7 @@ Slopes = dict[str, tuple[Tensor | None, Tensor | None]]
 
 @dataclass(eq=False)
 class Scan:
-    """A network that looks at pictures in tiles."""
+    """A network that is applied to pictures in tiles."""
 
     extractor: FeatureExtractor  # ends at the deepest layer with a loss
     tile: int  # side of a tile in pixels without its halo; see `Stage.tiles`

@@ -49,12 +49,12 @@ class TiledObjective:
     picture and its gradient. Arguments are those of `Objective`, and:
 
     Args:
-        mode: must be autograd_function: tiling rests on the closed form of the gradient.
+        mode: must be autograd_function: tiles need the closed form of the gradient.
         tile: side of a tile in pixels without its halo; at least the stride of the deepest layer.
             See `Stage.tiles`.
 
     Raises:
-        UserError: another loss mode, a tile below the stride, or an error of `Objective`.
+        UserError: another loss mode, seamless=true, too small a tile, or an error of `Objective`.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class Objective:
     ) -> None:
         self.mode, self.prior = mode, Prior(criterion.tv_weight, pictures.anchor)
         targets = _targets(extractor, criterion, pictures, styles)
-        if criterion.seamless:  # after the targets: styles have edges
+        if criterion.seamless:  # not for the targets: styles are not seamless
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
@@ -77,7 +77,7 @@ class Objective:
         self.network = nn.Sequential(layers)
 
     def evaluate(self, image: Tensor) -> Losses:
-        """Return the losses at `image`, and add to `image.grad`; the graph is freed."""
+        """Return the losses at `image`; add their gradient to `image.grad`; free the graph."""
         self.network(image)
         priors = self.prior.losses(image)
         values = self.mode.differentiate(self.terms, total(priors))

@@ -118,7 +118,7 @@ class Descent:
         losses = self._evaluate(image)
         assert image.grad is not None
         excess = (self.point() if point is None else point).sub_(clamped.detach())
-        # Times the number of values: Adam's denominator has an absolute 1e-8 added.
+        # Multiplied by the number of values: Adam adds a fixed 1e-8 to its denominator.
         count = image.numel()
         gradient = image.grad.mul_(count).masked_fill_(excess != 0, 0)
         if self.protection is not None:
@@ -187,7 +187,7 @@ class Descent:
     def _is_on_a_plateau(self, losses: Losses) -> bool:
         """Tell whether the best loss has hardly fallen since the last check, and is near `losses`.
 
-        A loss far above the best one is no plateau: after too long a step it falls for ten steps.
+        After too long a step, the loss is far above the best, and may need ten steps to fall back.
         """
         if self.config.name != "lbfgs" or self.config.plateau == 0:
             return False

@@ -138,7 +138,7 @@ class Run:
                     self.image, self._momentum = descent.best.picture(), descent.momentum()
             side = max(self.scales[min(self._index, len(self.scales) - 1)].size)
             self._turn = self.steps, side, self.image, self._momentum
-        _, side, self.image, self._momentum = self._turn  # the last job counts
+        _, side, self.image, self._momentum = self._turn  # a second job replaces the first
         self._take(job)
         sides = [max(scale.size) for scale in self.scales]
         self._index = next((n for n, own in enumerate(sides) if own >= side), len(sides) - 1)
