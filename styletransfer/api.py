@@ -3,9 +3,9 @@
     from styletransfer import stylize
     stylize("photo.jpg", "painting.jpg", size=768).save("pastiche.png")
 
-Keys are those of `configs/train.yaml`. Nothing is printed and no file is written; what is worth
-knowing goes to the log. torch's settings (threads, float32 precision, default dtype and device,
-autocast) stay as the caller has them.
+Keys are those of `configs/train.yaml`. The API prints nothing and writes no file; its notices go to
+the log. torch's settings (threads, float32 precision, default dtype and device, autocast) stay as
+the caller has set them.
 """
 
 import os
@@ -41,10 +41,10 @@ __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
 @contextmanager
 def _own_state() -> Iterator[None]:
-    """Work in torch's ordinary state, whatever the caller's is, and put the caller's back.
+    """Set torch's usual state in this context, and restore the caller's state afterwards.
 
-    That is with gradients, without inference mode and autocast, on the CPU unless a tensor says
-    otherwise, and in float32.
+    The usual state has gradients, no inference mode and no autocast; its default device is the CPU,
+    and its default dtype is float32.
     """
     dtype = torch.get_default_dtype()
     with ExitStack() as stack:
@@ -66,14 +66,14 @@ class Result:
     """A pastiche."""
 
     image: Tensor  #: (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
-    #: Name -> weighted loss of that very picture (before color=content_luminance), with "total";
-    #: empty if the run has not come to its end.
+    #: Name -> weighted loss of the picture (before color=content_luminance), with "total"; empty if
+    #: the run has not ended.
     losses: dict[str, float]
-    steps: int  #: optimiser steps made
+    steps: int  #: number of optimiser steps made
     alpha: Tensor | None = None  #: (1, 1, H, W), the content's transparency, or None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a PNG, JPEG, WebP or TIFF file, by its extension (UserError: it cannot be)."""
+        """Write a PNG, JPEG, WebP or TIFF file, by its extension (UserError: writing failed)."""
         images.write(expanded(path, written=True), self.image, self.alpha)
 
     def to_pil(self) -> Image.Image:
@@ -86,13 +86,13 @@ class Result:
 
 
 class Stylization:
-    """A run that is iterated over; leaving the loop pauses it, another loop goes on from there."""
+    """A run to iterate over; leaving the loop pauses the run, and another loop continues it."""
 
     def __init__(self, job: Job, given: Mapping[str, Any]) -> None:
         self._job, self._given, self._run = job, given, Run(job)
 
     def __iter__(self) -> Iterator[Iterate]:
-        """Make the steps that are left; yield what each has evaluated."""
+        """Make the remaining steps; yield the evaluated picture of each step."""
         steps = iter(self._run)
         while True:
             with _own_state():
@@ -103,17 +103,17 @@ class Stylization:
 
     @_own_state()
     def steer(self, **settings: Any) -> None:
-        """Go on under other settings, from the best picture so far, in the loop or after it.
+        """Continue with other settings, from the best picture so far, in the loop or after it.
 
             for step in run:
                 if step.step == 40:
                     run.steer(objective={"content_weight": 0.5}, style="another.jpg")
 
-        The scale at hand begins anew with all of its steps. L-BFGS's history, which belongs to the
-        objective that it was learnt from, is dropped; Adam's moments go on.
+        The current scale begins again with all of its steps. L-BFGS's history belongs to the old
+        objective and is dropped; Adam's moments are kept.
 
-        Settings are as for `stylize`; `style` may be a picture or several, like there. (UserError:
-        they cannot be; the run is as it was.)
+        Settings are as for `stylize`; `style` may be a picture or several. (UserError: the settings
+        cannot work; the run is unchanged.)
         """
         check_can_change(settings)
         pictures, values = _split(settings)
@@ -150,7 +150,7 @@ def stylize(
         content: a path, a Pillow image, a NumPy array (H, W), (H, W, 3) or (H, W, 4), uint8 or
             floating in [0, 1], or a floating tensor (3, H, W) or (1, 3, H, W) in [0, 1]; sRGB.
             A shape such as "4:3" (width:height) is a grey picture, for `experiment="texture"`.
-        style: likewise; or several, or the path of a folder of them.
+        style: likewise; or a list of pictures, or the path of a folder of pictures.
         callback: called with every evaluated picture.
         progress: show a bar, in notebooks as well as in terminals.
         settings: any key of a style transfer, as on the command line: `size=768`,
@@ -177,7 +177,7 @@ def stylize(
 
 @_own_state()
 def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) -> Stylization:
-    """Prepare what `stylize` does, and return it to be iterated over.
+    """Return a prepared style transfer; a loop over it makes its steps.
 
         run = iterate("photo.jpg", "painting.jpg")
         for step in run:
@@ -189,7 +189,7 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
     given, settings = _split(settings | {"content": content, "style": style})
     shape = settings.pop("content", None)
     config = _settings(settings)
-    # The names of pictures are for messages.
+    # Messages need the names of pictures.
     config.content = given["content"].name if shape is None else shape
     config.style = [each.name for each in given["style"]]
     if "style_detail" in given:
@@ -198,9 +198,9 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
 
 
 def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings that are pictures, read, and the others; regions and masks as they are.
+    """Return the settings that are pictures, read, and the others; regions and masks are not read.
 
-    Several styles are those of a list, or of a folder.
+    A list or a folder of styles becomes a list of pictures.
     """
     sources = {}
     for key in sorted({*PICTURE_KEYS} & {*settings}):

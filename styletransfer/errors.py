@@ -1,23 +1,23 @@
-"""The exceptions that a person is meant to read, and what they advise."""
+"""Exceptions whose messages are written for users, and the advice in these messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# As pip knows this package, which is imported as `styletransfer`.
+# Name of this package for pip; the name to import is `styletransfer`.
 DISTRIBUTION = "styletransfer-torch"
 
 
 def pip_install(extra: str) -> str:
-    """Return the command that brings what an extra needs, to a checkout as to a wheel."""
-    return f'pip install "{DISTRIBUTION}[{extra}]"'  # quotes that any shell takes
+    """Return the shell command that installs the packages of an extra."""
+    return f'pip install "{DISTRIBUTION}[{extra}]"'  # every shell accepts double quotes
 
 
 class UserError(Exception):
     """Bad input: the message is one line that says what is wrong and what to do about it.
 
-    Scripts print it without a traceback and exit with status 1. Of the processes of a job that
-    torchrun has started on one machine, the first one prints it for all. The key is that of the
-    settings that are wrong, if it is just one.
+    Scripts print the message without a traceback and exit with status 1. If torchrun has started
+    several processes on one machine, only the first process prints it. `key` is the wrong setting,
+    or None if no single setting is wrong.
     """
 
     def __init__(self, message: str, key: str | None = None) -> None:
@@ -27,7 +27,7 @@ class UserError(Exception):
 
 @contextmanager
 def about(key: str) -> Iterator[None]:
-    """Let errors within carry this key, unless they have one."""
+    """Set `key` on a UserError that is raised in this context without a key."""
     try:
         yield
     except UserError as error:
@@ -36,4 +36,4 @@ def about(key: str) -> Iterator[None]:
 
 
 class LostProcessError(UserError):
-    """Another process of the job has ended; each that is left says so, whichever that was."""
+    """Another process of the job has ended; every process that is left prints this error."""

@@ -1,6 +1,6 @@
 """Paint one picture in the style of another: `scripts/train.py content=A.jpg style=B.jpg`.
 
-This file tells the whole story of a run. `paint` does the following, and each line names where:
+This file shows a run from start to end. `paint` does the following, in the files named here:
 
 1. The settings are `configs/train.yaml` and the command line, as a `TrainConfig` (settings/).
 2. `prepare` reads the pictures and builds the network and the loss mode (job/, features/, losses/).
@@ -12,7 +12,7 @@ This file tells the whole story of a run. `paint` does the following, and each l
 5. `RecordedRun` writes metrics and checkpoints after a step, and the pastiche at the end (runs/).
 
 `dry_run=true` prints what would be done, with estimated memory and time, and writes nothing.
-`resume=FOLDER` goes on where the run in that folder was stopped.
+`resume=FOLDER` continues the stopped run in that folder.
 """
 
 import os
@@ -39,19 +39,19 @@ from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """The file that a run has written, its losses and steps, and how the run ended."""
+    """The file that a run has written, its outcome, and how the run ended."""
 
     picture: Path  # the file that holds the pastiche
     outcome: Outcome
-    seconds: float  # wall time of the optimisation, without that before a checkpoint
+    seconds: float  # wall time of the optimisation in this process
     device: str
     precision: str
-    problem: str | None = None  # why it gave up, or why the picture is elsewhere, in one line
-    stopped: Stopped | None = None  # the signal that has come meanwhile
+    problem: str | None = None  # one line: why the run gave up, or the picture is elsewhere
+    stopped: Stopped | None = None  # the signal that came during the run
 
 
 def main(config: TrainConfig, folder: Path) -> None:
-    """Run one style transfer, or go on with one, and print where the picture is."""
+    """Run or continue one style transfer, and print the path of the picture."""
     if config.resume not in (None, "auto"):
         folder = Path(config.resume)
         config = own_settings(config, folder, _typed_keys())
@@ -72,21 +72,21 @@ def main(config: TrainConfig, folder: Path) -> None:
 def paint(config: TrainConfig, folder: Path, guide: Guide | None = None) -> FinishedRun:
     """Stylise one picture and write it, with `metrics.jsonl` and snapshots, into `folder`.
 
-    The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`, beside the
-    content at its size, which `mix` reads. A run that ends early leaves the best picture so far
-    there, and a checkpoint; with `resume=auto` it goes on from the checkpoint in `folder` if there
-    is one. `guide` may observe and steer the run.
+    The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. `folder` also
+    gets the content image at the pastiche's size, for `mix`. A run that ends early writes the best
+    picture so far and a checkpoint. With `resume=auto`, a run continues from a checkpoint in
+    `folder`. `guide` may observe and steer the run.
 
     Raises:
-        UserError: bad input, before anything is written, or the picture can be written nowhere.
+        UserError: bad input, before anything is written, or the picture cannot be written.
         Stopped: a signal came before there was a picture.
     """
     with stop_on_signals() as stop:
         picture = Path(config.output) if config.output else folder / PASTICHE
         job = _checked(config, folder, picture)
         folder.mkdir(parents=True, exist_ok=True)
-        # Held from here: the first optimiser makes torch import libraries that abort the process if
-        # a signal's exception crosses them.
+        # Signals are held: the first optimiser makes torch import libraries that abort the process
+        # if a signal raises an exception in them.
         with signals_held(), locked(folder):
             remove_stale(folder)
             start = time.perf_counter()
@@ -122,7 +122,7 @@ def _checked(config: TrainConfig, folder: Path, picture: Path) -> Job:
 
 
 def _print_plans(config: TrainConfig) -> None:
-    """Print what a run would do, and after each of its changes (UserError: bad input)."""
+    """Print the plan of a run, and the plan after each change (UserError: bad input)."""
     from styletransfer.runs.plan import plan
 
     later = in_turn(config, config.changes)

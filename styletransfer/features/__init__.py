@@ -1,4 +1,4 @@
-"""Feature networks: which there are, and how one is built from its settings."""
+"""Feature networks, and how a network is built from its settings."""
 
 from pathlib import Path
 

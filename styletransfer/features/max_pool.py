@@ -61,7 +61,7 @@ def max_pool(x: Tensor) -> Tensor:
 
     Raises:
         TypeError: x is not floating point.
-        ValueError: x has not four axes, or no window fits.
+        ValueError: x is not (N, C, H, W), or no window fits.
     """
     check_floating("max_pool", x=x)
     if x.dim() != 4 or min(x.shape[2:]) < 2:

@@ -76,7 +76,7 @@ def build(
     normalize = Normalize((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
     if preprocessing == "imagenet":
         normalize = Normalize(IMAGENET_MEAN, IMAGENET_STD)
-    elif preprocessing == "caffe":  # (x - mean / 255) / (1 / 255); `load` turns BGR kernels
+    elif preprocessing == "caffe":  # (x - mean / 255) / (1 / 255); `load` reverses BGR kernels
         red, green, blue = (mean / 255 for mean in CAFFE_MEAN)
         normalize = Normalize((red, green, blue), (1 / 255,) * 3)
     return FeatureExtractor(normalize, layers).requires_grad_(False)
@@ -91,7 +91,7 @@ def load(
 ) -> None:
     """Copy tensors with torchvision's names into `network`; classifier tensors are ignored.
 
-    The kernels of the first convolution may be for pictures whose channels are blue, green and red.
+    If `is_bgr`, the first kernels are for the channels blue, green, red, and are reversed.
 
     `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER". A UserError
     reports a tensor that is missing, unexpected, misshapen or not finite, a kernel of zeros, and a

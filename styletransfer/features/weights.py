@@ -101,7 +101,7 @@ def _checked(tensors: Mapping[str, Tensor], path: Path) -> Mapping[str, Tensor]:
 
 
 def _check_unpacked(path: Path) -> None:
-    """Refuse a compressed zip archive, which could fill memory; torch writes no compressed ones."""
+    """Refuse a compressed zip archive, which could fill memory; torch does not compress files."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             if any(entry.file_size > entry.compress_size for entry in archive.infolist()):

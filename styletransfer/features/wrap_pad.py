@@ -10,7 +10,7 @@ from styletransfer.system.validation import check_features
 
 
 class WrapPad(Function):
-    """pad(x, (1, 1, 1, 1), mode="circular") that keeps channels_last, which torch's does not."""
+    """pad(x, (1, 1, 1, 1), mode="circular") that keeps channels_last, unlike torch's `pad`."""
 
     generate_vmap_rule = True
 

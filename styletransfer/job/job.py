@@ -1,4 +1,4 @@
-"""A style transfer, ready to run, and its plan: scales, their steps and sizes, where it starts."""
+"""A style transfer that is ready to run: its scales, their steps and sizes, and its start."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,24 +16,24 @@ from styletransfer.pictures.color import is_grey
 from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.settings import StyleTransferConfig, each
 
-# What `init` may be beside the path of a picture.
+# Values of `init` that are not the path of a picture.
 STARTS = ("content", "style", "noise")
-# Longer side in pixels below which `scales=0` adds no coarser scale; VGG's deep layers see little
-# there. Matching needs coarser ones: there large shapes of the style, such as stars, find a place.
+# Longer side in pixels below which `scales=0` adds no coarser scale: VGG's deep layers have few
+# positions there. Matching needs coarser scales, to place large shapes of the style, such as stars.
 SMALLEST_SCALE, SMALLEST_MATCHED_SCALE = 128, 48
-# Shorter side in pixels that `scales=0` leaves every picture: two positions of the deepest layer.
+# Smallest shorter side in pixels that `scales=0` makes: two positions of the deepest layer.
 SHORTEST_SIDE = 32
 
-# Of the steps, where an even share would be less than the finest scale takes: of 100 steps at 1536
-# pixels 25 left 1.2 and 2.6 times the style error that two pairs have at 512, and 42 left 0.7 and
-# 1.3 times it.
+# Share of the steps that the finest of more than three scales makes; an even share is too small. Of
+# 100 steps at 1536 pixels, 25 gave two pairs 1.2 and 2.6 times their style error at 512 pixels, and
+# 42 gave 0.7 and 1.3 times.
 FINEST_SHARE = 0.42
 
-# Pixels along each axis for which a position of VGG's deepest layers stands.
+# Stride of VGG's deepest layers: pixels per position along each axis.
 DEEPEST = 16
 
-# Of the detail that a finer scale brings back. Without it losses ended 3 to 14 % higher on three
-# pairs, and all of it left a photograph's edges where strokes belong.
+# Share of the start's fine detail that a finer scale adds; see `enlarge`. With 0 the final losses
+# of three pairs were 3 to 14 % higher; with 1 a photograph's edges stayed instead of strokes.
 DETAIL = 0.5
 
 
@@ -43,27 +43,27 @@ class Scale:
 
     size: tuple[int, int]  # (height, width) of the pastiche in pixels
     style_sizes: tuple[tuple[int, int], ...]  # (height, width) of each style image
-    steps: int  # to be made
+    steps: int  # number of steps
 
 
 @dataclass(frozen=True)
 class Job:
     """A style transfer, ready to run."""
 
-    config: StyleTransferConfig  # what was asked for
+    config: StyleTransferConfig  # the settings
     extractor: FeatureExtractor  # the network, on its device, in its precision
     mode: LossMode  # how losses reach the image's gradient
     # content, styles and regions, of any size; the pastiche has the content's aspect ratio.
     pictures: Inputs
-    # (1, 3, h, w), the picture to begin with, or None for what `config.init` names.
+    # (1, 3, h, w), the picture to start from, or None for the start that `config.init` names.
     start: Tensor | None = None
     alpha: Tensor | None = None  # (1, 1, H, W), the content's transparency, or None
-    # Of `style_targets_of` for a job of one scale, or None to have them made.
+    # Result of `style_targets_of` for a job of one scale, or None to compute it.
     styles: StyleTargets | None = None
 
     @cached_property
     def criterion(self) -> Criterion:
-        """What pictures are compared by, at every scale."""
+        """The losses and their weights, at every scale."""
         return Criterion.of(self.config.objective)
 
     @cached_property
@@ -73,33 +73,33 @@ class Job:
 
     @cached_property
     def is_grey(self) -> bool:
-        """True if content, styles and the picture to begin with are grey; the pastiche then is."""
+        """True if content, styles and `start` are grey, so that the pastiche must be grey."""
         return is_grey([*self.pictures.tensors, *([] if self.start is None else [self.start])])
 
     @property
     def device(self) -> torch.device:
-        """Where the network is."""
+        """The device of the network."""
         return next(self.extractor.parameters()).device
 
     @property
     def precision(self) -> str:
-        """That of the network, such as "bfloat16"."""
+        """The network's dtype, such as "bfloat16"."""
         return self.extractor.precision
 
     def pictures_at(self, side: int) -> Inputs:
-        """Return the pictures as a run has them where its longer side is `side` pixels."""
+        """Return the pictures on the device, at the scale of `side` pixels (longer side)."""
         scale = make_scale(self.config, self.pictures, side, steps=0)
         moved = self.pictures.to(self.on_device(self.pictures.content))
         return moved.resized(scale.size, scale.style_sizes)
 
     def on_device(self, image: Tensor) -> Tensor:
-        """Return `image` as a run computes with it: on the device, at least in float32."""
+        """Return `image` on the device, in float64 if the network is, else in float32."""
         exact = self.extractor.dtype == torch.float64
         return image.to(self.device, torch.float64 if exact else torch.float32)
 
 
 def parse_tile(text: str) -> int | None:
-    """Return the pixels that `config.tile` names; 0 for auto, and None for off."""
+    """Return the side of a tile in pixels; 0 for auto, None for off (UserError: other text)."""
     text = text.strip().lower()
     if text == "auto":
         return 0
@@ -113,7 +113,7 @@ def parse_tile(text: str) -> int | None:
 def pyramid(size: int, scales: int, steps: int, smallest: float = SMALLEST_SCALE) -> list[int]:
     """Return the longer sides in pixels from coarse to fine, doubling, up to `size`.
 
-    There are `scales` of them, for 0 as many as are at least `smallest`, and never more than steps.
+    There are `scales` sides, or for 0 as many as are at least `smallest`; never more than `steps`.
     """
     sides = [size]
     while len(sides) < min(scales or steps, steps):
@@ -125,10 +125,10 @@ def pyramid(size: int, scales: int, steps: int, smallest: float = SMALLEST_SCALE
 
 
 def steps_at_scale(steps: int, scales: int, index: int) -> int:
-    """Return the steps of scale `index`, of which there are at least as many steps.
+    """Return the steps of scale `index`, from 0; `steps`, the sum, is at least `scales`.
 
-    Up to three scales share evenly, the remainder going to the finest. Of more than three the
-    finest has FINEST_SHARE, and the others share the rest evenly.
+    Up to three scales get even shares, the remainder going to the finest. Of more than three scales
+    the finest gets FINEST_SHARE, and the others get even shares of the rest.
     """
     if scales > 3:
         finest = min(round(FINEST_SHARE * steps), steps - (scales - 1))
@@ -171,10 +171,10 @@ def make_scale(config: StyleTransferConfig, pictures: Inputs, side: int, steps: 
 def pastiche_size(
     config: StyleTransferConfig, shape: tuple[int, int], side: int
 ) -> tuple[int, int]:
-    """Return the (height, width) of a pastiche in the shape of another picture.
+    """Return the (height, width) of a pastiche with the aspect ratio of `shape` (height, width).
 
-    Its longer side is `side` pixels; or the nearest of which no pool leaves out a rest, as a
-    seamless picture has to be.
+    The longer side is `side` pixels. A seamless pastiche needs sides of which no pool leaves out a
+    rest, so its sides are rounded to multiples of DEEPEST.
     """
     height, width = scaled_size(shape, side)
     if config.objective.seamless:
@@ -183,7 +183,7 @@ def pastiche_size(
 
 
 def style_scales(config: StyleTransferConfig, styles: int) -> list[float]:
-    """Return one factor per style image: `style_scale`, and 1 for that of `style_detail`."""
+    """Return one factor per style image: `style_scale`, and 1 for the image of `style_detail`."""
     factors, detail = each(config.style_scale), [1.0] * (config.style_detail is not None)
     if len(factors) == 1:
         factors = factors * (styles - len(detail))
@@ -195,11 +195,11 @@ def _size(image: Tensor) -> tuple[int, int]:
 
 
 def starting_picture(config: StyleTransferConfig, pictures: Inputs) -> Tensor:
-    """Return the picture (1, 3, h, w) that `init` content, style or noise names, of any size."""
+    """Return the picture (1, 3, h, w), of any size, for init=content, style or noise."""
     content = pictures.content
     if config.init == "content":
         return content
-    if config.init == "style":  # the first that paints
+    if config.init == "style":  # of the first region
         return pictures.styles[pictures.regions[0].sources[0].style]
     generator = torch.Generator().manual_seed(config.seed)
     return torch.rand(content.shape, generator=generator, dtype=content.dtype)
@@ -208,14 +208,13 @@ def starting_picture(config: StyleTransferConfig, pictures: Inputs) -> Tensor:
 def enlarge(
     image: Tensor, start: Tensor, size: tuple[int, int], init: str, wraps: bool = False
 ) -> Tensor:
-    """Return `image` at a finer scale, with some of the finest detail of where the run began.
+    """Return `image` at a finer scale, plus the share DETAIL of the finest detail of `start`.
 
-    An enlarged picture is a blur, and the first ten steps would go into finding some detail again.
-    Noise, as `init` says, has no detail worth keeping.
+    An enlarged picture is blurred, and the first ten steps would only make detail again. For
+    init=noise nothing is added, because the detail of noise is useless.
 
-    The image (1, 3, h, w) is what the scale before has made of `start` (1, 3, H, W), or that very
-    picture; `size` is the (height, width) of the finer scale; a picture that `wraps` goes on at its
-    other side.
+    `image` (1, 3, h, w) is the result of the scale before, or `start` (1, 3, H, W) itself. `size`
+    is the (height, width) of the finer scale. If `wraps`, each edge continues at the opposite edge.
     """
     larger = resize(image, size, wraps=wraps)
     if init == "noise":

@@ -1,4 +1,4 @@
-"""The pictures of a job: found by keys, read, checked, turned, resized to the pastiche."""
+"""The pictures of a job: found by setting, read, checked, rotated, resized to the pastiche."""
 
 import logging
 import os
@@ -38,7 +38,7 @@ PICTURE_KEYS = (
 Given = Mapping[str, Any]
 # Bytes of a pixel: three channels of float32, and their copy while the picture is resized.
 PIXEL_BYTES = 24
-# A content that is a shape, width:height.
+# Pattern of a content that is a shape, width:height.
 SHAPE = re.compile(r"([1-9]\d{0,3}):([1-9]\d{0,3})")
 # Smallest side of a picture in pixels. A smaller one, enlarged, is a blur without content or style.
 SMALLEST_SIDE = 8
@@ -182,7 +182,7 @@ def _read_content(config: StyleTransferConfig, given: Given) -> Picture:
 
 
 def check_room(config: StyleTransferConfig, shape: tuple[int, int]) -> None:
-    """Refuse a size at which the job's pictures do not fit in memory; `shape` is the content's."""
+    """Refuse a size whose pictures do not fit in memory; `shape` is the content's (h, w)."""
     height, width = pastiche_size(config, shape, config.size)
     count = sum(len(files_at(name)) for name in each(config.style))
     count += config.style_detail is not None

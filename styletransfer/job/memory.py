@@ -1,8 +1,8 @@
-"""How much memory a scale takes, by one formula, and the first tile that fits.
+"""An estimate of the memory that a scale takes, and the choice of its first tile.
 
 The formula adds up, per pixel of the picture, the tensors of the picture's size, L-BFGS's history
-and the activations that autograd keeps. It is an estimate: a tile that turns out to be too large is
-halved when memory runs out, see `Run`.
+and the activations that autograd keeps. The estimate may be too low: `Run` halves the tile if
+memory runs out.
 """
 
 import math
@@ -43,7 +43,7 @@ class MemoryPlan:
 
     tile: int | None  #: side in pixels, or None for the whole picture at once
     bytes: float  #: estimated at the peak, above what the loaded process holds
-    #: None, or one line that says that the memory will probably not do, and what to choose.
+    #: One line that says that memory is probably too small, and what to choose; None if it fits.
     problem: str | None = None
 
     @property
@@ -73,7 +73,7 @@ def activation_bytes(extractor: FeatureExtractor) -> float:
 def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
     """Choose the first tile of one scale, where `free` bytes of memory are left.
 
-    `tile=auto` takes the whole picture if that fits, else the largest tile that does, and at least
+    `tile=auto` takes the whole picture if it fits, else the largest tile that fits, but at least
     SMALL_TILE. (UserError: a tile that the network or the loss mode does not allow.)
     """
     asked, longest, pixels = parse_tile(job.config.tile), max(scale.size), math.prod(scale.size)

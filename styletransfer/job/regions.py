@@ -1,4 +1,4 @@
-"""Which style paints where: from settings to the regions of a job."""
+"""The regions of a job and the styles that paint them, from settings."""
 
 import logging
 from collections.abc import Sequence
@@ -95,7 +95,7 @@ def _by_region(
 
 
 def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, ...]:
-    """Remove the protected pixels from each region; a region without any others is left out."""
+    """Remove the protected pixels from each region; a region without other pixels is left out."""
     free = 1.0 - protected
     painted: list[Region] = []
     for region in regions:
@@ -111,7 +111,7 @@ def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, 
 
 
 def _blended(config: StyleTransferConfig, styles: Sequence[str]) -> tuple[StylePart, ...]:
-    """Return the styles of weight above 0, and last that of `style_detail` at its own layers."""
+    """Return the styles of weight above 0, and last `style_detail` at its own layers."""
     if config.style_detail is None:
         return tuple(_weighted(config, styles, layers=None))
     objective, detail = config.objective, set(config.objective.detail_layers)

@@ -1,7 +1,7 @@
 """Losses: three ways in which a module can hold a loss, and the functions that compute losses.
 
 Read `fake_backward.py`, `loss_attribute.py` and `autograd_function.py` first. Each file defines
-`ContentLoss` and `StyleLoss` and can be read without the others.
+`ContentLoss`, `MatchLoss`, `StyleLoss`, and can be read without the others.
 """
 
 from styletransfer.errors import UserError

@@ -29,7 +29,7 @@ class ContentTap(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-        """Return one gradient for features and one for target, None where none is due."""
+        """Return one gradient for features and one for target, None if not needed."""
         grad_features, grad_loss = grads
         if grad_loss is None:
             return grad_features, None

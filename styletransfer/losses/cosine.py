@@ -28,7 +28,7 @@ def cosine_loss(features: Tensor, target: Tensor) -> Tensor:
 def cosine_gradient(features: Tensor, target: Tensor) -> Tensor:
     """Return the gradient of the sum over positions of 1 - cos(F_p, T_p), like F.
 
-    With f = F_p / |F_p| and t = T_p / |T_p| it is (cos f - t) / |F_p|, and 0 where F_p is 0.
+    For f = F_p / |F_p| and t = T_p / |T_p| it is (cos f - t) / |F_p|, and 0 where F_p is 0.
     """
     cosines, lengths, units, is_seen = _cosines(features, target)
     directions = features / lengths.to(features.dtype)
@@ -72,7 +72,7 @@ class CosineTap(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-        """Return one gradient for features and one for target, None where none is due."""
+        """Return one gradient for features and one for target, None if not needed."""
         grad_features, grad_loss = grads
         if grad_loss is None:
             return grad_features, None

@@ -49,12 +49,12 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
 
     Args:
         features: (1, C, H, W), floating point, any memory format.
-        with_mean: without it the mean is empty, (0,), and low-precision features are multiplied as
-            they are, which is faster: the result is some 5e-4 off. With it they are multiplied in
+        with_mean: if False, the mean is empty, (0,), and low-precision features are multiplied in
+            their dtype, which is faster; the error is about 5e-4. If True, they are multiplied in
             float32, because a covariance is a small difference of second moments.
-        weights: m, (H, W), at least 0 and somewhere above it; None weighs all positions alike. No
-            gradient reaches them. Positions of weight 0 are left out, so that many small regions
-            cost what one large one does.
+        weights: m, (H, W), at least 0, and above 0 somewhere; None weighs all positions alike.
+            Weights get no gradient. Positions of weight 0 are left out, so that many small regions
+            cost as much as one large region.
 
     Returns:
         Both in float32 for bfloat16 and float16 features, else in their dtype.
@@ -97,7 +97,7 @@ def gram_matrix(features: Tensor) -> Tensor:
     """Compute G = F F^T / (C H W) with F as (C, HW), the Gram matrix of Gatys et al. 2016.
 
     They leave the normalisation to the loss; dividing by C H W is the PyTorch tutorials' choice.
-    It is (C, C), symmetric; features, dtypes, derivatives and errors are those of `moments`.
+    G is (C, C), symmetric; features, dtypes, derivatives and errors are those of `moments`.
     """
     return moments(features, with_mean=False).second / features.shape[1]
 

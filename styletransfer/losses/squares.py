@@ -30,7 +30,7 @@ def temporal_loss(image: Tensor, target: Tensor, weights: Tensor) -> Tensor:
 
 
 def total_variation(image: Tensor) -> Tensor:
-    """Return the mean squared difference of neighbouring pixels of (1, 3, H, W), 0-d.
+    """Return the sum of squared differences of neighbouring pixels divided by 3 H W, 0-d.
 
     The squared (H^1) form of Mahendran and Vedaldi 2015 (arXiv:1412.0035, beta = 2), as a mean so
     that a weight means the same at every size. A picture one pixel wide or high has no neighbours

@@ -78,13 +78,13 @@ def normal(moments: Moments) -> Tensor:
 def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
     """Return the squared 2-Wasserstein distance of two normal distributions, 0-d.
 
-    With means m and covariances C (Dowson and Landau 1982, "The Frechet distance between
-    multivariate normal distributions"), it is
+    For means m and covariances C (Dowson and Landau 1982, "The Frechet distance between
+    multivariate normal distributions"), the squared distance is
 
         |m - m_s|^2 + tr(C) + tr(C_s) - 2 tr((C_s^1/2 C C_s^1/2)^1/2)
 
     With C_s = L L^T the last trace is the sum of the square roots of the eigenvalues of L^T C L.
-    This needs no matrix square root. Its gradient stays finite if eigenvalues are equal, unlike the
+    This needs no matrix square root. The gradient stays finite if eigenvalues are equal, unlike the
     gradient of eigenvectors. The eigenvalues are computed in float64.
     """
     given, statistic, target = statistic, to_float64(statistic), to_float64(target)

@@ -1,1 +1,1 @@
-"""The losses at one picture and their gradient: whole, or in tiles."""
+"""The losses at a picture and their gradient, at once or in tiles."""

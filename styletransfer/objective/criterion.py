@@ -1,4 +1,4 @@
-"""What an objective compares, its settings resolved, and what it comes to: losses by name."""
+"""The resolved settings of an objective, its losses by name, and checks of picture sizes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from styletransfer.losses import (
 from styletransfer.objective.inputs import Anchor, Inputs
 from styletransfer.settings import STYLE_LAYER_FACTORS, ObjectiveConfig
 
-# Layers of the features by which positions are matched; see `matching`.
+# Layers whose features are compared to find the most similar style position; see `matching`.
 SEARCHED = ("relu2_1", "relu3_1", "relu4_1")
 
 
@@ -32,15 +32,15 @@ class Criterion:
     #: layer -> linear weight of its match loss, above 0; see `matching`
     matches: Mapping[str, float]
     styles: Mapping[str, float]  #: layer -> linear weight of its style losses, above 0
-    measure: StyleMeasure  #: how styles are compared
+    measure: StyleMeasure  #: which statistic of a style is compared, and how
     tv_weight: float  #: linear weight of the picture's total variation
-    is_relative: bool  #: each loss is divided by its value for features that are all zero
-    painted_share: float  #: share of the pastiche so far in the picture that is matched, in [0, 1]
-    seamless: bool  #: the pastiche goes on at its other side
+    is_relative: bool  #: content and style losses are divided by their value for zero features
+    painted_share: float  #: share of the pastiche in the picture that is matched, in [0, 1]
+    seamless: bool  #: each edge of the pastiche continues at the opposite edge
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
-        """Resolve settings (UserError: they contradict each other, or nothing acts)."""
+        """Return the criterion of the settings (UserError: a contradiction, or all weights 0)."""
         measure = get_style_loss(config.style_loss)
         contents = _by_layer(
             "content", config.content_weight, config.content_layers, config.content_layer_weights
@@ -70,14 +70,14 @@ class Criterion:
 
     @property
     def layers(self) -> list[str]:
-        """The layers at which losses act, content before style, and those that are searched."""
+        """The layers with content, style and match losses, and those of SEARCHED for matching."""
         return [*self.contents, *self.styles, *self.matches, *(SEARCHED if self.matches else ())]
 
 
 def _by_layer(
     kind: str, weight: float, layers: list[str], factors: list[float]
 ) -> dict[str, float]:
-    """Return layer -> weight, those above zero."""
+    """Return layer -> weight * factor, without layers where it is 0 (UserError: bad lists)."""
     if factors and len(factors) != len(layers):
         raise UserError(
             f"objective.{kind}_layers names {len(layers)} layers but "
@@ -92,7 +92,7 @@ def _by_layer(
 
 
 def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) -> None:
-    """Check that the deepest layer has a position left at (height, width), or name what works."""
+    """Raise UserError if (height, width) is below one position of the deepest layer."""
     deepest = list(extractor.layers)[-1]
     stride = extractor.stride(deepest)
     height, width = size
@@ -105,7 +105,7 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
 
 
 def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
-    """Check the content and the style images of an objective; see `check_size`."""
+    """Apply `check_size` to the content image and to each style image."""
     several = [f"style image {number + 1}" for number, _ in enumerate(pictures.styles)]
     names = ["the content image", *(several if several[1:] else ["the style image"])]
     for image, name in zip(pictures.tensors, names, strict=True):
@@ -113,20 +113,20 @@ def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
 
 
 def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
-    """Return the stride of the deepest layer in pixels: a tile holds at least one position."""
+    """Return the smallest side of a tile: the stride of the deepest layer, in pixels."""
     ended = extractor.ended_at(criterion.layers)
     return ended.stride(list(ended.layers)[-1])
 
 
 def tiles_need(mode: LossMode, criterion: Criterion) -> str:
-    """Return the setting without which there are no tiles, empty where there can be."""
+    """Return the setting that tiles require and that is missing; empty if tiles can be used."""
     if not mode.is_closed_form:
         return "loss_mode=autograd_function"
     return "objective.seamless=false" if criterion.seamless else ""
 
 
 def tiles_advice(mode: LossMode, criterion: Criterion) -> str:
-    """Return the end of a sentence about too little memory, empty where there can be tiles."""
+    """Return the end of a message about too little memory; empty if tiles can be used."""
     needed = tiles_need(mode, criterion)
     return needed and f", or {needed} with its tiles"
 
@@ -134,7 +134,7 @@ def tiles_advice(mode: LossMode, criterion: Criterion) -> str:
 def check_tile(
     extractor: FeatureExtractor, mode: LossMode, criterion: Criterion, tile: int
 ) -> None:
-    """Refuse tiles of `tile` pixels where there can be none, or none so small."""
+    """Raise UserError if tiles cannot be used, or `tile` pixels are below `smallest_tile`."""
     if needed := tiles_need(mode, criterion):
         raise UserError(f"tiles need {needed}; choose that, or tile=off", "tile")
     if tile < (least := smallest_tile(extractor, criterion)):
@@ -147,34 +147,34 @@ def check_tile(
 
 @dataclass(frozen=True)
 class Losses:
-    """The weighted losses of one evaluation, detached and 0-d, still on their device."""
+    """The weighted losses of one evaluation: detached 0-d tensors on the device."""
 
     #: Name -> weighted loss; "content/relu4_2", "style/relu1_1", "total_variation", "temporal".
     terms: dict[str, Tensor]
 
     @property
     def total(self) -> Tensor:
-        """The objective's value."""
+        """The objective's value: the sum of all weighted losses, 0-d."""
         return torch.stack(list(self.terms.values())).sum()
 
     def as_floats(self) -> dict[str, float]:
-        """Return name -> value, with "total"; waits for the device."""
+        """Return name -> loss, and "total" -> their sum; waits for the device."""
         values = torch.stack(list(self.terms.values())).tolist()
         return {"total": sum(values), **dict(zip(self.terms, values, strict=True))}
 
 
 class Evaluates(Protocol):
-    """Whatever has losses at a picture: an `Objective`, whole or in tiles."""
+    """The protocol of `Objective` and `TiledObjective`: losses at a picture."""
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
 
-        It is (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad.
+        `image` is (1, 3, H, W), sRGB in [0, 1], a leaf that requires grad.
         """
 
 
 def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
-    """Return d(total)/d(image) at `image` (1, 3, H, W), sRGB in [0, 1], which stays as it is."""
+    """Return d(total)/d(image) at `image` (1, 3, H, W), sRGB in [0, 1]; `image` is unchanged."""
     leaf = image.detach().requires_grad_()
     objective.evaluate(leaf)
     assert leaf.grad is not None
@@ -183,10 +183,10 @@ def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Prior:
-    """The losses on the picture itself: its smoothness, and its past."""
+    """The losses on pixels: total variation, and the temporal loss of a film."""
 
     tv_weight: float  #: linear weight of the total variation
-    anchor: Anchor | None  #: what a film's frame is held to, None for nothing
+    anchor: Anchor | None  #: the expected frame of a film, or None
 
     def losses(self, image: Tensor) -> dict[str, Tensor]:
         """Return the weighted losses at `image` (1, 3, H, W) by name, 0-d, with their graph."""
@@ -199,5 +199,5 @@ class Prior:
 
 
 def total(losses: dict[str, Tensor]) -> Tensor | None:
-    """Return the sum of losses, None of no loss."""
+    """Return the sum of the losses, or None if `losses` is empty."""
     return reduce(torch.add, losses.values()) if losses else None

@@ -1,4 +1,4 @@
-"""The fed tap: features pass through, and a gradient known beforehand joins on the way back."""
+"""The fed tap: features pass unchanged, and backward adds the gradient of an external loss."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +11,11 @@ Feed = Callable[[Tensor, Tensor], Tensor]
 
 
 class FedTap(Function):
-    """The identity forward; backward adds dL/dF of a loss that was computed elsewhere.
+    """The identity in forward; backward adds dL/dF of a loss L that was computed elsewhere.
 
-    A tile sees only a part of the features on which a loss depends, so no output of its graph is
-    that loss. The gradient is made when backward arrives, not before: the gradients of all taps,
-    held from the start, would cost a quarter of the tile's memory.
+    A tile holds only a part of the features on which L depends, so its graph cannot compute L.
+    dL/dF is computed during backward: stored before it, the gradients of all taps would take a
+    quarter of the tile's memory.
     """
 
     @staticmethod
@@ -25,21 +25,21 @@ class FedTap(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Feed], output: Tensor) -> None:
-        """Save F, which the network holds anyway."""
+        """Save F, which the network keeps in any case."""
         features, ctx.feed = inputs
         ctx.save_for_backward(features)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        """Return the gradient from above joined by the fed one."""
+        """Return the gradient from the layers above plus dL/dF."""
         (features,) = ctx.saved_tensors
         return ctx.feed(features, grads[0]), None
 
 
 def fed_tap(features: Tensor, feed: Feed) -> Tensor:
-    """Pass features F (1, C, H, W) on; backward makes feed(F, gradient) of their gradient.
+    """Return features F (1, C, H, W); backward replaces their gradient by feed(F, gradient).
 
-    That must return a new tensor of the shape of F, and leave its arguments as they are.
+    `feed` must return a new tensor of the shape of F, and must not change its arguments.
     """
     result: Tensor = FedTap.apply(features, feed)
     return result

@@ -1,6 +1,6 @@
-"""What an objective is made of: a content image, style images, and which of them paints where.
+"""The inputs of an objective: a content image, style images, and the regions that they paint.
 
-Where is told by pixels, and followed to the positions of a layer: how much of a region each sees.
+A region has a weight at each pixel; `at_layers` averages them to weights of a layer's positions.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -17,56 +17,57 @@ from styletransfer.system.precision import to_float64
 
 # (height, width) in pixels.
 Size = tuple[int, int]
-# (a tensor, the style image that it is or lies on, None for the content image) -> another.
+# (tensor, index of its style image, or None for the content image) -> new tensor.
 Change = Callable[[Tensor, int | None], Tensor]
-# Below so many positions in all, a region has vanished from a layer: nothing is divided by about 0.
+# Smallest sum of a region's weights at a layer, in positions. A region with a smaller sum is left
+# out of the layer, because its moments are divided by the sum.
 FEWEST = 1.0
 
 
 @dataclass(frozen=True)
 class StylePart:
-    """A part of what a region's style is made of."""
+    """A style image, or some of its pixels, in a region's style."""
 
     style: int = 0  #: index of a style image
-    share: float = 1.0  #: above 0; the moments of all sources are averaged with these weights
-    #: (1, 1, h, w) in [0, 1], where in the style image to look; None for everywhere.
+    share: float = 1.0  #: above 0; its weight in the average of the moments of all parts
+    #: (1, 1, h, w) in [0, 1], weights of the style image's pixels; None for 1 everywhere.
     weights: Tensor | None = None
-    #: The layers to which it speaks, of those that have style losses; None for all.
+    #: The layers with style or match losses at which this part acts; None for all.
     layers: Collection[str] | None = None
 
 
 @dataclass(frozen=True)
 class Region:
-    """Positions of the pastiche that are to have one style, and that style."""
+    """A region of the pastiche, and the style that paints the region."""
 
-    name: str = ""  #: as in the names of its losses; empty for a picture that is not divided
+    name: str = ""  #: used in the names of its losses; empty for an undivided picture
     weights: Tensor | None = None  #: (1, 1, H, W) in [0, 1], like an opacity; None for 1 everywhere
-    sources: tuple[StylePart, ...] = (StylePart(),)  #: what its style is made of
+    sources: tuple[StylePart, ...] = (StylePart(),)  #: the parts of its style
 
     @property
     def share(self) -> float:
-        """Its share of the picture, in [0, 1]."""
+        """The region's share of the picture, in [0, 1]."""
         return 1.0 if self.weights is None else float(to_float64(self.weights).mean())
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """What a film's frame is expected to look like, from the frame before."""
+    """The expected frame of a film, made from the frame before."""
 
     target: Tensor  #: (1, 3, H, W), sRGB in [0, 1], the expected frame
-    weights: Tensor  #: (1, 1, H, W) in [0, 1], how far each of its pixels is to be believed
+    weights: Tensor  #: (1, 1, H, W) in [0, 1], the confidence in each pixel of `target`
     weight: float  #: linear weight of the temporal loss in the objective
 
 
 @dataclass(frozen=True)
 class Protection:
-    """Pixels that stay as they are."""
+    """Pixels of the pastiche that keep the content image."""
 
-    content: Tensor  #: (1, 3, H, W), what they stay
-    protected: Tensor  #: (1, 1, H, W) in [0, 1]; between 0 and 1 the picture is a mixture
+    content: Tensor  #: (1, 3, H, W), the content image
+    protected: Tensor  #: (1, 1, H, W), the share of the content image in [0, 1]
 
     def hold(self, image: Tensor) -> Tensor:
-        """Return `image` (1, 3, H, W) with the content where that is protected."""
+        """Return `image` (1, 3, H, W) with the content image at protected pixels."""
         return torch.lerp(image, self.content, self.protected)
 
 
@@ -76,13 +77,13 @@ class Inputs:
 
     content: Tensor  #: (1, 3, H, W), sRGB in [0, 1]
     styles: tuple[Tensor, ...]  #: (1, 3, h, w) each, sRGB in [0, 1]
-    #: Which style paints where. By default the first one paints everywhere.
+    #: The regions and their styles. By default the first style paints everywhere.
     regions: tuple[Region, ...] = (Region(),)
-    #: (1, 1, H, W) in [0, 1], where the pastiche is to stay the content image; there the regions
-    #: have no weight, since no style loss can move it. None for nowhere.
+    #: (1, 1, H, W) in [0, 1], 1 where the pastiche keeps the content image. Regions have weight 0
+    #: at these pixels, because no style loss can change them. None protects nothing.
     protected: Tensor | None = None
-    painted: Tensor | None = None  #: (1, 3, H, W), the pastiche so far, None at its beginning
-    anchor: Anchor | None = None  #: what the pastiche is held to beside that, None for nothing
+    painted: Tensor | None = None  #: (1, 3, H, W), the pastiche at the start of the scale, or None
+    anchor: Anchor | None = None  #: the expected frame of a film, or None
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -91,11 +92,11 @@ class Inputs:
 
     @property
     def protection(self) -> Protection | None:
-        """What holds the protected pixels; None where none are."""
+        """The protection of pixels, or None if no pixel is protected."""
         return None if self.protected is None else Protection(self.content, self.protected)
 
     def resized(self, size: Size, style_sizes: Sequence[Size]) -> Self:
-        """Return the pictures at one scale: `size` is the content's, and that of all on it."""
+        """Return the pictures at one scale; `size` is for the content image and its regions."""
 
         def at(style: int | None) -> Size:
             return size if style is None else style_sizes[style]
@@ -110,7 +111,7 @@ class Inputs:
         return self._changed(lambda image, _: image.to(like), lambda weights, _: weights.to(like))
 
     def _changed(self, image: Change, weights: Change) -> Self:
-        """Return the same with other images and other weights."""
+        """Return the inputs with changed images and weights; `painted` stays the same."""
 
         def known(old: Tensor | None, style: int | None = None) -> Tensor | None:
             return None if old is None else weights(old, style)
@@ -135,17 +136,17 @@ class Inputs:
 
 
 def pair(content: Tensor, style: Tensor) -> Inputs:
-    """Return one content and one style image, without regions."""
+    """Return inputs with one content image and one style image, without regions."""
     return Inputs(content, (style,))
 
 
 def at_layers(
     extractor: FeatureExtractor, weights: Tensor, layers: Collection[str]
 ) -> dict[str, Tensor | None]:
-    """Return layer -> weights (h, w) in [0, 1] of its positions, or None if they sum to below 1.
+    """Return layer -> weights (h, w) in [0, 1] of its positions, or None if their sum is below 1.
 
-    The weights (1, 1, H, W) in [0, 1] are a region's at the pixels. A position's weight is the mean
-    over the pixels of its stride.
+    `weights` (1, 1, H, W) in [0, 1] are a region's weights of pixels. A position's weight is the
+    mean over its stride x stride pixels.
     """
     positions: dict[str, Tensor | None] = {}
     for layer in layers:

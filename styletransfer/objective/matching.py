@@ -1,9 +1,9 @@
 """Nearest-neighbour feature matching: the style's features in the place of the content's.
 
-Statistics say how often a stroke occurs, not where. Here every position of the content is given the
-style's features at the place that is most like it, and the picture is drawn towards those (Kolkin
-et al. 2022, "Neural Neighbor Style Transfer", arXiv:2203.13215; Li and Wand 2016 had searched so at
-every step, Chen and Schmidt 2016 had swapped patches). To all that follows they are the content's.
+A Gram matrix says how often a stroke occurs, not where. Here the target of each position of the
+content image is the style's features at the most similar position of the style (Kolkin et al.
+2022, "Neural Neighbor Style Transfer", arXiv:2203.13215). Li and Wand 2016 repeated such a search
+at every step; Chen and Schmidt 2016 swapped patches.
 """
 
 import math
@@ -21,41 +21,42 @@ from styletransfer.objective.inputs import Inputs, Region, StylePart
 from styletransfer.objective.targets import Target, at_reference
 from styletransfer.pictures.images import resize
 
-# The layer whose resolution hypercolumns have.
+# Layer whose positions the hypercolumns have. A hypercolumn is a vector of the features of all
+# SEARCHED layers at one position.
 GRID = "relu3_1"
-# Number of positions whose neighbours are searched at a time.
+# Number of positions whose neighbours are searched at once, to limit memory.
 BLOCK = 256
 # Score bonus per unit of log(style weight); 0.1 is about the gap in cosine between the best matches
 # of two styles.
 BIAS = 0.1
 # Number of principal axes of the styles along which hypercolumns are compared, if they have more
-# channels. At 512 pixels three in four neighbours are those of all axes, at 0.995 of their cosine,
-# in a fifth of the time.
+# channels. At 512 pixels, 3 of 4 neighbours are those found with all axes, at 0.995 of their
+# cosine, in a fifth of the time.
 AXES = 128
-# Share of a style image's height and width, at each edge, whose positions are not offered.
+# Share of a style image's height and width, at each edge, left out of the search; see `_within`.
 EDGE = 1 / 32
 
-# (image, layers) -> layer -> features (1, C, h, w).
+# (image, layers) -> dict of layer -> features (1, C, h, w).
 Look = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
 
 
 @dataclass(frozen=True)
 class Matching:
-    """Where in the styles each position of the content has its nearest neighbour."""
+    """The nearest neighbour, among the positions of the styles, of each content position."""
 
-    # On the CPU: where there is no float64, half a position would be rounded away.
-    styles: Tensor  #: (h, w), numbers of style images
-    rows: Tensor  #: (h, w), the row of the neighbour in the grid of its style
-    columns: Tensor  #: likewise, its column
+    # The first three are on the CPU: `values` needs float64, which some devices do not have.
+    styles: Tensor  #: (h, w), index of the neighbour's style image
+    rows: Tensor  #: (h, w), row of the neighbour in the grid of its style image
+    columns: Tensor  #: (h, w), column of the neighbour in the same grid
     cells: list[tuple[int, int]]  #: height and width of the grid of each style image
-    features: list[dict[str, Tensor]]  #: layer -> (1, C, h, w), of each style image
+    features: list[dict[str, Tensor]]  #: for each style image, layer -> features (1, C, h, w)
 
     def values(self, layer: str, size: tuple[int, int]) -> Tensor:
-        """Return the styles' features (1, C, h, w) for the content's positions at a matched layer.
+        """Return the styles' features (1, C, h, w) at the neighbours of the content's positions.
 
-        `size` is the height and width of the content's features at that layer.
+        `size` is the height and width of the content's features at `layer`.
         """
-        # The middle of each position, in cells of the content's grid.
+        # Centre of each position, in cells of the content's grid.
         y, x = (
             (torch.arange(length, dtype=torch.float64) + 0.5) * cells / length
             for length, cells in zip(size, self.styles.shape, strict=True)
@@ -81,16 +82,16 @@ class Matching:
 def match_targets(
     criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, look: Look
 ) -> dict[str, Target]:
-    """Return layer -> match target, the style's features (1, C, h, w) that are nearest.
+    """Return layer -> match target, the nearest features (1, C, h, w) of the styles.
 
-    `look` returns the features of an image at some layers. A match loss, made of cosines, is never
-    divided by its target's size.
+    `look` returns the features of an image at some layers. A match loss is a mean of cosines, so
+    its weight is not divided by a value of the target.
     """
     height, width = pictures.content.shape[2:]
     targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()
     for layer, weight in criterion.matches.items():
         regions = tuple(replace(each, sources=_heard(each, layer)) for each in pictures.regions)
-        # Layers at which the same styles speak share one search.
+        # Layers at which the same styles act share one search.
         key = tuple(tuple(part.style for part in region.sources) for region in regions)
         if key not in searches:
             searches[key] = matching(criterion, replace(pictures, regions=regions), look)
@@ -101,21 +102,21 @@ def match_targets(
 
 
 def _heard(region: Region, layer: str) -> tuple[StylePart, ...]:
-    """Return the parts of a region's style that speak at a layer; all if none does."""
+    """Return the parts of a region's style that act at a layer, or all parts if none acts."""
     heard = [part for part in region.sources if part.layers is None or layer in part.layers]
     return tuple(heard) or region.sources
 
 
 @torch.no_grad()
 def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
-    """Look for the nearest neighbour of every position in what its region is made of.
+    """Return the nearest neighbour of every content position among the styles of its region.
 
-    Positions are as near as the cosine of their hypercolumns, each about the mean of its picture.
-    The search sees pictures at most as large as `at_reference` leaves them, and beyond that what
-    stands beside a position goes with it: time and memory grow no more, and strokes stay whole.
+    The nearest position has the largest cosine of hypercolumns, after the mean hypercolumn of each
+    picture is subtracted. The search reduces larger pictures by `at_reference`, which limits its
+    time and memory. All pixels of one searched position move together, so strokes stay whole.
 
-    The criterion says which layers are matched, and how much of the pastiche so far is searched;
-    the pictures are those of one scale.
+    `criterion` gives the matched layers and the share of the pastiche in the picture that is
+    matched; `pictures` are those of one scale.
     """
     sought = pictures.content
     if pictures.painted is not None:
@@ -154,7 +155,7 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
 def _looked_at(
     style: Tensor, layers: Collection[str], look: Look
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return the hypercolumns of a style, and its features at `layers`, in one look if it can."""
+    """Return a style's hypercolumns, and its features at `layers`, by one forward if possible."""
     small = at_reference(style)
     seen = look(small, {*SEARCHED, *layers} if small is style else SEARCHED)
     kept = seen if small is style else look(style, layers)
@@ -162,7 +163,7 @@ def _looked_at(
 
 
 def _columns(seen: dict[str, Tensor]) -> Tensor:
-    """Return the hypercolumns (D, h, w) of SEARCHED about their mean, each of length 1."""
+    """Return the hypercolumns (D, h, w) minus their mean, each divided by its length."""
     layers = []
     for name in SEARCHED:
         exact = torch.promote_types(seen[name].dtype, torch.float32)
@@ -174,7 +175,7 @@ def _columns(seen: dict[str, Tensor]) -> Tensor:
 
 
 def _reduced(columns: list[Tensor], used: list[Tensor]) -> list[Tensor]:
-    """Return hypercolumns (D, h, w) of length 1 along the principal axes of those `used`."""
+    """Return hypercolumns (at most AXES, h, w) along the principal axes of `used`, of length 1."""
     if len(columns[0]) <= AXES:
         return columns
     keys = (column.flatten(1) for column in used)
@@ -184,17 +185,17 @@ def _reduced(columns: list[Tensor], used: list[Tensor]) -> list[Tensor]:
 
 
 def _owners(regions: Sequence[Region], size: torch.Size) -> Tensor:
-    """Return (h, w), the number of the region that has most of each position."""
+    """Return (h, w), the index of the region with the largest weight at each position."""
     covers = (region.weights for region in regions if region.weights is not None)
     shares = [resize(cover, (size[0], size[1]), "bilinear") for cover in covers]
     return torch.cat(shares, 1)[0].argmax(0) if len(regions) > 1 else torch.zeros(size)
 
 
 def _within(weights: Tensor | None, size: tuple[int, int]) -> Tensor:
-    """Return the positions of a style image that are mostly inside, or as much as any.
+    """Return the indices (n,) of the flattened positions of a style image that may be matched.
 
-    Where the whole style image is inside, its edges are not: there photographs of paintings show
-    frames and bare canvas, which would become the frame of the pastiche.
+    With weights, these are the positions with a weight of at least 0.5, or with the largest weight.
+    Without weights, all but the edges: photographs of paintings show frames and bare canvas there.
     """
     if weights is None:
         rows, columns = (round(EDGE * length) for length in size)

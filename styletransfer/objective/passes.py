@@ -1,7 +1,7 @@
 """The two passes through a network in tiles: forward, stage by stage, and backward.
 
-The last stages are often one tile each. Pass one then keeps their graph, and pass two needs no
-second forward of them.
+A stage is a sequence of layers. The last stages often have one tile each. The forward pass then
+keeps their graph, and the backward pass does not run these stages again.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class TiledStage:
     def forward(self, inputs: Tensor, visit: Visit) -> Tensor:
         """Run all tiles without a graph; return the output (1, C, h, w), empty for the last stage.
 
-        No later stage reads the output of the last one, so it is not kept.
+        No stage reads the last stage's output, so it is not kept.
         """
         *_, name = self.stage.layers
         whole = inputs.new_empty(0)
@@ -44,8 +44,8 @@ class TiledStage:
     ) -> None:
         """Add d(total)/d(inputs) to `total`, tile by tile; both are (1, C, h, w).
 
-        The inputs are detached; `gradient` is d(total)/d(output) by way of all later stages, None
-        if there are none; `visit` lets the stage's own losses feed their gradients.
+        The inputs are detached; `gradient` is d(total)/d(output) through all later stages, or None
+        if there are none; `visit` adds the gradients of this stage's own losses.
         """
         *_, last = self.stage.layers
         for tile in self.tiles:
@@ -60,12 +60,12 @@ class TiledStage:
 
 @dataclass(frozen=True)
 class SavedForBackward:
-    """What pass one keeps for pass two."""
+    """Tensors that the forward pass keeps for the backward pass."""
 
     inputs: list[Tensor]  # the inputs of the stages in several tiles
-    # The input, a leaf, of the stages that are one tile each; None if there are none.
+    # Input, a leaf, of the first stage with a single tile; None without such a stage.
     start: Tensor | None = None
-    end: Tensor | None = None  # their last output, with the graph from `start` on
+    end: Tensor | None = None  # output of the last stage, with the graph from `start`
 
 
 @dataclass(frozen=True)
@@ -76,16 +76,16 @@ class Passes:
     whole: list[TiledStage]  # the last stages, if they are one tile each
 
     def show(self, picture: Tensor, visit: Visit) -> None:
-        """Show `visit` all features of a picture (1, 3, H, W), and keep nothing."""
+        """Call `visit` with all features of a picture (1, 3, H, W); keep none of them."""
         features = picture
         for part in [*self.in_tiles, *self.whole]:
             features = part.forward(features, visit)
 
     def forward(self, picture: Tensor, visit: Visit, feed: Visit) -> SavedForBackward:
-        """Make pass one through a picture (1, 3, H, W), detached.
+        """Run the forward pass of a detached picture (1, 3, H, W).
 
-        `visit` sees the layers of the stages in several tiles. `feed` sees those of the others, and
-        lets their losses feed their gradients.
+        `visit` is called at the layers of stages in several tiles. `feed` is called at the other
+        layers, and adds the gradients of their losses.
         """
         inputs, features = [], picture
         for part in self.in_tiles:
@@ -99,14 +99,14 @@ class Passes:
         return SavedForBackward(inputs, start, end)
 
     def backward(self, saved: SavedForBackward, feed: Visit, total: Tensor) -> None:
-        """Make pass two: add the gradient of all that is fed to `total` (1, 3, H, W).
+        """Run the backward pass: add the gradient of all losses to `total` (1, 3, H, W).
 
-        It uses up what `forward` has `saved`; `feed` lets the losses of the stages in several
-        tiles feed their gradients.
+        `saved` is the result of `forward`, and is used up. `feed` attaches the gradients of the
+        losses in the stages in several tiles.
         """
         gradient = None
         if saved.start is not None and saved.end is not None:
-            # The taps feed all gradients; the end of the graph itself adds nothing.
+            # The taps add all gradients, so the gradient of `end` itself is zero.
             (gradient,) = torch.autograd.grad(saved.end, saved.start, torch.zeros_like(saved.end))
         for part in reversed(self.in_tiles):
             inputs = saved.inputs.pop()

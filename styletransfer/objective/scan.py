@@ -1,4 +1,4 @@
-"""The places of a layer tile by tile: the moments there, and what their losses give back."""
+"""The features, moments and loss gradients of a picture, computed tile by tile."""
 
 import functools
 import math
@@ -19,15 +19,15 @@ from styletransfer.objective.targets import Place, Targets
 from styletransfer.objective.tiles import Tile, stages
 from styletransfer.system.precision import accumulate_dtype, gradient_dtype
 
-# Name of a loss -> dL/dmean and dL/dsecond, None where the loss does not depend on one.
+# Name of a loss -> dL/dmean and dL/dsecond, None for a moment on which the loss does not depend.
 Slopes = dict[str, tuple[Tensor | None, Tensor | None]]
 
 
 @dataclass(eq=False)
 class Scan:
-    """A network that looks at pictures in tiles."""
+    """A network that is applied to pictures in tiles."""
 
-    extractor: FeatureExtractor  # ends at the deepest layer of interest
+    extractor: FeatureExtractor  # ends at the deepest layer with a loss
     tile: int  # side of a tile in pixels without its halo; see `Stage.tiles`
     with_mean: bool  # see `moments`
 
@@ -70,7 +70,7 @@ class Scan:
         return sums
 
     def blank(self, layer: str, image: Tensor) -> Moments:
-        """Return moments of 0 at a layer, on the device of `image`, to add to."""
+        """Return moments of zeros for a layer, on the device of `image`."""
         channels = 3
         for module in self.extractor.ended_at([layer]).layers.values():
             channels = getattr(module, "out_channels", channels)
@@ -83,12 +83,12 @@ class Scan:
     ) -> Moments:
         """Return `sums` plus the share of the image's moments at the positions that a tile owns.
 
-        The features (1, C, h, w) are all that the tile has of the layer's output; somewhere in the
-        image the weights of the place are above 0.
+        `features` (1, C, h, w) are the tile's output of the layer, with its halo. The weights of
+        the place must be above 0 at a position of the image.
         """
         mine = features[tile.own[place[0]]]
         weights, total = self.weights(place, tile, image)
-        if not mine.numel() or (weights is not None and not weights.any()):  # they lie elsewhere
+        if not mine.numel() or (weights is not None and not weights.any()):  # all in other tiles
             return sums
         part = (mine[0, 0].numel() if weights is None else weights.sum()) / total
         seen = moments(mine, self.with_mean, weights)
@@ -97,7 +97,7 @@ class Scan:
     def weights(
         self, place: Place, tile: Tile, image: Tensor
     ) -> tuple[Tensor | None, Tensor | float]:
-        """Return the weights of the positions that a tile owns, None for 1, and the sum of all."""
+        """Return the weights of a tile's own positions, None for 1, and the whole image's sum."""
         layer, positions = place
         stride = self.extractor.stride(layer)
         if positions is None:
@@ -113,12 +113,12 @@ class TileLosses:
     scan: Scan  # how features are measured
     targets: Targets  # what the picture is compared with
     image: Tensor  # (1, 3, H, W), the whole picture, detached
-    terms: dict[str, Tensor]  # name -> content loss so far, 0-d; added to on the way back
-    sums: dict[str, Moments]  # name -> moments so far; added to by `measure`
-    slopes: Slopes  # filled before any gradient arrives at what `feed` has seen
+    terms: dict[str, Tensor]  # name -> content or match loss, 0-d; backward adds to it
+    sums: dict[str, Moments]  # name -> moments so far; `measure` adds to them
+    slopes: Slopes  # filled after the forward pass, before the backward of any tap
 
     def measure(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
-        """Add to the moments."""
+        """Add the tile's share to the moments at `layer`; return the features."""
         for target in self.targets.styles.get(layer, []):
             place, before = (layer, target.positions), self.sums[target.name]
             seen = (tile, features.detach(), self.image)
@@ -126,14 +126,14 @@ class TileLosses:
         return features
 
     def feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
-        """Let the layer's own losses feed their gradients."""
+        """Return the features; their backward adds the gradients of the losses at `layer`."""
         targets = self.targets
         if not any(layer in kind for kind in (targets.contents, targets.matches, targets.styles)):
             return features
         return fed_tap(features, functools.partial(self._joined, tile, layer))
 
     def measure_and_feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
-        """Do both."""
+        """Call `measure`, then `feed`."""
         return self.feed(layer, tile, self.measure(layer, tile, features))
 
     def _joined(self, tile: Tile, layer: str, features: Tensor, gradient: Tensor) -> Tensor:
@@ -155,7 +155,7 @@ class TileLosses:
         content, match = self.targets.contents.get(layer), self.targets.matches.get(layer)
         for target in filter(None, (content, match)):
             seen, value = features[own], target.value[tile.place[layer]]
-            count = math.prod(side // stride for side in self.image.shape[2:])  # H W of the picture
+            count = math.prod(side // stride for side in self.image.shape[2:])  # H W of the layer
             part = target.weight * seen[0, 0].numel() / count
             if target is match:
                 self.terms[target.name] += cosine_loss(seen, value) * part
@@ -163,11 +163,11 @@ class TileLosses:
             else:  # dL/dF = 2 w (F - P) / (C H W)
                 slope, scale = seen - value, 2 * target.weight / (count * seen.shape[1])
                 self.terms[target.name] += mean_square(slope) * part
-            # No more than the dtype holds, or torch would fail: the loss is infinite then anyway.
+            # torch fails for an alpha above the dtype's range, where the loss is infinite anyway.
             scale = min(scale, torch.finfo(dtype).max)
             share = torch.add(share.to(dtype), slope.to(dtype), alpha=scale)
             share = share.to(features.dtype)
-        if share.shape == gradient.shape:  # there is no halo
+        if share.shape == gradient.shape:  # the tile has no halo
             return share
         whole = gradient.clone()
         whole[own] = share

@@ -1,4 +1,4 @@
-"""What a picture is compared with: the only place where targets and their weights are made."""
+"""The targets of content and style losses, with their weights; see `matching` for the others."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -15,25 +15,25 @@ from styletransfer.objective.inputs import Inputs, at_layers
 from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.system.precision import to_float64
 
-# Longer side in pixels beyond which content losses are relative to the content image at that size.
+# Longer side in pixels to which `at_reference` reduces a larger picture.
 REFERENCE_SIDE = 512
-# Shorter side in pixels that such a reduction leaves, enough for the deepest layer.
+# Shorter side in pixels that a reduced picture keeps at least; 64 is enough for the deepest layer.
 REFERENCE_LEAST = 64
 
-# A layer and the weights (h, w) of its positions, or None for all alike.
+# A layer and the weights (h, w) of its positions, or None for equal weights.
 Place = tuple[str, Tensor | None]
-# (image, places) -> the moments of the image's features at each of them.
+# (image, places) -> the moments of the image's features at each place.
 Measured = Callable[[Tensor, Sequence[Place]], list[Moments]]
 
 
 @dataclass(frozen=True)
 class Target:
-    """What the picture is to have at a layer, and one of its regions."""
+    """The target of one loss, at one layer and in one region."""
 
-    name: str  #: of the loss, such as "content/relu4_2", "style/relu1_1" or "style/sky/relu1_1"
-    value: Tensor  #: P (1, C, h, w), the content's features, or a statistic of the style's moments
+    name: str  #: the loss's, such as "content/relu4_2", "style/relu1_1" or "style/sky/relu1_1"
+    value: Tensor  #: features (1, C, h, w), or for a style loss a statistic of the style's moments
     weight: float  #: the linear weight of the loss in the objective
-    #: (h, w), the weights of the region's positions; None for all alike.
+    #: (h, w), the weights of the region's positions; None for equal weights.
     positions: Tensor | None = None
 
 
@@ -58,14 +58,14 @@ def content_targets(
 ) -> dict[str, Target]:
     """Return layer -> content target.
 
-    A loss that is relative to its target is divided by its value for features that are all zero,
-    and multiplied by its network's `content_gains`, so that one set of weights serves every
-    network, layer and size.
+    If `criterion.is_relative`, a loss is divided by its value for features that are all zero, and
+    multiplied by the network's `content_gains`, so that one set of weights serves every network,
+    layer and size.
 
-    The values are layer -> features (1, C, h, w) of the content image. The reference is those of
-    the content image reduced by `at_reference`. The larger a photograph is, the less there is in
-    each position of its features, while strokes that are painted on it have as much as ever:
-    relative to its own features at its full size, it would have them taken away.
+    `values` are layer -> features (1, C, h, w) of the content image. `reference` are the features
+    of the content image reduced by `at_reference`, and give the divisor. A large photograph has
+    weaker features at its full size. Divided by their mean square, its content loss would be so
+    strong that it removes painted strokes.
     """
     targets = {}
     for layer, weight in criterion.contents.items():
@@ -77,7 +77,7 @@ def content_targets(
 
 
 def at_reference(content: Tensor) -> Tensor:
-    """Return a content image (1, 3, H, W) reduced to `REFERENCE_SIDE`; itself if no larger."""
+    """Return an image (1, 3, H, W) reduced to `REFERENCE_SIDE`, or itself if no larger."""
     size = (content.shape[2], content.shape[3])
     shorter, longer = sorted(size)
     side = max(REFERENCE_SIDE, round(REFERENCE_LEAST * longer / shorter))
@@ -85,7 +85,7 @@ def at_reference(content: Tensor) -> Tensor:
 
 
 def _energy(features: Tensor) -> float:
-    """Return the mean of features^2; row by row, to save memory."""
+    """Return the mean of features^2, computed row by row to save memory."""
     rows = features.unbind(-2)
     return sum(mean_square(to_float64(row)).item() for row in rows) / len(rows)
 
@@ -93,11 +93,11 @@ def _energy(features: Tensor) -> float:
 def style_targets(
     criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, measured: Measured
 ) -> StyleTargets:
-    """Return layer -> style targets; the content image itself plays no part.
+    """Return layer -> style targets, which do not depend on the content image.
 
-    A region's losses weigh as much as its share of the picture, so that each position weighs the
-    same as without regions. Relative losses are as those of `content_targets`.
-    The pictures are those of one scale, each large enough for all layers.
+    A region's losses are multiplied by its share of the picture, so that each position weighs the
+    same as without regions. If `criterion.is_relative`, a loss is divided by its value for features
+    that are all zero. `pictures` are those of one scale, each large enough for all layers.
     """
     measure, layers = criterion.measure, list(criterion.styles)
     averages = _style_moments(criterion, extractor, pictures, measured)
@@ -118,7 +118,7 @@ def style_targets(
 def _positions(
     extractor: FeatureExtractor, weights: Tensor | None, layers: list[str]
 ) -> dict[str, Tensor | None]:
-    """Return layer -> weights (h, w), None for all alike; no layer from which they vanish."""
+    """Return layer -> weights (h, w), None for equal ones; see `at_layers` for layers left out."""
     if weights is None or not layers:
         return dict.fromkeys(layers)
     seen = at_layers(extractor, weights, layers)
@@ -128,9 +128,9 @@ def _positions(
 def _style_moments(
     criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, measured: Measured
 ) -> dict[tuple[int, str], list[tuple[float, Moments]]]:
-    """Return (region, layer) -> the shares and the moments of what its style is made of.
+    """Return (region, layer) -> the shares and the moments of the parts of its style.
 
-    Each style image is looked at once, whatever the number of regions.
+    Each style image passes through the network once, for any number of regions.
     """
     parts: dict[tuple[int, str], list[tuple[float, Moments]]] = defaultdict(list)
     for number, image in enumerate(pictures.styles):
@@ -149,7 +149,7 @@ def _style_moments(
 
 
 def _average(parts: list[tuple[float, Moments]]) -> Moments:
-    """Return the weighted average of moments; that of one are the very same."""
+    """Return the weighted average of moments; a single part is returned unchanged."""
     if len(parts) == 1:
         return parts[0][1]
     total = sum(share for share, _ in parts)

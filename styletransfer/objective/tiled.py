@@ -1,16 +1,16 @@
-"""The objective and its exact gradient tile by tile: memory grows far slower than the picture.
+"""The objective and its exact gradient, tile by tile: memory grows far slower than the picture.
 
-A style loss couples all positions, but only through two moments, which are means over positions.
-So pass one adds up the moments of all tiles without a graph, stage by stage, and keeps every
-stage's input. From the moments follow the losses, and by plain autograd on small matrices
-g = dL/dmean and H = dL/dsecond: dL/dF is then known at every position (see `MomentsTap`). Pass two
-takes the stages in reverse, runs each tile again, this time with a graph, and feeds dL/dF where the
-tile owns positions, and at the stage's end the gradient that the next stage has found. Content
-losses are sums over positions themselves.
+A style loss depends on all positions, but only through two moments, which are means over positions.
+The forward pass adds up the moments of all tiles without a graph, stage by stage, and keeps the
+input of each stage. The losses follow from the moments. Autograd on small matrices then gives
+g = dL/dmean and H = dL/dsecond, which determine dL/dF at every position (see `MomentsTap`). The
+backward pass takes the stages in reverse, and runs each tile again, with a graph. It starts from
+the next stage's gradient, and adds dL/dF at the tile's own positions. Content and match losses are
+sums over positions, so each tile adds its own part.
 
-The price is a second forward, half as much work again (the weights are frozen, so a backward costs
-no more than a forward). It is not paid where the last stages are one tile each: pass one then
-keeps their graphs.
+The cost is a second forward, half as much work again (the weights are frozen, so a backward costs
+no more than a forward). Final stages with a single tile need no second forward, because the
+forward pass keeps their graphs.
 """
 
 from itertools import chain
@@ -43,18 +43,18 @@ from styletransfer.objective.targets import (
 
 
 class TiledObjective:
-    """The losses and the gradient of `Objective`, in memory that the tile bounds.
+    """The losses and the gradient of `Objective`, in memory that the tile limits.
 
-    Beside one tile's activations it holds the inputs of all stages, the content's features, the
+    Memory holds one tile's activations, the inputs of all stages, the content's features, the
     picture and its gradient. Arguments are those of `Objective`, and:
 
     Args:
-        mode: must be autograd_function: tiling rests on the closed form of the gradient.
+        mode: must be autograd_function: tiles need the closed form of the gradient.
         tile: side of a tile in pixels without its halo; at least the stride of the deepest layer.
             See `Stage.tiles`.
 
     Raises:
-        UserError: another loss mode, a tile below the stride, and what `Objective` refuses.
+        UserError: another loss mode, seamless=true, too small a tile, or an error of `Objective`.
     """
 
     def __init__(
@@ -87,9 +87,9 @@ class TiledObjective:
         return content_targets(self.criterion, self.extractor, values, reference)
 
     def evaluate(self, image: Tensor) -> Losses:
-        """Do as `Evaluates` says, with an image of the content's size.
+        """Return the losses at `image`, of the content's size; add its gradient to `image.grad`.
 
-        `image.grad` is touched last: an evaluation that runs out of memory leaves it as it was.
+        `image.grad` changes last, so an evaluation that runs out of memory leaves it unchanged.
         """
         terms, gradient = self._differentiate(image.detach())
         priors = self.prior.losses(image)
@@ -106,7 +106,7 @@ class TiledObjective:
         return [*filter(None, positional), *self.targets.styles.get(layer, [])]
 
     def _differentiate(self, image: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-        """Return the content and style losses by name, and their gradient (1, 3, H, W)."""
+        """Return content, match and style losses by name, and their gradient (1, 3, H, W)."""
         positional = chain(self.targets.contents.values(), self.targets.matches.values())
         terms = {target.name: image.new_zeros(()) for target in positional}
         sums = {
@@ -123,7 +123,7 @@ class TiledObjective:
         return terms, gradient
 
     def _compare(self, sums: dict[str, Moments], terms: dict[str, Tensor], slopes: Slopes) -> None:
-        """Fill in style losses, and their gradients with respect to the moments."""
+        """Put style losses in `terms`, and their gradients by the moments in `slopes`."""
         for target in chain.from_iterable(self.targets.styles.values()):
             leaves = Moments(*(moment.requires_grad_() for moment in sums[target.name]))
             with torch.enable_grad():

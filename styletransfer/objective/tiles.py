@@ -1,15 +1,15 @@
-"""Where tiles lie: what a tile reads so that its own features come out exact.
+"""The positions of tiles, and what each tile reads so that its own features are exact.
 
 A tile owns a rectangle of its stage's input (the picture, or a feature map) whose corners are
 multiples of the stage's pooling, and at every layer the positions that stand for this rectangle.
-Each position is owned by one tile. To compute its positions a tile reads more: each convolution
-looks `padding` positions further. Where that would leave the input, the input's own border pads,
-exactly as it does for the whole.
+Each position is owned by one tile. A tile also reads a halo around its rectangle, because each
+convolution reads `padding` positions further. At the input's border, where no halo is left, each
+convolution pads as it does for the whole input.
 
-Stages are runs of layers that tiles pass one after another, so that halos stay a few pixels wide. A
-tile that ran from the pixels to relu5_1 would read 70 pixels beyond each of its sides. Where a pool
-ends a stage, its output is kept whole, and the next stage cuts it into tiles anew: a halo then
-spans the convolutions of one stage only, 6 pixels before pool2 of VGG-19 and 4 positions after it.
+A stage is a sequence of layers. The output of its last pool is kept whole, and the next stage cuts
+it into new tiles. A halo then spans the convolutions of one stage only: 6 pixels before pool2 of
+VGG-19, and 4 positions after pool2. Without stages, a tile from the pixels to relu5_1 would read 70
+pixels beyond each of its sides.
 """
 
 from collections import OrderedDict
@@ -23,47 +23,47 @@ from torch import Tensor, nn
 from styletransfer.features.extractor import FeatureExtractor, is_pool
 
 Span = tuple[int, int]
-# Of a tensor (1, C, h, w): all channels, some rows, some columns.
+# An index of a tensor (1, C, h, w): all channels, some rows, some columns.
 Window = tuple[EllipsisType, slice, slice]
-# Of pixels per position, along an axis: pools below it end no stage, their outputs are too large.
-# At 4 VGG-19 has 8 values per pixel of the picture, at 2 it has 16.
+# Smallest stride, in pixels along an axis, of a pool that ends a stage. The pool's output is kept:
+# in VGG-19, 8 values per pixel of the picture at stride 4; 16, which is too many, at stride 2.
 LEAST_STRIDE = 4
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A part of a stage's input and what it takes to compute its features."""
+    """A part of a stage's input, and the windows that are needed to compute its features."""
 
-    window: Window  # what to read of the input: rows and columns it owns and a halo
-    # Pool -> what to keep of its output: the rest of the halo has done its work.
+    window: Window  # what to read of the input: the tile's own rows and columns, and a halo
+    # Pool -> what to keep of its output: later layers need a smaller halo.
     trims: dict[str, Window]
-    own: dict[str, Window]  # layer -> what it owns of the layer's output, after trimming
-    place: dict[str, Window]  # layer -> where that lies in the output for the whole picture
+    own: dict[str, Window]  # layer -> the tile's own part of its trimmed output
+    place: dict[str, Window]  # layer -> the same part in the output for the whole picture
 
     @property
     def area(self) -> int:
-        """Return how many positions of the input it reads."""
+        """Return how many positions of the input the tile reads."""
         _, rows, columns = self.window
         return int((rows.stop - rows.start) * (columns.stop - columns.start))
 
     def trim(self, layer: str, features: Tensor) -> Tensor:
-        """Return what is still needed of the output (1, C, h, w) of `layer`."""
+        """Return the part of the output (1, C, h, w) of `layer` that later layers need."""
         if layer not in self.trims:
             return features
         _, rows, columns = self.trims[layer]
         height, width = features.shape[2:]
         excess = (-columns.start, columns.stop - width, -rows.start, rows.stop - height)
-        # A slice's gradient would be laid out as NCHW whatever the features are.
+        # `pad` keeps channels_last in backward; the gradient of a slice is always NCHW.
         return nn.functional.pad(features, excess) if any(excess) else features
 
 
 def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
-    """Cut the input, of (height, width), of some layers into tiles of nearly equal size.
+    """Cut the input (height, width) of consecutive layers into tiles of nearly equal size.
 
     The layers are, in the order of evaluation, convolutions that keep the size, activations, and
-    pools that halve it, rounding down. A tile owns at most `side` positions along each axis; that
-    and the input are at least the pooling of all layers. The last tile of an axis also owns the
-    rest that no position of the deepest layer stands for.
+    pools that halve it, rounding down. A tile owns at most `side` positions along each axis.
+    `side` and the input must be at least `pooling(layers)`. The last tile of an axis also owns the
+    rest of the input that the pools leave out.
     """
     height, width = size
     downs = _axis(layers, height, side)
@@ -74,7 +74,7 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
     ]
 
 
-# Along one axis, what `Tile` has as trims, own and place.
+# The trims, own and place of a `Tile`, along one axis.
 Parts = tuple[dict[str, slice], dict[str, slice], dict[str, slice]]
 
 
@@ -87,7 +87,7 @@ class _Strip:
 
 
 def pooling(layers: nn.ModuleDict) -> int:
-    """Return how many positions of the input, along each axis, one of the output stands for."""
+    """Return how many input positions, along each axis, one output position stands for."""
     return int(2 ** sum(map(is_pool, layers.values())))
 
 
@@ -124,14 +124,14 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
 
 
 def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
-    """Yield which positions are needed of the input, and of each layer's output in turn."""
+    """Yield the span that is needed of the input, then of each layer's output in turn."""
     stride = pooling(layers)
     low, high = owned[0] // stride, owned[1] // stride
     spans = []
     step = 1
     for layer in reversed(list(layers.values())):
         if is_pool(layer):
-            # An even start, so that the windows of the next pool keep their places.
+            # Start at an even position, so that the next pool's windows do not shift.
             low -= low % step
             step = 2
             spans.append((low, high))
@@ -140,13 +140,13 @@ def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
             spans.append((low, high))
             reach = int(layer.padding[0]) if isinstance(layer, nn.Conv2d) else 0
             low, high = low - reach, high + reach
-        # Beyond the border lies nothing; the rest that pools leave out is owned all the same.
+        # Stop at the border, but include an owned rest that the pools leave out.
         low, high = max(0, low), min(length // stride, max(high, owned[1] // stride))
     yield low - low % step, high
     yield from reversed(spans)
 
 
-# (layer, tile, what the tile has of its output) -> what the next layer receives.
+# (layer, tile, the tile's output of the layer) -> input of the next layer.
 Visit = Callable[[str, Tile, Tensor], Tensor]
 
 
@@ -154,7 +154,7 @@ Visit = Callable[[str, Tile, Tensor], Tensor]
 class Stage:
     """Consecutive layers, from one feature map that is kept whole to the next."""
 
-    entry: nn.Module  # what comes before the layers: the preprocessing, or nothing
+    entry: nn.Module  # runs before the layers: the preprocessing, or the identity
     layers: nn.ModuleDict  # name -> module, in the order of evaluation
     stride: int  # pixels of the picture, along each axis, that one position of the input stands for
     is_last: bool  # no stage follows
@@ -166,15 +166,15 @@ class Stage:
     def tiles(self, picture: tuple[int, int], tile: int) -> list[Tile]:
         """Cut the input for a picture of (height, width) pixels into tiles; see `grid`.
 
-        The picture has at least the stride of the stage's output along each axis. A tile has that
-        side in pixels at the first stage. A later one, whose layers hold fewer values per pixel,
-        takes half as many positions: at stride 4 twice as many pixels.
+        The picture must have at least the stride of the stage's output along each axis. `tile` is
+        the side of a tile in pixels at the first stage. Layers of later stages hold fewer values
+        per pixel, so tiles have half as many positions: at stride 4, twice as many pixels.
         """
         side = tile if self.stride == 1 else max(tile // 2, pooling(self.layers))
         return grid(self.layers, self.size(picture), side)
 
     def run(self, tile: Tile, inputs: Tensor, visit: Visit) -> Tensor:
-        """Return what `tile` has of the output, given what it reads of the input."""
+        """Return the tile's output of the stage, for the input that the tile reads."""
         features: Tensor = self.entry(inputs)
         for name, layer in self.layers.items():
             features = visit(name, tile, tile.trim(name, layer(features)))
@@ -182,7 +182,7 @@ class Stage:
 
 
 def stages(extractor: FeatureExtractor) -> list[Stage]:
-    """Return the stages of a network: they end where a pool leaves LEAST_STRIDE or more."""
+    """Return the stages of a network; a pool of stride LEAST_STRIDE or more ends a stage."""
     run: list[Stage] = []
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     entry, start, stride = extractor.preprocess, 1, 1

@@ -1,6 +1,6 @@
-"""The function that style transfer minimises, and its gradient: the seam of the whole design.
+"""The function that style transfer minimises, and its gradient.
 
-Loss modes and precision vary behind `Objective.evaluate`; optimisers and scales vary before it.
+Optimisers and scales call `Objective.evaluate`, and need not know the loss mode or the precision.
 """
 
 from collections import OrderedDict
@@ -29,16 +29,16 @@ from styletransfer.objective.targets import (
 class Objective:
     """The weighted losses of a content image and its styles under one network, at one scale.
 
-    Loss modules are transparent layers inserted after their layer, and the network ends with the
-    deepest of them, as in the tutorials.
+    Each loss module is a transparent layer after the layer that it measures. The network ends with
+    the deepest loss module, as in the PyTorch tutorials.
 
     Args:
         extractor: the frozen network, on the device and in the dtype of the computation.
         mode: how the losses reach the image's gradient.
         criterion: which losses act where, with linear weights.
         pictures: content, styles and regions, on the same device.
-        styles: of `style_targets_of` for the same arguments, whatever the content image: so many
-            pictures of one style need not look at it again. Made here by default.
+        styles: the result of `style_targets_of` for the same arguments and any content image, so
+            that many pictures in one style share it. With None it is computed here.
 
     Raises:
         UserError: an unknown layer, or an image too small for the deepest layer.
@@ -54,7 +54,7 @@ class Objective:
     ) -> None:
         self.mode, self.prior = mode, Prior(criterion.tv_weight, pictures.anchor)
         targets = _targets(extractor, criterion, pictures, styles)
-        if criterion.seamless:  # styles are pictures with edges
+        if criterion.seamless:  # not for the targets: styles are not seamless
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
@@ -77,14 +77,14 @@ class Objective:
         self.network = nn.Sequential(layers)
 
     def evaluate(self, image: Tensor) -> Losses:
-        """Do as `Evaluates` says; the graph is gone afterwards, whatever the loss mode."""
+        """Return the losses at `image`; add their gradient to `image.grad`; free the graph."""
         self.network(image)
         priors = self.prior.losses(image)
         values = self.mode.differentiate(self.terms, total(priors))
         terms = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
         terms |= {name: value.detach() for name, value in priors.items()}
         for term in self.terms:
-            # Its graph would stay with it, and under fake_backward all that the graph keeps.
+            # The loss would keep its graph in memory, under fake_backward with all saved tensors.
             term.module.loss = None  # type: ignore[assignment]
         return Losses(terms)
 
@@ -93,7 +93,7 @@ class Objective:
 def style_targets_of(
     extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs
 ) -> StyleTargets:
-    """Return what an `Objective` of these arguments compares styles with; see there."""
+    """Return the style targets of an `Objective` with these arguments; see its `styles`."""
     check_pictures(extractor.ended_at(criterion.layers), pictures)
     return style_targets(criterion, extractor, pictures, partial(_measured, extractor, criterion))
 
@@ -105,7 +105,7 @@ def _targets(
     pictures: Inputs,
     styles: StyleTargets | None,
 ) -> Targets:
-    """Look at all pictures, each as far as its losses ask."""
+    """Return all targets; each picture passes through no more layers than its losses need."""
     if styles is None:
         styles = style_targets_of(extractor, criterion, pictures)
     else:
@@ -129,7 +129,7 @@ def _measured(
     """Return the moments of the image's features at each place."""
     seen = _features(extractor, image, {layer for layer, _ in places})
     measured: dict[int, Moments] = {}
-    for name in list(seen):  # a large map is gone once it has been summed up
+    for name in list(seen):  # frees a large map once its moments are known
         features = seen.pop(name)
         for index, (layer, weights) in enumerate(places):
             if layer == name:

@@ -1,1 +1,1 @@
-"""A job and its run: scales, optimiser, steps, memory."""
+"""The run of a job: scales, optimisers, steps, results."""

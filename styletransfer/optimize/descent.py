@@ -1,4 +1,4 @@
-"""The optimisation of one picture at one scale: what the optimiser moves, step by step."""
+"""The optimisation of one picture at one scale, step by step."""
 
 import logging
 import math
@@ -17,15 +17,15 @@ from styletransfer.system.signals import interruptible
 
 logger = logging.getLogger(__name__)
 
-# A pixel outside [0, 1] is drawn back by RANGE_WEIGHT / 2 * excess^2, in the scaled loss below.
+# Weight of the penalty on a value outside [0, 1]: RANGE_WEIGHT / 2 * excess^2 in `closure`.
 RANGE_WEIGHT = 10.0
-# Mean change of a pixel in L-BFGS's first step, which follows the bare gradient: one grey level.
+# Mean change of a value in L-BFGS's first step, which follows the plain gradient: one grey level.
 FIRST_STEP = 1 / 255
-# Losses are looked at this often, because a look waits for the device.
+# Steps from one check of the loss to the next; more checks would often wait for the device.
 STEPS_BETWEEN_CHECKS = 10
-# Fresh starts from the best picture after a loss that is not finite.
+# Number of restarts from the best picture, each after a loss that is not finite.
 RESTARTS = 3
-# What `state_dict` has beside tensors.
+# Attributes that `state_dict` holds in addition to tensors.
 COUNTS = ("step", "restarts", "problem", "has_settled", "looked_at")
 ADVICE = "lower optimizer.learning_rate or the weights, or choose precision=float32"
 
@@ -33,11 +33,11 @@ ADVICE = "lower optimizer.learning_rate or the weights, or choose precision=floa
 class Descent:
     """The optimisation of one picture at one scale.
 
-    The optimiser moves a point without bounds; the picture is that point clamped to [0, 1]. What
-    is minimised is objective(clamp(point)) plus a small pull back to the range, a plain function
-    of the point, so that nothing ever moves behind the optimiser's back. (Protected pixels are held
-    behind the clamp, as a part of that function.) The optimiser's own leaf is the shift from the
-    start (1, 3, H, W) to the point, for L-BFGS in the coordinates of `Preconditioner`.
+    The optimiser moves a point without bounds. The picture is the point clamped to [0, 1], with the
+    content image at protected pixels. The minimised function is objective(picture) plus a penalty
+    on values outside [0, 1]. It is a function of the point alone, and only the optimiser changes
+    the point. The optimiser's leaf is the shift (1, 3, H, W) from the start to the point, for
+    L-BFGS in the coordinates of `Preconditioner`.
     """
 
     def __init__(
@@ -52,40 +52,40 @@ class Descent:
         if config.name == "lbfgs" and config.preconditioner > 0:
             self.preconditioner = Preconditioner(start, config.preconditioner)
         self.start = start.detach()
-        # Contiguous, as our L-BFGS asks for.
+        # `LBFGS` needs a contiguous leaf.
         shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
         self.shift = shift.requires_grad_()
         self.optimizer = self._make_optimizer()
         self.best = BestPicture(self._hold(self.start.clamp(0, 1)), config.averaging)
-        self.step = self.restarts = 0  # made
-        self.problem: str | None = None  # one line saying why it gave up
+        self.step = self.restarts = 0  # number of steps, and of restarts
+        self.problem: str | None = None  # why the descent gave up, in one line
         self.has_settled = False
         self.looked_at = math.inf
         self._seen: tuple[Losses, Tensor] | None = None
 
     def run(self, steps: int) -> Iterator[tuple[Losses, Tensor]]:
-        """Step until `steps` are made; yield the losses and the picture that each began with.
+        """Make steps until there are `steps`; yield the losses and the picture before each step.
 
-        L-BFGS makes fewer where the loss has reached a plateau. At every yield the step is
-        complete, so that `state_dict` may be taken there.
+        L-BFGS makes fewer steps if the loss reaches a plateau. At every yield the step is complete,
+        so `state_dict` may be called there.
         """
         while not self.is_over(steps):
             self.optimizer.step(self.closure)
-            self.shift.grad = None  # the next evaluation makes its own
+            self.shift.grad = None  # the next evaluation makes a new gradient
             losses, picture = self._take_seen()
             self.best.remember(losses, picture, self.step)
             self.step += 1
             if self.step == steps or self.step % STEPS_BETWEEN_CHECKS == 1:
                 self._look(losses, steps)
             yield losses, picture
-            del picture  # or it would be held through the next evaluation
+            del picture  # frees its memory before the next evaluation
 
     def is_over(self, steps: int) -> bool:
-        """Tell whether `steps` are made, or no more will be."""
+        """Tell whether `steps` are made, the loss has settled, or the descent gave up."""
         return self.step >= steps or self.has_settled or self.problem is not None
 
     def finish(self) -> tuple[Tensor, Losses]:
-        """Evaluate where the last step led; return the resulting picture and its losses."""
+        """Return the running mean of pictures, or else the best picture, and its losses."""
         if self.best.mean is not None:
             return self.best.mean, self._evaluate(self.best.mean.clone().requires_grad_())
         self.closure()
@@ -95,16 +95,16 @@ class Descent:
         return self.best.image, self.best.losses
 
     def momentum(self) -> dict[str, Tensor] | None:
-        """Return Adam's moments, to be carried to the next scale; L-BFGS starts afresh there."""
+        """Return Adam's moments for the next scale; None for L-BFGS, which restarts there."""
         return self.optimizer.moments if isinstance(self.optimizer, Adam) else None
 
     def warm_start(self, momentum: dict[str, Tensor] | None) -> None:
-        """Go on with the moments of the scale before; they stay as they are."""
+        """Begin with the moments of the scale before; `momentum` does not change."""
         if momentum is not None and isinstance(self.optimizer, Adam):
             self.optimizer.go_on_with(momentum)
 
     def point(self) -> Tensor:
-        """Return where the optimiser is, (1, 3, H, W), not clamped."""
+        """Return the optimiser's point (1, 3, H, W), not clamped."""
         return self.start + self._precondition(self.shift.detach())
 
     def closure(self) -> Tensor:
@@ -113,12 +113,12 @@ class Descent:
         assert point is not None
         clamped = point.clamp(0, 1)
         if self.preconditioner is None:
-            point = None  # an addition finds it again: a very large picture has no room
+            point = None  # saves memory; computed again below
         image = self._hold(clamped).requires_grad_()
         losses = self._evaluate(image)
         assert image.grad is not None
         excess = (self.point() if point is None else point).sub_(clamped.detach())
-        # Times the number of pixels: Adam adds an absolute 1e-8 to its denominator.
+        # Multiplied by the number of values: Adam adds a fixed 1e-8 to its denominator.
         count = image.numel()
         gradient = image.grad.mul_(count).masked_fill_(excess != 0, 0)
         if self.protection is not None:
@@ -129,9 +129,9 @@ class Descent:
         return losses.total * count + RANGE_WEIGHT / 2 * excess.mul_(excess).sum()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that goes on from here: plain values and live tensors, which later steps move.
+        """Return the state: plain values, and tensors, not copied, that later steps change.
 
-        Take it only between steps, and a `copy.deepcopy` of it to keep it in memory.
+        Call it only between steps. A state kept in memory needs `copy.deepcopy`.
         """
         return {
             "start": self.start,
@@ -142,7 +142,7 @@ class Descent:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from the `state_dict` of a descent of equal size and optimiser; it is used up."""
+        """Continue from the `state` of an equal descent; the tensors of `state` are reused."""
         self.start = state["start"].to(self.start.device)
         with torch.no_grad():
             self.shift.copy_(state["shift"])
@@ -153,14 +153,14 @@ class Descent:
             setattr(self, key, state[key])
 
     def _make_optimizer(self) -> LBFGS | Adam:
-        """Return the optimiser as it begins; each of its steps makes one evaluation."""
+        """Return a new optimiser; each of its steps makes one evaluation."""
         rate = self.config.learning_rate
         if self.config.name == "adam":
             return Adam(self.shift, rate)
         return LBFGS(self.shift, history=self.config.history, rate=rate, first=FIRST_STEP)
 
     def _take_seen(self) -> tuple[Losses, Tensor]:
-        """Return the losses and the picture of the last evaluation, and hold them no longer."""
+        """Return the losses and the picture of the last evaluation, and drop them here."""
         assert self._seen is not None
         seen, self._seen = self._seen, None
         return seen
@@ -172,12 +172,12 @@ class Descent:
         return shift if self.preconditioner is None else self.preconditioner.apply(shift)
 
     def _evaluate(self, image: Tensor) -> Losses:
-        # It may take minutes. No optimiser has changed anything before it returns.
+        # An evaluation may take minutes. The optimiser changes nothing before its end.
         with interruptible():
             return self.objective.evaluate(image)
 
     def _look(self, losses: Losses, steps: int) -> None:
-        """Begin again if the loss is not finite, and end the scale if it has settled."""
+        """Restart if the loss is not finite; end the scale if the loss has settled."""
         if not bool(torch.isfinite(losses.total) & torch.isfinite(self.shift).all()):
             self._restart()
         elif self._is_on_a_plateau(losses):
@@ -185,9 +185,9 @@ class Descent:
             self.has_settled = True
 
     def _is_on_a_plateau(self, losses: Losses) -> bool:
-        """Tell whether the best loss has hardly fallen since the last look, and is where we are.
+        """Tell whether the best loss has hardly fallen since the last check, and is near `losses`.
 
-        After a step that went too far the loss may take ten steps to find back.
+        After too long a step, the loss is far above the best, and may need ten steps to fall back.
         """
         if self.config.name != "lbfgs" or self.config.plateau == 0:
             return False
@@ -206,7 +206,7 @@ class Descent:
         self._begin_again()
 
     def _begin_again(self) -> None:
-        """Forget all but the best picture."""
+        """Start from the best picture, without history."""
         self.start, self.best.mean, self.looked_at = self.best.image, None, math.inf
         with torch.no_grad():
             self.shift.zero_()

@@ -1,8 +1,8 @@
-"""What moves a picture: Adam, and L-BFGS in coordinates in which curvatures are evened out.
+"""The optimisers of a picture: Adam, and L-BFGS in coordinates that make curvatures alike.
 
-torch.optim has an L-BFGS too, but the first of its optimisers that is made imports torch's
-compiler, which takes half as long as torch itself. It also compares with absolute tolerances, which
-the gradients of small weights meet.
+torch.optim has an L-BFGS too. But the first optimiser of torch.optim in a process imports torch's
+compiler, which takes half as long as importing torch. torch's L-BFGS also stops at absolute
+tolerances, and gradients of small loss weights are below them.
 """
 
 from collections import deque
@@ -13,17 +13,17 @@ from typing import Any
 import torch
 from torch import Tensor, fft
 
-# In cycles per pixel. Tones broader than waves of CORNER count alike, and so does detail finer
-# than waves of the limits.
+# Frequencies in cycles per pixel. The gains of `Preconditioner` are about constant below CORNER,
+# and constant above the limits, where the measured curvatures no longer grow.
 CORNER = 0.02
 LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
-# Decay rates: the usual first, a faster second, for a gradient that changes with the scale.
+# Adam's decay rates: torch's first, and a second below torch's 0.999, as scales change gradients.
 BETAS = (0.9, 0.99)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """What a step (n,) has taught: the gradient's change (n,) along it, and their inner product."""
+    """One step of L-BFGS (n,), the gradient's change (n,) along it, and their inner product."""
 
     move: Tensor
     change: Tensor
@@ -33,9 +33,9 @@ class Pair:
 class LBFGS:
     """The limited-memory BFGS method (Nocedal and Wright 2006, algorithms 7.4 and 7.5).
 
-    It moves a contiguous leaf, and keeps a `history` of so many pairs. `rate` is the share of the
-    quasi-Newton step that is made, `first` the mean change of a value in a step that follows the
-    bare gradient, as the first does: of the curvature nothing is known then.
+    `point` is the contiguous leaf that is moved, `history` the number of pairs that are kept.
+    `rate` is the share of the quasi-Newton step that is made. `first` is the mean change of a value
+    in a step without pairs, such as the first step, which follows the plain gradient.
     """
 
     def __init__(self, point: Tensor, *, history: int, rate: float, first: float) -> None:
@@ -46,9 +46,9 @@ class LBFGS:
 
     @torch.no_grad()
     def step(self, closure: Callable[[], object]) -> None:
-        """Make one step; nothing has changed before `closure` returns.
+        """Make one step; nothing changes before `closure` returns.
 
-        It sets the gradient at the point, which is taken over: the next step changes it.
+        `closure` sets the gradient of the point. This tensor is kept, and the next step changes it.
         """
         with torch.enable_grad():
             closure()
@@ -59,7 +59,7 @@ class LBFGS:
         self.point.add_(self._move.view_as(self.point))
 
     def _learn(self, gradient: Tensor) -> None:
-        """Keep what the last step has taught, unless rounding hides it or it curves down."""
+        """Keep the last step as a pair, if its curvature is positive beyond rounding errors."""
         if self._move is None or self._gradient is None:
             return
         move, change = self._move, self._gradient.neg_().add_(gradient)
@@ -84,7 +84,7 @@ class LBFGS:
         return step.mul_(self.rate)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all but the point and the settings: plain values, and live tensors."""
+        """Return the pairs, the last move and the last gradient; tensors are not copied."""
         return {
             "pairs": [vars(pair) for pair in self.pairs],
             "move": self._move,
@@ -92,7 +92,7 @@ class LBFGS:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from the `state_dict` of another with a point of the same size; it is used up."""
+        """Continue from `state`, for a point of the same size; its tensors are reused."""
 
         def here(value: Any) -> Any:
             return value.to(self.point.device) if isinstance(value, Tensor) else value
@@ -103,7 +103,7 @@ class LBFGS:
 
 
 def frequencies(picture: Tensor) -> Tensor:
-    """Return cycles per pixel, 0 to 0.71, of rfft2 of a picture (1, 3, H, W): (H, W // 2 + 1)."""
+    """Return (H, W // 2 + 1), cycles per pixel, 0 to 0.71, of rfft2 of a picture (1, 3, H, W)."""
     options = {"dtype": picture.dtype, "device": picture.device}
     down = fft.fftfreq(picture.shape[2], **options).unsqueeze(1)
     right = fft.rfftfreq(picture.shape[3], **options)
@@ -111,23 +111,23 @@ def frequencies(picture: Tensor) -> Tensor:
 
 
 class Preconditioner:
-    """The coordinates in which L-BFGS moves a picture: maps a shift in them to one of the picture.
+    """The coordinates in which L-BFGS moves a picture; `apply` maps their shifts to the picture's.
 
-    L-BFGS begins at every scale as if the objective were equally curved in all directions. It is
-    not (`python benchmarks/curvature.py`): under VGG-19 the curvature along waves of lightness
-    grows with their frequency to the power of 1 to 2, up to 0.2 cycles per pixel, along waves of
-    colour up to less than 0.1, and falls beyond. Coordinates divided by the root of the curvature
-    would make all directions alike. These come close: their gain falls as 1 / frequency, which also
-    is how the amplitudes of natural images fall (Field 1987, "Relations between the statistics of
-    natural images and the response properties of cortical cells"), and then stays.
+    L-BFGS begins each scale as if the objective had the same curvature in all directions. This is
+    not true (`python benchmarks/curvature.py`). Under VGG-19 the curvature along waves of lightness
+    grows with their frequency to the power of 1 to 2, up to 0.2 cycles per pixel, and along waves
+    of colour up to less than 0.1; at higher frequencies it falls. Coordinates divided by the root
+    of the curvature would make all directions alike. These coordinates come close: their gain falls
+    as 1 / frequency, as the amplitudes of natural images do (Field 1987, "Relations between the
+    statistics of natural images and the response properties of cortical cells"), up to the limits.
 
-    Lightness (the mean of red, green and blue) is multiplied by a gain that depends on its
-    frequency alone, and so are the colours (what is left), by one of their own. Therefore the map
-    is its own transpose: what it does to a shift it also does to a gradient. The mean square of
-    lightness's gain over frequencies is 1, so that steps keep about their length.
+    Lightness (the mean of red, green and blue) is multiplied by a gain that depends on the
+    frequency alone. Colours (the picture minus its lightness) have another such gain. The map is
+    its own transpose, so `apply` serves shifts and gradients. The mean square of the lightness gain
+    over frequencies is 1, so that steps keep about their length.
 
-    Size, dtype and device are those of a picture (1, 3, H, W). The exponent is that of the gains: 0
-    leaves pictures as they are, 1 evens the curvatures out.
+    Size, dtype and device are those of `picture` (1, 3, H, W). `exponent` is that of the gains: 0
+    makes all gains 1, and 1 makes the curvatures about equal.
     """
 
     def __init__(self, picture: Tensor, exponent: float) -> None:
@@ -139,7 +139,7 @@ class Preconditioner:
         self.lightness_gain, self.colour_gain = lightness / mean, colour / mean
 
     def apply(self, shift: Tensor) -> Tensor:
-        """Return the picture's shift for one of the coordinates; for gradients, vice versa."""
+        """Return the picture's shift for a shift of coordinates; for gradients, the reverse."""
         waves = fft.rfft2(shift)
         lightness = waves.mean(1, keepdim=True)
         waves.sub_(lightness).mul_(self.colour_gain).add_(lightness.mul_(self.lightness_gain))
@@ -153,13 +153,13 @@ class Adam(torch.optim.Adam):
     def __init__(self, point: Tensor, rate: float) -> None:
         super().__init__([point], lr=rate, betas=BETAS, fused=True)
         self.point = point
-        # As torch would begin them at the first step.
+        # torch would create equal moments at the first step.
         step, zeros = torch.zeros((), device=point.device), torch.zeros_like(point)
         self.moments = {"step": step, "exp_avg": zeros, "exp_avg_sq": zeros}
 
     @property
     def moments(self) -> dict[str, Tensor]:
-        """Its state: live tensors, of which a copy is taken when set."""
+        """Adam's state: the tensors themselves; setting it stores copies."""
         return dict(self.state[self.point])
 
     @moments.setter
@@ -167,7 +167,7 @@ class Adam(torch.optim.Adam):
         self.state[self.point] = {name: value.detach().clone() for name, value in moments.items()}
 
     def go_on_with(self, moments: dict[str, Tensor]) -> None:
-        """Take up the moments of another scale; they stay as they are."""
+        """Set the moments to resized ones of another scale, which do not change."""
         size = (self.point.shape[2], self.point.shape[3])
         resized = {
             key: torch.nn.functional.interpolate(moments[key], size, mode="bilinear")
@@ -176,6 +176,6 @@ class Adam(torch.optim.Adam):
         self.moments = {"step": moments["step"], **resized}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from the `state_dict` of another with a point of the same size."""
+        """Continue from the `state_dict` of an Adam for a point of the same size."""
         super().load_state_dict(state)
         self.moments = self.moments

@@ -1,4 +1,4 @@
-"""What a run yields at every step, the best of a scale, and what it returns in the end."""
+"""The result of a step, the best picture of a scale, and the result of a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.objective.criterion import Losses
 
-# A picture (1, 3, H, W) to the same as it is to be shown.
+# Picture (1, 3, H, W) -> the same picture in the colours of `config.color`.
 Finish = Callable[[Tensor], Tensor]
 
 
@@ -28,7 +28,7 @@ class Iterate:
 
     @property
     def picture(self) -> Tensor:
-        """What was evaluated in the colours that are asked for, (1, 3, H, W), made when read."""
+        """`image` in the colours of `config.color`, (1, 3, H, W), made when read."""
         return self.finish(self.image)
 
 
@@ -37,28 +37,28 @@ Callback = Callable[[Iterate], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run has made."""
+    """The result of a run."""
 
-    image: Tensor  #: what was optimised (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
-    #: Name -> weighted loss of that very picture, with "total"; empty before the run's end.
+    image: Tensor  #: the optimised picture (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
+    #: Name -> weighted loss of `image`, with "total"; empty before the run's end.
     losses: dict[str, float]
-    steps: int  #: optimiser steps made
-    interrupted: bool = False  #: Ctrl-C or another signal ended it early
-    problem: str | None = None  #: one line saying why it gave up
+    steps: int  #: number of optimiser steps made
+    interrupted: bool = False  #: Ctrl-C or another signal ended the run early
+    problem: str | None = None  #: why the run gave up, in one line
     finish: Finish = lambda image: image  #: makes `picture` of `image`
 
     @property
     def is_whole(self) -> bool:
-        """Whether all steps were made: it was not interrupted and had no problem."""
+        """Whether all steps were made: the run was not interrupted and had no problem."""
         return not self.interrupted and self.problem is None
 
     @property
     def picture(self) -> Tensor:
-        """The pastiche: `image` in the colours that are asked for, made when read."""
+        """The pastiche: `image` in the colours of `config.color`, made when read."""
         return self.finish(self.image)
 
     def finished(self, run: str) -> Self:
-        """Return this result; raise what ended `run`, as messages call it, before its end."""
+        """Return this result, or raise an error, which names `run`, if the run ended early."""
         if self.interrupted:
             raise KeyboardInterrupt
         if self.problem is not None:
@@ -67,23 +67,23 @@ class Outcome:
 
 
 class BestPicture:
-    """Keeps the best picture so far without waiting for the device.
+    """The best picture of a scale so far, found without waiting for the device.
 
-    Until one has been seen that is the start (1, 3, H, W), in [0, 1]. `averaging` is the decay per
-    step of the running mean of pictures; 0 keeps none.
+    The first best picture is `start` (1, 3, H, W), in [0, 1]. `averaging` is the decay per step of
+    the running mean of pictures; 0 keeps no mean.
     """
 
     def __init__(self, start: Tensor, averaging: float) -> None:
         self.image, self.averaging = start, averaging
-        self.losses: Losses | None = None  # at the image; None until one has been seen
+        self.losses: Losses | None = None  # at `image`; None until `remember` is called
         self.mean: Tensor | None = None  # the running mean (1, 3, H, W)
 
     def remember(self, losses: Losses, picture: Tensor, step: int) -> None:
-        """Take in the picture that step number `step`, from 0, began with."""
+        """Compare and average the picture that step number `step`, from 0, began with."""
         if self.losses is None:
             self.losses = losses
         better = losses.total < self.losses.total
-        # After a start that was not finite, anything finite is better.
+        # A finite loss is better than a loss that is not finite.
         better |= losses.total.isfinite() & ~self.losses.total.isfinite()
         self.image = torch.where(better, picture, self.image)
         self.losses = Losses(
@@ -96,18 +96,18 @@ class BestPicture:
             self.mean = mean
 
     def picture(self) -> Tensor:
-        """Return what the scale would hand over now (1, 3, H, W), in [0, 1]."""
-        # An iterate that is not finite spoils the mean until the next check finds out.
+        """Return the running mean, or else the best picture (1, 3, H, W), in [0, 1]."""
+        # A picture that is not finite makes the mean not finite, until the next check.
         if self.mean is None or not self.mean.isfinite().all():
             return self.image
         return self.mean
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that goes on from here: live tensors and None."""
+        """Return the state: tensors, which are not copied, and None."""
         return {"image": self.image, "losses": self.losses and self.losses.terms, "mean": self.mean}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a `state_dict`, on the device of this picture."""
+        """Continue from a `state_dict`, on the device of `image`."""
         device, terms, mean = self.image.device, state["losses"], state["mean"]
         self.image = state["image"].to(device)
         self.mean = None if mean is None else mean.to(device)

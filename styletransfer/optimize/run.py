@@ -1,4 +1,4 @@
-"""A run: from a job to a pastiche, as a generator of iterates over a state that can be saved."""
+"""The run of a job: an iterator over its steps, with a state that can be saved."""
 
 import logging
 import math
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _Level:
-    """The scale at which a run is."""
+    """The state of the scale at which a run is."""
 
     tile: int | None  # side in pixels, or None for the whole picture at once
     start: Tensor  # (1, 3, h, w), the picture that the scale began with
@@ -36,13 +36,13 @@ class _Level:
 
 
 class Run:
-    """The optimisation of a picture, coarse to fine: iterate over it to make its steps.
+    """The optimisation of a picture, coarse to fine: iterating over a run makes its steps.
 
-    Leaving the iteration pauses it; another one goes on from there. After `load_state_dict`, a run
-    of an equal job goes on likewise, with the same bits on the same machine and number of threads.
-    Between two iterates and at the end, another job may take over, see `steer`.
+    Leaving the loop pauses the run; another loop continues it. After `load_state_dict`, a run of an
+    equal job continues too, with the same bits on the same machine and number of threads. Between
+    two iterates and at the end, another job may replace the job, see `steer`.
 
-    Where memory runs out, a step is made again in tiles of half the side.
+    If memory runs out, the step is made again in tiles of half the side.
 
     Raises:
         UserError: settings that cannot work; see `Objective`.
@@ -52,49 +52,49 @@ class Run:
         self._take(job)
         self.image, self.steps = self.start, 0
         self.planned = sum(scale.steps for scale in self.scales)  # steps made and to come
-        self._index = 0  # of the scale
+        self._index = 0  # of the current scale
         self._level: _Level | None = None
         self._momentum: dict[str, Tensor] | None = None  # Adam's moments of the scale before
-        self._largest_tile: int | None = None  # that memory allows, after it ran out once
-        # (steps, side of the scale, picture, momentum) at which a job took over last.
+        self._largest_tile: int | None = None  # in pixels; set after memory ran out
+        # (steps, side of the scale, picture, momentum) when `steer` was called last.
         self._turn: tuple[int, int, Tensor, dict[str, Tensor] | None] | None = None
         self._losses: dict[str, float] | None = None  # of the picture that the last scale made
         self._problem: str | None = None
 
     def __iter__(self) -> Iterator[Iterate]:
-        """Make the steps that are left; yield the picture that each began with."""
+        """Make the remaining steps; yield the picture that each step began with."""
         while self._index < len(self.scales) and self._problem is None:
             try:
                 yield from self._one_scale(self.scales[self._index])
                 continue
             except (MemoryError, RuntimeError) as error:
                 self._shrink_tile(error)
-            # The error's traceback, which held the tensors of the evaluation, is gone here.
+            # The error's traceback, which kept the evaluation's tensors, is freed here.
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
 
     def complete(self, callbacks: Sequence[Callback] = ()) -> Outcome:
-        """Make the steps that are left, calling every callback with each iterate.
+        """Make the remaining steps, calling every callback with each iterate.
 
-        Ctrl-C, another signal (see `system/signals.py`) or a lack of memory end it early.
+        Ctrl-C, another signal (see `system/signals.py`) or a lack of memory end the run early.
         """
         interrupted = False
         try:
-            # Held: the first optimiser makes torch import libraries that abort the process if a
-            # signal's exception crosses them.
+            # Signals are held: the first optimiser makes torch import libraries that abort the
+            # process if a signal raises an exception in them.
             with signals_held():
                 for iterate in self:
                     for callback in callbacks:
                         callback(iterate)
-                    del iterate  # and its picture
+                    del iterate  # frees its picture
         except KeyboardInterrupt:
-            interrupted = True  # and all that the evaluation held is freed
+            interrupted = True  # the evaluation's tensors are freed too
         return replace(self.result(), interrupted=interrupted)
 
     def result(self) -> Outcome:
         """Return the best picture so far, at the size of the pastiche.
 
-        Its losses are those of the picture that was optimised, before `finish`.
+        The losses are those of the optimised picture, before `finish`.
         """
         image, losses, problem = self.image, self._losses or {}, self._problem
         if losses and not math.isfinite(losses["total"]):
@@ -110,10 +110,10 @@ class Run:
         return Outcome(image, losses, self.steps, problem=problem, finish=self.finish)
 
     def finish(self, image: Tensor) -> Tensor:
-        """Return a picture (1, 3, H, W) of this run in the colours that `config.color` asks for.
+        """Return a picture (1, 3, H, W) of this run in the colours of `config.color`.
 
-        Only content_luminance changes anything here; content_palette has recoloured the style. If
-        all pictures of the job are grey, the result is.
+        Only content_luminance changes the picture here; content_palette has already recoloured the
+        styles. If all pictures of the job are grey, the result is grey.
         """
         config = self.job.config
         if self.job.is_grey:
@@ -124,11 +124,11 @@ class Run:
         return with_chroma_of(image, content.to(image), config.color_strength)
 
     def steer(self, job: Job) -> None:
-        """Go on under another job of the same content, from the best picture so far.
+        """Continue with another job of the same content image, from the best picture so far.
 
-        The scale begins anew with all of its steps, or the next larger one that the job has.
-        L-BFGS's history belongs to the objective that it was learnt from, and is dropped; Adam's
-        moments stay. (UserError: settings that cannot work; see `Objective`.)
+        The scale, or the next larger scale of the new job, begins again with all of its steps.
+        L-BFGS's history belongs to the old objective and is dropped; Adam's moments stay.
+        (UserError: settings that cannot work; see `Objective`.)
         """
         if self._turn is None or self._turn[0] != self.steps:
             if (level := self._level) is not None and (descent := level.descent) is not None:
@@ -138,7 +138,7 @@ class Run:
                     self.image, self._momentum = descent.best.picture(), descent.momentum()
             side = max(self.scales[min(self._index, len(self.scales) - 1)].size)
             self._turn = self.steps, side, self.image, self._momentum
-        _, side, self.image, self._momentum = self._turn  # of two jobs the last counts
+        _, side, self.image, self._momentum = self._turn  # a second job replaces the first
         self._take(job)
         sides = [max(scale.size) for scale in self.scales]
         self._index = next((n for n, own in enumerate(sides) if own >= side), len(sides) - 1)
@@ -148,9 +148,9 @@ class Run:
         self.planned = self.steps + sum(scale.steps for scale in self.scales[self._index :])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that goes on from here; take it between two iterates, or interrupted.
+        """Return the run's state; call it between two iterates, or after an interruption.
 
-        It holds plain values and live tensors, which later steps move.
+        The state holds plain values, and tensors, not copied, that later steps change.
         """
         level = None
         if self._level is not None and self._level.descent is not None:
@@ -168,7 +168,10 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from the `state_dict` of an equal job, which is used up (UserError: it is not)."""
+        """Continue from the `state_dict` of an equal job (UserError: of another job).
+
+        The tensors of `state` are reused.
+        """
         device = self.start.device
         self._index, self.steps, self.planned = state["index"], state["steps"], state["planned"]
         self.image, self._momentum = state["image"].to(device), state["momentum"]
@@ -185,7 +188,7 @@ class Run:
         self._build(scale, self._level).load_state_dict(level["descent"])
 
     def _take(self, job: Job) -> None:
-        """Make a job this run's own."""
+        """Set the job, its scales, pictures and start."""
         self.job, self.scales = job, job.scales
         self.pictures = job.pictures.to(job.on_device(job.pictures.content))
         start = starting_picture(job.config, self.pictures) if job.start is None else job.start
@@ -200,13 +203,13 @@ class Run:
             self.steps += 1
             counts = (self.steps, self.planned, self._index + 1, len(self.scales))
             yield Iterate(*counts, losses, picture, self.finish)
-            del picture  # or it would be held through the next evaluation
-            if self._level is not level:  # a consumer of the iterate has steered
+            del picture  # frees its memory before the next evaluation
+            if self._level is not level:  # the caller has called `steer`
                 return
         self._end_level(descent)
 
     def _begin(self, scale: Scale) -> _Level:
-        """Begin a scale with the picture that the one before has made."""
+        """Return a scale's state, which starts from the picture of the scale before."""
         job = self.job
         tile = plan_memory(job, scale, free_bytes(job.device)).tile
         if self._largest_tile is not None:
@@ -215,7 +218,7 @@ class Run:
         return _Level(tile, start)
 
     def _build(self, scale: Scale, level: _Level) -> Descent:
-        """Return the descent of a scale; make what it lacks."""
+        """Return the descent of a scale; make it and its objective if missing."""
         job = self.job
         if level.objective is None:
             pictures = self.pictures.resized(scale.size, scale.style_sizes)
@@ -233,14 +236,14 @@ class Run:
         return level.descent
 
     def _end_level(self, descent: Descent) -> None:
-        """Leave a scale, and with the last one the run."""
+        """Keep the result of a scale, and go to the next scale."""
         if descent.problem is not None:
             self._problem = descent.problem
             return
         self.image, losses = descent.finish()
         self._momentum = descent.momentum()
         self._index += 1
-        # The next scale must not find the memory of this one taken.
+        # The next scale needs the memory of this scale.
         self._level = None
         if self._index == len(self.scales):
             self._losses = losses.as_floats()
@@ -265,7 +268,7 @@ class Run:
         if level is not None:
             level.tile, level.objective = smaller, None
             if level.descent is not None:
-                del level.descent.objective  # before another one is made
+                del level.descent.objective  # frees memory
 
 
 def make_objective(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:
@@ -273,7 +276,7 @@ def make_objective(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:
     compared = (job.extractor, job.mode, job.criterion, pictures)
     if tile is None:
         return Objective(*compared, job.styles)
-    from styletransfer.objective.tiled import TiledObjective  # few runs need tiles
+    from styletransfer.objective.tiled import TiledObjective  # rarely needed
 
     return TiledObjective(*compared, tile, job.styles)
 
