@@ -28,6 +28,9 @@ SHORTEST_SIDE = 32
 # 100 steps at 1536 pixels, 25 gave two pairs 1.2 and 2.6 times their style error at 512 pixels, and
 # 42 gave 0.7 and 1.3 times.
 FINEST_SHARE = 0.42
+# The same share with matching. At 512 pixels, 12 of 60 steps gave a picture as painted as 25 did,
+# with less grain, in 0.65 of the time.
+MATCHED_FINEST_SHARE = 0.2
 
 # Stride of VGG's deepest layers: pixels per position along each axis.
 DEEPEST = 16
@@ -124,14 +127,14 @@ def pyramid(size: int, scales: int, steps: int, smallest: float = SMALLEST_SCALE
     return sides[::-1]
 
 
-def steps_at_scale(steps: int, scales: int, index: int) -> int:
+def steps_at_scale(steps: int, scales: int, index: int, share: float = FINEST_SHARE) -> int:
     """Return the steps of scale `index`, from 0; `steps`, the sum, is at least `scales`.
 
-    Up to three scales get even shares, the remainder going to the finest. Of more than three scales
-    the finest gets FINEST_SHARE, and the others get even shares of the rest.
+    Up to three scales get even shares, the remainder going to the finest. If there are more, the
+    finest gets `share` of all steps, and the others get even shares of the rest.
     """
     if scales > 3:
-        finest = min(round(FINEST_SHARE * steps), steps - (scales - 1))
+        finest = min(round(share * steps), steps - (scales - 1))
         if index == scales - 1:
             return finest
         steps, scales = steps - finest, scales - 1
@@ -141,8 +144,9 @@ def steps_at_scale(steps: int, scales: int, index: int) -> int:
 def make_scales(config: StyleTransferConfig, pictures: Inputs) -> list[Scale]:
     """Return the levels of a run, coarse to fine; the pastiche has the content's aspect ratio."""
     sides = pyramid(config.size, config.scales, config.steps, _smallest(config, pictures))
+    share = MATCHED_FINEST_SHARE if config.objective.match_weight > 0 else FINEST_SHARE
     return [
-        make_scale(config, pictures, side, steps_at_scale(config.steps, len(sides), index))
+        make_scale(config, pictures, side, steps_at_scale(config.steps, len(sides), index, share))
         for index, side in enumerate(sides)
     ]
 
