@@ -45,7 +45,7 @@ class Descent:
 class Findings:
     """The measurements of one loss mode."""
 
-    gradient_relative_error: float  # from the reference's, in float64, largest along the path
+    gradient_relative_error: float  # in float64, the largest along the reference's path
     backward_calls_per_evaluation: int  # calls of `backward` on a tensor
     seconds_per_evaluation: float  # median wall time of one forward and backward at full size
     peak_memory_bytes: int  # of one evaluation, minus the bytes held before it

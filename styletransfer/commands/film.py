@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 # In a film's folder: the recipe, the folder of painted frames, the finished film.
 RECORD, FRAMES, PAINTED = "film.json", "frames", "painted.mp4"
-# Keys that may differ when resumed.
+# Keys that may differ when a film is resumed.
 FREE_KEYS = ("output", "device")
 
 

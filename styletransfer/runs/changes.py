@@ -9,7 +9,7 @@ from styletransfer.settings import ChangeConfig, StyleTransferConfig, TrainConfi
 from styletransfer.settings.schemas import keys
 from styletransfer.settings.values import Config, with_values
 
-# Keys of StyleTransferConfig that cannot change in a run.
+# Fixed keys in a run, besides those of TrainConfig alone.
 FIXED = ("content", "init", "seed", "device", "precision", "output")
 
 

@@ -119,7 +119,7 @@ def write_record(
 
 
 def read_steps(folder: Path) -> Iterator[Step]:
-    """Yield the recorded steps; skip damaged lines, as a killed run leaves one."""
+    """Yield the recorded steps; skip damaged lines, as of a killed run."""
     try:
         lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

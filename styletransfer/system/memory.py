@@ -10,14 +10,14 @@ import torch
 
 from styletransfer.system.process import place, return_freed_memory
 
-# A control group's limit, used memory, and key in memory.stat of used memory that is reclaimable,
-# in version 2 and in version 1 (kernel.org, admin-guide/cgroup-v2 and cgroup-v1/memory).
+# A control group's files of limit and used memory, and memory.stat's key of reclaimable memory, in
+# version 2 and in version 1 (kernel.org, admin-guide/cgroup-v2 and cgroup-v1/memory).
 CGROUP_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-# Parts of messages of torch, its CPU allocator and oneDNN, which raise no special class. oneDNN
-# names no reason, but only memory can fail in a network that has run before.
+# Parts of messages with which torch, its CPU allocator and oneDNN report a lack of memory in a
+# RuntimeError. oneDNN names no reason, but a network that has run before fails for no other.
 SHORTAGE = (
     "out of memory",
     "not enough memory",

@@ -58,7 +58,7 @@ class Processes:
             tensor.detach().copy_(part.view(tensor.shape))
 
     def first(self, make: Callable[[], T]) -> T:
-        """Return in all processes what `make`, which only the first process calls, returns.
+        """Return in all processes the result of `make`, which only the first process calls.
 
         The result holds plain values and CPU tensors. All processes raise a UserError of `make`.
         """

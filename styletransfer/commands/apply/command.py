@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 # In the painted folder: one line before each file is painted, and one line after.
 RECORD = ".styletransfer.jsonl"
-# Keys not in a pastiche's hash; files count by contents instead.
+# Keys left out of a pastiche's hash; the network counts by the SHA-256 of its file.
 FREE_KEYS = ("input", "output", "network", "device", "strip")
 
 

@@ -13,10 +13,10 @@ COLOURS = 7  # number of pass colours in drawing.css; the eighth pass has the fi
 class Map:
     """Positions on the map: the trunk from left to right, losses below, then a line per pass."""
 
-    MARGIN, TOP = 24, 56  # left of and above the trunk
+    MARGIN, TOP = 24, 56  # space left of and above the trunk
     COLUMN, BOX = 150, 128  # from one trunk group to the next, and the width of a box
-    HEIGHT, ROW = 76, 50  # of a trunk box; from one loss down to the next
-    PASS = 50  # from one pass down to the next
+    HEIGHT, ROW = 76, 50  # height of a trunk box; from a loss to the one below
+    PASS = 50  # from a pass to the one below
 
     def __init__(self, study: Study) -> None:
         self.study = study

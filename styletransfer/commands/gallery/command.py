@@ -188,7 +188,7 @@ def _texts(key: str, values: Sequence[Any]) -> list[str]:
 
 
 def _text(value: Any, *, names: bool = False) -> str:
-    """Return a value, or the entries of a list, as text; a file by its name alone on request."""
+    """Return a value, or a list's entries, as text; with `names`, files without folders."""
     if value is None:
         return "null"
     words = [word if isinstance(word, str) else json.dumps(word) for word in each(value)]

@@ -121,7 +121,7 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
 
 
 def check_shares(task: NetworkTask, processes: Processes) -> None:
-    """Check that each process has a picture and the same settings (UserError: not)."""
+    """Raise UserError if a process would have no picture, or if settings differ."""
     if task.config.batch < processes.count:
         raise UserError(
             f"batch={task.config.batch} is too small for {processes.count} processes; each needs a "

@@ -44,7 +44,7 @@ class NetworkTask:
 
     @property
     def names(self) -> list[str]:
-        """The known styles' names: their files', without folder and extension."""
+        """The names of the styles: file names without folder and extension."""
         return [Path(name).stem for name in self.styles]
 
 

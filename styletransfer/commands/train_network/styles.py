@@ -49,7 +49,7 @@ class KnownStyles:
         ]
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
-        """Return random numbers of styles, (count,), one per picture."""
+        """Return a random style number for each picture, (count,)."""
         return torch.randint(len(self.all), (count,), generator=generator)
 
     def of(self, drawn: Tensor, content: Tensor) -> Style:

@@ -35,15 +35,15 @@ from styletransfer.runs.recipe import check_settings
 from styletransfer.system.processes import Processes
 from styletransfer.system.signals import signals_held
 
-# Settings that may differ when a training is resumed; the hashes of the style files and of the
-# starting network are compared instead.
+# Settings that may differ when a training is resumed; hashes are compared instead of `style` and
+# `start`.
 FREE_SETTINGS = (
     *("style", "start", "pictures", "preview", "preview_every"),
     *("device", "checkpoint_every", "dry_run"),
 )
 # Attributes that have a `state_dict`.
 PARTS = ("network", "average", "optimizer", "schedule")
-# Norm to which a longer gradient is scaled, since first steps are too long.
+# Largest gradient norm; longer gradients, as in the first steps, are scaled down.
 LONGEST_GRADIENT = 1.0
 
 
