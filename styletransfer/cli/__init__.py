@@ -1,4 +1,4 @@
-"""The console command `styletransfer`, of which every script is a thin alias."""
+"""The console command `styletransfer`; each script calls one of its commands."""
 
 import difflib
 import importlib
@@ -27,7 +27,7 @@ Try: styletransfer train content=photo.jpg style=painting.jpg output=pastiche.pn
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run `styletransfer` with these arguments, those of the process by default."""
+    """Run `styletransfer` with the arguments `argv`, by default the process's."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     with one_line_errors():
         if not arguments or arguments[0] in ("-h", "--help"):
@@ -42,10 +42,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def script(name: str) -> Callable[[Sequence[str] | None], None]:
-    """Return the main of a command, which imports the module of the command when it is called.
+    """Return the main function of a command, which imports the command's module when called.
 
-    Commands with a config file are run by Hydra. The others have a `main(argv)` that reads its own
-    arguments and returns the exit status.
+    Hydra runs the commands that have a config file. Every other command has a `main(argv)` that
+    parses its arguments and returns the exit status.
     """
     if COMMANDS[name].schema is not None:
         from styletransfer.cli.hydrated import hydrated
@@ -64,7 +64,7 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
 
 
 def check_process(name: str) -> None:
-    """Check where a command was started (UserError: in a folder that is gone, or by torchrun)."""
+    """Check how a command was started (UserError: a deleted folder, or torchrun is not allowed)."""
     try:
         os.getcwd()
     except FileNotFoundError as error:

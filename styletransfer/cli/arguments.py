@@ -1,4 +1,4 @@
-"""The arguments of a command: Hydra's flags that we support, KEY=VALUE with any file name."""
+"""Parsing of a command's arguments: the supported flags of Hydra, and KEY=VALUE words."""
 
 import argparse
 import os
@@ -28,12 +28,12 @@ FLAGS = (
 
 
 class Arguments(argparse.Namespace):
-    """What a command line asks for, each flag by its name."""
+    """A parsed command line, with one attribute per flag."""
 
     overrides: list[str]  # KEY=VALUE in Hydra's grammar, with file names in quotes
     help: bool
-    cfg: str | None  # part of the composed config to print instead: job, hydra or all
-    package: str | None  # the only node of that part to print
+    cfg: str | None  # print this part of the config and exit: job, hydra or all
+    package: str | None  # print only this node of the part
     resolve: bool
     config_dir: str | None
     multirun: bool  # whether to run a job for each combination of values
@@ -45,10 +45,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
-    """Read a command line, without the program's name, for settings of a schema.
+    """Parse a command line, without the program's name, for settings of a schema.
 
-    UserError: an unknown flag or a flag without its value, a sweep whose jobs would write the same
-    file or folder, or a folder without pictures.
+    Raise UserError for an unknown flag, a flag without its value, a sweep whose jobs would write
+    the same file or folder, or a folder without pictures.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
@@ -72,7 +72,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     arguments.multirun = sweep = sweep or words != typed
     words = [quote_names(word, schema, sweep=sweep) for word in words]
     _check(words, schema, arguments)
-    # Hydra adds a key to a mapping whose keys no schema knows only by ++KEY.
+    # Hydra adds a new key to a mapping of arbitrary keys only by ++KEY.
     open_keys = mapping_keys(schema)
     is_open = [re.split(r"[.=]", word)[0] in open_keys for word in words]
     arguments.overrides = [f"++{w}" if add else w for w, add in zip(words, is_open, strict=True)]
@@ -80,10 +80,10 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
 
 
 def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
-    """Return KEY=VALUE with a folder's pictures in its place if KEY is in `keys`.
+    """Return KEY=VALUE; if KEY is in `keys`, replace each folder by its pictures.
 
-    They are values of a sweep. Without `sweep`, commas belong to the name. (UserError: the folder
-    holds no picture.)
+    The pictures are values of a sweep. Without `sweep`, a comma is a part of the file name.
+    (UserError: the folder holds no picture.)
     """
     key, equals, value = override.partition("=")
     if not equals or key not in keys:
@@ -104,7 +104,7 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
 def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[str]:
     """Put the positional key before words without a key, or names of folders that hold =.
 
-    Several words become a list in brackets if the key takes one.
+    Several words become a list in brackets if the key accepts a list.
     """
     bare = [word for word in arguments if word and ("=" not in word or os.path.isdir(word))]
     positional = keys_marked(schema, "positional")
@@ -118,7 +118,7 @@ def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[st
 
 
 def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) -> None:
-    """Refuse overrides that Hydra would accept and ignore, and jobs that overwrite each other."""
+    """Refuse overrides that Hydra would accept and ignore, and jobs that would share a file."""
     known = [key for key, _ in keys(schema)]
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))

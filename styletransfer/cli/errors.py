@@ -1,4 +1,4 @@
-"""How a command ends: bad input in one line, and an output that cannot be written without noise."""
+"""The end of a command: errors in one line, exit statuses, and full or closed outputs."""
 
 import atexit
 import errno
@@ -16,14 +16,14 @@ from styletransfer.errors import LostProcessError, UserError
 from styletransfer.system.process import place
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
-# What a shell reports of a process that SIGPIPE ended, as it does for other tools.
+# Exit status if the reader closed the output: 128 + SIGPIPE, as for other tools.
 BROKEN_PIPE = 141
-# What a device says that takes no more.
+# Error numbers of a full or failed device.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Ended(SystemExit):
-    """The program ends, having told why by its `message`."""
+    """An exit of the program, which has printed `message`."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(status)
@@ -32,25 +32,25 @@ class Ended(SystemExit):
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """End in one line on standard error and exit status 1 if the body meets bad input.
+    """Turn errors of the body into one line on standard error and an exit status.
 
-    So does a lack of memory; and Ctrl-C with status 130, or that of the signal that came. Signals
-    wait, but for what is `interruptible`. A warning becomes one line as well. A mistake of ours
-    keeps its traceback.
+    The status is 1 for bad input or too little memory, 130 for Ctrl-C, and 128 + N for signal N.
+    Signals wait, except in `interruptible` parts. A warning also becomes one line. Every other
+    error is a bug and keeps its traceback.
     """
     open_streams()
-    logging.raiseExceptions = False  # a log file on a full disk is no reason for a traceback
+    logging.raiseExceptions = False  # no traceback if the disk of a log file is full
     with warnings.catch_warnings(), stop_on_signals() as stop, signals_held():
         warnings.showwarning = lambda message, *_: tell(f"note: {message}", shared=True)
         try:
             yield
             sys.stdout.flush()
-            if stop.asked is not None:  # too late, or dropped by a destructor
+            if stop.asked is not None:  # came too late, or a destructor dropped it
                 raise stop.asked
         except UserError as error:
             fail(str(error), shared=not isinstance(error, LostProcessError))
         except KeyboardInterrupt as error:
-            asked = stop.asked or error  # another process may have been asked
+            asked = stop.asked or error  # stop.asked is None if another process got the signal
             status = asked.status if isinstance(asked, Stopped) else 130
             fail("interrupted", status, shared=True)
         except OSError as error:
@@ -63,21 +63,21 @@ def one_line_errors() -> Iterator[None]:
             fail("there is not enough memory; choose a smaller size")
         finally:
             atexit.unregister(end_at_once)
-            atexit.register(end_at_once)  # called before whatever has been registered by now
+            atexit.register(end_at_once)  # registered last, so called first
 
 
 def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
-    """Print one line on standard error and leave; for `shared` see `tell`."""
+    """Print `message` on standard error and exit; for `shared` see `tell`."""
     tell(f"error: {message}", shared=shared)
     flush(sys.stdout)
     raise Ended(status, message)
 
 
 def fail_for(error: OSError) -> NoReturn:
-    """Leave for the file that the error names, or an output that takes no more, or raise it."""
+    """Exit if the error names a file or means a full or closed output; else raise it."""
     if error.filename is not None:
         fail(f"{error.filename}: {error.strerror}")
-    if isinstance(error, BrokenPipeError):  # whoever read our output has left
+    if isinstance(error, BrokenPipeError):  # the output's reader has ended
         flush(sys.stdout)
         sys.exit(BROKEN_PIPE)
     if error.errno in FULL:
@@ -86,32 +86,32 @@ def fail_for(error: OSError) -> NoReturn:
 
 
 def tell(message: str, *, shared: bool = False) -> None:
-    """Print one line on standard error, if that takes any.
+    """Print `message` as one line on standard error, if possible.
 
-    Of several processes that torchrun has started on a machine all tell what is `shared`, and only
-    the first one is heard.
+    If `shared`, all processes of torchrun call this with the same message, and only the first
+    process on a machine prints it.
     """
-    with suppress(UserError):  # the environment tells nonsense of this process's place
+    with suppress(UserError):  # the environment's torchrun variables are invalid
         if shared and place().local_rank:
             return
     with suppress(OSError):
-        sys.stderr.write(f"{' '.join(message.split())}\n")  # one write: nothing comes between
+        sys.stderr.write(f"{' '.join(message.split())}\n")  # one write keeps the line whole
     flush(sys.stderr)
 
 
 def end_at_once() -> None:
-    """Let Ctrl-C end the process without a traceback, now that Python is shutting down."""
+    """Let Ctrl-C end the process without a traceback while Python is shutting down."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def open_streams() -> None:
-    """Open the standard streams that are closed, and let them show any character somehow."""
+    """Open closed standard streams; let standard output escape unencodable characters."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is `number`
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != "backslashreplace":
@@ -119,7 +119,7 @@ def open_streams() -> None:
 
 
 def flush(stream: TextIO) -> None:
-    """Write what is held back; if that fails, let the rest go nowhere."""
+    """Flush `stream`; if that fails, redirect it to the null device."""
     try:
         stream.flush()
     except OSError:

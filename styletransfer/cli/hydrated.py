@@ -30,16 +30,16 @@ from styletransfer.system.process import keep_freed_memory, place
 from styletransfer.system.signals import interruptible
 
 Function = Callable[[Any, Path], int | None]
-# Exit statuses of a job that failed by itself. Others mean a signal, or a reader who left.
+# Exit statuses of a job that failed itself; others mean a signal or a closed output.
 FAILED = (1, 2)
 
 
 def hydrated(name: str, function: Function | None = None) -> Callable[[Sequence[str] | None], None]:
-    """Make a main from a function of its settings and its run folder.
+    """Return a main function that lets Hydra call `function` with its settings and run folder.
 
-    The settings are NAME.yaml, composed, as an instance of its schema in COMMANDS or TOOLS. The
-    function may return an exit status; by default it is the `main` of the command of that name,
-    imported when it is needed. An error of Hydra's is one line, unless HYDRA_FULL_ERROR=1 is in the
+    The settings are composed from NAME.yaml, as an instance of its schema in COMMANDS or TOOLS. The
+    function may return an exit status; the default is the `main` of the command of that name,
+    imported at the call. Hydra's errors become one line, unless HYDRA_FULL_ERROR=1 is in the
     environment.
     """
 
@@ -86,20 +86,20 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
 
 
 def _in_one_line(error: BaseException, name: str) -> BaseException:
-    """Return a complaint of Hydra's or of a launcher's as a UserError, and any other as it is."""
+    """Return an error of Hydra or of a launcher as a UserError, any other error unchanged."""
     is_full = os.environ.get("HYDRA_FULL_ERROR") == "1"
     if is_full or isinstance(error, UserError | MemoryError) or not isinstance(error, Exception):
         return error
     if not isinstance(error, OSError) or error.errno is None:
         return UserError(explain(error, name))
-    if error.filename is None:  # Standard output takes no more.
+    if error.filename is None:  # Standard output is full.
         return error
     said = f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
     return UserError(said)
 
 
 def _run_beside_the_first(name: str, function: Function | None, arguments: Arguments) -> None:
-    """Run as another process of torchrun's than the first, without a folder, a log or output."""
+    """Run in a process of torchrun after the first, without a folder, a log or output."""
     if arguments.help or arguments.cfg:
         return
     logging.disable()
@@ -111,10 +111,10 @@ def _run_beside_the_first(name: str, function: Function | None, arguments: Argum
 
 
 def run_job(name: str, function: Function | None, sweep: bool, config: DictConfig) -> str:
-    """Run a job that Hydra has prepared, here or in a launcher's process; return "".
+    """Run a job that Hydra prepared, here or in a launcher's process; return "" on success.
 
-    A job of a sweep that fails writes the reason to error.txt in its folder, and returns it in one
-    line. A job that is alone leaves by SystemExit, after a traceback if the mistake is ours.
+    A failed job of a sweep writes the reason to error.txt in its folder, and returns the last line.
+    A failed single job raises SystemExit, after a traceback if the cause is a bug.
     """
     folder = Path(HydraConfig.get().runtime.output_dir)
     if sweep:
@@ -134,18 +134,18 @@ def run_job(name: str, function: Function | None, sweep: bool, config: DictConfi
         if not sweep:
             raise Ended(1, str(error)) from error
         reason = traceback.format_exc().rstrip()
-    with suppress(OSError):  # The table at the end tells it as well.
+    with suppress(OSError):  # `_report` prints the reason as well.
         (folder / ERROR).write_text(f"{reason}\n", encoding="utf-8")
     return reason.splitlines()[-1]
 
 
 def _call(name: str, function: Function | None, config: DictConfig, folder: Path) -> None:
-    """Call the function with typed settings; it may return an exit status."""
+    """Call the function with typed settings; exit if it returns a status."""
     settings = settings_of(config, name)
     keep_freed_memory()
     if function is None:
         function = importlib.import_module(module(name)).main
-    if "torch" in sys.modules:  # The studio's server computes nothing.
+    if "torch" in sys.modules:  # The studio's server imports no torch.
         from styletransfer.system.devices import set_float32_precision
 
         set_float32_precision()
@@ -156,7 +156,7 @@ def _call(name: str, function: Function | None, config: DictConfig, folder: Path
 
 
 def _report(jobs: Sequence[JobReturn]) -> None:
-    """Print how many jobs succeeded; a UserError follows a table of those that failed."""
+    """Print how many jobs succeeded; after a line per failed job, raise UserError."""
     if not jobs:
         raise UserError("there is no job: a key is to be swept over no value at all")
     failed = [job for job in jobs if job.return_value]
@@ -170,7 +170,7 @@ def _report(jobs: Sequence[JobReturn]) -> None:
 
 
 def remove_unused(folders: Iterable[Path]) -> None:
-    """Remove the folders that hold nothing but Hydra's files and why jobs failed, inner ones first.
+    """Remove folders, inner ones given first, that hold only Hydra's files and error.txt.
 
     A folder without a record of Hydra's is removed only if it is empty: other runs may use it.
     """

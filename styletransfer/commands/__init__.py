@@ -1,1 +1,1 @@
-"""One room per command of the console; none knows another."""
+"""One module per command; no command imports another one."""

@@ -1,8 +1,8 @@
 """Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`.
 
-The keys are those of `scripts/train.py`; `rounds=` and `points=` say how much is measured. Without
-arguments it takes the bundled pictures. Gradients, calls, time, memory and pictures of each mode
-land in the run folder as comparison.json and comparison.png, the pastiches side by side.
+The keys are those of `scripts/train.py`; `rounds=` and `points=` set how much is measured. Without
+arguments the bundled pictures are used. The run folder receives comparison.json, with the gradient
+error, calls, time and memory of each mode, and comparison.png, the pastiches side by side.
 """
 
 import logging
@@ -43,12 +43,12 @@ class Descent:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was measured under one loss mode."""
+    """The measurements of one loss mode."""
 
-    gradient_relative_error: float  # in float64, against the reference, the largest along its path
+    gradient_relative_error: float  # in float64, the largest along the reference's path
     backward_calls_per_evaluation: int  # calls of `backward` on a tensor
     seconds_per_evaluation: float  # median wall time of one forward and backward at full size
-    peak_memory_bytes: int  # of one evaluation, above what is held before it
+    peak_memory_bytes: int  # of one evaluation, minus the bytes held before it
     final_loss: float  # the objective at the pastiche
     losses: list[float]  # the objective at every step
 
@@ -57,12 +57,12 @@ class Findings:
 class Comparison:
     """The contents of comparison.json."""
 
-    reference: str  # name of the mode that all are compared with
+    reference: str  # name of the mode to which all are compared
     modes: dict[str, Findings]  # name -> findings
     machine: dict[str, str | int]  # see `measure.describe_machine`
 
     def ratio(self, name: str, value: str) -> float:
-        """Return a mode's value over the reference's; NaN where that is zero."""
+        """Return a mode's value divided by the reference's, NaN if that is zero."""
         base = getattr(self.modes[self.reference], value)
         return getattr(self.modes[name], value) / base if base else math.nan
 
@@ -84,7 +84,7 @@ class Comparison:
 
 
 def main(config: CompareConfig, folder: Path) -> None:
-    """Compare the loss modes; print the table and where the files are."""
+    """Compare the loss modes; print the table and the paths of the files."""
     comparison = compare(config, folder)
     print(comparison.table())
     print(f"time, memory and final loss are ratios to {comparison.reference}'s")
@@ -94,7 +94,7 @@ def main(config: CompareConfig, folder: Path) -> None:
 def compare(config: CompareConfig, folder: Path) -> Comparison:
     """Run one job under every loss mode from the same start (UserError: bad input).
 
-    Each mode's picture, MODE.png, is written once it is done; comparison.png also as `output`.
+    Each mode's pastiche is written as MODE.png once finished, comparison.png also to `output`.
     """
     job = prepare(config)
     written = [folder / f"comparison.{kind}" for kind in ("json", "png")]
@@ -114,7 +114,7 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
 
 
 def descend(job: Job, mode: LossMode, points: int) -> Descent:
-    """Stylise under `mode` and keep every loss, and `points` pictures spread over the steps."""
+    """Run `job` under `mode`; keep every loss, and `points` pictures spread over the steps."""
     wanted = {1 + job.config.steps * index // (points - 1) for index in range(points - 1)}
     losses: list[float] = []
     path: list[Tensor] = []
@@ -134,7 +134,7 @@ def find(config: CompareConfig, job: Job, descents: Mapping[str, Descent]) -> Co
     """Measure evaluations at the reference's pastiche, and gradients along the reference's path."""
     name = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")
-    # A new job has the network's exact weights; this job's may be rounded to bfloat16.
+    # A new job has the exact weights; this job's weights may be rounded to bfloat16.
     errors = gradient_errors(
         prepare(replace(config, precision="float64")), name, descents[name].path
     )
@@ -168,9 +168,9 @@ def objectives_at(job: Job, side: int) -> dict[str, Objective]:
 def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[str, float]:
     """Return mode -> the largest relative error of its gradient at any of `points`, (1, 3, h, w).
 
-    The error is |g - r| / |r| in the Euclidean norm, r being the reference mode's gradient; |g|
-    where r is zero; NaN if any gradient is. Each point has the size of one of the job's scales; the
-    job should be in float64, where rounding leaves about 1e-15.
+    The error is |g - r| / |r| in the Euclidean norm, with g the mode's gradient and r that of the
+    reference; |g| if r is zero; NaN if any gradient is NaN. Each point has the size of one of the
+    job's scales. The job should be in float64, where rounding causes errors of about 1e-15.
     """
     errors: dict[str, Tensor] = {name: torch.zeros(()) for name in LOSS_MODES}
     for point in map(job.on_device, points):
@@ -178,7 +178,7 @@ def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[
         gradients = {name: gradient_at(objectives[name], point).cpu() for name in objectives}
         norm = gradients[reference].norm().item() or 1.0
         for name, gradient in gradients.items():
-            # torch's maximum, unlike Python's, never passes over a NaN.
+            # torch.maximum, unlike Python's max, always keeps a NaN.
             error = (gradient - gradients[reference]).norm() / norm
             errors[name] = torch.maximum(errors[name], error)
     return {name: error.item() for name, error in errors.items()}

@@ -1,7 +1,7 @@
 """Paint a film by optimisation: `scripts/film.py content=FILM style=PAINTING output=PAINTED_FILM`.
 
-Each frame goes on from the one before it, moved along, so that strokes stay on what they paint
-(Ruder et al. 2016). Interrupted, the same command goes on where it ended. Needs the extra [video].
+Each frame starts from the previous pastiche, warped by the motion, so that strokes follow objects
+(Ruder et al. 2016). After an interruption the same command continues. Needs the extra [video].
 """
 
 import json
@@ -28,21 +28,21 @@ from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
-# In the folder of a film: what its frames depend on, and where they are.
+# In a film's folder: the recipe, the folder of painted frames, the finished film.
 RECORD, FRAMES, PAINTED = "film.json", "frames", "painted.mp4"
-# Keys that change no frame.
+# Keys that may differ when a film is resumed.
 FREE_KEYS = ("output", "device")
 
 
 def main(config: FilmConfig, folder: Path) -> None:
-    """Paint a film, or go on where its frames in `folder` end; tell where its file is.
+    """Paint a film, or continue after its frames in `folder`; print the path of its file.
 
-    A signal such as Ctrl-C ends the painting, and leaves a film of the frames that there are.
+    A signal such as Ctrl-C ends the painting, and the painted frames become a partial film.
     """
     with stop_on_signals() as stop, Film(config.content) as film:
         run = FilmRun(config, film, folder)
         folder.mkdir(parents=True, exist_ok=True)
-        # Held: what follows is to come to an end of its own, whatever is pressed.
+        # Signals are held, so that Ctrl-C leaves no half-written frame or file.
         with signals_held(), locked(folder):
             run.check_record()
             remove_stale(run.path(0).parent)
@@ -52,9 +52,9 @@ def main(config: FilmConfig, folder: Path) -> None:
 
 
 class FilmRun:
-    """The painting of a film, from its frames, each a PNG file in `folder`, to the finished file.
+    """The painting of a film: its frames, each a PNG file below `folder`, and the finished file.
 
-    What would make the film fail is a UserError beforehand; cheap checks come first.
+    Settings that would make the film fail raise UserError here; cheap checks come first.
     """
 
     def __init__(self, config: FilmConfig, film: Film, folder: Path) -> None:
@@ -68,11 +68,11 @@ class FilmRun:
         self.job = prepare(replace(config, output=None), {"content": first})
 
     def path(self, number: int) -> Path:
-        """Return the file of a painted frame, from 0; before `color` has its way."""
+        """Return the path of a painted frame, from 0; `color` is applied later."""
         return self.folder / FRAMES / f"{number:06d}.png"
 
     def check_record(self) -> None:
-        """Check that the frames in the folder are of this film, and note what they depend on."""
+        """Check that existing frames have this film's recipe; write the recipe to RECORD."""
         path = self.folder / RECORD
         device, precision = str(self.job.device), self.job.precision
         now = recipe(self.config, FREE_KEYS, device=device, precision=precision)
@@ -88,7 +88,7 @@ class FilmRun:
             temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 
     def paint(self, stop: Stop, watch: Watch | None = None) -> int:
-        """Paint the frames that are missing, until a signal comes; return how many there are."""
+        """Paint the missing frames until a signal comes; return the number of painted frames."""
         config = self.config
         painter, count = FilmPainter(self.job, config.frame_steps, config.temporal_weight), 0
         bar = self.film.bar(self._contents())
@@ -101,7 +101,7 @@ class FilmRun:
                 if outcome.interrupted:
                     break
                 images.write(path, outcome.image, bit_depth=16)
-            # As it was written: so a film that was stopped goes on with the very same bits.
+            # Read from the file, so that a resumed film continues with the same bits.
             painter.before = None if config.independent else (content, self._read(number))
             count = number + 1
             if watch and not watch(self.film.count, content, self._read(number)):
@@ -112,7 +112,7 @@ class FilmRun:
         return count
 
     def write(self, count: int, stop: Stop) -> None:
-        """Make a film of the first `count` frames; after a signal, a part, and raise Stopped."""
+        """Write a film of the first `count` frames; a signal makes it partial, raising Stopped."""
         with FilmWriter(self.output, like=self.film) as writer:
             for frame in self._painted(count):
                 writer.write(*frame)
@@ -120,7 +120,7 @@ class FilmRun:
                 raise stop.asked
 
     def _read(self, number: int) -> Tensor:
-        """Return a painted frame (UserError: its file is damaged, and is to be painted again)."""
+        """Return painted frame `number`, (1, 3, H, W) (UserError: its file is damaged)."""
         path = self.path(number)
         try:
             return images.read(path).rgb
@@ -133,7 +133,7 @@ class FilmRun:
         return self.film.images(self.job.scales[-1].size)
 
     def _painted(self, count: int) -> Iterator[Frame]:
-        """Yield the first painted frames in the colours that are asked for."""
+        """Yield the first `count` painted frames in the colours of `config.color`."""
         for number, frame in zip(range(count), self.film.frames(), strict=False):
             image = self._read(number)
             if is_grey([frame.image, *self.job.pictures.styles]):

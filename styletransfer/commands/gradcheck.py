@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print both tables and return the exit status; `argv` is by default the command line's."""
+    """Print both tables and return the exit status; `argv` defaults to the command line."""
     Parser(prog="gradcheck", description=SUMMARY).parse_args(argv)
     verdicts = [(case, check(case)) for case in cases()]
     console = Console()

@@ -1,6 +1,6 @@
-"""Mix a finished pastiche with its content: `scripts/mix.py RUN strength=0.6 output=y.png`.
+"""Mix a pastiche with its content image: `scripts/mix.py RUN strength=0.6 output=y.png`.
 
-Nothing is painted again: RUN is the folder of a run of `train`, which keeps both pictures.
+RUN is the folder of a run of `train`, which holds both pictures, so nothing is painted again.
 """
 
 import warnings
@@ -15,10 +15,10 @@ from styletransfer.system.files import check_outputs
 
 
 def main(config: MixConfig, folder: Path) -> None:
-    """Write a mixture of a run's content and pastiche, and say where it is.
+    """Write a mixture of a run's content image and pastiche, and print its path.
 
-    Transparency is the pastiche's. Where the mixture has colours that sRGB cannot show, they lose
-    chroma, see `styletransfer.pictures.color`.
+    Its transparency is the pastiche's. Colours of the mixture that sRGB cannot show lose chroma,
+    see `styletransfer.pictures.color`.
     """
     if config.run is None:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")
@@ -40,7 +40,7 @@ def main(config: MixConfig, folder: Path) -> None:
 
 
 def kept_pictures(folder: Path, status: str) -> tuple[images.Picture, images.Picture]:
-    """Return a run's content and pastiche (UserError: one is missing, or their sizes differ)."""
+    """Return a run's content image and pastiche (UserError: one is missing, or sizes differ)."""
     missing = [name for name in (CONTENT, PASTICHE) if not (folder / name).exists()]
     if missing and status != "finished":
         raise UserError(

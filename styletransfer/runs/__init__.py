@@ -1,1 +1,1 @@
-"""Runs that are kept: a job with its folder, its record, its checkpoint, and how it goes on."""
+"""Recorded runs: a job with a folder for its record, checkpoint, metrics and pictures."""

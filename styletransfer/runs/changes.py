@@ -9,18 +9,18 @@ from styletransfer.settings import ChangeConfig, StyleTransferConfig, TrainConfi
 from styletransfer.settings.schemas import keys
 from styletransfer.settings.values import Config, with_values
 
-# Keys that are the same from the start of a run to its end.
+# Fixed keys in a run, besides those of TrainConfig alone.
 FIXED = ("content", "init", "seed", "device", "precision", "output")
 
 
 def changed(config: Config, values: Mapping[str, Any]) -> Config:
-    """Return `with_values` of a run under way (UserError: also a key that cannot change then)."""
+    """Return `config` with new values (UserError: a bad value, or a key that cannot change)."""
     check_can_change(values)
     return with_values(config, values)
 
 
 def check_can_change(asked: Iterable[str]) -> None:
-    """Check that none of some keys is fixed as long as a run lasts (UserError: one is)."""
+    """Check that all `asked` keys may change during a run (UserError: one may not)."""
     of_a_picture = dict(keys(StyleTransferConfig))
     only_once = {key for key, _ in keys(TrainConfig) if key not in of_a_picture}
     for key in asked:
@@ -29,7 +29,7 @@ def check_can_change(asked: Iterable[str]) -> None:
 
 
 def in_turn(config: Config, changes: list[ChangeConfig]) -> list[Config]:
-    """Return the settings that each change makes of those before it (UserError: one cannot)."""
+    """Return the settings after each change, in order (UserError: a change is not allowed)."""
     settings, before = [], 0
     for change in changes:
         if change.after < before:
@@ -41,7 +41,7 @@ def in_turn(config: Config, changes: list[ChangeConfig]) -> list[Config]:
 
 
 def with_change(changes: list[ChangeConfig], change: ChangeConfig) -> list[ChangeConfig]:
-    """Return changes with one more; two after the same step are one."""
+    """Return `changes` with `change` appended, or merged if after the same step."""
     if changes and changes[-1].after == change.after:
         return [*changes[:-1], replace(changes[-1], set=changes[-1].set | change.set)]
     return [*changes, change]

@@ -1,7 +1,7 @@
-"""The folder of a run of `train`: the names in it, what is on record there, and how it is read.
+"""The folder of a run of `train`: its file names, its record, and functions that read them.
 
-What is read may be damaged or of another version: a run that cannot be read is a UserError, and
-whoever shows many shows that in its place.
+Files may be damaged or of another version. Reading such a run raises UserError; a page of many
+runs shows the message in place of the run.
 """
 
 import json
@@ -24,44 +24,44 @@ logger = logging.getLogger(__name__)
 
 RECORD = "run.json"
 PASTICHE = "pastiche.png"
-# Not content.png, which may well be the name of somebody's photograph.
+# Not content.png, which is a likely name of a user's photograph.
 CONTENT = "content_resized.png"
 METRICS = "metrics.jsonl"
 CHECKPOINT = "checkpoint.pt"
-# Says in the folder of a sweep's job why it failed.
+# File in which a failed job of a sweep gives the reason.
 ERROR = "error.txt"
-# Hydra's record of what it was asked for, and how it understood that.
+# Hydra's files: its own settings, and the words of the command line.
 HYDRA, OVERRIDES = ".hydra/hydra.yaml", ".hydra/overrides.yaml"
-# Keys that change no pixel, and may be given anew when a run goes on.
+# Keys that change no pixel and may differ when a run is resumed.
 FREE_KEYS = ("output", "snapshot_every", "checkpoint_every", "stop_after", "resume", "dry_run")
-# More steps than any run makes, and no number that a chart or a page could not take.
+# Upper bound of step numbers in files; JavaScript's numbers are exact below 2**53.
 MOST_STEPS = 2**53
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """What a run has left, but for its pictures and its steps."""
+    """The contents of a run's `run.json`."""
 
     folder: Path  # of the run
-    status: str  # running, stopped, gave up or finished; what is running may have been killed
+    status: str  # running, stopped, gave up or finished; a "running" run may have been killed
     settings: dict[str, Any]  # key -> value, such as "optimizer.name"
-    output: Path  # where its pastiche is or will be
-    seconds: float | None  # of optimisation, None if the run has not come to an end
-    steps: int | None = None  # that were made by then
+    output: Path  # path of the pastiche, which may not exist yet
+    seconds: float | None  # duration of the optimisation; None before the run has ended
+    steps: int | None = None  # number of steps made; None before then
 
     @property
     def pastiche(self) -> Path:
-        """Its pastiche without loss, if it has come to an end."""
+        """The path of the lossless pastiche, written at the run's end."""
         return self.folder / PASTICHE
 
     @property
     def content(self) -> Path:
-        """The content at the pastiche's size, if it has come to an end."""
+        """The path of the lossless content image, of the pastiche's size."""
         return self.folder / CONTENT
 
     @property
     def files(self) -> list[tuple[str, Path]]:
-        """The files that it was made of, by their keys, and those that it has made."""
+        """(key, path) of the run's pictures, and of all settings that may name a file."""
         named = [("content", self.content), ("pastiche", self.pastiche), ("output", self.output)]
         for key, value in self.settings.items():
             named += [(key, Path(name)) for name in each(value) if isinstance(name, str)]
@@ -69,7 +69,7 @@ class RunFolder:
 
     @property
     def typed(self) -> tuple[str, ...] | None:
-        """KEY=VALUE of its command line; None if Hydra has kept no record."""
+        """The command line's KEY=VALUE words; None without Hydra's record."""
         overrides = recorded(self.folder, OVERRIDES)
         return tuple(map(str, overrides)) if isinstance(overrides, list) else None
 
@@ -78,7 +78,7 @@ class RunFolder:
 class Step:
     """One line of a run's metrics: step and scale from 1, and name -> weighted loss.
 
-    The losses have "total", and lack what was not finite.
+    `losses` includes "total" and omits non-finite losses.
     """
 
     step: int
@@ -87,7 +87,7 @@ class Step:
 
 
 def read_run(folder: Path) -> RunFolder:
-    """Return what `write_record` wrote (UserError: no run's folder, or it is damaged)."""
+    """Return what `write_record` wrote (UserError: the file is missing or damaged)."""
     path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -109,7 +109,7 @@ def read_run(folder: Path) -> RunFolder:
 def write_record(
     folder: Path, recipe: dict[str, Any], status: str, picture: Path, **known: float | None
 ) -> None:
-    """Write `run.json`, see `RunFolder`; where that cannot be, say so and do without."""
+    """Write `run.json`, which `RunFolder` describes; if that fails, only warn."""
     record = {"status": status, "picture": os.path.abspath(picture), **known} | recipe
     try:
         with atomic(folder / RECORD) as temporary:
@@ -119,7 +119,7 @@ def write_record(
 
 
 def read_steps(folder: Path) -> Iterator[Step]:
-    """Yield the steps that can be read; a killed run leaves half a line."""
+    """Yield the recorded steps; skip damaged lines, as of a killed run."""
     try:
         lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -135,7 +135,7 @@ def read_steps(folder: Path) -> Iterator[Step]:
 
 
 def read_error(folder: Path) -> str | None:
-    """Return in one line why a job of a sweep failed, None if its folder does not say."""
+    """Return one line on why a job of a sweep failed, or None if its folder has none."""
     try:
         text = (folder / ERROR).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -144,18 +144,18 @@ def read_error(folder: Path) -> str | None:
 
 
 def recorded(folder: Path, name: str, *keys: str) -> Any:
-    """Return what a file of Hydra's holds, or what is under keys; None if it cannot be had."""
+    """Return the value under `keys` in one of Hydra's files, or None if that fails."""
     try:
         value: Any = OmegaConf.to_container(OmegaConf.load(folder / name))
         for key in keys:
             value = value[key]
-    except Exception:  # a damaged file raises nearly anything
+    except Exception:  # a damaged file may raise any error
         return None
     return value
 
 
 def _is_finite(value: Any) -> bool:
-    """Tell whether a value is a number that a float can hold."""
+    """Tell whether a value is a number, finite as a float."""
     try:
         return isinstance(value, int | float) and math.isfinite(value)
     except OverflowError:

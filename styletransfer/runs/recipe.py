@@ -1,7 +1,7 @@
-"""What a result depends on: the settings, the files by their hashes, the versions.
+"""The recipe of a result: its settings, the hashes of its input files, and the versions.
 
-It lies beside the result (`run.json`, a film's record) and in every checkpoint. Who goes on from
-these, as `resume=FOLDER` and `resume=auto` do, compares it with what is asked for now.
+A recipe is stored beside the result (`run.json`, `film.json`) and in every checkpoint. Resuming,
+as with `resume=FOLDER` or `resume=auto`, compares the stored recipe with the new one.
 """
 
 import logging
@@ -29,10 +29,10 @@ Recipe = dict[str, Any]
 
 
 def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
-    """Return what a result depends on, as plain values (UserError: a file cannot be read).
+    """Return the recipe of a result as plain values (UserError: a file cannot be read).
 
-    `config` may be that of any command; `free` keys change nothing in the result, and files that
-    they name are not read; `facts` may change the last bits, such as device="cpu".
+    `config` is the config of any command. Keys in `free` do not change the result, so their files
+    are not read. `facts`, such as device="cpu", change at most the last bits of the result.
     """
     values = settings(config, free)
     return {
@@ -46,7 +46,7 @@ def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
 
 
 def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
-    """Return key -> value for every key, such as "optimizer.name"; files by their full path."""
+    """Return key -> value for every key, such as "optimizer.name"; file names as full paths."""
     schema = type(config)
     values = {
         key: attrgetter(key)(config) for key, field in keys(schema) if not is_dataclass(field.type)
@@ -64,7 +64,7 @@ def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
 def check_settings(
     then: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()
 ) -> None:
-    """Check that two results of `settings` are alike (UserError: with the key that differs)."""
+    """Check that two results of `settings` agree outside `free` (UserError: names the key)."""
     if then.keys() != now.keys():
         raise UserError("the run has the settings of another version; start afresh")
     for key in now:
@@ -76,11 +76,11 @@ def check_settings(
 
 
 def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
-    """Check that what has the recipe `now` may go on from what another with `then` has left.
+    """Check that a result with the recipe `now` may continue one with the recipe `then`.
 
-    Another device or torch, or other threads, only change the last bits: a warning.
-    Keys that are `free` may differ. (UserError: another version, setting or file, which the message
-    names; or `then` is none.)
+    Another device, torch version or number of threads changes only the last bits, and only causes
+    a warning. Keys in `free` may differ. (UserError: the version, a setting or a file, which the
+    message names, differs; or `then` is no recipe.)
     """
     try:
         if then["version"] != now["version"]:
@@ -110,7 +110,7 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
 
 
 def until(whole: Recipe, changes: int) -> Recipe:
-    """Return a recipe with only so many of its changes, and their files."""
+    """Return a recipe with only its first `changes` changes, and their files."""
     config = whole["config"]
     later = tuple(f"changes[{n}]." for n in range(changes, len(config["changes"])))
     return whole | {
@@ -122,7 +122,7 @@ def until(whole: Recipe, changes: int) -> Recipe:
 def _with_full_paths(
     schema: type[Any], values: Mapping[str, Any], free: Collection[str]
 ) -> dict[str, Any]:
-    """Return key -> value with the full paths of the files and folders that are there."""
+    """Return key -> value with full paths for all files and folders that exist."""
     full = dict(values)
     for key in full.keys() & set(path_keys(schema)) - set(free):
         existing = {name for name in named_files(schema, key, full[key]) if os.path.exists(name)}
@@ -134,7 +134,7 @@ def _with_full_paths(
 def _hashes(
     schema: type[Any], config: Mapping[str, Any], free: Collection[str]
 ) -> dict[str, list[str]]:
-    """Return the hash of each file that a key names, of a folder those of its pictures."""
+    """Return key -> the SHA-256 of each file of the key; a folder counts as its pictures."""
     hashes = {
         prefix + key: [
             sha256(path)
@@ -150,18 +150,18 @@ def _hashes(
 
 
 def _parts(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the settings, and those that each change sets, with what comes before its keys."""
+    """Yield ("", all settings), then ("changes[n].", settings of the change) for each n."""
     yield "", config
     for n, change in enumerate(config.get("changes", ())):
         yield f"changes[{n}].", change["set"]
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:
-    """Return the settings that the run in `folder` was begun with, with `resume=auto`.
+    """Return the settings with which the run in `folder` began, with `resume=auto`.
 
-    Of `config`, that of the command line, only those `typed` keys are taken over that change no
-    pixel. (UserError: `folder` is not that of a run, or a typed key, groups included, has another
-    value there.)
+    `config` is the command line's config, and `typed` are the keys given there; only typed keys in
+    FREE_KEYS are copied from `config`. (UserError: `folder` is no run's folder, or a typed key or
+    group has another value in the run.)
     """
     recorded = read_run(folder).settings
     try:
@@ -172,7 +172,7 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
     ours = settings(config, FREE_KEYS)
     named = {key for key in ours if any(f"{key}.".startswith(f"{name}.") for name in typed)}
     check_settings(recorded, recorded | {key: ours[key] for key in named}, FREE_KEYS)
-    # Groups whose files set keys outside of them.
+    # Config groups that set keys outside the group.
     presets = {name.partition(".")[0] for name in typed} - {"hydra"}
     presets -= TrainConfig.__dataclass_fields__.keys()
     differs = any(recorded.get(key) != ours[key] for key in ours if key not in FREE_KEYS)
@@ -186,7 +186,7 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
 
 
 def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
-    """Return the picture of a run finished in `folder`, if any (UserError: of other settings)."""
+    """Return the pastiche of a run finished in `folder`, or None (UserError: other settings)."""
     if config.resume != "auto" or not (folder / RECORD).exists():
         return None
     run = read_run(folder)

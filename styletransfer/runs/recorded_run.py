@@ -1,4 +1,4 @@
-"""A run with its folder: what it keeps there, how it resumes, and how it is steered."""
+"""A recorded run: writing its folder, resuming from its checkpoint, changing its settings."""
 
 import logging
 import tempfile
@@ -35,47 +35,47 @@ logger = logging.getLogger(__name__)
 
 
 def describe(config: TrainConfig, job: Job) -> Recipe:
-    """Return what the picture of a job depends on (UserError: a file cannot be read)."""
+    """Return the recipe of a job's pastiche (UserError: an input file cannot be read)."""
     return recipe(config, FREE_KEYS, device=str(job.device), precision=job.precision)
 
 
 class Guide(Protocol):
-    """Observes and steers a run. It may take its time: the run waits for it."""
+    """An observer that may steer a run; the run waits until each method returns."""
 
     def step(self, work: "RecordedRun", iterate: Iterate) -> None:
-        """Look at a step that was made; a KeyboardInterrupt ends the run early."""
+        """Observe a completed step; raise KeyboardInterrupt to end the run early."""
 
     def end(self, work: "RecordedRun") -> bool:
-        """Return whether the finished run, all of which is written, was steered and goes on."""
+        """Return True if the guide has steered the finished, written run, which then goes on."""
 
 
 class RecordedRun:
-    """A run with its folder, from whose checkpoint it goes on if `config.resume` is "auto".
+    """A run with its folder; if `config.resume` is "auto", the folder's checkpoint is resumed.
 
-    Use as a context manager around the steps: leaving it closes the metrics and the progress bar.
+    Use as a context manager around the steps; its exit closes the metrics and the progress bar.
 
     Args:
-        config: the settings; its `changes` are those to come, and later those made as well.
-        job: of `config`, before any change.
-        folder: of the run; receives metrics, snapshots, the checkpoint and `run.json`.
+        config: the settings; `config.changes` lists all changes, planned or already made.
+        job: the job of `config`, before any change.
+        folder: folder of the run for metrics, snapshots, the checkpoint and `run.json`.
         picture: path of the pastiche.
-        guide: observes and steers the run, or None.
+        guide: an observer that may steer the run, or None.
 
     Raises:
-        UserError: a checkpoint that is damaged or of another run.
+        UserError: the checkpoint is damaged or belongs to another run.
     """
 
     def __init__(
         self, config: TrainConfig, job: Job, folder: Path, picture: Path, guide: Guide | None = None
     ) -> None:
         self.config, self.folder, self.picture, self.guide = config, folder, picture, guide
-        self.job, self.now = job, config  # in force, after `made` of the changes
+        self.job, self.now = job, config  # current, after the first `made` changes
         self.made = 0
         self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
-        self.before = 0.0  # seconds of optimisation before the checkpoint
-        self.written = picture  # where the pastiche is
-        self.problem: str | None = None  # one line if it is not at `picture`
+        self.before = 0.0  # seconds up to the checkpoint, less guide time since then
+        self.written = picture  # path of the pastiche on disk
+        self.problem: str | None = None  # one line if `written` is not `picture`
         if config.resume == "auto" and self.checkpoint.exists():
             self._load()
         else:
@@ -96,21 +96,21 @@ class RecordedRun:
         self._open.close()
 
     def begin(self) -> None:
-        """Put on record that the run is at work, and make the changes that are due."""
+        """Write the status "running" to `run.json`, and make the changes that are due."""
         self._record("running")
         self._change_if_due()
 
     def goes_on(self, outcome: Outcome) -> bool:
-        """Write an outcome, and return whether the run goes on all the same.
+        """Write an outcome unless a change is pending; return whether the run goes on.
 
-        It does if a change was meant for a step that a settled run has not made, or if the guide
-        steers the finished run.
+        A change is pending if it was planned for a later step than a settled run reached; the run
+        then goes on. A written run goes on only if the guide steers it.
         """
         if outcome.is_whole and self.made < len(self.config.changes):
             self._change()
             self._change_if_due()
             return True
-        self.written, self.problem = self._leave(outcome)  # before anything else can go wrong
+        self.written, self.problem = self._leave(outcome)  # before the guide, which may fail
         if self.guide is None or not outcome.is_whole:
             return False
         with self._clock_stopped(), suppress(KeyboardInterrupt):
@@ -120,9 +120,9 @@ class RecordedRun:
         return False
 
     def steer(self, values: dict[str, Any]) -> None:
-        """Go on under other settings from the best picture so far, and put that on record.
+        """Continue from the best picture so far with other settings, and record the change.
 
-        Changes that were planned for later are dropped. (UserError: the run is as it was.)
+        Changes planned for later are dropped. (UserError: bad `values`; the run is unchanged.)
         """
         config = changed(self.now, values)
         job = prepare(config, like=self.job)
@@ -130,7 +130,7 @@ class RecordedRun:
         changes = with_change(self.config.changes[: self.made], change)
         self.config = replace(self.config, changes=changes)
         self.recipe = describe(self.config, job)
-        self._record("running")  # before the change: a checkpoint never knows more than the record
+        self._record("running")  # first: a checkpoint must not hold a change that run.json lacks
         self._go_on_as(job, config, len(changes))
 
     def _change_if_due(self) -> None:
@@ -147,7 +147,7 @@ class RecordedRun:
         self.job, self.now, self.made = job, config, made
 
     def _after_step(self, iterate: Iterate) -> None:
-        """Save, ask the guide, change and stop, each if it is time."""
+        """Save a checkpoint, call the guide, make changes and stop, each if due."""
         if self.checkpoint.is_due():
             self._save()
         if self.guide is not None:
@@ -159,7 +159,7 @@ class RecordedRun:
 
     @contextmanager
     def _clock_stopped(self) -> Iterator[None]:
-        """Leave the time that a guide takes out of the run's."""
+        """Exclude the body, a call of the guide, from the run's seconds."""
         start = time.perf_counter()
         try:
             yield
@@ -194,14 +194,14 @@ class RecordedRun:
         self.checkpoint.try_to_save(state)
 
     def _seconds(self) -> float:
-        """Return the time of optimisation so far, that before a checkpoint included."""
+        """Return the seconds of optimisation so far, including those before a checkpoint."""
         return round(self.before + time.perf_counter() - self.start_time, 1)
 
     def _record(self, status: str) -> None:
         write_record(self.folder, self.recipe, status, self.picture)
 
     def _leave(self, result: Outcome) -> tuple[Path, str | None]:
-        """Write the pictures and the checkpoint, or remove the one that is no longer needed."""
+        """Write pictures, record and, if stopped, a checkpoint; return (path, problem)."""
         seconds = self._seconds()
         pastiche = result.picture
         picture, problem = _write_picture(self.picture, self.folder, pastiche, self.job.alpha)
@@ -215,7 +215,7 @@ class RecordedRun:
             status = "gave up"
         known = {"seconds": seconds, "steps": result.steps}
         write_record(self.folder, self.recipe, status, picture, **known)
-        if status == "finished":  # and said so, lest a kill in between costs the whole run
+        if status == "finished":  # last: a kill before run.json is written must lose nothing
             self.checkpoint.remove()
         return picture, problem
 
@@ -223,9 +223,9 @@ class RecordedRun:
 def _write_picture(
     path: Path, folder: Path, image: Tensor, alpha: Tensor | None
 ) -> tuple[Path, str | None]:
-    """Write the pastiche to `path`; or into `folder`, or among the system's temporary files.
+    """Write the pastiche to `path`, else into `folder`, else into the system's temporary folder.
 
-    Return where it is, and one line if that is not `path` (UserError: it is nowhere).
+    Return its path, and one line of text if that is not `path` (UserError: all three failed).
     """
     elsewhere = (folder, Path(tempfile.gettempdir()) / f"styletransfer-{time.time_ns()}")
     places = dict.fromkeys((path, *(parent / f"pastiche{path.suffix}" for parent in elsewhere)))
@@ -241,9 +241,9 @@ def _write_picture(
 
 
 def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job) -> None:
-    """Keep the pastiche (1, 3, H, W) and its content in the run's folder, without loss, for `mix`.
+    """Write the pastiche (1, 3, H, W) and the content image as lossless files, for `mix`.
 
-    Nothing is written over `picture`, where the pastiche is already.
+    The file `picture`, which already holds the pastiche, is not overwritten.
     """
     depth = images.BIT_DEPTHS[picture.suffix.lower()][0]
     try:

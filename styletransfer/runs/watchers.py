@@ -1,4 +1,4 @@
-"""What may watch a run: a progress bar, snapshots, metrics. They receive an Iterate, no more."""
+"""Callbacks that watch a run: a progress bar, snapshots, metrics. Each receives an Iterate."""
 
 import logging
 import os
@@ -18,15 +18,15 @@ from styletransfer.system.files import keep_lines, to_json
 
 logger = logging.getLogger(__name__)
 
-# Losses are fetched from the device this many at a time.
+# Steps per fetch of losses; each fetch waits for the device.
 METRICS_BATCH = 20
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
     """A tqdm bar on standard error with loss, scale and time left. Use as a context manager.
 
-    It begins at the steps that were made before. Where nothing can be drawn, as on a closed
-    standard error, there is none; nor where TQDM_DISABLE is in the environment.
+    The bar starts at `done` steps, those made before. No bar is drawn if standard error is closed
+    or TQDM_DISABLE is in the environment.
     """
 
     def __init__(self, done: int = 0) -> None:
@@ -43,7 +43,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self.bar.close()
 
     def __call__(self, iterate: Iterate) -> None:
-        """Advance by one step; the loss is read only when the bar is drawn anyway."""
+        """Advance by one step; read the loss only for a redraw, as reading waits."""
         self.bar.total = iterate.steps
         if self.bar.update(1):
             height, width = iterate.image.shape[2:]
@@ -52,7 +52,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
 
 class _Forgiving:
-    """A text file that takes whatever is written, also where it cannot."""
+    """A text file whose `write` and `flush` ignore errors."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -70,16 +70,16 @@ class _Forgiving:
 
 
 class StepPictures:
-    """Save every n-th picture as `step_00010.png` in a folder; if that fails, say so, once.
+    """Save the picture of each `every`-th step in `folder`, such as `step_00010.png`.
 
-    For every 0-th none is saved.
+    With `every=0` none is saved. After a failure, warn and save no more.
     """
 
     def __init__(self, folder: Path, every: int) -> None:
         self.folder, self.every = folder, every
 
     def __call__(self, iterate: Iterate) -> None:
-        """Save the picture if its turn has come."""
+        """Save the picture if the step is due."""
         if self.every == 0 or iterate.step % self.every:
             return
         try:
@@ -92,14 +92,14 @@ class StepPictures:
 class Metrics(AbstractContextManager["Metrics"]):
     """Write one JSON line per step: step, scale, width, height and every loss, null if not finite.
 
-    Use as a context manager: leaving it writes what is still held back. If nothing more can be
-    written, as on a full disk, it says so once and the run goes on. Of a `.jsonl` file that is
-    there only the lines of the steps that are `done` are kept.
+    Use as a context manager; its exit writes the lines still in memory. If writing fails, as on a
+    full disk, the run continues after one warning. An existing `.jsonl` file keeps only the lines
+    of its first `done` steps.
     """
 
     def __init__(self, path: Path, done: int = 0) -> None:
         self.path = path
-        # Not the iterates: their pictures are large.
+        # Lines not yet written. Iterates are not kept: their pictures are large.
         self.waiting: list[tuple[dict[str, int], Losses]] = []
         self._failed = False
         self._keep(done)
@@ -108,7 +108,7 @@ class Metrics(AbstractContextManager["Metrics"]):
         self.flush()
 
     def __call__(self, iterate: Iterate) -> None:
-        """Hold the losses back and write them a batch at a time."""
+        """Collect the losses; write METRICS_BATCH lines at a time."""
         height, width = iterate.image.shape[2:]
         line = {"step": iterate.step, "scale": iterate.scale, "width": width, "height": height}
         self.waiting.append((line, iterate.losses))
@@ -116,7 +116,7 @@ class Metrics(AbstractContextManager["Metrics"]):
             self.flush()
 
     def flush(self) -> None:
-        """Write what is held back; a checkpoint may count on the lines of its steps."""
+        """Write all lines in memory, as before a checkpoint, which needs them on disk."""
         lines, self.waiting = self.waiting, []
         if self._failed:
             return
@@ -128,11 +128,11 @@ class Metrics(AbstractContextManager["Metrics"]):
                         file.write(to_json({**line, **losses.as_floats()}) + "\n")
             except OSError:
                 with suppress(OSError):
-                    os.truncate(self.path, whole)  # no half line
+                    os.truncate(self.path, whole)  # no partial line
                 raise
 
     def rewind(self, done: int) -> None:
-        """Forget the lines of all steps beyond the first `done`."""
+        """Remove the lines of all steps after the first `done`."""
         self.flush()
         if not self._failed:
             self._keep(done)
@@ -145,7 +145,7 @@ class Metrics(AbstractContextManager["Metrics"]):
 
     @contextmanager
     def _giving_up(self) -> Iterator[None]:
-        """Do without what cannot be written, and say so."""
+        """Turn a write error into a warning, and write no more."""
         try:
             yield
         except (OSError, UserError) as error:

@@ -1,8 +1,8 @@
-"""Checkpoints: written whole or not at all, verified before they are read, the last one kept.
+"""Checkpoint files: written atomically, verified before loading; the previous one is kept.
 
-A file is MAGIC, the SHA-256 of the rest in hexadecimal, a line feed, and what `torch.save` writes.
-The hash guards against damage, which torch does not notice (a flipped bit loads silently), and is
-verified before anything is parsed; parsing itself executes nothing (`weights_only=True`).
+A file is MAGIC, the SHA-256 of the payload in hexadecimal, a line feed, and the payload, written by
+`torch.save`. The hash detects damage, which torch does not (a flipped bit loads silently), and is
+verified before the payload is parsed. Parsing executes no code (`weights_only=True`).
 """
 
 import hashlib
@@ -21,18 +21,18 @@ from styletransfer.system.files import atomic
 logger = logging.getLogger(__name__)
 
 KIND = b"styletransfer checkpoint "
-# Raise it when what is stored changes its meaning.
+# Version; increase it when stored values change meaning.
 SCHEMA = 2
 MAGIC = KIND + b"%d\n" % SCHEMA
 HEADER = len(MAGIC) + 64 + 1
-# A save that took t seconds is followed by at least this many times t without one.
+# Pause after a save, in multiples of its duration: saving takes at most 5 % of a run.
 REST = 20
 
 
 class Checkpoint:
-    """A checkpoint file, and beside it the one before, with "previous" before its extension.
+    """A checkpoint file, and beside it the previous one, such as `checkpoint.previous.pt`.
 
-    Saves are due `every` so many seconds; 0 for never.
+    A save is due after `every` seconds; 0 means never.
     """
 
     def __init__(self, path: Path, every: float = 0.0) -> None:
@@ -41,17 +41,17 @@ class Checkpoint:
         self._next = time.monotonic() + every
 
     def exists(self) -> bool:
-        """Tell whether there is something to load."""
+        """Tell whether a checkpoint, current or previous, exists."""
         return self.path.exists() or self.previous.exists()
 
     def is_due(self) -> bool:
-        """Tell whether it is time for a save."""
+        """Tell whether a save is due."""
         return self.every > 0 and self._next <= time.monotonic()
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write plain values and tensors; the checkpoint before is kept until the next save.
+        """Write plain values and tensors; keep the previous checkpoint until the next save.
 
-        Where that fails (UserError), what was there stays.
+        If writing fails (UserError), the last checkpoint stays.
         """
         began = time.monotonic()
         try:
@@ -64,7 +64,7 @@ class Checkpoint:
             self._next = now + max(self.every, REST * (now - began))
 
     def try_to_save(self, state: dict[str, Any]) -> None:
-        """Save; if that fails, say so, once, and save no more."""
+        """Save; after a failure, warn, and no more saves are due."""
         try:
             self.save(state)
         except UserError as error:
@@ -72,9 +72,9 @@ class Checkpoint:
             logger.warning("%s; going on without checkpoints", error)
 
     def load(self) -> dict[str, Any]:
-        """Return what was saved, tensors on the CPU; if that is damaged, what was before it.
+        """Return the saved state, tensors on the CPU; if it is damaged, the previous state.
 
-        UserError if there is nothing, or neither file is a whole checkpoint of this version.
+        Raise UserError if neither file is a complete checkpoint of this version.
         """
         try:
             return _read(self.path)
@@ -88,13 +88,13 @@ class Checkpoint:
             return state
 
     def remove(self) -> None:
-        """Remove both files, if they are there."""
+        """Remove both files, if they exist."""
         self.path.unlink(missing_ok=True)
         self.previous.unlink(missing_ok=True)
 
 
 class _Payload(io.FileIO):
-    """A checkpoint file as torch is to see it: without the header."""
+    """A checkpoint file with positions counted from the payload."""
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         return super().seek(offset + (HEADER if whence == os.SEEK_SET else 0), whence) - HEADER
@@ -108,7 +108,7 @@ def _write(path: Path, state: dict[str, Any]) -> None:
         file.write(bytes(HEADER))
         try:
             torch.save(state, file)
-        except RuntimeError as error:  # torch's own, in the place of a full disk's
+        except RuntimeError as error:  # torch raises this for an OSError, as of a full disk
             inner = error.__context__
             raise (inner if isinstance(inner, OSError) else error) from error
         file.seek(HEADER)
@@ -146,6 +146,6 @@ def _read(path: Path) -> dict[str, Any]:
             state = torch.load(payload, map_location="cpu", weights_only=True)
         if not isinstance(state, dict):
             raise TypeError(type(state))
-    except Exception as error:  # torch's own advice would be to execute what is in the file
+    except Exception as error:  # torch's message would advise weights_only=False, which is unsafe
         raise UserError(f"{path} holds something else than a checkpoint; start afresh") from error
     return state

@@ -1,4 +1,4 @@
-"""Which device computes, and in which precision."""
+"""Choice of the device and of the precision."""
 
 import logging
 import os
@@ -13,17 +13,17 @@ from styletransfer.system.process import place
 
 logger = logging.getLogger(__name__)
 
-# Limits that oneDNN takes from the environment, and under which it has no bfloat16 units.
+# Values of ONEDNN_MAX_CPU_ISA under which oneDNN does not use the CPU's bfloat16 units.
 WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
 PRECISIONS = {"bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64}
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device that `name` (auto, cpu, cuda, cuda:N, mps, xpu) stands for here.
+    """Return the torch device for `name`: auto, cpu, cuda, cuda:N, mps or xpu.
 
-    auto takes the accelerator that torch finds, else the CPU. Of several processes that torchrun
-    has started on a machine, each takes an accelerator of its own. (UserError: an unknown name, a
-    device that is not there, or fewer devices than processes.)
+    auto selects the accelerator that torch finds, else the CPU. If torchrun runs several processes
+    on this machine, each gets its own accelerator. (UserError: an unknown name, a missing device,
+    fewer devices than processes, or cuda:N, one device, for several processes.)
     """
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     if name == "auto":
@@ -52,7 +52,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def _own(kind: str) -> torch.device:
-    """Return the accelerator that belongs to this process: the one, or that of its number."""
+    """Return this process's accelerator: the only one, or the one numbered `local_rank`."""
     here, count = place(), torch.accelerator.device_count()
     if here.local_count == 1:
         return torch.device(kind)
@@ -65,11 +65,11 @@ def _own(kind: str) -> torch.device:
 
 
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
-    """Return the dtype of the network for `name` (auto, bfloat16, float32, float64) on `device`.
+    """Return the network's dtype for `name` (auto, bfloat16, float32, float64) on `device`.
 
-    auto takes bfloat16 where the hardware multiplies it natively, and float32 elsewhere. Where a
-    processor emulates what was named, that is said in one line. (UserError: an unknown name, or a
-    precision that the device does not have.)
+    auto selects bfloat16 if the hardware multiplies it natively, else float32. If a CPU only
+    emulates the named bfloat16, a warning says so. (UserError: an unknown name, or a precision that
+    the device does not support.)
     """
     if name == "auto":
         return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
@@ -90,12 +90,12 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
 
 @cache
 def _tell_emulated() -> None:
-    """Say once what bfloat16 costs where the processor has no units for it.
+    """Warn once how slow bfloat16 is on a processor without bfloat16 units.
 
-    A convolution of 64 channels and its gradients took 9 to 12 times as long as in float32 with
+    A convolution of 64 channels with its gradients took 9 to 12 times as long as in float32 with
     AVX2, and 3 times with AVX-512.
     """
-    if platform.machine() in ("x86_64", "AMD64"):  # of others we cannot tell
+    if platform.machine() in ("x86_64", "AMD64"):  # others were not measured
         times = 3 if torch.cpu.get_capabilities().get("avx512_f") else 10
         logger.warning(
             "precision=bfloat16 is emulated on this processor, about %d times slower than "
@@ -105,7 +105,7 @@ def _tell_emulated() -> None:
 
 
 def has_native_bfloat16(device: torch.device) -> bool:
-    """Tell whether `device` has bfloat16 units; of MPS nothing tells, so the answer is no."""
+    """Tell whether `device` has bfloat16 units; False for MPS, as torch has no query for it."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     if device.type == "xpu":
@@ -114,7 +114,7 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
 
 def cpu_bfloat16_units() -> list[str]:
-    """Return the processor's units for bfloat16: AVX512-BF16, AMX, both or none."""
+    """Return the names of the CPU's bfloat16 units: AVX512-BF16, AMX, both or none."""
     if os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() in WITHOUT_BFLOAT16:
         return []
     units = {"avx512_bf16": "AVX512-BF16", "amx_bf16": "AMX"}
@@ -123,10 +123,10 @@ def cpu_bfloat16_units() -> list[str]:
 
 
 def set_float32_precision() -> None:
-    """Say what float32 means on CUDA, instead of leaving it to torch or the environment.
+    """Set how CUDA computes in float32, independent of torch's defaults and the environment.
 
-    Convolutions use TF32's units: factors rounded to 10 bits, sums in float32. Matrix products,
-    and with them the Gram matrices and the style's gradients, keep float32 throughout.
+    Convolutions use TF32: factors rounded to 10 bits, sums in float32. Matrix products, including
+    the Gram matrices and the style loss's gradients, use float32 throughout.
     """
     torch.backends.cudnn.conv.fp32_precision = "tf32"  # type: ignore[attr-defined]
     torch.backends.cuda.matmul.fp32_precision = "ieee"

@@ -1,4 +1,4 @@
-"""Writing files so that nothing half-written is ever left behind, and by one writer at a time."""
+"""Atomic writing of files, hashes of files, checks of output paths, and locks."""
 
 import hashlib
 import json
@@ -24,8 +24,8 @@ NAME = ".lock"
 def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name beside `path`; rename it to `path` once the body has succeeded.
 
-    Missing parent folders are created. If the body fails, the temporary file is removed and a file
-    that was at `path` before is untouched. Signals wait until then. (UserError: an OSError in the
+    Missing parent folders are created. If the body fails, the temporary file is removed and an
+    existing file at `path` is unchanged. Signals wait until the end. (UserError: an OSError in the
     body or in the rename, such as a full disk; `path` is a folder, a device or a pipe.)
     """
     with signals_held(), _replaceable(path) as target:
@@ -38,13 +38,13 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.replace(target)
             _sync_folder(target.parent)
         finally:
-            with suppress(OSError):  # after a successful rename there is nothing left to remove
+            with suppress(OSError):  # the file does not exist after a successful rename
                 temporary.unlink()
     raise_waiting()
 
 
 def remove_stale(folder: Path) -> None:
-    """Remove what writers that were killed have left in `folder`; nobody may be writing there."""
+    """Remove the temporary files of killed writers in `folder`, which no process may be using."""
     for path in folder.glob("." + "[0-9a-f]" * 16 + ".tmp"):
         with suppress(OSError):
             path.unlink()
@@ -62,7 +62,7 @@ def sha256(path: str | os.PathLike[str]) -> str:
 def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
     """Keep the lines of a `.jsonl` file that are `wanted` (UserError: it cannot be written).
 
-    A line that no writer of ours has finished, as a killed one leaves it, is dropped.
+    `wanted` receives a parsed line. Incomplete lines, as of a killed writer, are dropped.
     """
     lines = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
@@ -74,7 +74,7 @@ def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """Return JSON of plain values; what is not finite, for which JSON has no word, becomes null."""
+    """Return plain values as JSON; non-finite numbers, which JSON lacks, become null."""
     finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
     return json.dumps(finite, indent=indent)
 
@@ -83,13 +83,13 @@ def check_outputs(
     outputs: Iterable[str | os.PathLike[str]],
     inputs: Iterable[tuple[str, str | os.PathLike[str]]],
 ) -> None:
-    """Refuse before any work what could not be written after it, or would replace what is read.
+    """Check, before any work, that `outputs` can be written and would replace no input.
 
-    Every command asks this of all that it is going to write. Files are told apart by what they
-    are, links followed, not by their names.
+    Every command calls this for all files that it will write. Paths are compared by the files to
+    which they lead, links followed, not by their names.
 
-    Inputs have their keys; those that are missing do not matter. (UserError: an output is an input
-    or another output, or see `check_folder`.)
+    `inputs` are (key, path); an input may be missing. (UserError: an output equals an input or
+    another output, or `check_folder` refuses it.)
     """
     read: dict[object, str] = {}
     for key, path in inputs:
@@ -107,9 +107,10 @@ def check_outputs(
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Fail now if a file at `path` could not be written later. Nothing is created.
+    """Check that a file can be written at `path` later; leave no file there.
 
-    UserError if it is a folder, a device or a pipe, or its closest parent takes no new file.
+    Raise UserError if it is a folder, a device or a pipe, or its nearest existing parent folder
+    accepts no new file.
     """
     with _replaceable(path) as target:
         folder = next(parent for parent in target.parents if parent.exists())
@@ -117,7 +118,7 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 
 def _identity(path: str | os.PathLike[str]) -> object:
-    """Return what two names of one file have in common, whether it is there or not."""
+    """Return a value that is equal for all paths to one file, existing or not."""
     try:
         found = os.stat(path)
     except OSError:
@@ -129,9 +130,9 @@ def _identity(path: str | os.PathLike[str]) -> object:
 
 @contextmanager
 def _replaceable(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield the file that `path` leads to; UserError if it is none, or for an OSError in the body.
+    """Yield `path` with links resolved, so that a write replaces the file, not a link to it.
 
-    A link is followed, so that it keeps pointing at the file instead of being replaced by it.
+    Raise UserError if `path` is a folder, a device or a pipe, or for an OSError in the body.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -146,7 +147,7 @@ def _replaceable(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let a rename outlive a loss of power, where folders can be synchronised."""
+    """Make a rename in `folder` survive a power failure, if the system allows it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -159,7 +160,7 @@ def _sync_folder(folder: Path) -> None:
 def locked(
     folder: Path, advice: str = "choose another folder with hydra.run.dir=FOLDER"
 ) -> Iterator[None]:
-    """Keep every other run out of `folder`, which exists (UserError, with `advice`: one has it)."""
+    """Hold the lock of an existing folder (UserError, with `advice`: another run holds it)."""
     path = folder / NAME
     with locked_file(path, f"another run is at work in {folder}; wait for it, or {advice}"):
         try:
@@ -171,10 +172,10 @@ def locked(
 
 @contextmanager
 def locked_file(path: Path, refusal: str) -> Iterator[None]:
-    """Keep a file, made if it is not there, from everybody else who locks it, until the end.
+    """Hold an exclusive lock on a file, created if missing, while the body runs.
 
-    It may be renamed or removed meanwhile. Windows does without. (UserError: it is locked, which
-    `refusal` says; OSError: it cannot be made, or is a link.)
+    The body may rename or remove the file. Windows has no lock. (UserError with the message
+    `refusal`: the file is locked; OSError: it cannot be created, or is a link.)
     """
     if sys.platform == "win32":
         yield
@@ -187,7 +188,7 @@ def locked_file(path: Path, refusal: str) -> Iterator[None]:
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file), os.stat(path)):
                 break
-        os.close(file)  # its last owner has removed or renamed it meanwhile
+        os.close(file)  # its last owner removed or renamed it: try again
     try:
         yield
     finally:
@@ -202,7 +203,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def _lock(file: int) -> bool:
-    """Lock a file until it is closed, where there are locks; False if somebody else has."""
+    """Lock an open file until it is closed; False only if another process has locked it."""
     if sys.platform != "win32":
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

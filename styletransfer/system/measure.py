@@ -1,4 +1,4 @@
-"""Time, memory and calls of a piece of work, so that several ways compare; tables of such."""
+"""Measurement of time, memory and calls of functions; Markdown tables of the results."""
 
 import functools
 import os
@@ -29,11 +29,11 @@ def seconds_by_round(
     device: torch.device,
     after: Callable[[], object] = lambda: None,
 ) -> dict[str, list[float]]:
-    """Return name -> wall time of one call in seconds, for each of at least one round.
+    """Return name -> wall times of one call in seconds, one per round (at least one).
 
-    Each is called once to warm up. Then every round calls all of them, each time beginning with
-    another, so that a machine that drifts slows all of them alike. The device's queue is drained
-    before and after each call; `after` is called after each, off the clock.
+    Each function is called once to warm up. Then every round calls all functions, starting with a
+    different one, so that a machine that slows down affects all alike. The clock waits for the
+    device before and after each call; `after` is called after each call, not timed.
     """
     names = list(work)
     for call in work.values():
@@ -51,22 +51,22 @@ def seconds_by_round(
 
 
 def now(device: torch.device) -> float:
-    """Return seconds on a clock that runs evenly, once the device has done what it was asked."""
+    """Return the seconds of a monotonic clock, after waiting for the device's pending work."""
     if device.type != "cpu":
         torch.accelerator.synchronize(device)
     return time.perf_counter()
 
 
 def peak_memory(work: Work, device: torch.device) -> int:
-    """Return how many bytes of tensors one call needs at its peak, above what is held before it.
+    """Return the peak bytes of tensors in one call, minus the bytes held before the call.
 
-    On an accelerator these are the statistics of torch's allocator. On the CPU the profiler logs
-    every allocation and release, and the peak of their running sum is returned: the same number
-    every time, free of what the C library keeps or other threads do. Neither sees memory that a
-    library takes behind torch's back.
+    On an accelerator the number comes from torch's allocator. On the CPU it is the peak of the
+    running sum of allocations and releases that the profiler logs; this number is the same every
+    time, because the C library's reserve and other threads do not count. Memory that a library
+    allocates without torch is not included.
 
-    The work is called twice on `device`; the first call, unmeasured, fills caches that later calls
-    share. It should hold no tensor back, or the second one begins by releasing what the first held.
+    `work` is called twice on `device`; the first call, not measured, fills caches that later calls
+    share. `work` should keep no tensor, or the second call begins by releasing the first call's.
     """
     work()
     if device.type != "cpu":
@@ -76,7 +76,7 @@ def peak_memory(work: Work, device: torch.device) -> int:
         work()
         torch.accelerator.synchronize(device)
         return torch.accelerator.max_memory_allocated(device) - before
-    # Kineto, below the profiler, would report its own progress on standard error.
+    # Kineto, the profiler's library, would log its progress on standard error.
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")
     with profile(profile_memory=True) as recorded:
         work()
@@ -91,9 +91,9 @@ def peak_memory(work: Work, device: torch.device) -> int:
 
 @contextmanager
 def counted(*places: tuple[Any, str]) -> Iterator[list[str]]:
-    """List the names of functions that are called while the body runs; calls go through unchanged.
+    """Yield a list that receives a function's name at each call while the body runs.
 
-    Each is given as (module or class, name of its function), such as (torch.autograd, "backward").
+    A place is (module or class, name of its function), such as (torch.autograd, "backward").
     """
     calls: list[str] = []
 
@@ -114,7 +114,7 @@ def counted(*places: tuple[Any, str]) -> Iterator[list[str]]:
 
 
 def describe_machine(device: torch.device, dtype: torch.dtype) -> dict[str, str | int]:
-    """Return what a measurement depends on, in general terms: processor, versions, precision."""
+    """Return the facts on which a measurement depends: device, processor, torch, precision."""
     named = getattr(torch.get_device_module(device), "get_device_name", None)
     return {
         "device": device.type if named is None else named(device),
@@ -130,9 +130,9 @@ def describe_machine(device: torch.device, dtype: torch.dtype) -> dict[str, str 
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,)
 ) -> str:
-    """Return a Markdown table, its columns padded to one width and, but for `left`, set right.
+    """Return a Markdown table with padded, right-aligned columns.
 
-    Those are the numbers, from 0, of the columns of words.
+    `left` are the numbers, from 0, of the left-aligned columns.
     """
     columns = list(zip(headings, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]

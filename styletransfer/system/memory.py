@@ -1,4 +1,4 @@
-"""How much memory is left, and whether an error means too little."""
+"""The free memory, and detection of errors that mean too little."""
 
 import math
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ import torch
 
 from styletransfer.system.process import place, return_freed_memory
 
-# A limit of control groups, the memory used up, and what of that the kernel would give back,
-# in version 2 and in version 1 (kernel.org, admin-guide/cgroup-v2 and cgroup-v1/memory).
+# A control group's files of limit and used memory, and memory.stat's key of reclaimable memory, in
+# version 2 and in version 1 (kernel.org, admin-guide/cgroup-v2 and cgroup-v1/memory).
 CGROUP_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
     ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-# What torch, its CPU allocator and oneDNN say, for want of a class of their own. oneDNN names no
-# reason at all, but for a network that has run before there is no other.
+# Parts of messages with which torch, its CPU allocator and oneDNN report a lack of memory in a
+# RuntimeError. oneDNN names no reason, but a network that has run before fails for no other.
 SHORTAGE = (
     "out of memory",
     "not enough memory",
@@ -29,27 +29,27 @@ SHORTAGE = (
 
 
 def free_bytes(device: torch.device) -> float:
-    """Return how many bytes more this process can have on `device`.
+    """Return how many more bytes this process can allocate on `device`.
 
-    On the CPU that is what the machine or a control group leaves, shared between the job's
-    processes on this machine, or what `ulimit -v` leaves; so it is on an accelerator that shares
-    the machine's memory and keeps no count.
+    On the CPU this is the available memory of the machine or control group, divided by the job's
+    processes on this machine, or the rest of `ulimit -v` if smaller. An accelerator that reports no
+    numbers, such as MPS, shares the machine's memory and counts as the CPU.
     """
     if device.type != "cpu":
         with suppress(NotImplementedError, RuntimeError):  # torch cannot tell, as on MPS
             free, _ = torch.accelerator.get_memory_info(device)
-            # What torch's allocator holds in reserve is free as well.
+            # Memory that torch has reserved but not used is free too.
             reserved = torch.accelerator.memory_reserved(device)
             return float(free + reserved - torch.accelerator.memory_allocated(device))
-    return_freed_memory()  # what lies idle in the heap would look taken
+    return_freed_memory()  # freed memory in the heap would count as used
     return max(0.0, min(memory_here()[1] / place().local_count, _left_by_ulimit()))
 
 
 def memory_here(root: Path = Path("/")) -> tuple[float, float]:
-    """Return the bytes that there are, and those available, on the machine or in a container.
+    """Return the total and the available bytes of the machine or container.
 
-    That is the least of what the machine has and what each control group around this process
-    allows. The kernel's `proc` and `sys` are below `root`.
+    Each number is the least of the machine's and those of all control groups of this process.
+    `root` is the folder of the kernel's `proc` and `sys`.
     """
     machine = psutil.virtual_memory()
     groups = [(float(machine.total), float(machine.available)), *_groups(root)]
@@ -62,7 +62,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     text = str(error).lower()
-    if isinstance(error, SystemError):  # as Python's own regular expressions end without memory
+    if isinstance(error, SystemError):  # Python's regular expressions raise it without memory
         return "without exception set" in text
     return isinstance(error, RuntimeError) and any(words in text for words in SHORTAGE)
 
@@ -74,7 +74,7 @@ def readable(count: float) -> str:
 
 
 def _groups(root: Path) -> Iterator[tuple[float, float]]:
-    """Yield the limit of each control group that holds this process, and what is left of it."""
+    """Yield (limit, bytes left) for each control group that contains this process."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -85,7 +85,7 @@ def _groups(root: Path) -> Iterator[tuple[float, float]]:
             continue
         mount = root / "sys/fs/cgroup" / controllers
         group = mount / path.lstrip("/")
-        # In a container the path may be that of the host; then only the mount itself is there.
+        # In a container the path may be the host's; then only the mount folder exists.
         for folder in (group, *group.parents):
             for limit, used, reclaimable in CGROUP_FILES:
                 most = _number(folder / limit, "", unknown=math.inf)
@@ -96,7 +96,7 @@ def _groups(root: Path) -> Iterator[tuple[float, float]]:
 
 
 def _left_by_ulimit() -> float:
-    if not hasattr(psutil, "RLIMIT_AS"):  # Linux and FreeBSD have this limit
+    if not hasattr(psutil, "RLIMIT_AS"):  # only Linux and FreeBSD have this limit
         return math.inf
     process = psutil.Process()
     limit, _ = process.rlimit(psutil.RLIMIT_AS)
@@ -104,7 +104,7 @@ def _left_by_ulimit() -> float:
 
 
 def _number(path: Path, name: str = "", unknown: float = 0.0) -> float:
-    """Return the number that a file holds, after a name where it has several; "max" is none."""
+    """Return a file's number, or the one after `name`; `unknown` if none, as for "max"."""
     try:
         rows = [line.split() for line in path.read_text().splitlines()]
         return next(float(row[-1]) for row in rows if not name or row[0] == name)

@@ -1,9 +1,9 @@
-"""This process: its place among those of a job, and the memory that it keeps. Without torch.
+"""This process: its rank in the job, and the freed memory that it keeps. Imports no torch.
 
-torchrun tells each process its place by its environment. Memory of tensors that are gone is kept
-for those that follow: glibc gives every block of more than 32 MiB back to the kernel at once, and
-to ask for new pages took a fifth of the time at 2048 and 4096 pixels. Other C libraries are left as
-they are, and so is glibc before 2.35, which allows no more.
+torchrun sets the rank in the environment. The memory of freed tensors is kept for later tensors,
+because glibc returns every freed block of more than 32 MiB to the kernel, and requesting new pages
+took a fifth of the time at 2048 and 4096 pixels. Other C libraries are not changed, nor is glibc
+before 2.35, whose setting ends at 32 MiB.
 """
 
 import ctypes
@@ -14,22 +14,22 @@ from dataclasses import dataclass
 
 from styletransfer.errors import UserError
 
-# In the order of the fields of Place.
+# torchrun's variables for the fields of Place.
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 # Parameters of mallopt, from glibc's malloc.h.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-# Of a block. Larger ones are few and stay long: between others they would leave holes in the heap
-# (4.0 instead of 2.9 GiB for one gradient at 4096 x 4096 in tiles).
+# Bytes of the largest kept block. Larger blocks are few and live long, and would leave holes in the
+# heap (4.0 instead of 2.9 GiB for one gradient at 4096 x 4096 in tiles).
 LARGEST = 192 * 2**20
-# Of free memory at the heap's end: the largest value that mallopt takes.
+# Bytes of free memory kept at the heap's end: mallopt's largest value.
 KEPT_AT_MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Place:
-    """A process among those of a job, the first of which writes for all.
+    """The rank of a process in a job, in which only rank 0 writes files.
 
-    Numbers count from 0, among all processes and among those on this machine.
+    Ranks count from 0: among all processes, and (local) on this machine.
     """
 
     rank: int = 0
@@ -39,7 +39,7 @@ class Place:
 
 
 def place() -> Place:
-    """Return this process's place, alone without torchrun (UserError: the environment is odd)."""
+    """Return this process's place; the default without torchrun (UserError: bad variables)."""
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return Place()
     with suppress(KeyError, ValueError):
@@ -53,14 +53,14 @@ def place() -> Place:
 
 
 def keep_freed_memory() -> None:
-    """Let this process keep what its tensors free, from now on."""
+    """Let this process keep freed blocks of up to LARGEST bytes."""
     library = _glibc()
     if library is not None and library.mallopt(M_MMAP_THRESHOLD, LARGEST):
         library.mallopt(M_TRIM_THRESHOLD, KEPT_AT_MOST)
 
 
 def return_freed_memory() -> None:
-    """Give back to the system what is free in the heap at this moment."""
+    """Return the heap's free memory to the system now."""
     if (library := _glibc()) is not None:
         library.malloc_trim(0)
 

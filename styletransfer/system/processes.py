@@ -1,9 +1,8 @@
-"""The processes of one job, which torchrun starts: what they exchange, and how they end together.
+"""Exchange between the processes of one job, which torchrun starts, one for each device.
 
-All make the same calls in the same order, and each of these waits for the others. torchrun starts
-one process for each device; what is exchanged travels by gloo from CPU to CPU, and tensors on an
-accelerator by its own library, NCCL for CUDA. Whatever is exchanged raises LostProcessError where
-another process has ended.
+All processes make the same calls in the same order, and each call waits for the other processes.
+Data on the CPU travels by gloo, and tensors on an accelerator by its own library, such as NCCL for
+CUDA. Each exchange raises LostProcessError if another process has ended.
 """
 
 import os
@@ -23,33 +22,33 @@ from styletransfer.system.memory import is_out_of_memory
 from styletransfer.system.process import place
 from styletransfer.system.signals import Stop, Stopped, signals_held
 
-# Time for a process to reach torchrun, which is there before it and may have been killed since; for
-# all to find the first one, where another launcher started them; and for an answer in the middle of
-# the work: the others wait while the first one saves and paints. For the first two torch tries
-# twice, with a pause of up to as long between.
+# Timeouts: TO_REACH for the connection to torchrun, which runs first; TO_FIND for finding the first
+# process if another launcher started the job; TO_ANSWER for one exchange, in which the others wait
+# while the first process saves and paints. torch tries the first two twice, with a pause of up to
+# the same length in between.
 TO_REACH, TO_FIND = timedelta(seconds=20), timedelta(minutes=2)
 TO_ANSWER = timedelta(minutes=10)
 T = TypeVar("T")
 
 
 class Processes:
-    """The `count` processes of a job, seen from that of number `rank`, from 0."""
+    """The `count` processes of a job, as seen by process number `rank`, from 0."""
 
     def __init__(self, rank: int = 0, count: int = 1) -> None:
         self.rank, self.count = rank, count
 
     def share(self, total: int) -> slice:
-        """Return this process's part of `total` things; the parts differ by one at most."""
+        """Return this process's slice of `total` items; lengths differ by one at most."""
         return slice(self.rank * total // self.count, (self.rank + 1) * total // self.count)
 
     def add(self, tensors: Sequence[Tensor]) -> None:
         """Replace each tensor by its sum over all processes, bit for bit the same in all.
 
-        They have the same shapes and dtypes in all, and are on the job's device.
+        Shapes and dtypes are the same in all processes; all tensors are on the job's device.
         """
         if self.count == 1 or not tensors:
             return
-        if len(tensors) == 1 and tensors[0].is_contiguous():  # a large one is not copied
+        if len(tensors) == 1 and tensors[0].is_contiguous():  # avoids a copy of a large one
             _together(distributed.all_reduce, tensors[0].detach())
             return
         flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
@@ -59,9 +58,9 @@ class Processes:
             tensor.detach().copy_(part.view(tensor.shape))
 
     def first(self, make: Callable[[], T]) -> T:
-        """Return the plain values and CPU tensors of `make`, which the first process alone calls.
+        """Return in all processes the result of `make`, which only the first process calls.
 
-        A UserError from there is raised in all processes.
+        The result holds plain values and CPU tensors. All processes raise a UserError of `make`.
         """
         if self.count == 1:
             return make()
@@ -78,7 +77,7 @@ class Processes:
         return made
 
     def check_equal(self, settings: Mapping[str, Any]) -> None:
-        """Check that all were given the same, or else fail alike in all processes (UserError)."""
+        """Check that `settings` are the same in all processes (UserError, in all: they differ)."""
         if self.count == 1:
             return
         gathered: list[Any] = [None] * self.count
@@ -93,7 +92,7 @@ class Processes:
                     )
 
     def largest(self, numbers: list[int]) -> list[int]:
-        """Return the largest that any process has of each number."""
+        """Return the element-wise maximum over all processes."""
         if self.count == 1:
             return numbers
         tensor = torch.tensor(numbers)
@@ -101,20 +100,20 @@ class Processes:
         return [int(number) for number in tensor]
 
     def stopped(self, stop: Stop) -> Stopped | None:
-        """Return the signal that any process has received by now, and the same one in all."""
+        """Return a signal that a process has received, the same one in all, or None."""
         (status,) = self.largest([0 if stop.asked is None else stop.asked.status])
         return Stopped(status - 128) if status else None
 
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[Processes]:
-    """Find the other processes of this job (UserError: one is not reached, or stays away)."""
+    """Connect the processes of this job and yield them (UserError: one cannot be reached)."""
     here = place()
     if here.count == 1:
         yield Processes()
         return
-    # Its functions have the group of their import as a default, and optimizers import it: it would
-    # keep this group, whose threads then abort the process now and then while Python ends.
+    # Imported before the group exists, because its functions keep the group of the import time.
+    # Optimizers import it later; the group's threads could then abort the process at Python's end.
     import torch.distributed.nn.functional
 
     backend = "cpu:gloo"
@@ -135,16 +134,16 @@ def joined(device: torch.device) -> Iterator[Processes]:
     try:
         yield Processes(here.rank, here.count)
     finally:
-        with signals_held():  # torchrun, which has seen another one end, may send its signal by now
+        with signals_held():  # torchrun may send a signal now, if another process has ended
             distributed.destroy_process_group()
 
 
 def _together(exchange: Callable[..., object], *arguments: Any) -> None:
-    """Exchange; an end of another process breaks its connection to this one: a line tells it."""
+    """Call `exchange`; raise LostProcessError if it fails because another process has ended."""
     try:
         exchange(*arguments)
     except BaseException as error:
-        clear_frames(error.__traceback__)  # torch's would keep the group, and so its threads
+        clear_frames(error.__traceback__)  # torch's frames would keep the group and its threads
         if not isinstance(error, RuntimeError) or is_out_of_memory(error):
             raise
         here = place()
@@ -155,5 +154,5 @@ def _together(exchange: Callable[..., object], *arguments: Any) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first sentence of what torch says, without the line of its source."""
+    """Return the first sentence of torch's message, without the source line."""
     return re.sub(r"^\[\S+:\d+\] ", "", str(error)).partition("\n")[0].partition(". ")[0]

@@ -1,9 +1,9 @@
-"""Stopping where nothing is lost: what Ctrl-C, SIGTERM and SIGHUP do to a run.
+"""Safe stopping of a run by Ctrl-C, SIGTERM and SIGHUP.
 
-Within `stop_on_signals` each of them raises `Stopped`; but within `signals_held` it only does so
-inside `interruptible`, and otherwise waits for the next such part. So whatever is held and not
-marked as interruptible (a step's bookkeeping, a file that is being written) is finished whatever is
-pressed. Handlers belong to the main thread; in any other one nothing here has an effect.
+Within `stop_on_signals` each signal raises `Stopped`. Within `signals_held` a signal raises it only
+inside an `interruptible` part, and otherwise waits for the next such part. All other work (a step's
+bookkeeping, a file that is being written) is therefore completed. Python calls signal handlers in
+the main thread only; in other threads these functions have no effect.
 """
 
 import signal
@@ -15,12 +15,12 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-# SIGTERM is what schedulers send, SIGHUP what a closed terminal does. Windows has no SIGHUP.
+# Ctrl-C sends SIGINT, a scheduler SIGTERM, a closed terminal SIGHUP, which Windows lacks.
 STOPPING = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
 
-# Seconds after which a destructor has ended.
+# Seconds until a dropped signal is sent again; the destructor has ended by then.
 AGAIN = 0.05
 
 
@@ -29,11 +29,11 @@ class Stopped(KeyboardInterrupt):
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by {signal.Signals(number).name}")
-        self.status = 128 + number  # the exit status that says so
+        self.status = 128 + number  # exit status, as in shells
 
 
 class Stop(threading.local):
-    """How this thread stands, since `stop_on_signals` began: what was asked, and what waits."""
+    """The state of signals in this thread since `stop_on_signals` began."""
 
     asked: Stopped | None = None  # the first signal that came, whether or not it has been raised
     is_watched = False
@@ -45,10 +45,10 @@ HERE = Stop()
 
 @contextmanager
 def stop_on_signals() -> Iterator[Stop]:
-    """Let the signals raise `Stopped`; put the handlers that were there before back at the end.
+    """Make the signals raise `Stopped` in the body; restore the earlier handlers at the end.
 
-    A signal that is ignored, as `nohup` and a shell's background jobs have it, stays ignored.
-    Within another `stop_on_signals` this one changes nothing.
+    A signal that is already ignored, as under `nohup` or in a background job, stays ignored.
+    Within another `stop_on_signals` the call changes nothing.
     """
     if HERE.is_watched:
         yield HERE
@@ -72,12 +72,12 @@ def stop_on_signals() -> Iterator[Stop]:
 
 
 def signals_held() -> AbstractContextManager[None]:
-    """Let signals wait, but for parts that are `interruptible`."""
+    """Return a context in which signals wait, except in `interruptible` parts."""
     return _standing(is_held=True)
 
 
 def interruptible() -> AbstractContextManager[None]:
-    """Mark a part of what is held that may be left at any point, and raise what has waited."""
+    """Return a context that a signal may interrupt; on entry raise a signal that waits."""
     return _standing(is_held=False)
 
 
@@ -93,7 +93,7 @@ def _standing(**changes: bool) -> Iterator[None]:
 
 
 def raise_waiting() -> None:
-    """Raise what has waited, unless it still has to."""
+    """Raise a signal that waits, unless signals are held."""
     if HERE.asked is not None and not HERE.is_held:
         raise HERE.asked
 
@@ -104,9 +104,9 @@ def _receive(number: int, frame: FrameType | None) -> None:
 
 
 def _send_again(hook: Callable[[Any], object], unraisable: Any) -> None:
-    """Send a signal again whose exception Python has dropped, as a `sys.unraisablehook`.
+    """Send a signal again if Python has dropped its exception; used as `sys.unraisablehook`.
 
-    It drops what is raised in a destructor and the like; the rest goes to the `hook` before.
+    Python drops exceptions raised in destructors. `hook`, the earlier hook, handles all others.
     """
     if isinstance(unraisable.exc_value, Stopped):
         number = unraisable.exc_value.status - 128

@@ -1,10 +1,10 @@
-"""Bad input, explained: each message names what was asked for and what was given."""
+"""Checks of tensors; each message names the required and the given property."""
 
 from torch import Tensor
 
 
 def check_floating(where: str, **tensors: Tensor | None) -> None:
-    """Refuse what is no floating-point tensor and so has no derivative (TypeError)."""
+    """Raise TypeError for a non-floating-point tensor, which has no derivative."""
     for name, tensor in tensors.items():
         if tensor is None:
             continue
@@ -18,9 +18,9 @@ def check_floating(where: str, **tensors: Tensor | None) -> None:
 
 
 def check_alike(where: str, *, dtype: bool = True, **tensors: Tensor | None) -> None:
-    """Refuse different devices (ValueError) and, where `dtype`, different dtypes (TypeError).
+    """Refuse different devices (ValueError) and, if `dtype`, different dtypes (TypeError).
 
-    And what `check_floating` refuses.
+    Also call `check_floating`.
     """
     check_floating(where, **tensors)
     given = [(name, tensor) for name, tensor in tensors.items() if tensor is not None]

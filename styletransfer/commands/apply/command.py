@@ -1,7 +1,7 @@
 """Paint with a style network: `scripts/apply.py network=FILE input=PHOTO output=FILE`.
 
-`input` may be a film, then `output` is one as well; or a folder, then `output` is one with the same
-structure, and run again, it paints what is missing or would be another picture by now.
+If `input` is a film, so is `output`. If `input` is a folder, `output` is a folder with the same
+structure; a second call paints only missing files and files whose inputs have changed.
 """
 
 import hashlib
@@ -40,17 +40,17 @@ from styletransfer.system.signals import stop_on_signals
 
 logger = logging.getLogger(__name__)
 
-# In the painted folder: of each file a line before it is painted, and one after it.
+# In the painted folder: one line before each file is painted, and one line after.
 RECORD = ".styletransfer.jsonl"
-# Keys that change no picture; the network is known by its hash.
+# Keys left out of a pastiche's hash; the network counts by the SHA-256 of its file.
 FREE_KEYS = ("input", "output", "network", "device", "strip")
 
 
 def main(config: ApplyConfig, folder: Path) -> None:
-    """Paint what `config.input` names, and say where the pastiches are.
+    """Paint the file or folder `config.input`, and print the path of the result.
 
-    Each file appears when it is complete; what was painted before a signal such as Ctrl-C stays, of
-    a film under the name of a partial one.
+    Each file appears when it is complete. After a signal such as Ctrl-C finished files stay, and
+    an unfinished film stays under the name of a partial one.
     """
     source, network = Path(config.input), network_path(config)
     target = Path(config.output) if config.output else default_output(source, network)
@@ -78,7 +78,7 @@ def default_output(source: Path, network: Path) -> Path:
 
 
 def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
-    """Raise UserError if a pastiche could not be written later, or would replace what is read."""
+    """Raise UserError if a pastiche could not be written later, or would replace an input."""
     if is_film(target):
         check_writable(target)
     elif source.suffix.lower() in FILM_EXTENSIONS:
@@ -90,7 +90,7 @@ def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -
 
 
 def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
-    """Paint all files whose pastiches are not there yet; of those that cannot be, say so last."""
+    """Paint all files without a current pastiche (UserError, at the end: files that failed)."""
     check_folders(source, target)
     files = pairs(source, target)
     written = [name for _, path in files for name in _written(path)]
@@ -132,7 +132,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
 
 
 def as_written(name: str) -> str:
-    """Return a file's name as it is painted: what cannot be written becomes PNG, or MP4."""
+    """Return a pastiche's file name; formats that cannot be written become PNG or MP4."""
     extension = Path(name).suffix.lower()
     if extension in picture_extensions() and extension not in images.BIT_DEPTHS:
         return name + ".png"
@@ -142,7 +142,7 @@ def as_written(name: str) -> str:
 
 
 def check_folders(source: Path, target: Path) -> None:
-    """Check that two folders lie apart, so that no pastiche is ever taken for a picture."""
+    """Check that neither folder contains the other, so that no pastiche becomes an input."""
     inputs, outputs = Path(os.path.realpath(source)), Path(os.path.realpath(target))
     if inputs.is_relative_to(outputs) or outputs.is_relative_to(inputs):
         raise UserError(f"output={target} and input={source} lie in one another; choose another")
@@ -152,9 +152,9 @@ def check_folders(source: Path, target: Path) -> None:
 
 
 def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
-    """Return the pictures and films below a folder, but for hidden ones, and their pastiches.
+    """Return (file, pastiche) for all pictures and films below a folder, except hidden ones.
 
-    Other files are named in a warning.
+    A warning names all other files.
     """
     files, others = [], []
     for path in sorted(source.rglob("*")):
@@ -173,19 +173,19 @@ def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
 
 
 def _read_beside(config: ApplyConfig, network: Path) -> list[tuple[str, str | Path]]:
-    """Return the keys and the files of the network, of regions, and of styles that are pictures."""
+    """Return (key, file) of the network, of the regions, and of styles that are pictures."""
     pictures = {"style": config.style, "content_regions": config.content_regions}
     named = [(key, path) for key, value in pictures.items() for path in each(value)]
     return [("network", network), *((key, path) for key, name in named for path in files_at(name))]
 
 
 def _written(target: Path) -> tuple[Path, ...]:
-    """Return the files that become a pastiche: a film has another name until it is complete."""
+    """Return the files that painting `target` writes; an incomplete film has another name."""
     return files_of(target) if is_film(target) else (target,)
 
 
 def _made(folder: Path) -> dict[Path, str | None]:
-    """Return which files of a painted folder are ours, and what each was made of; see `_note`."""
+    """Return file -> hash of its inputs, None if incomplete, from the folder's record."""
     made: dict[Path, str | None] = {}
 
     def take(line: dict[str, Any]) -> bool:
@@ -198,7 +198,7 @@ def _made(folder: Path) -> dict[Path, str | None]:
 
 
 def _note(folder: Path, pastiche: Path, made_of: str | None) -> None:
-    """Put down what a pastiche is made of; None before it is painted."""
+    """Record the hash of a pastiche's inputs; None before it is painted."""
     line = json.dumps({"file": pastiche.relative_to(folder).as_posix(), "made_of": made_of})
     try:
         with (folder / RECORD).open("a", encoding="utf-8") as file:
@@ -208,8 +208,8 @@ def _note(folder: Path, pastiche: Path, made_of: str | None) -> None:
 
 
 def _made_of(path: Path, values: dict[str, Any]) -> str:
-    """Return a hash of the settings, and of when a picture was changed and how long it is."""
-    with suppress(OSError):  # reading it says why
+    """Return a SHA-256 of the settings and of a picture's modification time and length."""
+    with suppress(OSError):  # reading it raises later
         found = path.stat()
         values = values | {"time": found.st_mtime_ns, "bytes": found.st_size}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""A style network at work: one picture, or the frames of a film."""
+"""Painting with a style network: one picture, or the frames of a film."""
 
 import logging
 import math
@@ -37,20 +37,20 @@ from styletransfer.system.memory import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
 
-# A network has learnt its palette; recolouring the style, as content_palette does, comes too late.
-# Feature maps in float32 at full size that are there at once at most: 3.3 were measured (convolved,
-# normed and reflected), and what the library needs comes on top.
+# Most feature maps in float32 at full size that exist at one time: 3.3 were measured (convolved,
+# normed and reflected), and the library needs some more.
 MAPS = 5
-# Of the memory that is free, as much as a picture may take as a whole.
+# Share of the free memory that painting a whole picture may take.
 SHARE = 0.5
-# Pixels of a strip where it does not.
+# Pixels of a strip of a picture that needs more.
 STRIP = 2**20
-# Longer side in pixels at which a photograph is looked at, whose own style is no style at all.
+# Longer side in pixels of the copy of a content image from which its own style is computed, with
+# which `strength` below 1 blends.
 LOOKED_AT = 512
 
 
 class Painter:
-    """A network, ready to paint as `config` says (UserError: settings that are out of range)."""
+    """A style network, ready to paint as `config` says (UserError: a setting out of range)."""
 
     def __init__(self, config: ApplyConfig) -> None:
         check(config)
@@ -75,9 +75,9 @@ class Painter:
         self.network = deployed(file.network, dtype).to(self.device)
 
     def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
-        """Return the (height, width) of the pastiche of a picture.
+        """Return the (height, width) of the pastiche of a picture of `size`, called `name`.
 
-        A UserError says that the picture, called `name`, is too small, or that regions do not fit.
+        (UserError: the picture is too small, or has another aspect ratio than the regions.)
         """
         if self.regions is not None:
             check_aspect(self.regions.size, size, self.regions.source)
@@ -123,7 +123,7 @@ class Painter:
 
 
 class Paintings:
-    """The styles of pictures, as rows of scales and shifts (UserError: a picture that is none)."""
+    """Style images, as rows of scales and shifts (UserError: no style, or no picture)."""
 
     def __init__(self, config: ApplyConfig, encoder: nn.Module, device: torch.device) -> None:
         if config.style is None:
@@ -139,7 +139,7 @@ class Paintings:
         self.rows, self.palettes = torch.cat(rows), torch.stack(palettes)
 
     def dress(self, network: nn.Module, image: Tensor) -> None:
-        """Give a deployed network these styles, for painting a picture (1, 3, H, W)."""
+        """Set a deployed network's styles to these, to paint a picture (1, 3, H, W)."""
         rows = self.rows
         if self.strength < 1:
             size = images.scaled_size((image.shape[2], image.shape[3]), LOOKED_AT)
@@ -147,9 +147,9 @@ class Paintings:
         dress(network, rows)
 
     def finished(self, pastiche: Tensor, shares: Tensor) -> Tensor:
-        """Return a pastiche (1, 3, H, W), on the CPU, nearer to its styles' palettes.
+        """Return a pastiche (1, 3, H, W), on the CPU, moved towards its styles' palettes.
 
-        The shares of the styles are (S,).
+        `shares` are the styles' shares, (S,).
         """
         mixed = torch.einsum("s,sij->ij", shares.cpu().double(), self.palettes)
         return finished(pastiche, mixed, self.strength)
@@ -160,14 +160,14 @@ class Paintings:
 
 
 def check(config: ApplyConfig) -> None:
-    """Raise UserError for what is out of range, naming the key, its value and what it may be."""
+    """Check the settings (UserError: names the key, its value and the allowed values)."""
     if config.strip != 0 and config.strip < STRIDE:
         allowed = f"{STRIDE} rows or more, or 0 to have it chosen"
         raise UserError(f"strip={config.strip} must be {allowed}")
 
 
 def network_path(config: ApplyConfig) -> Path:
-    """Return the file of the network that paints."""
+    """Return the file of the style network; auto chooses by `style`."""
     if config.network != "auto":
         return network_file(config.network)
     is_picture = any(Path(name).suffix or os.path.isdir(name) for name in each(config.style))
@@ -175,9 +175,9 @@ def network_path(config: ApplyConfig) -> Path:
 
 
 def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
-    """Return how much of each style a pastiche has, (1, S), adding up to 1.
+    """Return the share of each style in a pastiche, (1, S), with sum 1.
 
-    Of styles that are `named`, `config.style` may choose one.
+    If styles are `named`, `config.style` may choose one. (UserError: bad values.)
     """
     weights, names = config.style_weights or [1.0] * len(styles), ", ".join(styles)
     if config.style is not None and named:
@@ -200,7 +200,7 @@ def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
 
 
 def paint(painter: Painter, source: Path, target: Path) -> None:
-    """Paint a film if `target` has the extension of one, otherwise a picture."""
+    """Paint a film if `target` has a film's extension, otherwise a picture."""
     try:
         (paint_film if is_film(target) else paint_picture)(painter, source, target)
     except (MemoryError, RuntimeError) as error:
@@ -224,7 +224,7 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
 
 
 def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None = None) -> None:
-    """Paint a film, each frame by itself but for `steady`; its times and its sound are kept."""
+    """Paint a film frame by frame, smoothed by `steady`; keep its times and its sound."""
     with Film(source) as film, FilmWriter(target, like=film) as writer:
         size = painter.size(film.size, source)
         rows = painter.rows(size)

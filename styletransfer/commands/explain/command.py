@@ -1,7 +1,7 @@
 """Explain where the gradient goes: `python scripts/explain.py loss_mode=fake_backward`.
 
-Takes the same keys as `scripts/train.py`, watches one evaluation under each loss mode, says what
-the chosen one does and writes `explain.html`, a page with the maps of all of them.
+The keys are those of `scripts/train.py`. The command records one evaluation under each loss mode,
+describes the chosen mode and writes `explain.html`, a page with the maps of all modes.
 """
 
 import logging
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def main(config: TrainConfig, folder: Path) -> None:
-    """Watch one evaluation per loss mode, and show the config's own (UserError: bad input).
+    """Record one evaluation per loss mode, and describe the config's (UserError: bad input).
 
     The picture is the one that a run starts from; map_MODE.svg is written beside the page.
     """

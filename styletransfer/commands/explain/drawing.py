@@ -7,16 +7,16 @@ from rich.filesize import decimal
 from styletransfer.commands.explain.study import Group, Study
 from styletransfer.resources import templates
 
-COLOURS = 7  # of passes, as in drawing.css; an eighth pass has the first colour again
+COLOURS = 7  # number of pass colours in drawing.css; the eighth pass has the first colour
 
 
 class Map:
     """Positions on the map: the trunk from left to right, losses below, then a line per pass."""
 
-    MARGIN, TOP = 24, 56  # left of and above the trunk
+    MARGIN, TOP = 24, 56  # space left of and above the trunk
     COLUMN, BOX = 150, 128  # from one trunk group to the next, and the width of a box
-    HEIGHT, ROW = 76, 50  # of a trunk box; from one loss to the next below it
-    PASS = 50  # from one pass to the next
+    HEIGHT, ROW = 76, 50  # height of a trunk box; from a loss to the one below
+    PASS = 50  # from a pass to the one below
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -35,11 +35,11 @@ class Map:
         self.height = self.backward + self.PASS * len(study.passes) + 104
 
     def corner(self, loss: Group) -> tuple[int, int]:
-        """Return the left upper corner of a loss's box."""
+        """Return (x, y) of the upper left corner of a loss's box."""
         return self.left[loss.at], self.TOP + self.HEIGHT + 12 + self.ROW * self.row[loss.name]
 
     def marks(self, number: int) -> list[tuple[int, str, int]]:
-        """Return x, kind and number of nodes of the groups that a pass entered, right to left."""
+        """Return (x, kind, entered nodes) of each group that a pass entered, right to left."""
         marks = []
         for group in self.study.groups:
             x = self.right - 16
@@ -51,13 +51,13 @@ class Map:
         return sorted((mark for mark in marks if mark[2]), reverse=True)
 
     def draw(self, alone: bool = False) -> str:
-        """Return the map as an element of a page, or as a file of its own."""
+        """Return the map as SVG for a page or, if `alone`, for its own file."""
         lines = summary(self.study)
         return render("map.svg", map=self, study=self.study, summary=lines, alone=alone)
 
 
 def render(name: str, **values: Any) -> str:
-    """Return a file of `templates/` with values in their places."""
+    """Return a template of `templates/`, rendered with `values`."""
     tools = {"Map": Map, "count": count, "decimal": decimal, "COLOURS": COLOURS}
     return templates("styletransfer.commands.explain").get_template(name).render(values | tools)
 

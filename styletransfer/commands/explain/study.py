@@ -1,4 +1,4 @@
-"""What autograd does in one evaluation: the graph's nodes in groups, and the passes over them."""
+"""The autograd graph of one evaluation: its nodes in groups, and the backward passes."""
 
 import re
 from collections import Counter, defaultdict
@@ -16,15 +16,15 @@ from styletransfer.lessons import graph
 from styletransfer.objective.whole import Objective
 from styletransfer.system.measure import counted
 
-PRIOR = "total_variation"  # the one loss that hangs on the image itself, as in `Losses.terms`
+PRIOR = "total_variation"  # name in `Losses.terms` of the one loss of the image itself
 
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What is known of one node after the graph is gone."""
+    """The facts of one node that outlive the graph."""
 
     name: str  # such as "ReluBackward0"
-    is_function: bool  # it runs the backward of a `torch.autograd.Function`
+    is_function: bool  # whether it runs a `torch.autograd.Function`'s backward
     passes: tuple[int, ...]  # the backward passes that entered it, counted from 0
 
 
@@ -33,9 +33,9 @@ class Group:
     """Nodes that the map draws as one box."""
 
     name: str  # "image", "preprocess", "block 1", "style/relu1_1", "total_variation" or "driver"
-    on_trunk: bool  # every gradient on its way to the image from deeper layers runs through it
+    on_trunk: bool  # whether the gradients of deeper layers pass through it to the image
     nodes: tuple[NodeFacts, ...]  # nearest to the loss first
-    nbytes: int  # kept by these nodes and by none nearer to the image, without parameters
+    nbytes: int  # kept by these nodes and by no node nearer to the image, without parameters
 
     @property
     def kind(self) -> str:
@@ -46,7 +46,7 @@ class Group:
 
     @property
     def at(self) -> str:
-        """The name of the trunk group that a loss hangs on."""
+        """The name of the trunk group whose output a loss reads."""
         return "image" if self.name == PRIOR else trunk_group(self.name.partition("/")[2])
 
     def entered(self, number: int) -> int:
@@ -60,13 +60,13 @@ class Pass:
 
     root: str  # the loss: "style/relu1_1", "total", "total_variation"
     retain_graph: bool
-    held_before: int  # bytes that the graph of the evaluation kept alive
-    held_after: int
+    held_before: int  # bytes that the graph kept alive before the call
+    held_after: int  # and after it
 
 
 @dataclass(frozen=True)
 class Study:
-    """What one evaluation did."""
+    """The record of one evaluation."""
 
     mode: str
     groups: tuple[Group, ...]  # from the image to the driver
@@ -82,18 +82,18 @@ class Study:
 
     @property
     def kept(self) -> int:
-        """Bytes that the graph alone keeps alive for backward, at the most."""
+        """The most bytes that only the graph keeps alive for backward."""
         return max(call.held_before for call in self.passes)
 
     def written(self, kind: str) -> tuple[Counter[str], int]:
-        """Return hand-written backward -> its nodes in groups of a kind, and how often entered."""
+        """Return hand-written backward -> number of nodes in `kind` groups, and all entries."""
         groups = [group for group in self.groups if group.kind == kind]
         nodes = [node for group in groups for node in group.nodes if node.is_function]
         return Counter(node.name for node in nodes), sum(len(node.passes) for node in nodes)
 
 
 class Watch(TorchFunctionMode):
-    """Sees every `Tensor.backward` inside its `with` block, and counts the nodes it enters.
+    """Records every `Tensor.backward` inside its `with` block, and the nodes entered.
 
     `lent` are addresses of storages that live without the graph, such as those of parameters.
     """
@@ -150,7 +150,7 @@ class Watch(TorchFunctionMode):
         names = ("image", PRIOR, *self.group_of.values(), "driver")
         members: dict[str, list[Node]] = {name: [] for name in names}
         for node in order:
-            # A loss on the image itself leads to no layer's node on its way to the leaf.
+            # The graph of a loss of the image itself contains no layer's node.
             reached = {self.home.get(below, "image") for below in graph.walk(node)}
             members[self.home.get(node) or (PRIOR if reached == {"image"} else "driver")].append(
                 node
@@ -164,7 +164,7 @@ class Watch(TorchFunctionMode):
     def _facts(
         self, nodes: list[Node], owner: dict[int, Node]
     ) -> tuple[tuple[NodeFacts, ...], int]:
-        """Return the facts of nodes, and the bytes that they own and nobody lent."""
+        """Return the facts of nodes, and the bytes that they own, except `lent`."""
         kept = [(node, *memory) for node in nodes for memory in self.kept[node].items()]
         own = {at: size for node, at, size in kept if owner[at] is node and at not in self.lent}
         facts = (
@@ -181,7 +181,7 @@ def trunk_group(layer: str) -> str:
 
 
 def study(mode: str, objective: Objective, image: Tensor) -> Study:
-    """Watch `objective`, in a loss mode, being evaluated at a copy of `image`.
+    """Record one evaluation of `objective`, in a loss mode, at a copy of `image`.
 
     The image is (1, 3, H, W), sRGB in [0, 1]; the evaluation is the real `Objective.evaluate`.
     """

@@ -1,7 +1,7 @@
 """Write a style network as ONNX: `scripts/export.py network=FILE output=net.onnx`.
 
 Any ONNX runtime paints with the file, without this package; docs/networks.md shows how in ten
-lines. `target=web` writes a page that does, in a browser. Both take the extra `onnx`.
+lines. `target=web` writes a page that paints in a browser. Both need the extra `onnx`.
 """
 
 import importlib.util
@@ -25,11 +25,11 @@ from styletransfer.settings import ExportConfig, FeaturesConfig
 from styletransfer.system.files import atomic, check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
-# What is written, and the packages it takes.
+# Target -> packages that the export needs.
 TARGETS = {"onnx": ("onnx", "onnxscript"), "web": ("onnx", "onnxscript", "onnxruntime")}
-# Of pictures, those that may have any length.
+# Axes of a picture that may have any length.
 AXES = {0: "batch", 2: "height", 3: "width"}
-# What the files say of themselves, and of what goes in and out.
+# Metadata of the files: of the network, and of inputs and outputs.
 SAID = {
     "source": f"styletransfer style network, version {VERSION}",
     "normalization": "none: 8-bit values divided by 255",
@@ -42,15 +42,15 @@ MEANINGS = {
     "blend": "batch x styles, float32: how much of each style; rows add up to 1",
     "style": "batch x numbers, float32: a style, of which several may be blended",
 }
-# The exporter's example: neither square nor a multiple of the stride, and more than one picture,
-# so that none of these is taken for a constant.
+# Shape of the exporter's example: more than one picture, not square, no multiple of the stride, so
+# that the exporter takes no size for a constant.
 EXAMPLE = (2, 3, 22, 33)
-# They tell every step of theirs to the log.
+# Packages that log every step of an export.
 TALKATIVE = ("onnxscript", "onnx_ir")
 
 
 def main(config: ExportConfig, folder: Path) -> None:
-    """Write the network that `config` names, whole or not at all, and say where it is."""
+    """Write the network that `config` names, atomically, and print the paths."""
     check(config)
     network, target = network_file(config.network), Path(config.output)
     saved, targets = read(network), [target]
@@ -60,7 +60,7 @@ def main(config: ExportConfig, folder: Path) -> None:
         if saved.network.encoder is not None:
             targets.append(target.with_suffix(".style.onnx"))
         check_outputs(targets, [("network", network)])
-    with signals_held():  # an exception in the midst of torch's exporter may end the process
+    with signals_held():  # an exception inside torch's exporter may abort the process
         exported = as_onnx(saved)
     raise_waiting()
     if config.target == "web":
@@ -74,7 +74,7 @@ def main(config: ExportConfig, folder: Path) -> None:
 
 
 def check(config: ExportConfig) -> None:
-    """Raise UserError for an unknown target, another ending, or a missing extra."""
+    """Raise UserError for an output without .onnx, or for a missing package."""
     if config.target == "onnx" and Path(config.output).suffix != ".onnx":
         raise UserError(f"output={config.output} must end in .onnx")
     for name in TARGETS[config.target]:
@@ -83,7 +83,7 @@ def check(config: ExportConfig) -> None:
 
 
 class ByRow(nn.Module):
-    """A network that is told its style by a row (N, R)."""
+    """A network whose style is given by rows (N, R)."""
 
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class ByRow(nn.Module):
 
 
 class Looking(nn.Module):
-    """The way from a painting to its row, with the network that looks at it."""
+    """The feature extractor and the encoder, from a painting to its row."""
 
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
@@ -108,12 +108,12 @@ class Looking(nn.Module):
 
 
 def as_onnx(saved: NetworkFile) -> list[bytes]:
-    """Return a network in the format ONNX, all weights inside, and its encoder if it has one.
+    """Return a network as ONNX, with all weights, and its encoder if the network has one.
 
-    The network's input is `image`, with `blend` for several styles, or with `style`, which is what
-    the encoder makes of a `painting`; its output is `pastiche`, of the image's size. Padding to
-    multiples of the stride and the crop are parts of the graph, so pictures may have any size from
-    SMALLEST_SIDE up, and a batch any number of them.
+    The network's inputs are `image` and, for several styles, `blend`, or `style`, the encoder's
+    output for a `painting`. The network's output is `pastiche`, of the image's size. The graph pads
+    to multiples of the stride and crops, so pictures may have any size from SMALLEST_SIDE up, and
+    a batch any length.
     """
     image = torch.zeros(EXAMPLE)
     if (encoder := saved.network.encoder) is None:
@@ -128,10 +128,10 @@ def as_onnx(saved: NetworkFile) -> list[bytes]:
 
 
 def exported(module: nn.Module, given: dict[str, Tensor], made: str, told: dict[str, str]) -> bytes:
-    """Return a module in the format ONNX that takes what is `given`, by name, and returns `made`.
+    """Return a module as ONNX, with the inputs `given`, name -> example, and the output `made`.
 
-    Height and width may be any; so may the batch, where the example has several. Beside what the
-    file says of these, it says what is `told`.
+    Height and width may vary, and also the batch if the example's is larger than 1. `told` is added
+    to the metadata of the file.
     """
     from onnx_ir import Shape
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
@@ -143,7 +143,7 @@ def exported(module: nn.Module, given: dict[str, Tensor], made: str, told: dict[
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.ERROR)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the exporter, about itself
+        warnings.simplefilter("ignore")  # the exporter's own warnings
         program = torch.onnx.export(
             module.eval(),
             tuple(given.values()),
@@ -154,7 +154,7 @@ def exported(module: nn.Module, given: dict[str, Tensor], made: str, told: dict[
             verbose=False,
         )
     assert program is not None
-    # What it holds of our source code and of the folders it lies in is nobody's business.
+    # Remove excerpts of the source code and names of this machine's folders.
     ClearMetadataAndDocStringPass()(program.model)
     if made == "pastiche":
         program.model.graph.outputs[0].shape = Shape([AXES.get(axis, 3) for axis in range(4)])

@@ -1,8 +1,8 @@
-"""A folder that any static host serves: a page on which a style network paints, in the browser.
+"""Write a folder for any static host: a page on which a style network paints in the browser.
 
-The page is in `page/`, and docs/networks.md says what it does. Beside it go the network, what the
-page has to know of its styles, and onnxruntime-web, from its npm package. What is large is
-compressed here and unpacked by the page, since a plain host compresses nothing.
+The page's files are in `page/`; docs/networks.md describes the page. The folder also holds the
+network, data of its styles, and onnxruntime-web from its npm package. Large files are compressed
+here and unpacked by the page, since a plain host compresses nothing.
 """
 
 import base64
@@ -28,22 +28,22 @@ from styletransfer.settings.groups import ASSETS
 from styletransfer.system.files import check_folder
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
-# Of its dist/, by the page's names: for processors; and for WebGPU, in browsers whose WebAssembly
-# can wait for promises (JSPI).
+# Files of dist/ in PACKAGE, by the page's names: wasm for the CPU, and jspi for WebGPU in browsers
+# whose WebAssembly can wait for promises (JSPI).
 BUILDS = {
     "wasm": ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"),
     "jspi": ("ort.jspi.bundle.min.mjs", "ort-wasm-simd-threaded.jspi.wasm"),
 }
-# Of the Python package, which has the same sources; the npm package has no such files.
+# Files of the Python package, built from the same sources; the npm package lacks them.
 LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
-# Longer sides in pixels: at which a style is looked at, as in `apply`, and of its small picture.
+# Longer sides in pixels: of a style image for the encoder, as in `apply`, and of its small picture.
 LOOKED_AT, SHOWN = 512, 160
 
 
 def check(config: ExportConfig) -> dict[str, bytes]:
-    """Return the runtime's files, as the page names them.
+    """Return the contents of the runtime's files by the page's names.
 
-    UserError: the folder is there already or cannot be, or there is no runtime of this version.
+    (UserError: the output exists or cannot be written, or no runtime of this version is found.)
     """
     if os.path.lexists(config.output):
         raise UserError(f"output={config.output} is there already; remove it, or name another one")
@@ -67,7 +67,7 @@ def check(config: ExportConfig) -> dict[str, bytes]:
 def write(
     config: ExportConfig, saved: NetworkFile, exported: list[bytes], runtime: dict[str, bytes]
 ) -> None:
-    """Write the folder of a network, which is `exported` as ONNX, whole or not at all."""
+    """Write the complete folder, or nothing, for a network that is `exported` as ONNX."""
     files = {file.name: file.read_bytes() for file in Path(__file__).with_name("page").iterdir()}
     files |= dict(zip(("network.bin", "look.bin"), exported, strict=False)) | runtime
     for name in files:
@@ -82,7 +82,7 @@ def write(
 
 
 def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
-    """Return what the page knows of each style: name, small picture, row and palette or null.
+    """Return the page's data of each style: name, small picture, row, and palette or None.
 
     The row is the network's input for this style alone; blends are means of rows and of palettes.
     """
@@ -110,7 +110,7 @@ def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write a folder that is not there yet, whole or not at all (UserError: it cannot be)."""
+    """Write a new folder, completely or not at all (UserError: it cannot be written)."""
     temporary = folder.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         temporary.mkdir(parents=True)

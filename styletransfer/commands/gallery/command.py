@@ -24,8 +24,8 @@ from styletransfer.settings.values import command
 from styletransfer.system.files import atomic, check_outputs
 
 SIDE = 480  # longer side of a picture on the page, in pixels
-QUALITY = 85  # of the JPEG, from 1 to 95
-MAX_CHARACTERS = 300  # shown of a name, a value or a reason
+QUALITY = 85  # JPEG quality of a picture, from 1 to 95
+MAX_CHARACTERS = 300  # longest name, value or reason on the page
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class FoundRun:
 
 
 def main(config: GalleryConfig, folder: Path) -> None:
-    """Write the page and print where it is; the folder for new runs stays unused."""
+    """Write the page, print a summary and the page's path; `folder` is not used."""
     for line in make_gallery(config):
         print(line)
 
@@ -99,7 +99,7 @@ def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, 
             if (real := os.path.realpath(path)) in seen:
                 continue
             seen.add(real)
-            # The page's title names a single folder; with several, each run's name does.
+            # The page's title names a single folder; else each run's name includes it.
             name = os.path.relpath(path, folder) if len(folders) == 1 else str(path)
             try:
                 runs.append(_read(path, folder.resolve().name if name == "." else name))
@@ -112,10 +112,10 @@ def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, 
 
 
 def _run_folders(folder: Path) -> Iterator[Path]:
-    """Yield the folders of runs; hidden folders, and submitit's such as %j, are passed over."""
+    """Yield the folders of runs; skip hidden folders, and submitit's folders such as %j."""
     for name, inner, files in os.walk(folder):
         path, hydra = Path(name), run_folder.HYDRA
-        # A run that failed early has left Hydra's record alone, which names its command.
+        # A run that failed early left only Hydra's record, which names the command.
         began = ".hydra" in inner and run_folder.recorded(path, hydra, "hydra", "job", "name")
         if run_folder.RECORD in files or began in ("train", None):
             yield path
@@ -149,8 +149,8 @@ def _read(path: Path, name: str) -> FoundRun:
 def varied(runs: Sequence[FoundRun]) -> dict[str, list[str]]:
     """Return key -> its value in each run, for the keys that differ between the runs.
 
-    Keys of the command lines come first. Another key is left out where it follows from one before:
-    a preset, such as experiment, changes many keys at once, and stands for all of them.
+    Keys of the command lines come first. Another key is left out if an earlier key determines its
+    values: a preset, such as experiment, changes many keys at once, and stands for all of them.
     """
     columns: dict[str, list[Any]] = {}
     if all(run.choices for run in runs):
@@ -179,7 +179,7 @@ def _determines(first: Sequence[str], second: Sequence[str]) -> bool:
 
 
 def _texts(key: str, values: Sequence[Any]) -> list[str]:
-    """Return values as text; file names without folders where they still differ as much."""
+    """Return values as text; file names without folders if they stay distinguishable."""
     texts = [_text(value) for value in values]
     if key not in path_keys(TrainConfig):
         return texts
@@ -188,7 +188,7 @@ def _texts(key: str, values: Sequence[Any]) -> list[str]:
 
 
 def _text(value: Any, *, names: bool = False) -> str:
-    """Return a value, or the entries of a list, as text; a file by its name alone on request."""
+    """Return a value, or a list's entries, as text; with `names`, files without folders."""
     if value is None:
         return "null"
     words = [word if isinstance(word, str) else json.dumps(word) for word in each(value)]
@@ -202,9 +202,9 @@ def printable(text: str) -> str:
 
 
 def preview(run: FoundRun) -> tuple[str, str]:
-    """Return a run's picture, at most SIDE pixels long, as a data URI, and why there is none.
+    """Return (data URI of a run's picture, ""), or ("", the reason why there is no picture).
 
-    One of the two is "". Transparent pixels become white.
+    The longer side is at most SIDE pixels; transparent pixels become white.
     """
     if run.picture is None:
         return "", f"no picture: the run is {printable(run.record.status)}"

@@ -1,6 +1,6 @@
 """Train a network that paints in one pass: `scripts/train_network.py style=PAINTING`.
 
-Interrupted, it goes on where it ended when the same command is given again. The result paints by
+After an interruption the same command continues the training. The network paints by the command
 `python scripts/apply.py network=outputs/networks/NAME/network.safetensors input=PHOTO output=FILE`.
 Several processes share the work by `torchrun --nproc-per-node=2 scripts/train_network.py ...`.
 """
@@ -35,14 +35,14 @@ from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 logger = logging.getLogger(__name__)
 
 NETWORK = "network.safetensors"
-# Timed steps of each loss mode in a dry run, after one to warm up.
+# Timed steps of each loss mode in a dry run, after one warm-up step.
 ROUNDS = 3
-# The plainest mode, which the others are compared with.
+# The simplest loss mode, with which the others are compared.
 PLAINEST = "loss_attribute"
 
 
 def main(config: TrainNetworkConfig, folder: Path) -> None:
-    """Train, and say where the network is; or say what a step costs."""
+    """Train and print the network's path, or print the cost of a step."""
     if config.dry_run:
         if place().count > 1:
             raise UserError("dry_run=true measures one process; start it without torchrun")
@@ -57,11 +57,11 @@ def main(config: TrainNetworkConfig, folder: Path) -> None:
 
 
 def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
-    """Train a network, or go on where a checkpoint in `folder` ends; return its file.
+    """Train a network, or continue from the checkpoint in `folder`; return the network's file.
 
-    `folder` receives `network.safetensors`, `checkpoint.pt`, `metrics.jsonl` and previews. A signal
-    such as Ctrl-C, to any of the processes that torchrun has started, lets the step at hand end,
-    and Stopped is raised when all is written. Only the first process uses `folder`.
+    `folder` receives `network.safetensors`, `checkpoint.pt`, `metrics.jsonl` and previews. After a
+    signal such as Ctrl-C to any process of torchrun, the current step is completed, all files are
+    written, and Stopped is raised. Only the first process uses `folder`.
     """
     with stop_on_signals() as stop, joined(choose_device(config.device)) as processes:
         task = prepare(config)
@@ -73,7 +73,7 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
             with signals_held():
                 while run.step < config.steps and processes.stopped(stop) is None:
                     run.advance()
-        with signals_held():  # all come here, once the first has saved
+        with signals_held():  # all processes wait here until the first has saved
             asked = processes.stopped(stop)
         if asked is not None:
             path = folder / CHECKPOINT
@@ -83,7 +83,7 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
 
 
 def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> None:
-    """Train as the first process, or the only one, which alone reads and writes `folder`."""
+    """Train as the first or only process, which is the only one that uses `folder`."""
     config = task.config
     checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
     with ExitStack() as stack:
@@ -121,7 +121,7 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
 
 
 def check_shares(task: NetworkTask, processes: Processes) -> None:
-    """Check that there is work for all processes, and that all were given the same."""
+    """Raise UserError if a process would have no picture, or if settings differ."""
     if task.config.batch < processes.count:
         raise UserError(
             f"batch={task.config.batch} is too small for {processes.count} processes; each needs a "
@@ -136,7 +136,7 @@ def check_shares(task: NetworkTask, processes: Processes) -> None:
 
 
 def paint_preview(run: NetworkTraining, folder: Path) -> dict[str, Any]:
-    """Paint the preview into `folder`, and say where; a disk that is full costs no more than it."""
+    """Paint the preview below `folder`, and return its name, or None if writing fails."""
     name = f"previews/step_{run.step:05d}.png"
     try:
         images.write(folder / name, run.preview())
@@ -147,7 +147,7 @@ def paint_preview(run: NetworkTraining, folder: Path) -> dict[str, Any]:
 
 
 def report(task: NetworkTask, seconds: Mapping[str, float]) -> str:
-    """Return the training in one line, and a table of the loss modes, the chosen one marked."""
+    """Return one line about the training, and a table of the loss modes' times per step."""
     config = task.config
     rows = []
     for name, step in seconds.items():

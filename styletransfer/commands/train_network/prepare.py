@@ -1,4 +1,4 @@
-"""What the training of a style network needs, loaded and checked before anything is written."""
+"""Loading and checks of the inputs of a style network's training, before anything is written."""
 
 import hashlib
 from collections.abc import Iterable
@@ -29,22 +29,22 @@ PREVIEW_SIZE = 512
 
 @dataclass(frozen=True)
 class NetworkTask:
-    """A training, ready to run."""
+    """A style network's training, ready to run."""
 
     config: TrainNetworkConfig  # what was asked for
-    extractor: FeatureExtractor  # the network that judges, on its device, in its precision
+    extractor: FeatureExtractor  # extractor of the losses, on its device, in its precision
     mode: LossMode  # how losses reach the pastiches' gradients
     styles: dict[str, Tensor]  # file -> style image (1, 3, h, w), on the device
-    paintings: Photos | None  # to take any style from, instead of the styles
-    least: int  # side in pixels of one position of the deepest layer
-    hashes: list[str]  # of the style files; of the paintings' names
-    photos: Photos | list[Tensor]  # to crop from; may be empty
-    preview: Tensor  # (1, 3, h, w), the picture to be painted now and then
-    start: NetworkFile | None  # the network whose kernels it begins with; None for random ones
+    paintings: Photos | None  # folder of style images, instead of `styles`
+    least: int  # smallest side in pixels of a style image
+    hashes: list[str]  # SHA-256 of each style file, or of the paintings' names
+    photos: Photos | list[Tensor]  # photographs to crop; may be empty
+    preview: Tensor  # (1, 3, h, w), the content image of the previews
+    start: NetworkFile | None  # network with the initial weights; None for random weights
 
     @property
     def names(self) -> list[str]:
-        """The known styles' names: their files', without folder and extension."""
+        """The names of the styles: file names without folder and extension."""
         return [Path(name).stem for name in self.styles]
 
 
@@ -81,13 +81,13 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
 
 
 def names_hash(files: Iterable[Path]) -> str:
-    """Return a hash of the names of some files, whatever folder they lie in."""
+    """Return the SHA-256 of the names of files, without their folders."""
     listed = "/".join(path.name for path in files)
     return hashlib.sha256(listed.encode(errors="surrogateescape")).hexdigest()
 
 
 def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
-    """Return the network that a training begins with, or None for random weights."""
+    """Return the network with the initial weights, or None for random weights."""
     if config.start is None:
         return None
     saved = file.read(network_file(BASE if config.start == "auto" else config.start))
@@ -102,7 +102,7 @@ def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
 
 
 def check(config: TrainNetworkConfig) -> None:
-    """Check the numbers of a training (UserError: naming the key, its value and what it may be)."""
+    """Check the settings of a training (UserError: names the key, its value, what is allowed)."""
     if not config.kernels and config.start is None:
         raise UserError("kernels=false trains no kernels, and start=null has none; leave one out")
     if config.crop % STRIDE or config.crop < SMALLEST_SIDE:
@@ -111,7 +111,7 @@ def check(config: TrainNetworkConfig) -> None:
 
 
 def check_crop(extractor: FeatureExtractor, config: TrainNetworkConfig) -> int:
-    """Return the side in pixels of one position of the deepest layer; a crop has room for it."""
+    """Return `NetworkTask.least`; check that a crop holds a position of the deepest layer."""
     least = smallest_tile(extractor, Criterion.of(config.objective))
     if config.crop < least:
         raise UserError(

@@ -1,4 +1,4 @@
-"""The styles of a training: a few that are learnt by heart, or a folder's paintings without end."""
+"""The styles of a training: a few fixed styles, or random crops of a folder's paintings."""
 
 import math
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ from styletransfer.objective.whole import style_targets_of
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig
 
-# Share of the training pictures whose style is their own: so a network learns to leave a picture as
-# it is, and what lies between that and a style.
+# Share of the training pictures that are their own style image, so that the network learns to leave
+# a picture unchanged, and styles in between.
 OWN = 0.04
-# A painting is up to so much larger than style_size, which is the part of it that is seen.
+# A painting's longer side exceeds style_size, the side of a crop, by this share at most.
 CLOSEST = 0.35
-# Paintings whose moments tell the encoder what is usual, and those that the preview shows.
+# Number of paintings whose moments normalise the encoder's input, and of preview styles.
 USUAL, SHOWN = 100, 4
 
 
@@ -33,12 +33,12 @@ class Style(NamedTuple):
     """One style of a training picture."""
 
     image: Tensor  # (1, 3, h, w), sRGB in [0, 1], on the device
-    targets: StyleTargets  # what the pastiche is to have
-    code: Tensor  # what the network is told: (1, S), which one; or (1, M), the painting's moments
+    targets: StyleTargets  # targets of the pastiche's style loss
+    code: Tensor  # the network's input: one-hot (1, S), or the painting's moments (1, M)
 
 
 class KnownStyles:
-    """Styles with scales and shifts of their own; each painting is looked at once."""
+    """Fixed styles, each with its own scales and shifts, and with targets made once."""
 
     def __init__(self, task: NetworkTask, criterion: Criterion) -> None:
         blank = task.preview.new_zeros(1, 3, task.config.crop, task.config.crop)
@@ -49,16 +49,16 @@ class KnownStyles:
         ]
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
-        """Return which styles some pictures are to have, (count,)."""
+        """Return a random style number for each picture, (count,)."""
         return torch.randint(len(self.all), (count,), generator=generator)
 
     def of(self, drawn: Tensor, content: Tensor) -> Style:
-        """Return one of the styles; the content image plays no part."""
+        """Return style number `drawn`; the content image is not used."""
         return self.all[int(drawn)]
 
 
 class AnyStyles:
-    """Crops of a folder's paintings, each time another; some pictures are their own style."""
+    """Random crops of a folder's paintings; some pictures are their own style image."""
 
     def __init__(self, task: NetworkTask, paintings: Photos, criterion: Criterion) -> None:
         self.task, self.paintings, self.criterion = task, paintings, criterion
@@ -72,12 +72,12 @@ class AnyStyles:
         return [moments(self.eye, self._painting(number, self.size)) for number in shown]
 
     def usual(self) -> Tensor:
-        """Return the moments (USUAL, M) of paintings that any training of this seed sees first."""
+        """Return the moments (USUAL, M) of random paintings, which depend only on the seed."""
         drawn = self.draw(USUAL, generator_at(self.task.config.seed, -1))
         return torch.cat([moments(self.eye, self._crop(one)) for one in drawn])
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
-        """Return what decides over the styles of some pictures: numbers in [0, 1), (count, 6)."""
+        """Return random numbers in [0, 1), (count, 6), that determine each picture's style."""
         return torch.rand((count, 6), generator=generator)
 
     @torch.no_grad()
@@ -88,7 +88,7 @@ class AnyStyles:
         if self.task.config.features != FeaturesConfig() or SEEN.keys() - extractor.layers.keys():
             targets = style_targets_of(extractor, self.criterion, inputs)
             return Style(style, targets, moments(self.eye, style))
-        # Who judges is who looks: once is enough.
+        # The losses and the encoder share one extractor and one pass.
         seen = extractor(style, self.criterion.styles.keys() | SEEN)
         with_mean = self.criterion.measure.with_mean
 
@@ -109,7 +109,7 @@ class AnyStyles:
         return crop.flip(3) if mirrored < 0.5 else crop
 
     def _painting(self, number: int, size: int) -> Tensor:
-        """Return one, its longer side `size`, or more where the deepest layer needs it."""
+        """Return painting `number`; its longer side is `size`, or more for the deepest layer."""
         painting = self.paintings[number][None]
         height, width = painting.shape[2:]
         longer = max(size, math.ceil(self.task.least * max(height, width) / min(height, width)))

@@ -1,12 +1,12 @@
-"""A style network in training, step by step (Johnson et al. 2016, section 3).
+"""The training of a style network, step by step (Johnson et al. 2016, section 3).
 
-Each step paints a batch of training pictures. What a pastiche is worth, and its gradient, is what
-`Objective` says of it, as for a picture that is optimised itself, whatever the loss mode; autograd
-takes the gradients of the pastiches back to the weights. Everything random in step k follows from
-(seed, k) alone, so a training that is resumed goes on bit for bit.
+Each step paints a batch of training pictures. `Objective` computes the losses and the gradient of
+each pastiche, in any loss mode, as for a picture that is optimised itself; autograd carries the
+gradients of the pastiches to the weights. All random numbers of step k depend only on (seed, k), so
+a resumed training continues with the same bits.
 
-Several processes share the batch: each draws the same pictures, paints and judges its part of them,
-and the gradients and losses are added up: but for rounding, all make the step of one alone.
+Several processes share the batch: each draws the same pictures and evaluates its part of them. The
+sums of gradients and losses are those of a single process, except for rounding.
 """
 
 from collections.abc import Mapping
@@ -35,23 +35,23 @@ from styletransfer.runs.recipe import check_settings
 from styletransfer.system.processes import Processes
 from styletransfer.system.signals import signals_held
 
-# Settings that may change between two halves of a training; of styles and of the network that it
-# starts from the hashes count.
+# Settings that may differ when a training is resumed; hashes are compared instead of `style` and
+# `start`.
 FREE_SETTINGS = (
     *("style", "start", "pictures", "preview", "preview_every"),
     *("device", "checkpoint_every", "dry_run"),
 )
-# Of a training, each with a state of its own.
+# Attributes that have a `state_dict`.
 PARTS = ("network", "average", "optimizer", "schedule")
-# Norm to which a longer gradient is cut: the first steps would go anywhere.
+# Largest gradient norm; longer gradients, as in the first steps, are scaled down.
 LONGEST_GRADIENT = 1.0
 
 
 class NetworkTraining:
     """One training: a network, its average, an optimiser, advanced step by step.
 
-    It goes on from a `state` of `state_dict` (UserError: that belongs to another recipe). Of
-    several `processes`, which share the batch, each has a training like this one.
+    A `state` of `state_dict` resumes a training (UserError: the state has another recipe). Each of
+    several `processes`, which share the batch, has its own NetworkTraining.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class NetworkTraining:
         self.network.to(task.preview).to(memory_format=torch.channels_last)
         decay = get_ema_multi_avg_fn(self.config.averaging)  # type: ignore[no-untyped-call]
         self.average = AveragedModel(self.network, multi_avg_fn=decay).requires_grad_(False)
-        # Held: torch now imports libraries that abort the process if an exception crosses them.
+        # Signals wait: torch imports libraries here that abort the process at an exception.
         with signals_held():
             weights = [weight for weight in self.network.parameters() if weight.requires_grad]
             self.optimizer = AdamW(weights, lr=self.config.learning_rate)
@@ -86,7 +86,7 @@ class NetworkTraining:
     def advance(self) -> dict[str, Tensor]:
         """Make one training step and return its losses (detached, 0-d) by name, the batch's means.
 
-        Where they are not finite it raises UserError, and the network is left as it was.
+        (UserError: a loss or a gradient is not finite; the weights are unchanged.)
         """
         generator = generator_at(self.config.seed, self.step)
         images = self.make(self.config.batch, generator)
@@ -112,10 +112,10 @@ class NetworkTraining:
         return losses
 
     def differentiate(self, images: Tensor, drawn: Tensor, share: float) -> dict[str, Tensor]:
-        """Add the gradients of some pictures to the weights', and return the pictures' mean losses.
+        """Add the gradients for `images` to the weights' gradients; return the mean losses.
 
-        The content images (N, 3, H, W) in [0, 1], with what was drawn for the style of each, are a
-        share of a batch.
+        `images` are content images (N, 3, H, W) in [0, 1], `drawn` selects a style for each image,
+        and `share` is the share of the images in the batch.
         """
         contents = torch.split(images, 1)
         styles = [self.styles.of(*one) for one in zip(drawn, contents, strict=True)]
@@ -179,7 +179,7 @@ def begun(task: NetworkTask, styles: AnyStyles | KnownStyles, resumed: bool) -> 
 
 
 def painted(network: StyleNetwork, images: Tensor, codes: Tensor) -> Tensor:
-    """Return the pastiches of pictures (N, 3, H, W), in the styles that the codes say."""
+    """Return the pastiches of pictures (N, 3, H, W), in the styles of the codes."""
     if network.encoder is not None:
         return encoder.paint(network, images, codes)
     made: Tensor = network(images, codes)
@@ -187,7 +187,7 @@ def painted(network: StyleNetwork, images: Tensor, codes: Tensor) -> Tensor:
 
 
 def recipe(task: NetworkTask) -> dict[str, Any]:
-    """Return all that a step depends on, beside the photographs, as plain values."""
+    """Return everything on which a step depends, except photographs, as plain values."""
     settings = {k: v for k, v in asdict(task.config).items() if k not in FREE_SETTINGS}
     start = task.start and digest(task.start.network.state_dict())
     return settings | {"styles": task.hashes, "start": start}

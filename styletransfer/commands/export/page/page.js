@@ -1,11 +1,11 @@
-// What is shown and asked for; painter.js paints, in a thread of its own.
+// The page's display and controls; painter.js paints, in its own thread.
 const $ = (query) => document.querySelector(query);
 const say = (text) => ($("#said").textContent = text);
 say("Loading the network …");
 const styles = [];
 let painter, source, stream, isPainting, isAsked;
 
-/** Ask for a painting of a picture, no longer than a side, or for a look at it as a style. */
+/** Scale a picture to at most `side` pixels; let painter.js paint it or read it as a style. */
 function ask(picture, side, more, canvas = document.createElement("canvas")) {
   const size = [picture.videoWidth || picture.width, picture.videoHeight || picture.height];
   const scale = Math.min(1, side / Math.max(...size));
@@ -46,14 +46,14 @@ async function paint() {
   $("canvas").ariaBusy = isPainting = false;
 }
 
-/** Return the mean of the styles' rows, or of their palettes, by their shares. */
+/** Return the mean of the styles' rows or palettes, weighted by shares. */
 function mixed(key) {
   const total = styles.reduce((sum, { share }) => sum + share, 0);
   return styles[0][key]?.map((_, at) =>
     styles.reduce((sum, style) => sum + (style.share / total) * style[key][at], 0));
 }
 
-/** Give each style its share, in all more than 0, and paint. */
+/** Set each style's share, not all to 0, and paint. */
 function share(of) {
   for (const style of styles) style.share = of(style);
   if (!styles.some((style) => style.share)) styles[0].share = 100;
@@ -77,7 +77,7 @@ function addStyle(style) {
   $("ul").append(item);
 }
 
-/** Take a file for the photograph, or for a style. */
+/** Use a file as the photograph or as a style. */
 async function take(file, isStyle) {
   try {
     const picture = await createImageBitmap(file);
@@ -130,7 +130,7 @@ document.ondrop = (event) => {
   take(event.dataTransfer.files[0], !$("#own").hidden && $("#palette").contains(event.target));
 };
 
-// All that is loaded from here on is kept for use without a network, where a page may do that.
+// The service worker, if the browser allows one, stores all files loaded from here on.
 const { serviceWorker } = navigator;
 await serviceWorker?.register("sw.js");
 if (serviceWorker && !serviceWorker.controller)

@@ -1,4 +1,4 @@
-// The network at work, by WebGPU where there is one, or on the processor.
+// The style network, on WebGPU if available, otherwise on the processor.
 let ort, network, eye, canGpu;
 let turn = Promise.resolve();
 onmessage = ({ data: asked, ports: [port] }) => {
@@ -8,13 +8,13 @@ onmessage = ({ data: asked, ports: [port] }) => {
 
 async function answered(asked) {
   const gpu = "Suspending" in WebAssembly && (await navigator.gpu?.requestAdapter());
-  canGpu ??= Boolean(gpu) && !gpu.info.isFallbackAdapter; // that is a processor, and slower
+  canGpu ??= Boolean(gpu) && !gpu.info.isFallbackAdapter; // a fallback is a slow processor
   try {
     if (!network) await begin(canGpu ? "jspi" : "wasm");
     return await (asked.isStyle ? look : paint)(asked);
   } catch (error) {
     if (!canGpu) throw error;
-    canGpu = network = eye = false; // the driver refuses what it has promised
+    canGpu = network = eye = false; // WebGPU failed: use the processor
     return answered(asked);
   }
 }
@@ -22,7 +22,7 @@ async function answered(asked) {
 async function begin(build) {
   ort = await import(`./ort.${build}.mjs`);
   ort.env.logLevel = "error";
-  ort.env.wasm.numThreads = 1; // more of them need headers that a plain host does not send
+  ort.env.wasm.numThreads = 1; // more threads need headers that a plain host does not send
   ort.env.wasm.wasmBinary = await unpacked(`ort.${build}.bin`);
   network = await session("network.bin");
 }
@@ -46,7 +46,7 @@ async function look({ image }) {
 
 async function paint({ image, row, goal }) {
   const start = performance.now(), fed = { image: tensor(image) };
-  const told = network.inputNames[1]; // blend or style, where there are several
+  const told = network.inputNames[1]; // blend or style; undefined for one style
   if (told) fed[told] = new ort.Tensor("float32", Float32Array.from(row), [1, row.length]);
   const made = (await network.run(fed)).pastiche.data, count = made.length / 3;
   const m = (goal ? towards(palette(made), goal) : new DOMMatrix()).toFloat64Array();
@@ -66,7 +66,7 @@ function tensor({ data, width, height }) {
   return new ort.Tensor("float32", values, [1, 3, height, width]);
 }
 
-/** Return of each channel its mean and its row of the covariance, 12 numbers. */
+/** Return 12 numbers: each channel's mean and its row of the covariance. */
 function palette(values) {
   const count = values.length / 3;
   const channels = [0, 1, 2].map((c) => values.subarray(c * count, (c + 1) * count));
@@ -76,14 +76,14 @@ function palette(values) {
   return means.flatMap((mean, i) => [mean, shared(i, 0), shared(i, 1), shared(i, 2)]);
 }
 
-/** Return how colours are moved from one palette half way to another, as `finished` in Python. */
+/** Return a matrix that moves colours half way between palettes, as `finished` in encoder.py. */
 function towards(own, goal) {
   const matrix = ([, a, b, c, , d, e, f, , g, h, i], more = 1e-5) =>
     new DOMMatrix([a + more, b, c, 0, d, e + more, f, 0, g, h, i + more, 0, 0, 0, 0, 1]);
   const half = (one, two) => new DOMMatrix(one.toFloat64Array().map(
     (value, at) => (value + two.toFloat64Array()[at]) / 2));
-  // A with A own A = goal is the geometric mean of own's inverse and goal, and that is where their
-  // arithmetic and harmonic means meet.
+  // The matrix A with A own A = goal is the geometric mean of own's inverse and goal, to which
+  // repeated arithmetic and harmonic means converge.
   let [x, y] = [matrix(own).inverse(), matrix(goal)];
   for (let step = 0; step < 40; step++)
     [x, y] = [half(x, y), half(x.inverse(), y.inverse()).inverse()];

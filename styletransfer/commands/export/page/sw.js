@@ -1,7 +1,7 @@
-// The newest of each file where there is a network, and what was loaded before where there is none.
+// Answer with the newest version of a file, or with the stored copy if the server is not reached.
 oninstall = (event) => {
   skipWaiting();
-  // What a first visit has loaded before this is here.
+  // Files that a first visit loads before this worker.
   const seen = ["./", "index.html", "page.css", "page.js"];
   event.waitUntil(caches.open("page").then((kept) => kept.addAll(seen)));
 };
