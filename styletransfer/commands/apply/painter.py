@@ -28,7 +28,7 @@ from styletransfer.networks.encoder import (
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.pictures import images
-from styletransfer.pictures.color import with_chroma_of
+from styletransfer.pictures.color import is_grey, to_grey, with_chroma_of
 from styletransfer.pictures.regions import assign, check_aspect
 from styletransfer.settings import ApplyConfig
 from styletransfer.settings.groups import each
@@ -119,6 +119,8 @@ class Painter:
                 painted += self.regions.weights(region, size) * (pastiche - content)
         if self.config.color == "content_luminance":
             painted = with_chroma_of(painted, content, self.config.color_strength)
+        if self.paintings and self.paintings.is_grey and is_grey([content]):
+            painted = to_grey(painted)
         return painted
 
 
@@ -131,11 +133,12 @@ class Paintings:
         self.strength, self.encoder = config.strength, encoder.to(device)
         self.eye = build_eye(device, torch.float32)
         self.files = files_of("style", config.style)
-        rows, palettes = [], []
+        rows, palettes, self.is_grey = [], [], True
         for file in self.files:
             picture = style_image(file, config.style_size, SMALLEST_PAINTING)
             rows.append(self._row(picture.to(device)))
             palettes.append(palette(picture))
+            self.is_grey = self.is_grey and is_grey([picture])
         self.rows, self.palettes = torch.cat(rows), torch.stack(palettes)
 
     def dress(self, network: nn.Module, image: Tensor) -> None:
