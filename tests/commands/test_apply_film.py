@@ -46,9 +46,9 @@ def written(monkeypatch):
     """The frames that are encoded, as they were before."""
     write, seen = FilmWriter.write, []
 
-    def watched(writer, image, time):
+    def watched(writer, image, *when):
         seen.append(image.clone())
-        write(writer, image, time)
+        write(writer, image, *when)
 
     monkeypatch.setattr(FilmWriter, "write", watched)
     return seen
