@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from PIL import Image, ImageOps
-from studios import Process
+from studios import LONG, Process
 
 WHY = "no Playwright or no axe-core: pip install -e '.[browser]'"
 playwright = pytest.importorskip("playwright.sync_api", reason=WHY)
@@ -96,15 +96,16 @@ class Visit:
 
     def ask_for_tiny(self):
         """Ask for a run whose steps take no time, and which does not end by itself meanwhile."""
-        self.enter("size", "96")
         self.unfold("steps", "look")
         self.last_long()
 
     def last_long(self):
         """Choose settings under which the loss falls for minutes (a run ends when it settles)."""
-        self.page.select_option('[id="control-objective.style_loss"]', "wasserstein")
-        for key, number in (("steps", 50000), ("match_weight", 0), ("style_weight", 100)):
-            self.enter(key if key == "steps" else f"objective.{key}", str(number))
+        for key, value in LONG.items():
+            if key == "objective.style_loss":
+                self.page.select_option(f'[id="control-{key}"]', value)
+            else:
+                self.enter(key, str(value))
 
     def paint(self):
         """Begin the run, and wait for its first step."""

@@ -152,7 +152,7 @@ def load(
     with about("protect"):
         mask = _read_protected(config, given, content)
     if enlarge:
-        check_room(config, content.size)
+        check_room(config, content.size, len(styles))
     if max(content.size) < config.size:
         height, width = content.size
         logger.info("%s: enlarged from %d x %d pixels", content.name, width, height)
@@ -181,11 +181,12 @@ def _read_content(config: StyleTransferConfig, given: Given) -> Picture:
     return Picture(torch.full((1, 3, *size), 0.5), name=config.content)
 
 
-def check_room(config: StyleTransferConfig, shape: tuple[int, int]) -> None:
-    """Refuse a size whose pictures do not fit in memory; `shape` is the content's (h, w)."""
+def check_room(config: StyleTransferConfig, shape: tuple[int, int], count: int) -> None:
+    """Refuse a size whose pictures do not fit in memory.
+
+    `shape` is the content's (h, w); `count` is the number of style images, detail included.
+    """
     height, width = pastiche_size(config, shape, config.size)
-    count = sum(len(files_at(name)) for name in each(config.style))
-    count += config.style_detail is not None
     styles = sum(scale**2 for scale in style_scales(config, count))
     needed, free = PIXEL_BYTES * height * width * (1 + styles), free_bytes(torch.device("cpu"))
     if needed > free:

@@ -17,7 +17,7 @@ from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import ADVICE, Descent
 from styletransfer.optimize.results import Callback, Iterate, Outcome
-from styletransfer.pictures.color import to_grey, with_chroma_of
+from styletransfer.pictures.color import in_colors
 from styletransfer.pictures.images import resize
 from styletransfer.system.memory import free_bytes, is_out_of_memory
 from styletransfer.system.signals import signals_held
@@ -116,12 +116,8 @@ class Run:
         styles. If all pictures of the job are grey, the result is grey.
         """
         config = self.job.config
-        if self.job.is_grey:
-            return to_grey(image)
-        if config.color != "content_luminance":
-            return image
-        content = resize(self.pictures.content, (image.shape[2], image.shape[3]))
-        return with_chroma_of(image, content.to(image), config.color_strength)
+        strength, content = config.color_strength, self.pictures.content
+        return in_colors(image, content, config.color, strength, grey=self.job.is_grey)
 
     def steer(self, job: Job) -> None:
         """Continue with another job of the same content image, from the best picture so far.

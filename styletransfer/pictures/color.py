@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.images import Picture
+from styletransfer.pictures.images import Picture, resize
 
 # Matrices of Ottosson 2020, with the digits of his C++ code. _CONES maps linear sRGB to the eye's
 # cone responses; _LAB maps their cube roots to L, a, b. The inverses are computed, so that a
@@ -104,6 +104,22 @@ def to_grey(image: Tensor) -> Tensor:
     return _by_strips(
         lambda srgb: to_srgb((weights.to(srgb) * to_linear(srgb)).sum(0, keepdim=True)), image
     )
+
+
+def in_colors(
+    pastiche: Tensor, content: Tensor, color: str, strength: float, *, grey: bool
+) -> Tensor:
+    """Return the pastiche (1, 3, H, W) in the colours that the key `color` asks for.
+
+    The chroma is mixed with that of the content (1, 3, h, w) for color=content_luminance. With
+    `grey`, as all inputs are, the result is grey.
+    """
+    if grey:
+        return to_grey(pastiche)
+    if color != "content_luminance":
+        return pastiche
+    content = resize(content, (pastiche.shape[2], pastiche.shape[3]))
+    return with_chroma_of(pastiche, content.to(pastiche), strength)
 
 
 def recolored(style: Picture, content: Picture, strength: float) -> Picture:

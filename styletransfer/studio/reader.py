@@ -189,7 +189,7 @@ def check(config: TrainConfig) -> dict[str, Any]:
     if config.style_detail is not None:
         given["style_detail"] = grey(config.style_detail)
     width, height = measure(config.content)
-    load.check_room(config, (height, width))
+    load.check_room(config, (height, width), len(styles) + (config.style_detail is not None))
     plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
     job = prepare.prepare(plain, given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0

@@ -28,7 +28,7 @@ from styletransfer.networks.encoder import (
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.pictures import images
-from styletransfer.pictures.color import is_grey, to_grey, with_chroma_of
+from styletransfer.pictures.color import in_colors, is_grey
 from styletransfer.pictures.regions import assign, check_aspect
 from styletransfer.settings import ApplyConfig
 from styletransfer.settings.groups import each
@@ -117,11 +117,9 @@ class Painter:
             painted = content.clone()
             for region, pastiche in enumerate(pastiches):
                 painted += self.regions.weights(region, size) * (pastiche - content)
-        if self.config.color == "content_luminance":
-            painted = with_chroma_of(painted, content, self.config.color_strength)
-        if self.paintings and self.paintings.is_grey and is_grey([content]):
-            painted = to_grey(painted)
-        return painted
+        config, styles = self.config, self.paintings
+        grey = styles is not None and styles.is_grey and is_grey([content])
+        return in_colors(painted, content, config.color, config.color_strength, grey=grey)
 
 
 class Paintings:
