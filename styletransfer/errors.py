@@ -33,7 +33,3 @@ def about(key: str) -> Iterator[None]:
     except UserError as error:
         error.key = error.key or key
         raise
-
-
-class LostProcessError(UserError):
-    """Another process of the job has ended; every process that is left prints this error."""

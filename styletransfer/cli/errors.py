@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn, TextIO
 
-from styletransfer.errors import LostProcessError, UserError
+from styletransfer.errors import UserError
 from styletransfer.system.process import place
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
@@ -36,7 +36,8 @@ def one_line_errors() -> Iterator[None]:
 
     The status is 1 for bad input or too little memory, 130 for Ctrl-C, and 128 + N for signal N.
     Signals wait, except in `interruptible` parts. A warning also becomes one line. Every other
-    error is a bug and keeps its traceback.
+    error is a bug and keeps its traceback. Each process of a job prints its own error, because
+    torchrun stops the other processes as soon as one has ended.
     """
     open_streams()
     logging.raiseExceptions = False  # no traceback if the disk of a log file is full
@@ -48,7 +49,7 @@ def one_line_errors() -> Iterator[None]:
             if stop.asked is not None:  # came too late, or a destructor dropped it
                 raise stop.asked
         except UserError as error:
-            fail(str(error), shared=not isinstance(error, LostProcessError))
+            fail(str(error))
         except KeyboardInterrupt as error:
             asked = stop.asked or error  # stop.asked is None if another process got the signal
             status = asked.status if isinstance(asked, Stopped) else 130

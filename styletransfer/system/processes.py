@@ -2,7 +2,7 @@
 
 All processes make the same calls in the same order, and each call waits for the other processes.
 Data on the CPU travels by gloo, and tensors on an accelerator by its own library, such as NCCL for
-CUDA. Each exchange raises LostProcessError if another process has ended.
+CUDA. Each exchange raises UserError if another process has ended.
 """
 
 import os
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, distributed
 from torch.distributed.rendezvous import rendezvous
 
-from styletransfer.errors import LostProcessError, UserError
+from styletransfer.errors import UserError
 from styletransfer.system.memory import is_out_of_memory
 from styletransfer.system.process import place
 from styletransfer.system.signals import Stop, Stopped, signals_held
@@ -139,7 +139,7 @@ def joined(device: torch.device) -> Iterator[Processes]:
 
 
 def _together(exchange: Callable[..., object], *arguments: Any) -> None:
-    """Call `exchange`; raise LostProcessError if it fails because another process has ended."""
+    """Call `exchange`; raise UserError if it fails because another process has ended."""
     try:
         exchange(*arguments)
     except BaseException as error:
@@ -147,7 +147,7 @@ def _together(exchange: Callable[..., object], *arguments: Any) -> None:
         if not isinstance(error, RuntimeError) or is_out_of_memory(error):
             raise
         here = place()
-        raise LostProcessError(
+        raise UserError(
             f"process {here.rank} of {here.count} has lost another one ({_reason(error)}); the "
             "last checkpoint stands, and the same command goes on from there"
         ) from error

@@ -31,7 +31,7 @@ def test_one_picture_is_painted_by_one_process(desk):
     done = torchrun(2, str(ROOT / "scripts" / "train.py"))
     assert done.returncode != 0
     told = "error: train works in one process; start it without torchrun"
-    assert done.stderr.count(told) == 1
+    assert told in done.stderr  # by every process that torchrun did not stop before
     assert {*os.listdir()} == {"content.png", "style.png"}
 
 
