@@ -244,6 +244,7 @@ def test_a_command_that_torchrun_starts(capsys, monkeypatch):
         monkeypatch.setenv(f"{name}WORLD_SIZE", "2")
     seen = []
     replace_train(monkeypatch, lambda config, folder: seen.append((config, str(folder))))
-    assert call(capsys, "train", "size=33") == (1, ("", ""))  # the first process says why
+    status, (_, told) = call(capsys, "train", "size=33")
+    assert (status, told) == (1, "error: train works in one process; start it without torchrun\n")
     assert not seen
     assert call(capsys, "train_network", "--help") == (0, ("", ""))
