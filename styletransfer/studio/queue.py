@@ -16,19 +16,14 @@ from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, note
+from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, keep_settings
 from styletransfer.studio.viewers import Viewer
-from styletransfer.studio.worker import Answers, Worker
+from styletransfer.studio.worker import Worker
 from styletransfer.system.files import atomic
 
-# Largest number of waiting runs.
-MOST = 8
 # A painter that does not confirm a stop is killed after PATIENCE seconds plus the time of STEPS
 # average steps of its run.
 PATIENCE, STEPS = 5.0, 4
-# MOST_SKETCHES: largest number of waiting sketches. SKETCH: longer side of a sketch in pixels.
-# SKETCHED: largest number of steps of a sketch.
-MOST_SKETCHES, SKETCH, SKETCHED = 16, 160, 24
 # Statuses of a run at work: the painter has received the run, and the run has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
@@ -84,7 +79,6 @@ class RunQueue:
         self._message: dict[str, Any] | None = None
         self._steered = 0  # number of steering requests so far
         self._complaints = 0  # number of error messages so far, which numbers each message
-        self._sketches = Answers(MOST_SKETCHES, "other sketches are asked for")
         self.pace: float | None = None  # seconds per step and pixel; None before a measurement
         self._runs_changed = 0
 
@@ -94,8 +88,7 @@ class RunQueue:
         return self.current if self.current and self.current.status in AT_WORK else None
 
     def submit(self, request: RunRequest) -> str:
-        """Append a new run to the queue and return its id (RefusedError: the queue is full)."""
-        self._check_room()
+        """Append a new run to the queue and return its id."""
         folder = Path(new_folder(str(self._folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
         # With a TIFF as output, the run also saves its PNG with 16 bits per sample.
         name = "pastiche.tiff" if request.command == "train" else FILM
@@ -107,8 +100,7 @@ class RunQueue:
         return folder.name
 
     def go_on(self, run: StoredRun) -> None:
-        """Append a stopped run to the queue (RefusedError: the queue is full or has the run)."""
-        self._check_room()
+        """Append a stopped run to the queue (RefusedError: the queue has the run)."""
         if self.has(run.id):
             raise RefusedError("that run is being painted already", 409)
         order: dict[str, Any] = {"config": None, "record": {}}
@@ -158,20 +150,6 @@ class RunQueue:
         if entry is self.at_work and not entry.is_heard:
             self.painter.kill()
 
-    async def sketch(self, request: RunRequest) -> bytes:
-        """Return a small JPEG of a run's result; the painter makes it when it is idle.
-
-        Raises:
-            UserError: the run's settings are wrong.
-            RefusedError: too many sketches wait.
-        """
-        # `shown` is set for a film, whose first frame is sketched.
-        whole = request.shown or request.config
-        config = replace(whole, size=SKETCH, scales=2, steps=min(whole.steps, SKETCHED))
-        order = {"type": "sketch", "config": config}
-        picture: bytes = await self._sketches.ask(lambda id: self.painter.send(order | {"id": id}))
-        return picture
-
     def cancel(self, id: str) -> None:
         """Remove a waiting run from the queue (RefusedError: the run does not wait)."""
         entry = next((entry for entry in self.waiting if entry.id == id), None)
@@ -212,10 +190,6 @@ class RunQueue:
             _forget(self.waiting.popleft())
         await self.painter.close(patience)
 
-    def _check_room(self) -> None:
-        if len(self.waiting) >= MOST:
-            raise RefusedError(f"{MOST} runs wait already; wait for one, or take one out", 429)
-
     def _enqueue(self, entry: QueueEntry) -> None:
         self.waiting.append(entry)
         self._message = None
@@ -233,9 +207,7 @@ class RunQueue:
     def _hear(self, message: dict[str, Any]) -> None:
         """Handle a message of the painter; see `guide.py` for its types."""
         entry = self.current
-        if message["type"] == "sketched":
-            self._sketches.take(message["id"], message["picture"], message["problem"])
-        elif message["type"] == "ready":
+        if message["type"] == "ready":
             self.pace = message["pace"]
         if entry is None or message.get("id") != entry.id:
             return
@@ -262,7 +234,7 @@ class RunQueue:
         if entry.progress and settings != entry.settings:
             entry.is_steered = True
             entry.typed = overrides_of(settings, self._shelf)
-            note(entry.folder, settings=settings)
+            keep_settings(entry.folder, settings)
         entry.settings = settings
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
@@ -303,7 +275,6 @@ class RunQueue:
         self.changed(runs=True)
 
     def _painter_ended(self, reason: str) -> None:
-        self._sketches.fail(f"the painting process {reason}")
         if (entry := self.at_work) is None:
             return
         _keep_preview(entry)

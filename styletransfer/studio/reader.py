@@ -1,18 +1,19 @@
 """The reader: a separate process that opens untrusted picture files for the server.
 
-It reads one file after the other, at low priority. A question is a tuple (number, name of a
-function, arguments); its answer is (number, value, None) or (number, None, UserError).
+It reads one file after the other, at low priority.
 """
 
 import asyncio
 import math
+import multiprocessing
 import os
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,10 @@ from PIL import Image
 from styletransfer.errors import UserError
 from styletransfer.pictures.formats import FILM_EXTENSIONS
 from styletransfer.settings import ApplyConfig, TrainConfig
-from styletransfer.studio.worker import Answers, Worker, become_a_child
+from styletransfer.studio.worker import become_a_child
 
-# MOST: largest number of waiting questions; a page asks for a few pictures at once. PATIENCE:
-# seconds after which a question fails and the process is killed.
-MOST, PATIENCE = 64, 120.0
+# Seconds after which a question fails and the process is killed.
+PATIENCE = 120.0
 QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
 # LARGEST: longer side in pixels of the decoded pictures kept in memory, and so of all pictures that
 # the page shows. REMEMBERED: number of pictures kept.
@@ -44,57 +44,68 @@ NICE = 5
 
 
 class Reader:
-    """Sends questions about picture files to the reader's process, and returns the answers."""
+    """Calls the functions of this module in a process of its own, one after the other."""
 
     def __init__(self) -> None:
-        self._answers = Answers(MOST, "the studio is busy with other pictures")
-        said = "the process that reads pictures {}"
-        self.worker = Worker(
-            main,
-            lambda message: self._answers.take(*message),
-            lambda reason: self._answers.fail(said.format(reason)),
-        )
+        self._pool = new_pool()
 
-    async def ask(self, name: str, *arguments: Any) -> Any:
+    def start(self) -> None:
+        """Start the process, so that the first question does not wait for it."""
+        self._pool.submit(int)
+
+    async def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function of this module in the process, and return its value.
-
-        Args:
-            name: one of measure, small, converted, look, check and frames.
-            arguments: the function's arguments.
 
         Raises:
             UserError: the function has raised it, or the process has ended or takes too long.
-            RefusedError: too many questions wait.
         """
+        pool, loop = self._pool, asyncio.get_running_loop()
         try:
-            asked = self._answers.ask(lambda number: self.worker.send((number, name, arguments)))
-            return await asyncio.wait_for(asked, PATIENCE)
+            answer = loop.run_in_executor(pool, function, *arguments)
+            return await asyncio.wait_for(answer, PATIENCE)
+        except MemoryError as error:
+            raise UserError("the picture does not fit in memory; shrink it first") from error
+        except BrokenExecutor as error:
+            if self._pool is pool:  # of several questions, the first starts a new process
+                self._pool = new_pool()
+            raise UserError("the process that reads pictures has ended; try again") from error
         except TimeoutError as error:
-            self.worker.kill()
+            kill(pool)
             raise UserError("the picture takes too long to read; save it anew") from error
 
+    def close(self) -> None:
+        """End the process."""
+        kill(self._pool)
+        self._pool.shutdown()
 
-def main(pipe: Connection) -> None:
-    """Answer questions until the pipe ends."""
+
+def new_pool() -> Executor:
+    """Return a pool of one process, which starts with the first question."""
+    # With "spawn", the process inherits no state of this process, which has threads.
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
+
+
+def kill(pool: Any) -> None:
+    """Kill the process of a pool."""
+    for process in list(pool._processes.values()):
+        process.kill()
+
+
+def _begin() -> None:
+    """Give the process a low priority and one thread for torch; it ends with the server."""
     become_a_child()
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
     with suppress(OSError, AttributeError):
         os.nice(NICE)
     import torch
 
     torch.set_num_threads(1)
-    known = (measure, small, converted, look, check, frames)
-    functions: dict[str, Any] = {one.__name__: one for one in known}
-    with suppress(EOFError, OSError):
-        while (question := pipe.recv()) is not None:
-            number, name, arguments = question
-            value = problem = None
-            try:
-                value = functions[name](*arguments)
-            except UserError as error:
-                problem = error
-            except MemoryError:
-                problem = UserError("the picture does not fit in memory; shrink it first")
-            pipe.send((number, value, problem))
+
+
+def _end_with_the_server() -> None:
+    if (server := multiprocessing.parent_process()) is not None:
+        server.join()
+        os._exit(1)
 
 
 def measure(path: str) -> tuple[int, int]:

@@ -170,7 +170,7 @@ def test_bodies_that_are_none(client):
     bodies = ["[1]", "{", "[" * 60_000, '{"settings": 3}', '{"settings": null}', "x" * 70_000]
     bodies += [f'{{"settings": {{"size": {size}}}}}' for size in sizes]
     for body in (b"\xff", *map(str.encode, bodies)):
-        for path in ("/api/check", "/api/queue", "/api/sketch"):
+        for path in ("/api/check", "/api/queue"):
             answer = client.post(path, content=body)
             assert answer.status_code == (413 if len(body) > 65536 else 400)
             assert set(answer.json()) == {"error", "key"}

@@ -101,18 +101,6 @@ def test_a_run_that_is_a_link_is_deleted_as_a_link(finished, folder, tmp_path):
     assert (tmp_path / "deep" / "run").is_dir()
 
 
-def test_a_result_has_a_name_and_a_star(client, finished, folder):
-    id, _ = finished
-    assert (shown(client, id)["name"], shown(client, id)["starred"]) == ("", False)
-    answer = client.post(f"/api/runs/{id}/note", json={"name": " My café ", "starred": True})
-    assert answer.status_code == 200
-    assert (shown(client, id)["name"], shown(client, id)["starred"]) == ("My café", True)
-    for wrong in ({}, {"name": 3}, {"name": "x" * 121}, {"name": "a\nb"}):
-        assert client.post(f"/api/runs/{id}/note", json=wrong).status_code == 400
-    (folder / id / ".studio.json").write_text("{")
-    assert shown(client, id)["name"] == ""
-
-
 @pytest.mark.slow
 def test_a_steered_run_keeps_its_last_settings(client, socket, folder):
     id = submit(client, **TINY)
@@ -130,7 +118,7 @@ def test_a_steered_run_keeps_its_last_settings(client, socket, folder):
     act(client, id, "steer", 409, settings=TINY)
     kept = shown(client, id)
     assert (kept["command"], kept["settings"]) == (run["command"], changed)
-    assert (kept["is_steered"], kept["name"]) == (True, "")
+    assert kept["is_steered"]
     assert client.post(f"/api/runs/{id}/delete", json={}).status_code == 200
     assert not (folder / id).exists()
 

@@ -4,10 +4,8 @@ import asyncio
 import multiprocessing
 import shutil
 import threading
-from functools import partial
 
 import pytest
-from starlette.websockets import WebSocket, WebSocketDisconnect
 from studios import JPEG, LIVE, Thread, act, opened, status, submit, watch
 
 from styletransfer.studio import queue, viewers
@@ -49,13 +47,9 @@ def test_a_run_from_beginning_to_end(client, socket, tmp_path):
     assert not (tmp_path / id).exists()  # the painter wrote nothing into it
 
 
-def test_runs_wait_for_their_turn_and_too_many_are_refused(client, socket, monkeypatch, tmp_path):
-    monkeypatch.setattr(queue, "MOST", 2)
+def test_runs_wait_for_their_turn(client, socket, tmp_path):
     first, second, third = (submit(client) for _ in range(3))
     assert len({first, second, third}) == 3
-    refused = client.post("/api/queue", json={"settings": SETTINGS})
-    assert refused.status_code == 429
-    assert "wait already" in refused.json()["error"]
     watch(socket, status("painting"))
     act(client, second, "cancel")
     act(client, second, "cancel", 409)
@@ -128,15 +122,6 @@ def test_a_complaint_about_a_picture_calls_it_by_its_name_beside_its_control(tmp
         assert (said["error"], said["key"]) == ("woodcut is damaged", "style")
 
 
-def test_too_many_pages(client, monkeypatch):
-    monkeypatch.setattr(viewers, "MOST", 1)
-    page = partial(client.websocket_connect, LIVE)
-    with page(), pytest.raises(WebSocketDisconnect), page():
-        pass
-    with page() as socket:
-        assert socket.receive_json()["type"] == "state"
-
-
 def test_a_page_that_takes_nothing_holds_the_latest_alone():
     async def fill():
         slow = viewers.Viewer()
@@ -150,30 +135,6 @@ def test_a_page_that_takes_nothing_holds_the_latest_alone():
     assert '"n": 999' in state
     assert '"step": 999' in report
     assert picture == bytes([999 % 256]) * 1000
-
-
-def test_a_socket_that_never_reads_is_let_go(client, monkeypatch):
-    monkeypatch.setattr(viewers, "PATIENCE", 0.05)
-    sent = []
-
-    async def send(message):
-        sent.append(message["type"])
-        if message["type"] == "websocket.send":
-            await asyncio.Event().wait()  # its buffers are full
-
-    async def receive():
-        if sent:
-            await asyncio.Event().wait()
-        return {"type": "websocket.connect"}
-
-    scope = {"type": "websocket", "app": client.app, "headers": [], "path": "/live"}
-
-    async def live():
-        await asyncio.wait_for(viewers.live(WebSocket(scope, receive, send)), 20)
-
-    asyncio.run(live())
-    assert sent == ["websocket.accept", "websocket.send", "websocket.close"]
-    assert not client.app.state.studio.queue.viewers
 
 
 def test_the_end_leaves_no_empty_folder(tmp_path):
@@ -206,24 +167,3 @@ def test_a_wish_waits_for_its_run_and_of_several_steerings_only_the_last_is_done
     assert orders.next_wish("a", wait=True) is None
     assert orders._runs.popleft()["id"] == "b"
     assert orders.next_wish("b")["type"] == "pause"
-
-
-def test_a_sketch_is_made_while_nothing_else_is_and_again_where_something_came_between():
-    near, far = multiprocessing.Pipe()
-    made = []
-
-    def sketch(order, is_wanted):
-        if not made:
-            near.send({"type": "steer", "id": "a"})
-            while not is_wanted():
-                threading.Event().wait(0.01)
-        made.append((order["id"], is_over := not is_wanted()))
-        if is_over:
-            near.send({"type": "paint", "id": "b"})
-        return is_over
-
-    orders = Orders(far, sketch)
-    near.send({"type": "sketch", "id": 7})
-    assert orders.next_wish("a", wait=True)["type"] == "steer"
-    assert orders.next_run()["id"] == "b"
-    assert made == [(7, False), (7, True)]

@@ -4,7 +4,6 @@ import { button, el, find, refocus } from "./dom.js";
 import { startEasel } from "./easel.js";
 import { buildForm, showError } from "./form.js";
 import { connect } from "./live.js";
-import { startLooks } from "./looks.js";
 import { startDrops } from "./picker.js";
 import { startResults } from "./results.js";
 import { startStage } from "./stage.js";
@@ -66,7 +65,7 @@ async function start() {
     state.controls.set(control.key, control);
   state.settings = remembered();
   const parts = [buildForm, startStage, startEasel, startTransport, startResults];
-  for (const begin of [...parts, startDrops, startBrush, startLooks]) begin();
+  for (const begin of [...parts, startDrops, startBrush]) begin();
   emit("pictures");
   showAddressed();
   addEventListener("popstate", showAddressed);

@@ -116,9 +116,8 @@ export function connect() {
   socket.addEventListener("message", take);
   socket.addEventListener("close", async () => {
     setTimeout(connect, AGAIN);
-    const why = await get("/api/pictures").catch((refusal) => refusal.message);
-    const busy = "Too many pages show this studio; close one.";
-    if (socket === newest) emit("connection", typeof why === "string" ? why : busy);
+    const why = await get("/api/pictures").then(() => null, (refusal) => refusal.message);
+    if (why && socket === newest) emit("connection", why);
   });
 }
 
