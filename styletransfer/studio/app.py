@@ -34,8 +34,6 @@ MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")
 LARGEST = 64 * 2**10
 # Seconds that the studio waits at its end until the current run has stopped and is saved.
 PATIENCE = 60.0
-# Largest number of styles of a first look; the reader keeps a network for each set of styles.
-MOST_STYLES = 8
 
 
 class Studio:
@@ -148,8 +146,6 @@ async def remove_picture(request: Request) -> Response:
 async def get_look(request: Request) -> Response:
     """Return a photograph as a JPEG, painted in some styles by the network for any style."""
     studio, asked = _studio(request), request.query_params
-    if len(asked.getlist("style")) > MOST_STYLES:
-        raise RefusedError(f"a look takes at most {MOST_STYLES} styles; choose fewer")
     styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
     try:
         shares = [float(share) for share in asked.getlist("share")]
@@ -163,11 +159,11 @@ async def get_look(request: Request) -> Response:
 
 
 async def check(request: Request) -> Response:
-    """Return a run's command line, size, memory and seconds, or a film's number of frames."""
+    """Return a run's command line, and unless it paints a film, its size, memory and seconds."""
     asked = await _checked(request)
     command = command_of(asked.overrides, name=asked.command)
-    if "work" not in asked.cost:
-        return JSONResponse(asked.cost | {"command": command})
+    if asked.shown:
+        return JSONResponse({"command": command})
     pace = _studio(request).queue.pace
     seconds = None if pace is None else pace * asked.cost["work"]
     return JSONResponse(asked.cost | {"command": command, "seconds": seconds})
@@ -259,8 +255,6 @@ async def _delete(studio: Studio, run: StoredRun) -> None:
         raise RefusedError("that run is being painted; stop it first", 409)
     folder = run.record.folder  # if it is a symbolic link, only the link is removed
     await asyncio.to_thread(os.unlink if folder.is_symlink() else shutil.rmtree, folder)
-    for picture in (run.record.pastiche, run.record.content, folder / PREVIEW):
-        studio.pictures.forget(picture)
     studio.queue.changed(runs=True)
 
 
@@ -284,9 +278,6 @@ async def _checked(request: Request) -> RunRequest:
     studio, asked = _studio(request), await _run_request(request)
     if studio.checked[0] != asked.overrides:
         cost = await studio.reader.ask(reader.check, asked.shown or asked.config)
-        if asked.shown:
-            film = asked.shown.content, asked.config
-            cost = {"frames": await studio.reader.ask(reader.frames, *film)}
         studio.checked = asked.overrides, cost
     return replace(asked, cost=studio.checked[1])
 
@@ -312,9 +303,11 @@ async def _small(request: Request, file: str | Path, *, ready: bool = False) -> 
     side = request.query_params.get("side", "1600")
     if not side.isdecimal() or len(side) > 6:
         raise RefusedError("side must be a number of pixels")
+    kept = {"cache-control": "private, max-age=31536000, immutable"}  # its address is its own
     if ready:
-        return FileResponse(file)
-    return _jpeg(await _studio(request).pictures.small(str(file), int(side)))
+        return FileResponse(file, headers=kept)
+    copy = await _studio(request).reader.ask(reader.small, str(file), int(side))
+    return Response(copy, media_type="image/jpeg", headers=kept)
 
 
 def _jpeg(picture: bytes) -> Response:

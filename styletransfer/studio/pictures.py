@@ -1,11 +1,10 @@
 """Pictures by their ids: those that come with the package, and those that were uploaded."""
 
 import asyncio
-import hashlib
 import json
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,16 +16,13 @@ from styletransfer.errors import UserError
 from styletransfer.pictures.formats import FILM_EXTENSIONS
 from styletransfer.settings import ASSETS
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.reader import Reader, measure, small
+from styletransfer.studio.reader import Reader, measure
 from styletransfer.system.files import atomic, sha256
 
 # LARGEST, LARGEST_FILM: largest size in bytes of an uploaded picture and of an uploaded film.
 LARGEST, LARGEST_FILM = 64 * 2**20, 2**31
 # Largest length of a picture's name in characters.
 LONGEST_NAME = 120
-# SIDES: longer sides in pixels of the small copies that the page shows. KEPT: number of copies that
-# stay on disk when a studio starts.
-SIDES, KEPT = (160, 320, 640, 1024, 1600, 2048), 2000
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ class PictureShelf:
     """The pictures of a studio: the bundled ones and the uploads in `folder`."""
 
     def __init__(self, folder: Path, reader: Reader) -> None:
-        self._folder, self._reader, self._small = folder, reader, folder.with_name(".small")
+        self._folder, self._reader = folder, reader
         self._pictures: dict[str, ShelfPicture] = {}
         self._ids: dict[str, str] = {}  # real path -> id
         for kind in ("content", "style"):
@@ -61,9 +57,6 @@ class PictureShelf:
                 self._add(ShelfPicture(f"{kind}-{path.stem}", path.stem, *size, kind, str(path)))
         for stale in self._folder.glob(".*.upload*"):
             stale.unlink(missing_ok=True)
-        made = sorted(self._small.glob("*.jpg"), key=lambda path: path.stat().st_mtime_ns)
-        for old in made[:-KEPT]:
-            old.unlink(missing_ok=True)
         # Add earlier uploads, the oldest first.
         for note in sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
             with suppress(OSError, ValueError, KeyError, TypeError):
@@ -111,7 +104,13 @@ class PictureShelf:
         extension = Path(name).suffix.lower() if is_film(name) else ""
         temporary = self._folder / f".{secrets.token_hex(8)}.upload{extension}"
         try:
-            await receive(temporary, body, limit(name))
+            size, most = 0, limit(name)
+            with temporary.open("wb") as file:
+                async for piece in body:
+                    size += len(piece)
+                    if size > most:
+                        raise too_large(most)
+                    file.write(piece)
             id = (await asyncio.to_thread(sha256, temporary))[:32] + extension
             if any(kept.id == id for kept in self.all):
                 return self._pictures[id]
@@ -148,7 +147,6 @@ class PictureShelf:
         del self._pictures[id], self._ids[os.path.realpath(picture.path)]
         for path in (self._folder / id, self._folder / f"{id}.json"):
             path.unlink(missing_ok=True)
-        self.forget(picture.path)
 
     def named(self, message: str) -> str:
         """Return a message after replacing paths and ids of pictures by their names."""
@@ -156,34 +154,6 @@ class PictureShelf:
             message = message.replace(picture.path, picture.name)
             message = message.replace(picture.id, picture.name)
         return message
-
-    async def small(self, path: str, side: int) -> bytes:
-        """Return a JPEG of at most `side` pixels of a picture file (RefusedError: no file)."""
-        side = max((one for one in SIDES if one <= side), default=SIDES[0])
-        try:
-            name = f"{_hash(path)}-{os.stat(path).st_mtime_ns}-{side}"
-        except OSError as error:
-            raise RefusedError("the picture is gone", 404) from error
-        return await self.kept(name, lambda: self._reader.ask(small, path, side))
-
-    async def kept(self, name: str, make: Callable[[], Awaitable[bytes]]) -> bytes:
-        """Return the JPEG that is stored under a name; if there is none, `make` it and store it."""
-        file = self._small / f"{name}.jpg"
-        with suppress(OSError):
-            return file.read_bytes()
-        picture = await make()
-        with suppress(UserError), atomic(file) as temporary:  # a full disk is no error
-            temporary.write_bytes(picture)
-        return picture
-
-    def forget(self, path: str | Path) -> None:
-        """Remove the small copies of a picture."""
-        for copy in self._small.glob(f"{_hash(path)}-*.jpg"):
-            copy.unlink(missing_ok=True)
-
-
-def _hash(path: str | Path) -> str:
-    return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
 def is_film(path: str | None) -> bool:
@@ -194,17 +164,6 @@ def is_film(path: str | None) -> bool:
 def limit(name: str) -> int:
     """Return the largest size in bytes of an upload of this name."""
     return LARGEST_FILM if is_film(name) else LARGEST
-
-
-async def receive(file: Path, body: AsyncIterator[bytes], most: int) -> None:
-    """Write a request's body to a file (RefusedError: it has more than `most` bytes)."""
-    size = 0
-    with file.open("wb") as opened:
-        async for piece in body:
-            size += len(piece)
-            if size > most:
-                raise too_large(most)
-            opened.write(piece)
 
 
 def too_large(most: int = LARGEST) -> RefusedError:

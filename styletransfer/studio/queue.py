@@ -1,6 +1,5 @@
 """The queue: the run that is being painted, the waiting runs, and the messages to pages."""
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -21,9 +20,6 @@ from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
 from styletransfer.system.files import atomic
 
-# A painter that does not confirm a stop is killed after PATIENCE seconds plus the time of STEPS
-# average steps of its run.
-PATIENCE, STEPS = 5.0, 4
 # Statuses of a run at work: the painter has received the run, and the run has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
@@ -40,7 +36,6 @@ class QueueEntry:
     status: str = "queued"  # then one of AT_WORK, then finished, stopped or failed
     error: str | None = None
     done: int = 0  # number of the last request to steer that the painter has done or refused
-    is_heard: bool = False  # whether the painter has confirmed a stop
     progress: dict[str, Any] = field(default_factory=dict)  # the last progress report
     is_steered: bool = False  # whether its settings were changed after its beginning
     picture: bytes | None = None  # the last preview, a JPEG
@@ -76,9 +71,7 @@ class RunQueue:
         self.waiting: deque[QueueEntry] = deque()
         self.viewers: set[Viewer] = set()  # the pages that watch
         self.painter = Worker(paint, self._hear, self._painter_ended)
-        self._message: dict[str, Any] | None = None
         self._steered = 0  # number of steering requests so far
-        self._complaints = 0  # number of error messages so far, which numbers each message
         self.pace: float | None = None  # seconds per step and pixel; None before a measurement
         self._runs_changed = 0
 
@@ -129,9 +122,6 @@ class RunQueue:
         if entry.command != "train" and type == "steer":
             raise RefusedError("a film cannot be changed while it is painted", 409)
         if type == "stop":
-            step = entry.progress.get("seconds", 0.0) / entry.progress.get("step", 1)
-            patience = PATIENCE + STEPS * step
-            asyncio.get_running_loop().call_later(patience, self._give_up, entry)
             entry.status = "stopping"
             self.changed()
         self.painter.send({"type": type, "id": id, **details})
@@ -144,11 +134,6 @@ class RunQueue:
         self._steered += 1
         self.act(id, "steer", config=config, number=self._steered)
         return self._steered
-
-    def _give_up(self, entry: QueueEntry) -> None:
-        """Kill the painter if it has not confirmed a stop; the run's last checkpoint stays."""
-        if entry is self.at_work and not entry.is_heard:
-            self.painter.kill()
 
     def cancel(self, id: str) -> None:
         """Remove a waiting run from the queue (RefusedError: the run does not wait)."""
@@ -176,7 +161,6 @@ class RunQueue:
             "current": None if self.current is None else self.current.shown,
             "queue": [{"id": entry.id, "settings": entry.settings} for entry in self.waiting],
             "runs_changed": self._runs_changed,
-            "message": self._message,
         }
 
     def changed(self, *, runs: bool = False) -> None:
@@ -192,7 +176,6 @@ class RunQueue:
 
     def _enqueue(self, entry: QueueEntry) -> None:
         self.waiting.append(entry)
-        self._message = None
         if self.at_work is None:
             self._next()
         self.changed()
@@ -220,8 +203,6 @@ class RunQueue:
                 if entry.status != "stopping":
                     entry.status = "paused" if type == "paused" else "painting"
                 self.changed(runs=type == "begun")
-            case "stopping":
-                entry.is_heard = True
             case "standing":
                 entry.done = message.get("number") or entry.done
                 self._complain(message["error"], message.get("key"))
@@ -257,11 +238,9 @@ class RunQueue:
             viewer.tell(kind, news)
 
     def _complain(self, error: str | None, key: str | None) -> None:
-        self._message = None
         if error is not None:
-            self._complaints += 1
             error = self._shelf.named(error)
-            self._message = {"number": self._complaints, "error": error, "key": key}
+            self._tell("message", {"type": "message", "error": error, "key": key})
 
     def _end(
         self, entry: QueueEntry, status: str, error: str | None = None, key: str | None = None

@@ -33,7 +33,6 @@ LARGEST, REMEMBERED = 2048, 16
 # LOOK: longer side of a first look in pixels. KNOWN: number of networks kept in memory, one for
 # each set of style images.
 LOOK, KNOWN = 512, 16
-_remembered: dict[tuple[int, ...], tuple[tuple[int, int], Image.Image]] = {}
 # GREY: longer side in pixels of the grey pictures from which `check` predicts memory. _prepared
 # holds the last job that `check` prepared.
 GREY = 256
@@ -113,17 +112,6 @@ def measure(path: str) -> tuple[int, int]:
     return _opened(path)[0]
 
 
-def frames(path: str, config: ApplyConfig) -> int:
-    """Return a film's number of frames, 0 if it is unknown (UserError: wrong settings)."""
-    from styletransfer.commands.apply import painter
-    from styletransfer.films.read import Film
-
-    painter.check(config)
-    painter.blend(config, config.style, named=False)
-    with Film(path) as film:
-        return film.count
-
-
 def small(path: str, side: int) -> bytes:
     """Return a picture, on white, as a JPEG whose sides are at most `side` pixels."""
     from styletransfer.pictures.convert import jpeg
@@ -197,10 +185,8 @@ def check(config: TrainConfig) -> dict[str, Any]:
 
     styles = [grey(path) for path in load.files_of("style", config.style)]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
-    if config.style_detail is not None:
-        given["style_detail"] = grey(config.style_detail)
     width, height = measure(config.content)
-    load.check_room(config, (height, width), len(styles) + (config.style_detail is not None))
+    load.check_room(config, (height, width), len(styles))
     plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
     job = prepare.prepare(plain, given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
@@ -224,31 +210,25 @@ def converted(path: str, extension: str) -> bytes:
 
 
 def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
-    """Return (width, height) of a picture or a film, and a copy of at most LARGEST pixels.
-
-    The last copies are kept by inode, size and time of the file, which do not change with its name.
-    """
-    from styletransfer.pictures import images
-    from styletransfer.pictures.convert import small_picture
-
+    """Return (width, height) of a picture or a film, and a copy of at most LARGEST pixels."""
     try:
-        stat = os.stat(path)
+        return _decoded(path, os.stat(path).st_mtime_ns)
     except OSError as error:
         raise UserError(f"{path} is gone") from error
-    key = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-    if key not in _remembered:
-        picture = first_frame(path) if Path(path).suffix in FILM_EXTENSIONS else images.read(path)
-        height, width = picture.size
-        if len(_remembered) == REMEMBERED:
-            del _remembered[next(iter(_remembered))]
-        _remembered[key] = (width, height), small_picture(picture, LARGEST)
-    return _remembered[key]
 
 
-def first_frame(path: str) -> Any:
-    """Return the first frame of a film."""
+@lru_cache(REMEMBERED)
+def _decoded(path: str, age: int) -> tuple[tuple[int, int], Image.Image]:
+    """Return what `_opened` does; `age`, the file's time in ns, tells changed files apart."""
     from styletransfer.films.read import Film
+    from styletransfer.pictures import images
+    from styletransfer.pictures.convert import small_picture
     from styletransfer.pictures.images import Picture
 
-    with Film(path) as film:
-        return Picture(next(film.frames()).image, name=path)
+    if Path(path).suffix in FILM_EXTENSIONS:
+        with Film(path) as film:
+            picture = Picture(next(film.frames()).image, name=path)
+    else:
+        picture = images.read(path)
+    height, width = picture.size
+    return (width, height), small_picture(picture, LARGEST)

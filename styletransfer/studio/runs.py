@@ -1,8 +1,6 @@
 """The runs on disk, in the studio's folder."""
 
 import json
-import math
-import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +12,6 @@ from styletransfer.errors import UserError
 from styletransfer.runs.folder import (
     CHECKPOINT,
     HYDRA,
-    METRICS,
     RECORD,
     RunFolder,
     read_run,
@@ -28,8 +25,6 @@ from styletransfer.system.files import atomic, is_locked
 # MOST: number of newest runs that the page shows. Files in a run's folder: STEERED has the settings
 # of a run that was steered, FILM is the painted film, PREVIEW is the last preview of a killed run.
 MOST, STEERED, FILM, PREVIEW = 300, ".studio.json", "painted.mp4", ".preview.jpg"
-# Number of bytes at the end of a run's metrics that are read to find the loss of its last step.
-LONGEST_LINE = 2**14
 
 
 @dataclass(frozen=True)
@@ -119,23 +114,12 @@ class StoredRuns:
             "is_film": is_film,
             "step": record.steps,
             "seconds": record.seconds,
-            "loss": _last_loss(record.folder),
             "written": written / 1e9,
             "width": width,
             "height": height,
             "has_checkpoint": (record.folder / CHECKPOINT).exists(),
         }
         return shown, words
-
-
-def _last_loss(folder: Path) -> float | None:
-    """Return the total loss of a run's last step, or None if no finite loss is recorded."""
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        with (folder / METRICS).open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_LINE))
-            loss = json.loads(file.read().splitlines()[-1])["total"]
-        return float(loss) if math.isfinite(loss) else None
-    return None
 
 
 def keep_settings(folder: Path, settings: dict[str, Any]) -> None:

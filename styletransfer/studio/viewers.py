@@ -18,7 +18,7 @@ class Viewer:
         self._due = asyncio.Event()
 
     def tell(self, kind: str, news: Any) -> None:
-        """Replace the unsent message of a kind: "picture" (bytes), "state" or "progress"."""
+        """Replace the unsent message of a kind: "state", "message", "progress" or "picture"."""
         self._news[kind] = news
         self._due.set()
 
@@ -27,7 +27,7 @@ class Viewer:
         await self._due.wait()
         self._due.clear()
         news, self._news = self._news, {}
-        kinds = [kind for kind in ("state", "progress", "picture") if kind in news]
+        kinds = [kind for kind in ("state", "message", "progress", "picture") if kind in news]
         return [news[kind] if kind == "picture" else to_json(news[kind]) for kind in kinds]
 
 

@@ -11,19 +11,14 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 logger = logging.getLogger(__name__)
 
 # Start method "spawn": the child inherits no state of this process, which has threads.
 _SPAWN = multiprocessing.get_context("spawn")
-# Seconds before a process that has ended is started again: SOON at first, doubled up to LATE each
-# time that the process ends within AT_ONCE seconds of its start.
-SOON, LATE, AT_ONCE = 0.2, 30.0, 10.0
-# oom_score_adj of the process, from -1000 to 1000. With 500, Linux kills it before the server if
-# memory runs out.
-FIRST_TO_GO = "500"
+# Seconds before a process that has ended is started again.
+PAUSE = 1.0
 
 
 class Worker:
@@ -46,7 +41,7 @@ class Worker:
         self._process: Any = None
         self._pipe: Connection | None = None
         self._waiting: list[Any] = []
-        self._closing, self._pause, self._began = False, SOON, 0.0
+        self._closing = False
         self._gone = asyncio.Event()
 
     def start(self) -> None:
@@ -58,7 +53,6 @@ class Worker:
         self._process = _SPAWN.Process(target=self._target, args=(far_end,), daemon=True)
         self._process.start()
         far_end.close()
-        self._began = loop.time()
         self._gone.clear()
         threading.Thread(target=self._listen, args=(self._pipe, loop), daemon=True).start()
         while self._waiting:
@@ -106,12 +100,9 @@ class Worker:
         self._gone.set()
         if self._closing:
             return
-        loop = asyncio.get_running_loop()
-        lived = loop.time() - self._began
-        self._pause = SOON if lived > AT_ONCE else min(2 * self._pause, LATE)
         reason = _how_it_ended(code)
         logger.warning("a process of the studio %s; it is started again", reason)
-        loop.call_later(self._pause, self.start)
+        asyncio.get_running_loop().call_later(PAUSE, self.start)
         self._ended(reason)
 
 
@@ -125,13 +116,11 @@ def _how_it_ended(code: int | None) -> str:
 
 
 def become_a_child() -> None:
-    """Ignore SIGINT and SIGHUP, print nothing, and be the first to be killed if memory runs out."""
+    """Ignore SIGINT and SIGHUP, and print nothing."""
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO, encoding="ascii")
 
 
 class Orders:

@@ -1,6 +1,6 @@
 // The studio's page: it asks the server what there is, builds itself, and stays connected.
 import { startBrush } from "./brush.js";
-import { button, el, find, refocus } from "./dom.js";
+import { el, find } from "./dom.js";
 import { startEasel } from "./easel.js";
 import { buildForm, showError } from "./form.js";
 import { connect } from "./live.js";
@@ -24,13 +24,7 @@ function remembered() {
 function tell(text) {
   const lines = [...find("messages").children];
   if (lines.some((line) => line.firstChild.textContent === text)) return;
-  const line = el("p.message", el("span", text));
-  const dismiss = () => {
-    line.remove();
-    refocus(find("go"));
-  };
-  line.append(button("×", dismiss, { "aria-label": "Dismiss", class: "quiet" }));
-  find("messages").append(line);
+  find("messages").append(el("p.message", el("span", text)));
 }
 
 /** What went wrong stands beside the control that caused it, or above the page. */

@@ -78,13 +78,6 @@ async function showContent(settings) {
   const look = `/api/look?${query}`;
   await load(look, ...size, url);
   if (!drawn) load(url, ...size, url);
-  else if (seen?.url === look && drawn === look && state.view === "content") offer(look);
-}
-
-/** Offer the look that the stage shows to be saved; null for none. */
-function offer(look) {
-  find("save-look").href = look ?? "";
-  find("save-look").hidden = !look;
 }
 
 function showCurrent(run) {
@@ -113,7 +106,6 @@ function draw() {
   const title = run ? titleOf(run) : pictureName(value("content"));
   find("title").textContent = find("title").title = title;
   const status = active(current) ? "being painted" : current?.status;
-  offer(null);
   canvas.setAttribute("aria-label", current ? `${title}, ${status}` : title);
   if (current) showCurrent(current);
   else if (run) showRun(run);

@@ -53,10 +53,9 @@ const drawStrip = unlessSame((runs) => {
 
 function facts(run) {
   const steps = run.step ? ` after ${run.step} ${run.is_film ? "frames" : "steps"}` : "";
-  const loss = run.loss === null ? [] : [`loss ${run.loss.toPrecision(3)}`];
   const parts = [run.status + steps + (run.seconds ? `, ${clock(run.seconds)}` : "")];
   if (run.width) parts.unshift(`${run.width} × ${run.height} pixels`);
-  return el("p.facts", [...parts, ...loss, dated(run, "short")].join(" · "));
+  return el("p.facts", [...parts, dated(run, "short")].join(" · "));
 }
 
 function player({ id, is_film, width }) {
@@ -111,10 +110,8 @@ async function check() {
   if (key) fail({ message, key });
   else formCommand = command ?? message;
   const time = cost.seconds ? `, about ${clock(cost.seconds)}` : "";
-  const frames = "frames" in cost && (cost.frames ? `${cost.frames} frames` : "a film");
-  find("cost").textContent = message
-    ? ""
-    : frames || `${cost.width} × ${cost.height} pixels, about ${cost.memory}${time}`;
+  const costs = `${cost.width} × ${cost.height} pixels, about ${cost.memory}${time}`;
+  find("cost").textContent = cost.width ? costs : "";
   drawCommand();
 }
 
@@ -132,13 +129,9 @@ function drawCommand() {
 }
 
 async function copy() {
-  try {
-    await navigator.clipboard.writeText(line.textContent);
-    find("copy").textContent = "Copied";
-  } catch {
-    getSelection().selectAllChildren(line);
-    find("copy").textContent = "Selected: copy it by hand";
-  }
+  getSelection().selectAllChildren(line); // to copy by hand where there is no clipboard
+  await navigator.clipboard?.writeText(line.textContent);
+  find("copy").textContent = navigator.clipboard ? "Copied" : "Selected";
 }
 
 function draw() {
