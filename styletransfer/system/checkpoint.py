@@ -1,7 +1,7 @@
 """Checkpoint files: written atomically, and verified before they are loaded.
 
-A file is the ZIP archive that `torch.save` writes. The archive's checksums detect damage, which
-`torch.load` does not (a flipped bit loads silently). Loading executes no code (`weights_only=True`).
+A file is the ZIP archive that `torch.save` writes. Its checksums detect damage, which `torch.load`
+does not (a flipped bit loads silently). Loading executes no code (`weights_only=True`).
 """
 
 import logging
@@ -39,7 +39,7 @@ class Checkpoint:
         return self.every > 0 and self._next <= time.monotonic()
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write plain values and tensors. If writing fails (UserError), the last checkpoint stays."""
+        """Write plain values and tensors; if that fails (UserError), the last checkpoint stays."""
         began = time.monotonic()
         try:
             with atomic(self.path) as temporary, temporary.open("wb") as file:
