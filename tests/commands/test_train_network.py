@@ -218,12 +218,14 @@ def test_a_dry_run_prints_the_cost_of_each_loss_mode(config, tmp_path, capsys, m
     assert printed.startswith("tiny, 2 x 16 x 16 pixels a step, oil, wash; cpu, float32\n")
     assert sorted(re.findall(r"^\| (\w+_\w+)", printed, re.M)) == sorted(MODES)
     seconds = {"fake_backward": 3.0, "loss_attribute": 2.0, "autograd_function": 1.0}
+    seconds["tensor_hook"] = 1.0
     said = report(prepare(dry), seconds)
     rows = [re.findall(r"[^| ]+", line) for line in said.splitlines()[3:]]
     assert rows == [
         ["fake_backward", "3", "1.50", "4.5"],
         ["loss_attribute", "2", "1.00", "3.0"],
         ["autograd_function", "(chosen)", "1", "0.50", "1.5"],
+        ["tensor_hook", "1", "0.50", "1.5"],
     ]
     for name, value in zip(VARIABLES, "0202", strict=True):
         monkeypatch.setenv(name, value)
