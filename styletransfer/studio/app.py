@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -119,9 +118,6 @@ async def list_pictures(request: Request) -> Response:
 async def take_picture(request: Request) -> Response:
     """Store an uploaded picture and return its description."""
     name, purpose = (request.query_params.get(key, "") for key in ("name", "purpose"))
-    declared, most = request.headers.get("content-length", "0"), pictures.limit(name)
-    if not declared.isdecimal() or int(declared[:20]) > most:
-        raise pictures.too_large(most)
     if purpose not in ("", *CONTROLS):
         raise RefusedError("purpose must be a key of the page")
     taken = await _studio(request).pictures.take(name, purpose, request.stream())
@@ -253,8 +249,7 @@ async def change_run(request: Request) -> Response:
 async def _delete(studio: Studio, run: StoredRun) -> None:
     if studio.queue.has(run.id) or is_locked(run.record.folder):
         raise RefusedError("that run is being painted; stop it first", 409)
-    folder = run.record.folder  # if it is a symbolic link, only the link is removed
-    await asyncio.to_thread(os.unlink if folder.is_symlink() else shutil.rmtree, folder)
+    await asyncio.to_thread(shutil.rmtree, run.record.folder)
     studio.queue.changed(runs=True)
 
 

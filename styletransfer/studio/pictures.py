@@ -104,12 +104,13 @@ class PictureShelf:
         extension = Path(name).suffix.lower() if is_film(name) else ""
         temporary = self._folder / f".{secrets.token_hex(8)}.upload{extension}"
         try:
-            size, most = 0, limit(name)
+            size, most = 0, LARGEST_FILM if is_film(name) else LARGEST
             with temporary.open("wb") as file:
                 async for piece in body:
                     size += len(piece)
                     if size > most:
-                        raise too_large(most)
+                        said = f"the file has more than {most >> 20} MiB; shrink it"
+                        raise RefusedError(said, 413)
                     file.write(piece)
             id = (await asyncio.to_thread(sha256, temporary))[:32] + extension
             if any(kept.id == id for kept in self.all):
@@ -159,13 +160,3 @@ class PictureShelf:
 def is_film(path: str | None) -> bool:
     """Return whether a path or an id has the extension of a film."""
     return path is not None and Path(path).suffix.lower() in FILM_EXTENSIONS
-
-
-def limit(name: str) -> int:
-    """Return the largest size in bytes of an upload of this name."""
-    return LARGEST_FILM if is_film(name) else LARGEST
-
-
-def too_large(most: int = LARGEST) -> RefusedError:
-    """Return the refusal of an upload of more than `most` bytes."""
-    return RefusedError(f"the file has more than {most >> 20} MiB; shrink it", 413)

@@ -168,13 +168,12 @@ def check(config: TrainConfig) -> dict[str, Any]:
     import torch
 
     from styletransfer.job import load, prepare
-    from styletransfer.job.job import parse_tile, pastiche_size
+    from styletransfer.job.job import pastiche_size
     from styletransfer.job.memory import plan_memory
     from styletransfer.objective.criterion import Criterion
     from styletransfer.pictures.images import Picture
     from styletransfer.system.memory import free_bytes, readable
 
-    parse_tile(config.tile)
     Criterion.of(config.objective)
 
     def grey(path: str) -> Picture:

@@ -3,7 +3,6 @@
 import io
 import os
 import shlex
-import shutil
 import signal
 
 import numpy as np
@@ -82,16 +81,6 @@ def test_downloads_are_as_good_as_the_run(client, finished, folder):
     assert client.get(f"/api/runs/{id}/download?format=exe").status_code == 400
     for path in ("picture", "content"):
         assert client.get(f"/api/runs/{id}/{path}?side=160").headers["content-type"] == "image/jpeg"
-
-
-def test_a_run_that_is_a_link_is_deleted_as_a_link(finished, folder, tmp_path):
-    shutil.copytree(folder / finished[0], tmp_path / "deep" / "run")
-    (tmp_path / "own").mkdir()
-    (link := tmp_path / "own" / "link").symlink_to(tmp_path / "deep" / "run")
-    with opened(tmp_path / "own") as linking:
-        assert linking.post("/api/runs/link/delete", json={}).status_code == 200
-    assert not link.is_symlink()
-    assert (tmp_path / "deep" / "run").is_dir()
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ from helpers import picture
 from PIL import Image
 from studios import act, opened, submit
 
-from styletransfer.networks.encoder import finished, moments, palette, set_rows, style_features
-from styletransfer.networks.file import network_file, read
+from styletransfer.commands.apply.painter import Painter
 from styletransfer.pictures import decode, images
 from styletransfer.pictures.convert import as_picture
+from styletransfer.settings import ApplyConfig
 from styletransfer.studio import pictures, reader
 
 
@@ -90,14 +90,10 @@ def test_what_is_no_picture_is_refused_in_the_words_of_the_command_line(client, 
 
 def test_too_many_bytes_are_refused_before_they_are_read(client, folder, monkeypatch):
     monkeypatch.setattr(pictures, "LARGEST", 1000)
-    before, sent = left(folder), []
-    for length in (str(2**40), "9" * 5000, "-1", "1e3", ""):
-        headers = {"content-length": length}
-        assert client.post("/api/pictures", content=b"", headers=headers).status_code == 413
+    before = left(folder)
 
     def endless():
         for _ in range(1000):
-            sent.append(1)
             yield b"x" * 500
 
     assert client.post("/api/pictures?name=a.png", content=endless()).status_code == 413
@@ -150,11 +146,6 @@ def test_a_photograph_of_a_phone_is_read_or_refused_with_advice(client, monkeypa
     assert refused.startswith("IMG_2.HEIC is a HEIC picture; save it as JPEG, or run: pip install")
 
 
-def test_sides_that_are_none(client):
-    for side in ("-1", "x", "1e9", "9999999999", ""):
-        assert client.get("/api/pictures/style-oil", params={"side": side}).status_code == 400
-
-
 def test_transparent_and_deep_pictures(client, tmp_path):
     images.write(tmp_path / "deep.png", picture(3), picture(4)[:, :1], bit_depth=16)
     added = upload(client, (tmp_path / "deep.png").read_bytes()).json()
@@ -175,42 +166,27 @@ def test_a_reader_that_dies_is_a_message_and_is_there_again(tmp_path):
         assert answer.status_code == 200
 
 
-@torch.no_grad()
 def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
     """In several styles by their shares; what is no look is refused."""
     ids = [upload(client, photo(seed, 48, 64)).json()["id"] for seed in (1, 200)]
     content = upload(client, photo(90, 40, 600)).json()["id"]
-    network = read(network_file("any")).network
-    eye = style_features(torch.device("cpu"), torch.float32)
-    rows = [
-        network.encoder(moments(eye, images.resize(color(red, 48, 64), (384, 512))))
-        for red in (1, 200)
-    ]
-    one, other = (palette(color(red, 48, 64)) for red in (1, 200))
-    for asked, row, goal in (
-        ({"style": ids[:1]}, rows[0], one),
-        ({"style": ids, "share": [1, 3]}, rows[0].lerp(rows[1], 0.75), one.lerp(other, 0.75)),
-        ({"style": ids, "share": [0, 1]}, rows[1], other),
-    ):
-        set_rows(network, row)
-        painted = finished(network(color(90, 34, 512), torch.ones(1, 1)), goal)
-        made = client.get("/api/look", params={"content": content, **asked})
+    paths = [str(folder / "pictures" / id) for id in ids]
+    small = torch.tensor([90, 80, 120]).view(1, 3, 1, 1).expand(1, 3, 34, 512) / 255
+    for shares in ([], [1.0, 3.0], [0.0, 1.0]):
+        exact = {"device": "cpu", "precision": "float32"}
+        config = ApplyConfig(network="any", style=paths, style_weights=shares, **exact)
+        painted = Painter(config).paint(small, 34)
+        made = client.get("/api/look", params={"content": content, "style": ids, "share": shares})
         with Image.open(io.BytesIO(made.content)) as image:
             assert (as_picture(image, "look").rgb - painted).abs().mean() < 0.01  # JPEG's
     one = {"content": content, "style": ids[:1]}
     for wrong in ({"style": []}, {"share": [1, 2]}, {"share": [0]}, {"share": ["a"]}):
         refused = client.get("/api/look", params={**one, **wrong})
-        assert (refused.status_code, "a look needs styles" in refused.json()["error"]) == (
-            400,
-            True,
-        )
+        assert refused.status_code == 400
+        assert "a look needs styles" in refused.json()["error"]
     assert client.get("/api/look", params={**one, "content": "none"}).status_code == 404
     narrow = upload(client, photo(7, 8, 4000)).json()["id"]
     (folder / "pictures" / ids[1]).unlink()
     for changed, words in (({"content": narrow}, "too narrow"), ({"style": ids[1]}, "is gone")):
         refused = client.get("/api/look", params=one | changed)
         assert (refused.status_code, words in refused.json()["error"]) == (422, True)
-
-
-def color(red, height, width):
-    return torch.tensor([red, 80, 120]).view(1, 3, 1, 1).expand(1, 3, height, width) / 255

@@ -59,16 +59,6 @@ def test_runs_wait_for_their_turn(client, socket, tmp_path):
     watch(socket, status("stopped", id=third))
 
 
-def test_a_finished_run_makes_way_for_the_next(client, socket, tmp_path):
-    first = submit(client)
-    watch(socket, status("painting"))
-    (tmp_path / first / "run.json").touch()  # or its name would be free for the next
-    act(client, first, "resume")
-    watch(socket, status("finished"))
-    watch(socket, status("painting", id=submit(client)))
-    act(client, first, "steer", 409, settings=SETTINGS)
-
-
 def test_a_refused_wish_is_told_beside_its_control(client, socket):
     id = submit(client)
     watch(socket, status("painting"))

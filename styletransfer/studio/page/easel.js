@@ -10,7 +10,7 @@ const canvas = find("canvas");
 const [before, divider, stage] = [find("before"), find("divider"), find("stage")];
 let drawn = null; // what was asked for last; an answer to anything else comes too late
 let loading = null; // the promise of the picture that was asked for last
-let seen = null; // what the canvas shows: its address, and that of the photograph before
+let seen = null; // the address of the photograph before what the canvas shows
 let newest = null; // the latest live picture: { id, blob }
 let share = 0.5; // of the stage's width that shows the photograph
 
@@ -36,7 +36,7 @@ async function fetchInto(url, original) {
   if (!image.naturalWidth) return void (drawn = null);
   setSize(image.naturalWidth, image.naturalHeight); // its own shape, whoever asks next
   put(image, image.naturalWidth, image.naturalHeight);
-  seen = { url, original };
+  seen = original;
 }
 
 const isLive = () => state.view === "current" && active() && newest?.id === state.current.id;
@@ -71,12 +71,11 @@ async function showContent(settings) {
   const shares = list(value("style_weights", settings)).map((share) => ["share", share]);
   const styles = list(value("style", settings)).map((style) => ["style", style]);
   const query = new URLSearchParams([["content", id], ...styles, ...shares]);
-  if (seen?.original !== url) {
+  if (seen !== url) {
     await load(url, ...size, url); // the photograph, until there is a look at it
     if (drawn !== url) return;
   }
-  const look = `/api/look?${query}`;
-  await load(look, ...size, url);
+  await load(`/api/look?${query}`, ...size, url);
   if (!drawn) load(url, ...size, url);
 }
 

@@ -6,7 +6,7 @@ import { refreshRuns } from "./live.js";
 import { active, adopt, attempt, fail, on } from "./store.js";
 import { pictureUrl, post, runUrl, show, shownId, shownRun, state, titleOf } from "./store.js";
 import { value } from "./store.js";
-import { clock } from "./transport.js";
+import { clock, statusText } from "./transport.js";
 
 const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
 const line = find("command").querySelector("pre");
@@ -52,10 +52,8 @@ const drawStrip = unlessSame((runs) => {
 });
 
 function facts(run) {
-  const steps = run.step ? ` after ${run.step} ${run.is_film ? "frames" : "steps"}` : "";
-  const parts = [run.status + steps + (run.seconds ? `, ${clock(run.seconds)}` : "")];
-  if (run.width) parts.unshift(`${run.width} × ${run.height} pixels`);
-  return el("p.facts", [...parts, dated(run, "short")].join(" · "));
+  const size = run.width ? [`${run.width} × ${run.height} pixels`] : [];
+  return el("p.facts", [...size, statusText(run), dated(run, "short")].join(" · "));
 }
 
 function player({ id, is_film, width }) {

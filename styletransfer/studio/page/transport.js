@@ -42,7 +42,8 @@ function go() {
   return act(state.current.status === "paused" ? "resume" : "pause");
 }
 
-function statusText(run) {
+/** What a run does, or has come to, in a line. */
+export function statusText(run) {
   if (!run) return "First look";
   const { step, steps, scale, scales, seconds, left, loss } = reported(run);
   const word = WORDS[run.status];
@@ -86,7 +87,6 @@ function drawButtons() {
   enable(find("go"), !running || steady);
   enable(find("stop"), running && run.status !== "stopping");
   find("enqueue").hidden = !running || state.target === "running";
-  document.body.dataset.status = run?.status ?? "idle";
   document.title = running && run.steps ? `${WORDS[run.status]} · Studio` : "Studio";
 }
 
