@@ -21,6 +21,7 @@ from styletransfer.features import vgg
 from styletransfer.features.vgg import randomize
 from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.networks import StyleNetwork
+from styletransfer.networks.encoder import StyleEncoder
 from styletransfer.objective.criterion import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
@@ -252,6 +253,15 @@ def style_network(layout, styles):
         if "norm" in name or "bias" in name:
             parameter.add_(torch.rand(parameter.shape, generator=generator) - 0.5)
     return network
+
+
+def style_encoder(network):
+    """Return a seeded encoder for a style network; its rows differ much between paintings."""
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        encoder = StyleEncoder(network).requires_grad_(False)
+    encoder.rows.weight.mul_(5)
+    return encoder
 
 
 def check_error(words, make, /, *given, **named):

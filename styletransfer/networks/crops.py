@@ -28,9 +28,9 @@ class Photos:
     it. A UserError reports that `folder` does not exist or holds no readable picture.
     """
 
-    def __init__(self, folder: Path, key: str = "pictures") -> None:
+    def __init__(self, folder: Path) -> None:
         if not os.path.isdir(folder):
-            raise UserError(f"{key}={folder} is not a folder; name a folder of pictures")
+            raise UserError(f"pictures={folder} is not a folder; name a folder of pictures")
         self.folder = folder
         self.files = sorted(path for path in folder.iterdir() if path.is_file())
         self.broken: set[Path] = set()

@@ -7,10 +7,8 @@ deviations of its channels, a simple description of texture (Li et al. 2017, arX
 equation 10), pass through two linear layers with a ReLU between them.
 """
 
-import copy
 import itertools
-from collections.abc import Callable, Mapping
-from typing import cast
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -37,12 +35,9 @@ PALETTE = 0.5
 # Longer side in pixels below which a palette is computed from every pixel; a larger picture is
 # subsampled.
 FINE = 1024
-# Standard deviation of the initial weights of the layer `rows`; 1 would preserve the deviation of
-# the layer's input. With a small value, a training starts near the mean style.
-BEGINNING = 0.2
 
 
-def build_eye(device: torch.device, dtype: torch.dtype) -> FeatureExtractor:
+def style_features(device: torch.device, dtype: torch.dtype) -> FeatureExtractor:
     """Return the bundled feature extractor up to the deepest layer of SEEN."""
     seen = build_features(FeaturesConfig()).ended_at(SEEN)
     return optimize_for_inference(seen, device, dtype)
@@ -52,7 +47,7 @@ def build_eye(device: torch.device, dtype: torch.dtype) -> FeatureExtractor:
 def moments(eye: FeatureExtractor, painting: Tensor) -> Tensor:
     """Return the means and log deviations (1, M) of a painting's features, in float32.
 
-    The painting is (1, 3, h, w), sRGB in [0, 1], on the device of `build_eye`.
+    The painting is (1, 3, h, w), sRGB in [0, 1], on the device of `style_features`.
     """
     return moments_of(eye(painting, SEEN))
 
@@ -88,38 +83,6 @@ class StyleEncoder(nn.Module):
         code = torch.relu(self.code(usual / self.code.in_features**0.5))
         rows: Tensor = self.rows(code / CODE**0.5)
         return rows
-
-
-def begun(
-    network: StyleNetwork, start: StyleNetwork | None, usual: Callable[[], Tensor] | None, seed: int
-) -> StyleEncoder:
-    """Return the initial encoder for a training of `network`.
-
-    It is a copy of the encoder of `start`, if `start` has one. Otherwise it is a new encoder, which
-    maps every painting to nearly the mean style of `start`, and normalises moments by the mean and
-    deviation of the moments (K, M) that `usual` returns. If `usual` is None, the caller loads mean
-    and deviation later.
-    """
-    if start is not None and start.encoder is not None:
-        return copy.deepcopy(cast(StyleEncoder, start.encoder)).requires_grad_()
-    made, generator = StyleEncoder(network), torch.Generator().manual_seed(seed)
-    if usual is not None:
-        expected = usual()
-        made.mean, made.deviation = expected.mean(0), expected.std(0) + LEAST
-    for layer, share in ((made.code, 1.0), (made.rows, BEGINNING)):
-        nn.init.normal_(layer.weight, std=share, generator=generator)
-        nn.init.zeros_(layer.bias)
-    source = start or StyleNetwork(network.layout, 1)
-    rows = [value.mean(0) for norm in norms(source) for value in (norm.scale, norm.shift)]
-    with torch.no_grad():
-        made.rows.bias.copy_(torch.cat(rows))
-    return made
-
-
-def paint(network: StyleNetwork, images: Tensor, moments: Tensor) -> Tensor:
-    """Return pastiches of images (N, 3, H, W), each in the style of its row of moments (N, M)."""
-    assert network.encoder is not None
-    return paint_rows(network, images, network.encoder(moments))
 
 
 def paint_rows(network: StyleNetwork, images: Tensor, rows: Tensor) -> Tensor:
@@ -171,7 +134,7 @@ def split(network: nn.Module, rows: Tensor) -> list[Tensor]:
     return [rows[:, end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
 
-def dress(network: nn.Module, rows: Tensor) -> None:
+def set_rows(network: nn.Module, rows: Tensor) -> None:
     """Replace the scales and shifts of a network by rows (N, R), which gives it N styles."""
     values = iter(split(network, rows.detach()))
     for norm in norms(network):

@@ -23,11 +23,6 @@ class TrainNetworkConfig:
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several, [a.jpg,b.jpg], or a folder of them, for one network that
     knows them all and can blend them."""
-    any_style: bool = False
-    """Learn to predict the style of any painting, from a folder of many, so that apply paints in
-    the style of any picture; style_size is the side of the crop of each painting."""
-    kernels: bool = True
-    """true trains all weights; false keeps the kernels of start, and trains scales and shifts."""
     network: str = choice("small", "tiny", "full")
     """Width and depth of the network: tiny, small, or full as in Johnson et al. 2016."""
     start: str | None = path("auto", words=("auto",))
@@ -64,8 +59,6 @@ class TrainNetworkConfig:
     float64."""
     checkpoint_every: float = number(60.0, "[0, inf)")
     """Shortest time between two checkpoints in seconds; 0 saves none but the last."""
-    dry_run: bool = False
-    """Measure what a step costs in each loss mode, print it, and write nothing."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
     objective: ObjectiveConfig = field(default_factory=lambda: ObjectiveConfig(content_weight=0.8))

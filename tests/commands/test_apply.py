@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import check_error, check_refused, picture, style_network, write_pictures
+from helpers import (
+    check_error,
+    check_refused,
+    picture,
+    style_encoder,
+    style_network,
+    write_pictures,
+)
 from PIL import Image
 
 from styletransfer.commands.apply import painter
@@ -15,7 +22,7 @@ from styletransfer.commands.apply.command import main
 from styletransfer.commands.apply.painter import Painter
 from styletransfer.job.load import style_image
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file
-from styletransfer.networks.encoder import begun, build_eye, dress, finished, moments, palette
+from styletransfer.networks.encoder import finished, moments, palette, set_rows, style_features
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.settings import ApplyConfig
@@ -223,8 +230,7 @@ def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, monkey
 def any_network():
     """Write a network that knows any style, and return it."""
     network = style_network(SLIM, 0)
-    network.encoder = begun(network, style_network(SLIM, 2), partial(torch.rand, 9, 1920), seed=3)
-    network.encoder.rows.weight.data.mul_(5)  # so that styles differ
+    network.encoder = style_encoder(network)
     file.write(Path("any.safetensors"), network, [])
     return network
 
@@ -234,7 +240,7 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
     """In that of several, by weights; less of it as `strength` falls; half in its palette."""
     network, shown = any_network(), images.read("photo.png").rgb
     write_pictures("a.png", "b.png", height=24, width=40)
-    eye = build_eye(torch.device("cpu"), torch.float32)
+    eye = style_features(torch.device("cpu"), torch.float32)
 
     def row(picture):
         return network.encoder(moments(eye, picture))
@@ -251,7 +257,7 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
         ({"style": "b.png", "strength": 0.25}, own.lerp(second, 0.25), other, 0.125),
     ):
         made.append(work(**changed))
-        dress(network, expected)
+        set_rows(network, expected)
         pastiche = network(shown, torch.ones(1, 1))
         assert close(made[-1], finished(pastiche, goal, 2 * share))
     assert not close(made[0], made[1])

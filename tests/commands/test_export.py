@@ -6,19 +6,18 @@ import logging
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from helpers import ROOT, check_error, picture, style_network
+from helpers import ROOT, check_error, picture, style_encoder, style_network
 
 from styletransfer.cli import script
 from styletransfer.commands.export.command import main
 from styletransfer.errors import pip_install
 from styletransfer.networks import Architecture, StyleNetwork, file
-from styletransfer.networks.encoder import begun, build_eye, moments, paint_rows
+from styletransfer.networks.encoder import moments, paint_rows, style_features
 from styletransfer.pictures import images
 from styletransfer.settings import ExportConfig
 
@@ -70,14 +69,14 @@ def test_a_network_for_any_style_is_exported_as_two_files(tmp_path):
     """The first makes of a painting what the second takes as its style; styles can be mixed."""
     onnxruntime = pytest.importorskip("onnxruntime")
     network = style_network(SLIM, 0)
-    network.encoder = begun(network, None, partial(torch.rand, 9, 1920), seed=3)
+    network.encoder = style_encoder(network)
     file.write(tmp_path / "any.safetensors", network, [])
     main(ExportConfig(str(tmp_path / "any.safetensors"), str(tmp_path / "any.onnx")), tmp_path)
     look, paint = (
         onnxruntime.InferenceSession(str(tmp_path / name))
         for name in ("any.style.onnx", "any.onnx")
     )
-    eye = build_eye(torch.device("cpu"), torch.float32)
+    eye = style_features(torch.device("cpu"), torch.float32)
     paintings = [picture(seed, 24 + 9 * seed, 40).float() for seed in range(3)]
     styles = np.concatenate(
         [look.run(["style"], {"painting": one.numpy()})[0] for one in paintings]

@@ -1,7 +1,6 @@
 """Training style networks: the gradient is the objective's, and resumed is uninterrupted."""
 
 import copy
-import re
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,22 +19,19 @@ from helpers import (
     write_pictures,
 )
 
-from styletransfer.commands.train_network.command import main, report, train_network
-from styletransfer.commands.train_network.prepare import check, prepare
-from styletransfer.commands.train_network.trainer import NetworkTraining
+from styletransfer.commands.train_network.command import main, train_network
+from styletransfer.commands.train_network.prepare import prepare
+from styletransfer.commands.train_network.trainer import NetworkTraining, generator_at
 from styletransfer.errors import UserError
 from styletransfer.job.load import style_image
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.networks import file
-from styletransfer.networks.encoder import build_eye, dress, moments, norms, paint
-from styletransfer.networks.training import generator_at
-from styletransfer.objective.inputs import pair
-from styletransfer.objective.whole import style_targets_of
+from styletransfer.networks.encoder import moments, norms, style_features
+from styletransfer.networks.file import network_file
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig, LossModeConfig, TrainNetworkConfig
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
-from styletransfer.system.process import VARIABLES
 
 DEEP = layers(style_layers=["relu5_1"])
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -61,13 +57,6 @@ def config(here):
         features=FeaturesConfig(name="vgg19", weights="random"),
         objective=layers(),
     )
-
-
-@pytest.fixture
-def of_any_style(config):
-    """The same, of the way from a painting to its style."""
-    write_pictures("paintings/0.png", "paintings/1.png", height=40, width=48)
-    return replace(config, style="paintings", any_style=True)
 
 
 def weights_of(network):
@@ -192,8 +181,6 @@ def test_what_stands_in_the_way_is_named(config, tmp_path, caplog):
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"crop": 18}, "crop=18 must be a multiple of 4 from 8 up"),
-    ({"any_style": True, "style": "oil.png"}, "oil.png is not a folder; name a folder of pictures"),
-    ({"kernels": False, "start": None}, "kernels=false trains no kernels"),
     ({"start": "none.safetensors"}, "no style network at none.safetensors"),
     ({"pictures": "no such folder"}, "is not a folder"),
     ({"preview": "none.png"}, "none.png does not exist"),
@@ -205,104 +192,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 def test_bad_settings_are_named(config, tmp_path):
-    check(TrainNetworkConfig())  # the defaults are none of these
     check_refused(lambda **given: train_network(replace(config, **given), tmp_path / "run"), BAD)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_dry_run_prints_the_cost_of_each_loss_mode(config, tmp_path, capsys, monkeypatch):
-    before = sorted(tmp_path.rglob("*"))
-    dry = replace(config, dry_run=True, steps=90)
-    main(dry, tmp_path / "run")
-    printed = capsys.readouterr().out
-    assert printed.startswith("tiny, 2 x 16 x 16 pixels a step, oil, wash; cpu, float32\n")
-    assert sorted(re.findall(r"^\| (\w+_\w+)", printed, re.M)) == sorted(MODES)
-    seconds = {"fake_backward": 3.0, "loss_attribute": 2.0, "autograd_function": 1.0}
-    said = report(prepare(dry), seconds)
-    rows = [re.findall(r"[^| ]+", line) for line in said.splitlines()[3:]]
-    assert rows == [
-        ["fake_backward", "3", "1.50", "4.5"],
-        ["loss_attribute", "2", "1.00", "3.0"],
-        ["autograd_function", "(chosen)", "1", "0.50", "1.5"],
-    ]
-    for name, value in zip(VARIABLES, "0202", strict=True):
-        monkeypatch.setenv(name, value)
-    with pytest.raises(UserError, match="without torchrun"):
-        main(dry, tmp_path / "run")
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-# The way from a painting to its style, and one style of such a network.
-def kernels_of(network):
-    return torch.cat([w.detach().flatten() for n, w in network.named_parameters() if "conv." in n])
-
-
-@pytest.mark.parametrize("features", [FeaturesConfig(), FeaturesConfig("vgg19", "random")])
 @torch.no_grad()
-def test_each_picture_has_a_painting_or_itself_as_its_style(of_any_style, features):
-    """A network paints it as it would paint a known style of the row that the encoder makes."""
-    run = NetworkTraining(prepare(replace(of_any_style, precision="float64", features=features)))
-    contents = torch.cat([picture(seed, 24, 24) for seed in (7, 8)])
-    drawn = torch.tensor([[0.6, 0.99, 0.1, 0.5, 0.5, 0.9], [0.6, 0.99, 0.1, 0.5, 0.5, 0.01]])
-    crop, own = map(run.styles.of, drawn, contents.split(1))
-    assert torch.equal(own.image, contents[1:])
-    painting = images.read("paintings/1.png").rgb
-    painting = images.resize(painting, (27, 32)).double()
-    assert torch.equal(crop.image, painting[..., 2:26, 4:28].flip(3))
-    for style in (crop, own):
-        inputs = pair(contents[:1], style.image)
-        for layer, targets in style_targets_of(run.task.extractor, run.criterion, inputs).items():
-            assert torch.equal(style.targets[layer][0].value, targets[0].value)
-        assert torch.equal(style.code, moments(run.styles.eye, style.image))
-    codes = torch.cat([crop.code, own.code])
-    painted = paint(run.network, contents, codes)
-    dress(run.network, run.network.encoder(codes))
-    assert relative_error(painted, run.network(contents, torch.eye(2).double())) < 1e-12
-
-
-def test_a_step_changes_kernels_and_encoder(of_any_style, tmp_path, monkeypatch):
-    run = NetworkTraining(prepare(of_any_style))
-    before = [weight.detach().clone() for weight in run.network.parameters()]
-    run.advance()
-    moved = {
-        name: not torch.equal(weight, old)
-        for (name, weight), old in zip(run.network.named_parameters(), before, strict=True)
-        if weight.numel()
-    }
-    assert moved.pop("segments.4.last.0.bias")
-    assert all(moved.values()), moved
-    whole = train_network(of_any_style, tmp_path / "whole")
-    again = partial(train_network, of_any_style, tmp_path / "parts")
-    for _ in ended_early(monkeypatch, NetworkTraining, again):
-        assert (tmp_path / "parts" / "network.safetensors").read_bytes() != whole.read_bytes()
-    assert again().read_bytes() == whole.read_bytes()
-    saved = file.read(whole)
-    assert saved.styles == []
-    eye = build_eye(torch.device("cpu"), torch.float32)
-    codes = [moments(eye, style_image(f"paintings/{number}.png", 24, 8)) for number in range(2)]
-    shown = images.read(of_any_style.preview).rgb
-    both = torch.cat([paint(saved.network, shown, code) for code in codes], 3)
-    preview = images.read(str(tmp_path / "whole/previews/step_00004.png")).rgb
-    assert (both - preview).abs().max() < 0.005  # half an 8-bit step, and rounding
-
-
-@torch.no_grad()
-def row_of(network, painting):
-    eye = build_eye(torch.device("cpu"), torch.float32)
-    return network.encoder(moments(eye, style_image(painting, 24, 8)))
-
-
-def test_a_style_is_sharpened_without_changing_kernels(of_any_style, tmp_path):
-    """The training begins with the row that the encoder makes of the painting."""
-    trained = train_network(of_any_style, tmp_path / "any")
-    painting = "paintings/1.png"
-    one = replace(of_any_style, any_style=False, style=painting, start=str(trained), kernels=False)
-    saved, run = file.read(trained).network, NetworkTraining(prepare(one))
-    begun = torch.cat([each for norm in norms(run.network) for each in (norm.scale, norm.shift)], 1)
-    assert relative_error(begun.detach(), row_of(saved, painting)) < 1e-6
-    made = file.read(train_network(one, tmp_path / "one"))
-    assert made.styles == ["1"]
-    assert torch.equal(kernels_of(made.network), kernels_of(saved))
-    assert not torch.equal(
-        norms(made.network)[0].scale, run.network.segments[0].convs[0].norm.scale
-    )
+def test_one_style_starts_as_any_paints_it(config):
+    one = replace(config, network="small", style="oil.png", start="any")
+    start, network = file.read(network_file("any")).network, NetworkTraining(prepare(one)).network
+    features = style_features(torch.device("cpu"), torch.float32)
+    row = start.encoder(moments(features, style_image("oil.png", 24, 8)))
+    initial = torch.cat([each for norm in norms(network) for each in (norm.scale, norm.shift)], 1)
+    assert relative_error(initial, row) < 1e-6

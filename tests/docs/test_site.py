@@ -112,7 +112,7 @@ def test_the_page_paints_as_python_does_and_offline(tmp_path):
     for seed, (path, size) in enumerate(zip(given, ((50, 70), (40, 56), (64, 48)), strict=True)):
         images.write(path, picture(seed, *size) ** (1 + seed))
     network = file.read(file.network_file("any")).network
-    eye = encoder.build_eye(torch.device("cpu"), torch.float32)
+    eye = encoder.style_features(torch.device("cpu"), torch.float32)
     photo, *styles = (images.read(path).rgb for path in given)
     row = sum(network.encoder(encoder.moments(eye, one)) for one in styles) / 2
     goal = sum(encoder.palette(one) for one in styles) / 2

@@ -11,13 +11,13 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
+from styletransfer.commands.train_network.trainer import schedule
 from styletransfer.features import weights
 from styletransfer.networks import LAYOUTS, Architecture, deployed, file, in_strips
 from styletransfer.networks.deploy import measured
 from styletransfer.networks.encoder import finished, palette
 from styletransfer.networks.file import BASE, FOLDER, network_file, shipped
 from styletransfer.networks.johnson import ConditionalInstanceNorm, NormedConv, Segment
-from styletransfer.networks.training import schedule
 
 SLIM, TINY = Architecture((3, 4, 5), 2), Architecture((2, 3, 4), 1)
 BLEND = torch.tensor([[0.3, 0.7]]).double()

@@ -9,7 +9,7 @@ from helpers import picture
 from PIL import Image
 from studios import act, opened, submit
 
-from styletransfer.networks.encoder import build_eye, dress, finished, moments, palette
+from styletransfer.networks.encoder import finished, moments, palette, set_rows, style_features
 from styletransfer.networks.file import network_file, read
 from styletransfer.pictures import decode, images
 from styletransfer.pictures.convert import as_picture
@@ -195,7 +195,8 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
     """In several styles by their shares; what is no look is refused."""
     ids = [upload(client, photo(seed, 48, 64)).json()["id"] for seed in (1, 200)]
     content = upload(client, photo(90, 40, 600)).json()["id"]
-    network, eye = read(network_file("any")).network, build_eye(torch.device("cpu"), torch.float32)
+    network = read(network_file("any")).network
+    eye = style_features(torch.device("cpu"), torch.float32)
     rows = [
         network.encoder(moments(eye, images.resize(color(red, 48, 64), (384, 512))))
         for red in (1, 200)
@@ -206,7 +207,7 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
         ({"style": ids, "share": [1, 3]}, rows[0].lerp(rows[1], 0.75), one.lerp(other, 0.75)),
         ({"style": ids, "share": [0, 1]}, rows[1], other),
     ):
-        dress(network, row)
+        set_rows(network, row)
         painted = finished(network(color(90, 34, 512), torch.ones(1, 1)), goal)
         made = client.get("/api/look", params={"content": content, **asked})
         with Image.open(io.BytesIO(made.content)) as image:

@@ -7,7 +7,6 @@ import pytest
 from helpers import ROOT
 from PIL import Image
 
-from tools.painters import endless
 from tools.painters.paint import PAINTERS, SEED, main, paint
 
 
@@ -23,13 +22,6 @@ def test_a_picture_follows_from_its_seed(name):
     picture, again, other = (np.asarray(paint(name, 64, n), float) for n in (SEED, SEED, SEED + 1))
     assert np.array_equal(picture, again)
     assert not np.array_equal(picture, other)
-
-
-def test_endless_paints_another_picture_for_each_seed():
-    made = [np.asarray(endless.painting(seed, 64), dtype=float) for seed in (*range(12), 0)]
-    assert np.array_equal(made[0], made[-1])
-    assert len({picture.tobytes() for picture in made}) == 12
-    assert all(max(picture.shape) == 64 and picture.std() > 2 for picture in made)
 
 
 def test_the_script_writes_the_pictures_asked_for(tmp_path, capsys):

@@ -16,11 +16,11 @@ from styletransfer.losses import get_loss_mode
 from styletransfer.networks import StyleNetwork, deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
-    build_eye,
-    dress,
     finished,
     moments,
     palette,
+    set_rows,
+    style_features,
 )
 from styletransfer.networks.file import network_file, read
 from styletransfer.objective.criterion import Criterion
@@ -88,11 +88,11 @@ def read_networks(
 
 def _add_styles(network: StyleNetwork, config: JudgeConfig) -> dict[str, Tensor]:
     """Let a network for any style know all style images; return each name's palette."""
-    encoder = build_eye(torch.device("cpu"), torch.float32)
+    encoder = style_features(torch.device("cpu"), torch.float32)
     files = files_of("styles", config.styles)
     shown = [style_image(file, config.size, SMALLEST_PAINTING) for file in files]
     assert network.encoder is not None
-    dress(network, network.encoder(torch.cat([moments(encoder, image) for image in shown])))
+    set_rows(network, network.encoder(torch.cat([moments(encoder, image) for image in shown])))
     stems = (Path(file).stem for file in files)
     return {stem: palette(image) for stem, image in zip(stems, shown, strict=True)}
 

@@ -19,11 +19,11 @@ from styletransfer.networks import deployed, in_strips
 from styletransfer.networks.deploy import HALO
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
-    build_eye,
-    dress,
     finished,
     moments,
     palette,
+    set_rows,
+    style_features,
 )
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
@@ -104,7 +104,7 @@ class Painter:
         """Return the pastiche of a picture, both (1, 3, H, W), sRGB in [0, 1], on the CPU."""
         image = content.to(self.device).contiguous(memory_format=torch.channels_last)
         if self.paintings:
-            self.paintings.dress(self.network, image)
+            self.paintings.set_rows(self.network, image)
         paint = partial(in_strips, rows=rows) if rows < image.shape[2] else nn.Module.__call__
         size, pastiches = (content.shape[2], content.shape[3]), []
         for shares in self.blend:
@@ -129,7 +129,7 @@ class Paintings:
         if config.style is None:
             raise UserError("this network takes its style from a picture; give style=PICTURE")
         self.strength, self.encoder = config.strength, encoder.to(device)
-        self.eye = build_eye(device, torch.float32)
+        self.eye = style_features(device, torch.float32)
         self.files = files_of("style", config.style)
         rows, palettes, self.is_grey = [], [], True
         for file in self.files:
@@ -139,13 +139,13 @@ class Paintings:
             self.is_grey = self.is_grey and is_grey([picture])
         self.rows, self.palettes = torch.cat(rows), torch.stack(palettes)
 
-    def dress(self, network: nn.Module, image: Tensor) -> None:
+    def set_rows(self, network: nn.Module, image: Tensor) -> None:
         """Set a deployed network's styles to these, to paint a picture (1, 3, H, W)."""
         rows = self.rows
         if self.strength < 1:
             size = images.scaled_size((image.shape[2], image.shape[3]), LOOKED_AT)
             rows = torch.lerp(self._row(images.resize(image, size)), rows, self.strength)
-        dress(network, rows)
+        set_rows(network, rows)
 
     def finished(self, pastiche: Tensor, shares: Tensor) -> Tensor:
         """Return a pastiche (1, 3, H, W), on the CPU, moved towards its styles' palettes.

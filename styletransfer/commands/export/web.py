@@ -93,7 +93,7 @@ def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
         for name, row in zip(saved.styles, rows, strict=True):
             known.append({"name": name, "row": row, "palette": None, "file": drawn.get(name)})
     else:
-        eye = encoder.build_eye(torch.device("cpu"), torch.float32)
+        eye = encoder.style_features(torch.device("cpu"), torch.float32)
         for name, file in sorted(bundled.items()):
             picture = style_image(str(file), LOOKED_AT, encoder.SMALLEST_PAINTING)
             row = saved.network.encoder(encoder.moments(eye, picture))[0]

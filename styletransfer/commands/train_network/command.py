@@ -6,19 +6,19 @@ Several processes share the work by `torchrun --nproc-per-node=2 scripts/train_n
 """
 
 import logging
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from styletransfer.commands.train_network.prepare import NetworkTask, names_hash, prepare
+from tqdm.auto import tqdm
+
+from styletransfer.commands.train_network.prepare import NetworkTask, prepare
 from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
 from styletransfer.errors import UserError
 from styletransfer.job.load import files_read
-from styletransfer.losses import LOSS_MODES
-from styletransfer.networks import file, training
+from styletransfer.networks import file
 from styletransfer.networks.crops import Photos
 from styletransfer.pictures import images
 from styletransfer.runs.folder import CHECKPOINT, METRICS
@@ -26,31 +26,19 @@ from styletransfer.settings import TrainNetworkConfig
 from styletransfer.settings.schemas import flat
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
-from styletransfer.system.files import check_outputs, locked, remove_stale
-from styletransfer.system.measure import median_seconds, table
+from styletransfer.system.files import check_outputs, keep_lines, locked, remove_stale, to_json
 from styletransfer.system.process import place
 from styletransfer.system.processes import Processes, joined
-from styletransfer.system.signals import Stop, signals_held, stop_on_signals
+from styletransfer.system.signals import Stop, Stopped, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
 NETWORK = "network.safetensors"
-# Timed steps of each loss mode in a dry run, after one warm-up step.
-ROUNDS = 3
-# The simplest loss mode, with which the others are compared.
-PLAINEST = "loss_attribute"
+METRICS_EVERY = 10  # steps between two lines of losses in the metrics file
 
 
 def main(config: TrainNetworkConfig, folder: Path) -> None:
-    """Train and print the network's path, or print the cost of a step."""
-    if config.dry_run:
-        if place().count > 1:
-            raise UserError("dry_run=true measures one process; start it without torchrun")
-        task = prepare(config)
-        tasks = {name: replace(task, mode=mode) for name, mode in LOSS_MODES.items()}
-        steps = {name: NetworkTraining(one).advance for name, one in tasks.items()}
-        print(report(task, median_seconds(steps, ROUNDS, task.preview.device)))
-        return
+    """Train, and print the network's path."""
     made = train_network(config, folder)
     if place().rank == 0:
         print(made)
@@ -84,13 +72,12 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
 
 def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> None:
     """Train as the first or only process, which is the only one that uses `folder`."""
-    config = task.config
-    checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
+    checkpoint = Checkpoint(folder / CHECKPOINT, task.config.checkpoint_every)
     with ExitStack() as stack:
 
         def begin() -> dict[str, Any] | None:
             written = [folder / name for name in (NETWORK, CHECKPOINT, METRICS)]
-            check_outputs(written, files_read(config))
+            check_outputs(written, files_read(task.config))
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(folder))
             remove_stale(folder)
@@ -100,24 +87,56 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
                 raise UserError(f"{path} is no checkpoint of a style network; move it away")
             return state
 
-        state = processes.first(begin)
-        run = NetworkTraining(task, state, processes)
-        if state is not None and run.step:
+        run = NetworkTraining(task, processes.first(begin), processes)
+        if run.step:
             logger.info("going on from step %d of %s", run.step, checkpoint.path)
-            before = state.get("processes", 1)
-            if before != processes.count:
-                told = "processes: %d, before %d; the steps are the same but for rounding"
-                logger.info(told, processes.count, before)
-
-        def save() -> None:
-            file.write(folder / NETWORK, run.result, task.names)
-            checkpoint.try_to_save(run.state_dict())
-
-        look = partial(paint_preview, run, folder)
-        course = training.Course(config.steps, "total", config.preview_every, look, save)
-        metrics = folder / METRICS
         with signals_held():
-            training.complete(run, course, checkpoint, metrics, lambda: processes.stopped(stop))
+            complete(run, folder, checkpoint, lambda: processes.stopped(stop))
+
+
+def complete(
+    run: NetworkTraining, folder: Path, checkpoint: Checkpoint, asked: Callable[[], Stopped | None]
+) -> None:
+    """Make the remaining steps until a signal comes, then save the network and the checkpoint.
+
+    `metrics.jsonl` receives a line for every tenth step and for each preview. `asked` returns the
+    signal, if any.
+    """
+    config, start = run.config, run.step
+
+    def save() -> None:
+        file.write(folder / NETWORK, run.result, run.task.names)
+        checkpoint.try_to_save(run.state_dict())
+
+    def note(**values: Any) -> None:
+        metrics.write(to_json({"step": run.step, **values}) + "\n")
+        metrics.flush()
+
+    if (folder / METRICS).exists():
+        # Drop the lines of steps that are made again. A line of losses is written after its step,
+        # but a preview before the next step, so the preview of the current step is made again.
+        keep_lines(
+            folder / METRICS,
+            lambda line: line["step"] < start or (line["step"] == start and "total" in line),
+        )
+    bar = tqdm(
+        total=config.steps, initial=start, unit="step", dynamic_ncols=True, disable=not sys.stderr
+    )
+    with (folder / METRICS).open("a", encoding="utf-8") as metrics, bar:
+        while run.step < config.steps and asked() is None:
+            if checkpoint.is_due():
+                save()
+            if run.step % config.preview_every == 0:
+                note(preview=paint_preview(run, folder))
+            losses = run.advance()
+            if run.step % METRICS_EVERY == 0:
+                values = {name: value.item() for name, value in losses.items()}
+                note(**values)
+                bar.set_postfix_str(f"total {values['total']:.4f}")
+            bar.update(1)
+        if run.step == config.steps:
+            note(preview=paint_preview(run, folder))
+    save()
 
 
 def check_shares(task: NetworkTask, processes: Processes) -> None:
@@ -127,36 +146,18 @@ def check_shares(task: NetworkTask, processes: Processes) -> None:
             f"batch={task.config.batch} is too small for {processes.count} processes; each needs a "
             "picture"
         )
-    listed = ""
-    if isinstance(task.photos, Photos):
-        files = task.photos.files
-        listed = f"{len(files)} files, named as {names_hash(files)[:8]}"
-    facts = {"pictures": listed, "precision": task.extractor.precision}
+    photos = task.photos.files if isinstance(task.photos, Photos) else []
+    names = ", ".join(photo.name for photo in photos)
+    facts = {"pictures": names, "precision": task.extractor.precision}
     processes.check_equal(dict(flat(recipe(task))) | facts)
 
 
-def paint_preview(run: NetworkTraining, folder: Path) -> dict[str, Any]:
+def paint_preview(run: NetworkTraining, folder: Path) -> str | None:
     """Paint the preview below `folder`, and return its name, or None if writing fails."""
     name = f"previews/step_{run.step:05d}.png"
     try:
         images.write(folder / name, run.preview())
     except UserError as error:
         logger.warning("%s; going on without", error)
-        return {"preview": None}
-    return {"preview": name}
-
-
-def report(task: NetworkTask, seconds: Mapping[str, float]) -> str:
-    """Return one line about the training, and a table of the loss modes' times per step."""
-    config = task.config
-    rows = []
-    for name, step in seconds.items():
-        mode = name + (" (chosen)" if name == task.mode.name else "")
-        minutes = f"{step * config.steps / 60:.1f}"
-        rows.append([mode, f"{step:.3g}", f"{step / seconds[PLAINEST]:.2f}", minutes])
-    where = f"{task.preview.device}, {task.extractor.precision}"
-    headings = ["loss mode", "s a step", "ratio", f"min for {config.steps} steps"]
-    return (
-        f"{config.network}, {config.batch} x {config.crop} x {config.crop} pixels a step, "
-        f"{', '.join(task.names) or 'any style'}; {where}\n{table(headings, rows)}"
-    )
+        return None
+    return name

@@ -1,7 +1,5 @@
 """Loading and checks of the inputs of a style network's training, before anything is written."""
 
-import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +12,6 @@ from styletransfer.job.load import check_side, files_of, style_image
 from styletransfer.losses import LossMode, get_loss_mode
 from styletransfer.networks import LAYOUTS, file
 from styletransfer.networks.crops import Photos
-from styletransfer.networks.encoder import SMALLEST_PAINTING
 from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.objective.criterion import Criterion, smallest_tile
@@ -35,9 +32,7 @@ class NetworkTask:
     extractor: FeatureExtractor  # extractor of the losses, on its device, in its precision
     mode: LossMode  # how losses reach the pastiches' gradients
     styles: dict[str, Tensor]  # file -> style image (1, 3, h, w), on the device
-    paintings: Photos | None  # folder of style images, instead of `styles`
-    least: int  # smallest side in pixels of a style image
-    hashes: list[str]  # SHA-256 of each style file, or of the paintings' names
+    hashes: list[str]  # SHA-256 of each style file
     photos: Photos | list[Tensor]  # photographs to crop; may be empty
     preview: Tensor  # (1, 3, h, w), the content image of the previews
     start: NetworkFile | None  # network with the initial weights; None for random weights
@@ -50,14 +45,15 @@ class NetworkTask:
 
 def prepare(config: TrainNetworkConfig) -> NetworkTask:
     """Load and check everything that `config` names; cheap checks come first."""
-    check(config)
+    if config.crop % STRIDE or config.crop < SMALLEST_SIDE:
+        allowed = f"a multiple of {STRIDE} from {SMALLEST_SIDE} up"
+        raise UserError(f"crop={config.crop} must be {allowed}")
     layers = Criterion.of(config.objective).layers
     mode = get_loss_mode(config.loss_mode.name)
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
     exact = torch.float64 if dtype == torch.float64 else torch.float32
-    paintings = Photos(Path(config.style), "style") if config.any_style else None
-    files = [] if paintings else files_of("style", config.style)
+    files = files_of("style", config.style)
     preview = images.read(config.preview)
     check_side(preview)
     preview = images.resize_picture(preview, min(PREVIEW_SIZE, max(preview.size)))
@@ -71,19 +67,11 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
         extractor=optimize_for_inference(extractor.ended_at(layers), device, dtype),
         mode=mode,
         styles={name: style.to(device, exact) for name, style in styles.items()},
-        paintings=paintings,
-        least=least,
-        hashes=[names_hash(paintings.files)] if paintings else [sha256(name) for name in files],
+        hashes=[sha256(name) for name in files],
         photos=photos,
         preview=images.fill_transparent(preview).to(device, exact),
         start=start,
     )
-
-
-def names_hash(files: Iterable[Path]) -> str:
-    """Return the SHA-256 of the names of files, without their folders."""
-    listed = "/".join(path.name for path in files)
-    return hashlib.sha256(listed.encode(errors="surrogateescape")).hexdigest()
 
 
 def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
@@ -101,21 +89,12 @@ def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
     )
 
 
-def check(config: TrainNetworkConfig) -> None:
-    """Check the settings of a training (UserError: names the key, its value, what is allowed)."""
-    if not config.kernels and config.start is None:
-        raise UserError("kernels=false trains no kernels, and start=null has none; leave one out")
-    if config.crop % STRIDE or config.crop < SMALLEST_SIDE:
-        allowed = f"a multiple of {STRIDE} from {SMALLEST_SIDE} up"
-        raise UserError(f"crop={config.crop} must be {allowed}")
-
-
 def check_crop(extractor: FeatureExtractor, config: TrainNetworkConfig) -> int:
-    """Return `NetworkTask.least`; check that a crop holds a position of the deepest layer."""
+    """Return the smallest side in pixels of a style image, which a crop must have, too."""
     least = smallest_tile(extractor, Criterion.of(config.objective))
     if config.crop < least:
         raise UserError(
             f"crop={config.crop} must be at least {least}, the pixels that one position of the "
             "deepest layer stands for; raise it, or name shallower layers"
         )
-    return max(least, SMALLEST_PAINTING) if config.any_style else least
+    return least

@@ -11,26 +11,26 @@ sums of gradients and losses are those of a single process, except for rounding.
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
-from torch.optim import AdamW
+from torch.optim import AdamW, Optimizer
+from torch.optim.lr_scheduler import ChainedScheduler, CosineAnnealingLR, LinearLR, LRScheduler
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from styletransfer.commands.train_network.prepare import NetworkTask
-from styletransfer.commands.train_network.styles import AnyStyles, KnownStyles
 from styletransfer.errors import UserError
 from styletransfer.features.vgg import randomize
 from styletransfer.features.weights import digest
 from styletransfer.networks import LAYOUTS, StyleNetwork, encoder
 from styletransfer.networks.crops import Crops
 from styletransfer.networks.johnson import adopt
-from styletransfer.networks.training import generator_at, schedule
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
-from styletransfer.objective.whole import Objective
+from styletransfer.objective.targets import StyleTargets
+from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.runs.recipe import check_settings
 from styletransfer.system.processes import Processes
 from styletransfer.system.signals import signals_held
@@ -39,12 +39,21 @@ from styletransfer.system.signals import signals_held
 # `start`.
 FREE_SETTINGS = (
     *("style", "start", "pictures", "preview", "preview_every"),
-    *("device", "checkpoint_every", "dry_run"),
+    *("device", "checkpoint_every"),
 )
 # Attributes that have a `state_dict`.
 PARTS = ("network", "average", "optimizer", "schedule")
 # Largest gradient norm; longer gradients, as in the first steps, are scaled down.
 LONGEST_GRADIENT = 1.0
+WARMUP_STEPS = 50  # largest number of steps in which the learning rate rises at the start
+
+
+class Style(NamedTuple):
+    """One style of a training."""
+
+    image: Tensor  # (1, 3, h, w), sRGB in [0, 1], on the device
+    targets: StyleTargets  # targets of the pastiche's style loss
+    code: Tensor  # one-hot (1, S): the network's input
 
 
 class NetworkTraining:
@@ -65,17 +74,14 @@ class NetworkTraining:
             check_settings(state["recipe"], recipe(task))
         self.make = Crops(task.photos, self.config.photo_share, self.config.crop)
         self.criterion = Criterion.of(self.config.objective)
-        self.styles: AnyStyles | KnownStyles = KnownStyles(task, self.criterion)
-        if task.paintings is not None:
-            self.styles = AnyStyles(task, task.paintings, self.criterion)
-        self.network = begun(task, self.styles, resumed=state is not None)
+        self.styles = styles_of(task, self.criterion)
+        self.network = initial_network(task)
         self.network.to(task.preview).to(memory_format=torch.channels_last)
         decay = get_ema_multi_avg_fn(self.config.averaging)  # type: ignore[no-untyped-call]
         self.average = AveragedModel(self.network, multi_avg_fn=decay).requires_grad_(False)
         # Signals wait: torch imports libraries here that abort the process at an exception.
         with signals_held():
-            weights = [weight for weight in self.network.parameters() if weight.requires_grad]
-            self.optimizer = AdamW(weights, lr=self.config.learning_rate)
+            self.optimizer = AdamW(self.network.parameters(), lr=self.config.learning_rate)
         self.schedule = schedule(self.optimizer, self.config.steps)
         self.step = 0
         if state is not None:
@@ -90,7 +96,7 @@ class NetworkTraining:
         """
         generator = generator_at(self.config.seed, self.step)
         images = self.make(self.config.batch, generator)
-        drawn = self.styles.draw(len(images), generator)
+        drawn = torch.randint(len(self.styles), (len(images),), generator=generator)
         part = self.processes.share(len(images))
         share = (part.stop - part.start) / len(images)
         self.optimizer.zero_grad()
@@ -114,15 +120,14 @@ class NetworkTraining:
     def differentiate(self, images: Tensor, drawn: Tensor, share: float) -> dict[str, Tensor]:
         """Add the gradients for `images` to the weights' gradients; return the mean losses.
 
-        `images` are content images (N, 3, H, W) in [0, 1], `drawn` selects a style for each image,
-        and `share` is the share of the images in the batch.
+        `images` are content images (N, 3, H, W) in [0, 1], `drawn` (N,) holds the number of each
+        image's style, and `share` is the share of the images in the batch.
         """
-        contents = torch.split(images, 1)
-        styles = [self.styles.of(*one) for one in zip(drawn, contents, strict=True)]
-        pastiches = painted(self.network, images, torch.cat([style.code for style in styles]))
+        styles = [self.styles[int(number)] for number in drawn]
+        pastiches = self.network(images, torch.cat([style.code for style in styles]))
         gradients, values = [], []
         for content, pastiche, style in zip(
-            contents, torch.split(pastiches, 1), styles, strict=True
+            torch.split(images, 1), torch.split(pastiches, 1), styles, strict=True
         ):
             inputs = pair(content, style.image)
             objective = Objective(
@@ -138,9 +143,9 @@ class NetworkTraining:
 
     @torch.no_grad()
     def preview(self) -> Tensor:
-        """Return the preview picture (1, 3, h, S w), painted in several styles, side by side."""
-        content, codes = self.task.preview, self.styles.shown
-        return torch.cat([painted(self.result, content, code) for code in codes], dim=3)
+        """Return the preview picture (1, 3, h, S w), painted in each style, side by side."""
+        content = self.task.preview
+        return torch.cat([self.result(content, style.code) for style in self.styles], dim=3)
 
     @property
     def result(self) -> StyleNetwork:
@@ -152,38 +157,45 @@ class NetworkTraining:
         return {
             "recipe": recipe(self.task),
             "step": self.step,
-            "processes": self.processes.count,
             **{name: getattr(self, name).state_dict() for name in PARTS},
         }
 
 
-def begun(task: NetworkTask, styles: AnyStyles | KnownStyles, resumed: bool) -> StyleNetwork:
+def styles_of(task: NetworkTask, criterion: Criterion) -> list[Style]:
+    """Return the styles of a training with their targets."""
+    blank = task.preview.new_zeros(1, 3, task.config.crop, task.config.crop)
+    codes = torch.split(torch.eye(len(task.styles)).to(task.preview), 1)
+    return [
+        Style(style, style_targets_of(task.extractor, criterion, pair(blank, style)), code)
+        for style, code in zip(task.styles.values(), codes, strict=True)
+    ]
+
+
+def initial_network(task: NetworkTask) -> StyleNetwork:
     """Return the network as it is before the first step."""
-    config = task.config
-    start = task.start.network if task.start else None
-    network = StyleNetwork(LAYOUTS[config.network], len(task.styles))
-    if start is None:
-        randomize(network, config.seed)
-    else:
-        adopt(network, start)
-    if isinstance(styles, AnyStyles):
-        usual = None if resumed else styles.usual
-        network.encoder = encoder.begun(network, start, usual, config.seed)
-    elif start is not None and start.encoder is not None:
-        eye = encoder.build_eye(task.preview.device, task.extractor.dtype)
+    network = StyleNetwork(LAYOUTS[task.config.network], len(task.styles))
+    if task.start is None:
+        randomize(network, task.config.seed)
+        return network
+    start = task.start.network
+    adopt(network, start)
+    if start.encoder is not None:
+        eye = encoder.style_features(task.preview.device, task.extractor.dtype)
         codes = torch.cat([encoder.moments(eye, style) for style in task.styles.values()])
-        encoder.dress(network, start.encoder(codes.cpu()))
-    for name, weight in network.segments.named_parameters():
-        weight.requires_grad_(config.kernels or encoder.is_row(name))
-    return network
+        encoder.set_rows(network, start.encoder(codes.cpu()))
+    return network.requires_grad_()
 
 
-def painted(network: StyleNetwork, images: Tensor, codes: Tensor) -> Tensor:
-    """Return the pastiches of pictures (N, 3, H, W), in the styles of the codes."""
-    if network.encoder is not None:
-        return encoder.paint(network, images, codes)
-    made: Tensor = network(images, codes)
-    return made
+def generator_at(seed: int, step: int) -> torch.Generator:
+    """Return the CPU generator for all random numbers of one step."""
+    return torch.Generator().manual_seed(((seed + 1) * 10**9 + step) % 2**64)
+
+
+def schedule(optimizer: Optimizer, steps: int) -> LRScheduler:
+    """Return the learning rate's schedule: a short linear rise times half a cosine to zero."""
+    warmup = min(WARMUP_STEPS, steps // 10)
+    rise = LinearLR(optimizer, start_factor=1 / (warmup + 1), total_iters=warmup)
+    return ChainedScheduler([rise, CosineAnnealingLR(optimizer, T_max=steps)])
 
 
 def recipe(task: NetworkTask) -> dict[str, Any]:
