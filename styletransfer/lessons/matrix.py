@@ -51,7 +51,7 @@ class Square(nn.Module):
         return x.square()
 
 
-class Function(torch.autograd.Function):
+class WrongSquare(torch.autograd.Function):
     """x^2 with a derivative of its own."""
 
     generate_vmap_rule = True
@@ -105,7 +105,7 @@ def with_module_hook() -> Callable[[Tensor], Tensor]:
 WAYS: dict[str, Callable[[], Callable[[Tensor], Tensor]]] = {
     "a module's `backward`": lambda: FakeLoss().of,
     "a module's `.loss`": lambda: Loss().of,
-    "`Function`": lambda: lambda x: Function.apply(x).sum(),
+    "`Function`": lambda: lambda x: WrongSquare.apply(x).sum(),
     "tensor hook": lambda: with_tensor_hook,
     "full backward hook": with_module_hook,
     "`custom_op`": lambda: lambda x: square(x).sum(),
