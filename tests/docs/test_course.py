@@ -24,3 +24,20 @@ def test_every_cell_runs(chapter, capsys):
             exec(compile(cell, f"{chapter}.md", "exec"), typed)
     printed = capsys.readouterr().out
     assert [words for words in PRINTED[chapter] if words not in printed] == []
+
+
+CLINIC = re.compile(
+    r"^```{code-cell} python\n:tags: \[remove-output\]\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?",
+    re.M | re.S,
+)
+
+
+def test_the_clinic(capsys):
+    """Each cell prints the text that stands below it."""
+    text = (ROOT / "docs" / "course" / "clinic.md").read_text(encoding="utf-8")
+    cells = CLINIC.findall(text)
+    assert len(cells) == text.count("{code-cell}") > 20
+    typed: dict[str, object] = {"__name__": "__main__"}
+    for cell, expected in cells:
+        exec(compile(cell, "clinic.md", "exec"), typed)
+        assert capsys.readouterr().out == expected, cell
