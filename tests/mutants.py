@@ -73,8 +73,6 @@ def originals():
         "gif": pillow("P", format="GIF", save_all=True, append_images=frames),
         "bmp": pillow("RGB", format="BMP"),
         "tiff palette": pillow("P", format="TIFF"),
-        "tiff fax": pillow("1", format="TIFF", compression="group4"),
-        "tiff jpeg": pillow("YCbCr", format="TIFF", compression="jpeg"),
         "tiff cmyk": pillow("CMYK", format="TIFF", compression="tiff_lzw"),
         "tiff 16": tiff(noise(3, 16), iccprofile=profile),
         "tiff 16 lzw": tiff(noise(3, 16), compression="lzw", byteorder=">"),
