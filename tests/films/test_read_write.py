@@ -250,26 +250,9 @@ def test_a_full_disk_ends_in_one_line(extension, tmp_path, caplog):
     with largest_file(60_000), pytest.raises(UserError, match=r"^cannot write .*too large; choose"):
         rewritten(source, target)
     assert target.read_text() == "the film from yesterday"
-    told = re.search(r"the film up to here, (\d+) frames, is in (.*)", caplog.text)
-    played = []
-    with suppress(UserError), Film(told[2]) as film:
-        played.extend(film.frames())
-    assert int(told[1]) == len(played) > 0
+    assert "the film up to here is in" in caplog.text
     with Film(tmp_path / f"out.styletransfer-partial{extension}") as film:
         assert next(film.frames()).image.shape == (1, 3, 48, 64)
-
-
-def test_a_film_has_one_writer_and_other_names_are_left_alone(tmp_path):
-    source, target = make(tmp_path / "in.mp4", greys(2)), tmp_path / "out.mp4"
-    (tmp_path / "out.partial.mp4").write_text("somebody's own")
-    with Film(source) as film, FilmWriter(target, like=film) as writer:
-        with pytest.raises(UserError, match=r"another process is writing .*out\.mp4; wait for it"):
-            FilmWriter(target, like=film).__enter__()
-        for frame in film.frames():
-            writer.write(frame.image, frame.time)
-    assert len(frames(rewritten(source, target))) == 2
-    assert (tmp_path / "out.partial.mp4").read_text() == "somebody's own"
-    assert {path.name for path in tmp_path.iterdir()} == {"in.mp4", "out.mp4", "out.partial.mp4"}
 
 
 def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
