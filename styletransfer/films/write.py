@@ -45,9 +45,6 @@ CODECS = {
 }
 """Extension that can be written -> (FFmpeg's name of the container, codec)."""
 
-# Options that write MP4 and MOV in fragments, and join them to an ordinary file at the end. If a
-# full disk or a kill ends the writing, such a file can be played. Other containers always can.
-IN_PIECES = {"movflags": "hybrid_fragmented+delay_moov"}
 # Number of BT.709 in ITU-T H.273, for the matrix, the primaries and the transfer curve alike.
 BT709 = 1
 # FFmpeg's number for limited range, in which black is 16 and white 235.
@@ -156,8 +153,6 @@ class FilmWriter:
         context.color_range = LIMITED
         self._stream = stream
         self._sound = Sound(self._like, self._container, str(self._path))
-        if not self._sound.is_broadcast:  # FFmpeg cannot write such sound in fragments
-            self._container.container_options.update(IN_PIECES)
 
     def _encode(self, frame: Any) -> None:
         """Encode and write a frame; with None, write the frames that the encoder still holds.
@@ -207,9 +202,6 @@ class Sound:
             else:
                 kind = stream.codec_context.codec.canonical_name if stream.codec_context else "such"
                 logger.warning("%s cannot hold %s sound, and goes without", name, kind)
-        # True if any sound is AAC that is described in each packet (ADTS), not in the header.
-        contexts = [stream.codec_context for stream in self._streams.values()]
-        self.is_broadcast = any(one.name == "aac" and not one.extradata for one in contexts)
         self._packets = self._moved()
         self._next = next(self._packets, None)
 
