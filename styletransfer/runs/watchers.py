@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Never
+from typing import Any, Never
 
 from tqdm.auto import tqdm
 
@@ -26,7 +26,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
     """A tqdm bar on standard error with loss, scale and time left. Use as a context manager.
 
     The bar starts at `done` steps, those made before. No bar is drawn if standard error is closed
-    or full, or TQDM_DISABLE is in the environment.
+    or TQDM_DISABLE is in the environment.
     """
 
     def __init__(self, done: int = 0) -> None:
@@ -35,23 +35,38 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             initial=done,
             dynamic_ncols=True,
             leave=False,
-            delay=1e-9,  # so that nothing is drawn here, where an error would be raised
+            file=_Forgiving(sys.stderr),
             disable=sys.stderr is None or "TQDM_DISABLE" in os.environ,
         )
 
     def __exit__(self, *raised: object) -> None:
-        with suppress(OSError, ValueError):
-            self.bar.close()
+        self.bar.close()
 
     def __call__(self, iterate: Iterate) -> None:
         """Advance by one step; read the loss only for a redraw, as reading waits."""
         self.bar.total = iterate.steps
+        if self.bar.update(1):
+            height, width = iterate.image.shape[2:]
+            self.bar.set_description_str(f"scale {iterate.scale}/{iterate.scales} {width}x{height}")
+            self.bar.set_postfix_str(f"loss {iterate.losses.total.item():.4g}", refresh=False)
+
+
+class _Forgiving:
+    """A text file whose `write` and `flush` ignore errors, after which tqdm would keep its lock."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def write(self, text: str) -> None:
         with suppress(OSError, ValueError):
-            if self.bar.update(1):
-                height, width = iterate.image.shape[2:]
-                scale = f"scale {iterate.scale}/{iterate.scales} {width}x{height}"
-                self.bar.set_description_str(scale)
-                self.bar.set_postfix_str(f"loss {iterate.losses.total.item():.4g}", refresh=False)
+            self.file.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self.file.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
 
 
 class StepPictures:
