@@ -56,6 +56,7 @@ nb_execution_timeout, html_copy_source = 600, False  # seconds
 MEND = """onload = () => {
   const all = (query, change) => document.querySelectorAll(query).forEach(change);
   all("pre", (one) => (one.tabIndex = 0));
+  all(".highlight-text pre", (one) => (one.style.whiteSpace = "pre-wrap"));
   all(".caption", (one) => (one.ariaLevel = "2"));
   all("aside", (one) => (one.ariaLabel = one.className));
   all("p:has(> img[src*=map_])", (one) => ((one.style.overflowX = "auto"), (one.tabIndex = 0)));
@@ -105,7 +106,7 @@ def link_tests(app, tree, docname):
         file, line = TESTS[node.astext()]
         uri = app.builder.get_relative_uri(docname, file.removesuffix(".py"))
         words = {"refuri": f"{uri}#line-{line}", "reftitle": node.astext()}
-        node.replace_self(nodes.reference("", "", nodes.subscript("", "test"), **words))
+        node.replace_self(nodes.reference("", "test", **words))
 
 
 def as_rst(app, what, name, obj, options, lines):
