@@ -169,7 +169,7 @@ def judge_line(words, desk, before):
     outputs = [os.path.normpath(word.partition("=")[2]) for word in words if "output=" in word]
     if any(after.get(name, b"") != before[name] for name in before if name not in outputs):
         return "FAULT: changed or removed a file that was there", told
-    left_over = [name for name in new if name.endswith((".tmp", ".lock"))]
+    left_over = [name for name in new if name.endswith(".tmp")]
     if left_over or any((desk.parent / "tmp").iterdir()):
         return f"FAULT: left a temporary file: {new}", told
     if strange := [line for line in said if not line.startswith(("error: ", "note: "))]:

@@ -116,7 +116,7 @@ def test_a_look_is_chosen_by_one_tap(page):
 
 
 def test_several_styles_are_shared_out_and_each_region_has_its_own(page):
-    page.click("text=Mix several")
+    page.click("[data-picker=style] .check")
     page.click("[data-picker=style] .tile[title=mosaic]")
     page.expect("[data-picker=style] .badge").to_have_count(2)
     page.unfold("strokes")
@@ -130,7 +130,7 @@ def test_several_styles_are_shared_out_and_each_region_has_its_own(page):
     page.expect("#command pre").to_contain_text("blue:2")
     page.click("[data-picker=content] .tile[title=astronaut]")
     page.expect("#command pre").not_to_contain_text("regions")
-    page.click("text=Mix several")
+    page.click("[data-picker=style] .check")
     page.expect("#command pre").not_to_contain_text("style_weights")
 
 
@@ -346,7 +346,7 @@ def test_a_stopped_run_that_goes_on_shows_its_settings(tmp_path, visited):
 
 def test_the_photograph_is_shown_until_a_slow_first_look_comes(page):
     held = []
-    page.route("**/api/look?*", held.append)
+    page.route("**/api/look?*", lambda route: held.append(route))
     slow = lambda route: (page.wait_for_timeout(700), route.continue_())  # noqa: E731
     page.route("**/api/pictures/content-*side=2048", slow)  # the stage is drawn again meanwhile
     page.reload()
