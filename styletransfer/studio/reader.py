@@ -104,11 +104,10 @@ def measure(path: str) -> tuple[int, int]:
 
 def frames(path: str, config: ApplyConfig) -> int:
     """Return a film's number of frames, 0 if it is unknown (UserError: wrong settings)."""
-    from styletransfer.commands.apply import painter
+    from styletransfer.commands.apply.painter import blend
     from styletransfer.films.read import Film
 
-    painter.check(config)
-    painter.blend(config, config.style, named=False)
+    blend(config, config.style, named=False)
     with Film(path) as film:
         return film.count
 
@@ -148,7 +147,7 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
     painter = _painter(tuple(styles), tuple(ages))
     shared = ApplyConfig(style_weights=list(shares))
     painter.blend = blend(shared, list(styles), named=False)
-    return jpeg(to_image(painter.paint(as_picture(small, "content").rgb, small.height)), QUALITY)
+    return jpeg(to_image(painter.paint(as_picture(small, "content").rgb)), QUALITY)
 
 
 @lru_cache(KNOWN)

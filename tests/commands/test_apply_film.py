@@ -74,7 +74,7 @@ def test_each_frame_is_what_the_network_makes_of_it(written, capsys):
         assert (frame.image - image).mean((1, 2, 3)).abs() < 0.02  # but for the codec
     assert sounds(Path("out.mp4"))[0][:2] == sounds(Path("in.mp4"))[0][:2]
     written.clear()
-    apply(output="small.webm", size=25, strip=8)
+    apply(output="small.webm", size=25)
     assert close(written, expected((19, 25)))
     assert frames(Path("small.webm"))[0].image.shape == (1, 3, 19, 25)
 
@@ -106,7 +106,7 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
     with pytest.raises(Stopped):
         apply(input="album", output="done")
     part = desk / "done" / "in.styletransfer-partial.mp4"
-    assert files_in(desk / "done").keys() == {".styletransfer.jsonl", "a.png", part.name}
+    assert files_in(desk / "done").keys() == {"a.png", part.name}
     assert len(frames(part)) == 3
     assert 0.25 < sounds(part)[0][2][-1] < 0.4  # seconds: it ends where they do
     assert re.search(rf"the film up to here, 3 frames, is in .*{part.name}", caplog.text)
@@ -114,7 +114,7 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
     check_error("1 of 4 files could not be painted", apply, input="album", output="done")
     assert "broken.mkv is no film that FFmpeg can read" in caplog.text
     films = ["in.mp4", "z.avi.mp4"]
-    assert files_in(desk / "done").keys() == {".styletransfer.jsonl", "a.png", *films}
+    assert files_in(desk / "done").keys() == {"a.png", *films}
     assert [len(frames(desk / "done" / name)) for name in films] == [5, 5]
 
 

@@ -90,9 +90,7 @@ def test_gatys_weights_are_the_papers_equations():
 def test_keys_that_name_files():
     names = "content style style_detail content_regions style_regions protect output init"
     assert " ".join(path_keys(TrainConfig)) == f"{names} features.weights resume"
-    assert path_keys(SCHEMAS["apply"]) == (
-        *("network", "input", "output", "style", "content_regions"),
-    )
+    assert path_keys(SCHEMAS["apply"]) == ("network", "input", "output", "style")
     for schema in SCHEMAS.values():
         marked = [key for key, field in keys(schema) if field.metadata.get("written")]
         assert marked in ([], ["output"])
