@@ -247,11 +247,6 @@ def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
         check_choice(group, name)
     composed = compose("train", [f"{group}={name}" for group, name in presets.items()])
     settings: TrainConfig = settings_of(composed, "train")
-    if settings.changes:
-        raise UserError(
-            f"experiment={given['experiment']} has changes, which the command line makes; leave it "
-            "out, and steer the run that iterate returns"
-        )
     return with_values(settings, values)
 
 

@@ -28,7 +28,6 @@ from styletransfer.job.job import Job
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize.results import Outcome
-from styletransfer.runs.changes import in_turn
 from styletransfer.runs.folder import CHECKPOINT, CONTENT, PASTICHE, RECORD
 from styletransfer.runs.recipe import finished_picture, own_settings
 from styletransfer.runs.recorded_run import Guide, RecordedRun
@@ -56,7 +55,9 @@ def main(config: TrainConfig, folder: Path) -> None:
         folder = Path(config.resume)
         config = own_settings(config, folder, _typed_keys())
     if config.dry_run:
-        _print_plans(config)
+        from styletransfer.runs.plan import plan
+
+        print(plan(prepare(config, enlarge=False)))
         return
     if picture := finished_picture(config, folder):
         print(f"already finished\n{picture}")
@@ -91,10 +92,7 @@ def paint(config: TrainConfig, folder: Path, guide: Guide | None = None) -> Fini
             remove_stale(folder)
             start = time.perf_counter()
             with RecordedRun(config, job, folder, picture, guide) as record:
-                record.begin()
-                outcome = record.run.complete(record.callbacks)
-                while record.goes_on(outcome):
-                    outcome = record.run.complete(record.callbacks)
+                outcome = record.complete()
             seconds, stopped = time.perf_counter() - start, stop.asked
     return FinishedRun(
         record.written,
@@ -108,33 +106,13 @@ def paint(config: TrainConfig, folder: Path, guide: Guide | None = None) -> Fini
 
 
 def _checked(config: TrainConfig, folder: Path, picture: Path) -> Job:
-    """Return the job of a run after checking its settings, its changes and all paths."""
-    later = in_turn(config, config.changes)
+    """Return the job of a run after checking its settings and all paths."""
     job = prepare(config)
-    for changed in later:
-        prepare(changed, like=job)
     kept = [folder / name for name in (PASTICHE, CONTENT, RECORD)]
     if os.path.realpath(picture) == os.path.realpath(folder / PASTICHE):
         kept.remove(folder / PASTICHE)
-    read = [file for settings in (config, *later) for file in files_read(settings)]
-    check_outputs([picture, *kept], read)
+    check_outputs([picture, *kept], files_read(config))
     return job
-
-
-def _print_plans(config: TrainConfig) -> None:
-    """Print the plan of a run, and the plan after each change (UserError: bad input)."""
-    from styletransfer.runs.plan import plan
-
-    later = in_turn(config, config.changes)
-    first = prepare(config, enlarge=False)
-    jobs = [first, *(prepare(changed, enlarge=False, like=first) for changed in later)]
-    steps = [0, *(change.after for change in config.changes)]
-    for index, (after, job) in enumerate(zip(steps, jobs, strict=True)):
-        if after in steps[index + 1 :]:  # another change comes before a step is made
-            continue
-        if after:
-            print(f"after {after} steps, the scales of these that are left:")
-        print(plan(job))
 
 
 def _print_outcome(run: FinishedRun, folder: Path) -> None:

@@ -29,15 +29,13 @@ from styletransfer.system.signals import STOPPING, interruptible
 PAIR = f"content=../0.png style=../1.png {' '.join(LAYERS)} checkpoint_every=1e-9 hydra.run.dir=."
 TRAIN = f"train experiment=tiny {PAIR} size=48 steps=60 scales=2 tile=off resume=auto"
 TRAINING = f"style=../1.png pictures=null steps=12 batch=1 crop=16 style_size=40 {' '.join(LAYERS)}"
-HEAVIER = "{after:10,set:{objective.content_weight:1}}"
-ADAM_TOO = "{after:50,set:{optimizer:adam,style_scale:0.7}}"
 TIMED = {".json", ".log", ".pt"}
-# Both optimisers, whole and in tiles, steered, and a style network.
+# Both optimisers, whole and in tiles, and a style network.
 JOBS = [
     f"{TRAIN} optimizer.plateau=0 objective.style_loss=wasserstein tile=16",
     f"{TRAIN} optimizer=adam optimizer.averaging=0.9 tile=16 color=content_luminance scales=3",
     f"{TRAIN} optimizer.plateau=0 optimizer.preconditioner=0 init=noise loss_mode=fake_backward",
-    f"{TRAIN} optimizer.plateau=0 changes=[{HEAVIER},{ADAM_TOO}] color=content_palette",
+    f"{TRAIN} optimizer.plateau=0 color=content_palette",
     f"train_network {TRAINING} network=tiny device=cpu checkpoint_every=1e-9 hydra.run.dir=.",
 ]
 

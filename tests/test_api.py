@@ -105,7 +105,6 @@ def test_bad_keys():
     """Of those that only Python can get wrong; the others are in test_bad_input.py."""
     for settings, message in (
         ({"features": 3}, "unknown features 3; there are bundled"),
-        ({"experiment": "relay"}, "experiment=relay has changes, which the command line"),
         ({"output": "a.png"}, "output is a key of the command line; see Res"),
         ({"snapshot_every": 1}, "snapshot_every is a key of the command line"),
         ({"objective": {3: 1}}, "unknown key objective.3"),

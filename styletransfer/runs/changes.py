@@ -1,11 +1,10 @@
 """Changes of settings during a run."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from styletransfer.errors import UserError
-from styletransfer.settings import ChangeConfig, StyleTransferConfig, TrainConfig
+from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.schemas import keys
 from styletransfer.settings.values import Config, with_values
 
@@ -26,22 +25,3 @@ def check_can_change(asked: Iterable[str]) -> None:
     for key in asked:
         if key in only_once.union(FIXED):
             raise UserError(f"{key} cannot change during a run; start another one")
-
-
-def in_turn(config: Config, changes: list[ChangeConfig]) -> list[Config]:
-    """Return the settings after each change, in order (UserError: a change is not allowed)."""
-    settings, before = [], 0
-    for change in changes:
-        if change.after < before:
-            raise UserError(f"changes: after={change.after} must be {before} or more, in order")
-        before = change.after
-        config = changed(config, change.set)
-        settings.append(config)
-    return settings
-
-
-def with_change(changes: list[ChangeConfig], change: ChangeConfig) -> list[ChangeConfig]:
-    """Return `changes` with `change` appended, or merged if after the same step."""
-    if changes and changes[-1].after == change.after:
-        return [*changes[:-1], replace(changes[-1], set=changes[-1].set | change.set)]
-    return [*changes, change]

@@ -6,7 +6,7 @@ as with `resume=FOLDER` or `resume=auto`, compares the stored recipe with the ne
 
 import logging
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import is_dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -53,11 +53,6 @@ def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
     }
     if values.get("output") is not None:
         values["output"] = os.path.abspath(values["output"])
-    if "changes" in values:
-        values["changes"] = [
-            {"after": change.after, "set": _with_full_paths(schema, change.set, free)}
-            for change in values["changes"]
-        ]
     return _with_full_paths(schema, values, free)
 
 
@@ -91,13 +86,8 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
         check_settings(then["config"], now["config"], free)
         for key in sorted(then["files"].keys() | now["files"].keys()):
             if then["files"].get(key) != now["files"].get(key):
-                paths = {
-                    prefix + name: value
-                    for prefix, values in _parts(now["config"])
-                    for name, value in values.items()
-                }
                 raise UserError(
-                    f"{key}={paths.get(key)} has changed since the run began; start afresh"
+                    f"{key}={now['config'].get(key)} has changed since the run began; start afresh"
                 )
         for key in now:
             if key not in ("version", "config", "files") and then[key] != now[key]:
@@ -107,16 +97,6 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
                 )
     except (LookupError, TypeError, AttributeError) as error:
         raise UserError("what is there is no run's record of this version; start afresh") from error
-
-
-def until(whole: Recipe, changes: int) -> Recipe:
-    """Return a recipe with only its first `changes` changes, and their files."""
-    config = whole["config"]
-    later = tuple(f"changes[{n}]." for n in range(changes, len(config["changes"])))
-    return whole | {
-        "config": config | {"changes": config["changes"][:changes]},
-        "files": {key: value for key, value in whole["files"].items() if not key.startswith(later)},
-    }
 
 
 def _with_full_paths(
@@ -136,24 +116,16 @@ def _hashes(
 ) -> dict[str, list[str]]:
     """Return key -> the SHA-256 of each file of the key; a folder counts as its pictures."""
     hashes = {
-        prefix + key: [
+        key: [
             sha256(path)
-            for name in named_files(schema, key, values.get(key))
+            for name in named_files(schema, key, config.get(key))
             for path in files_at(name)
             if os.path.isfile(path)
         ]
-        for prefix, values in _parts(config)
         for key in path_keys(schema)
         if key not in free
     }
     return {key: value for key, value in hashes.items() if value}
-
-
-def _parts(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield ("", all settings), then ("changes[n].", settings of the change) for each n."""
-    yield "", config
-    for n, change in enumerate(config.get("changes", ())):
-        yield f"changes[{n}].", change["set"]
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:

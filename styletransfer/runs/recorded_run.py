@@ -5,7 +5,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -17,7 +16,7 @@ from styletransfer.job.prepare import prepare
 from styletransfer.optimize.results import Callback, Iterate, Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
-from styletransfer.runs.changes import changed, in_turn, with_change
+from styletransfer.runs.changes import changed
 from styletransfer.runs.folder import (
     CHECKPOINT,
     CONTENT,
@@ -26,9 +25,9 @@ from styletransfer.runs.folder import (
     PASTICHE,
     write_record,
 )
-from styletransfer.runs.recipe import Recipe, check_recipe, recipe, until
+from styletransfer.runs.recipe import Recipe, check_recipe, recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
-from styletransfer.settings import ChangeConfig, TrainConfig
+from styletransfer.settings import TrainConfig
 from styletransfer.system.checkpoint import Checkpoint
 
 logger = logging.getLogger(__name__)
@@ -45,8 +44,8 @@ class Guide(Protocol):
     def step(self, work: "RecordedRun", iterate: Iterate) -> None:
         """Observe a completed step; raise KeyboardInterrupt to end the run early."""
 
-    def end(self, work: "RecordedRun") -> bool:
-        """Return True if the guide has steered the finished, written run, which then goes on."""
+    def end(self, work: "RecordedRun") -> None:
+        """Observe the finished, written run."""
 
 
 class RecordedRun:
@@ -55,8 +54,8 @@ class RecordedRun:
     Use as a context manager around the steps; its exit closes the metrics and the progress bar.
 
     Args:
-        config: the settings; `config.changes` lists all changes, planned or already made.
-        job: the job of `config`, before any change.
+        config: the settings.
+        job: the job of `config`.
         folder: folder of the run for metrics, snapshots, the checkpoint and `run.json`.
         picture: path of the pastiche.
         guide: an observer that may steer the run, or None.
@@ -68,9 +67,8 @@ class RecordedRun:
     def __init__(
         self, config: TrainConfig, job: Job, folder: Path, picture: Path, guide: Guide | None = None
     ) -> None:
-        self.config, self.folder, self.picture, self.guide = config, folder, picture, guide
-        self.job, self.now = job, config  # current, after the first `made` changes
-        self.made = 0
+        self.config, self.job = config, job
+        self.folder, self.picture, self.guide = folder, picture, guide
         self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
         self.before = 0.0  # seconds up to the checkpoint, less guide time since then
@@ -95,65 +93,39 @@ class RecordedRun:
     def __exit__(self, *raised: object) -> None:
         self._open.close()
 
-    def begin(self) -> None:
-        """Write the status "running" to `run.json`, and make the changes that are due."""
-        self._record("running")
-        self._change_if_due()
-
-    def goes_on(self, outcome: Outcome) -> bool:
-        """Write an outcome unless a change is pending; return whether the run goes on.
-
-        A change is pending if it was planned for a later step than a settled run reached; the run
-        then goes on. A written run goes on only if the guide steers it.
-        """
-        if outcome.is_whole and self.made < len(self.config.changes):
-            self._change()
-            self._change_if_due()
-            return True
+    def complete(self) -> Outcome:
+        """Make the remaining steps, write the outcome, and return it."""
+        write_record(self.folder, self.recipe, "running", self.picture)
+        outcome = self.run.complete(self.callbacks)
         self.written, self.problem = self._leave(outcome)  # before the guide, which may fail
-        if self.guide is None or not outcome.is_whole:
-            return False
-        with self._clock_stopped(), suppress(KeyboardInterrupt):
-            if self.guide.end(self):
-                self._record("running")
-                return True
-        return False
+        if self.guide is not None and outcome.is_whole:
+            with suppress(KeyboardInterrupt):
+                self.guide.end(self)
+        return outcome
 
     def steer(self, values: dict[str, Any]) -> None:
-        """Continue from the best picture so far with other settings, and record the change.
+        """Continue from the best picture so far with other settings, and record them.
 
-        Changes planned for later are dropped. (UserError: bad `values`; the run is unchanged.)
+        UserError: bad `values`; the run is unchanged.
         """
-        config = changed(self.now, values)
+        config = changed(self.config, values)
         job = prepare(config, like=self.job)
-        change = ChangeConfig(self.run.steps, values)
-        changes = with_change(self.config.changes[: self.made], change)
-        self.config = replace(self.config, changes=changes)
-        self.recipe = describe(self.config, job)
-        self._record("running")  # first: a checkpoint must not hold a change that run.json lacks
-        self._go_on_as(job, config, len(changes))
-
-    def _change_if_due(self) -> None:
-        changes = self.config.changes
-        while self.made < len(changes) and changes[self.made].after <= self.run.steps:
-            self._change()
-
-    def _change(self) -> None:
-        config = changed(self.now, self.config.changes[self.made].set)
-        self._go_on_as(prepare(config, like=self.job), config, self.made + 1)
-
-    def _go_on_as(self, job: Job, config: TrainConfig, made: int) -> None:
+        recipe_now = describe(config, job)
         self.run.steer(job)
-        self.job, self.now, self.made = job, config, made
+        self.config, self.job, self.recipe = config, job, recipe_now
+        # A checkpoint must not have other settings than run.json, also if the process is killed.
+        self.checkpoint.remove()
+        write_record(self.folder, self.recipe, "running", self.picture)
+        if self.checkpoint.every:
+            self._save()
 
     def _after_step(self, iterate: Iterate) -> None:
-        """Save a checkpoint, call the guide, make changes and stop, each if due."""
+        """Save a checkpoint, call the guide and stop, each if due."""
         if self.checkpoint.is_due():
             self._save()
         if self.guide is not None:
             with self._clock_stopped():
                 self.guide.step(self, iterate)
-        self._change_if_due()
         if iterate.step == self.config.stop_after:
             raise KeyboardInterrupt
 
@@ -169,12 +141,7 @@ class RecordedRun:
     def _load(self) -> None:
         saved = self.checkpoint.load()
         try:
-            self.made = saved["changes"]
-            then, now = (until(whole, self.made) for whole in (saved["description"], self.recipe))
-            check_recipe(then, now, FREE_KEYS)
-            if self.made:
-                self.now = in_turn(self.config, self.config.changes)[self.made - 1]
-                self.job = prepare(self.now, like=self.job)
+            check_recipe(saved["description"], self.recipe, FREE_KEYS)
             self.run = Run(self.job)
             self.run.load_state_dict(saved["run"])
             self.before = saved["seconds"]
@@ -187,7 +154,6 @@ class RecordedRun:
         self.metrics.flush()
         state = {
             "description": self.recipe,
-            "changes": self.made,
             "run": self.run.state_dict(),
             "seconds": self._seconds(),
         }
@@ -196,9 +162,6 @@ class RecordedRun:
     def _seconds(self) -> float:
         """Return the seconds of optimisation so far, including those before a checkpoint."""
         return round(self.before + time.perf_counter() - self.start_time, 1)
-
-    def _record(self, status: str) -> None:
-        write_record(self.folder, self.recipe, status, self.picture)
 
     def _leave(self, result: Outcome) -> tuple[Path, str | None]:
         """Write pictures, record and, if stopped, a checkpoint; return (path, problem)."""

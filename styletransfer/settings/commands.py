@@ -32,7 +32,7 @@ class Command:
 
 # Keys of a run that `explain` accepts and ignores.
 _OF_A_RUN = (
-    *("output", "steps", "scales", "tile", "optimizer", "changes"),
+    *("output", "steps", "scales", "tile", "optimizer"),
     *("snapshot_every", "checkpoint_every", "stop_after", "resume", "dry_run"),
 )
 # Name -> description of `styletransfer NAME`. The name also locates the command's code.

@@ -82,22 +82,9 @@ class StyleTransferConfig:
 
 
 @dataclass
-class ChangeConfig:
-    """New values of some settings, from one step on."""
-
-    after: int = number(MISSING, "[0, inf)")
-    """Number of steps before the change; it applies earlier if all planned steps are made."""
-    set: dict[str, Any] = field(default_factory=dict)
-    """The keys with their new values, as in {objective.content_weight:0.5,style:b.jpg}."""
-
-
-@dataclass
 class TrainConfig(StyleTransferConfig):
     """`scripts/train.py`."""
 
-    changes: list[ChangeConfig] = field(default_factory=list)
-    """Changes of settings during the run: [{after:40,set:{objective.content_weight:0.5}}]. At a
-    change, the current scale starts again from the best picture so far."""
     snapshot_every: int = number(0, "[0, inf)")
     """Number of steps between two saved pictures; 0 saves none."""
     checkpoint_every: float = number(60.0, "[0, inf)")

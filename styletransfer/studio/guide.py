@@ -48,7 +48,7 @@ class Guide:
             for name, text in self._order["record"].items():
                 folder.mkdir(exist_ok=True)
                 (folder / name).write_text(text, encoding="utf-8")
-            self._say(type="begun", now=page_values(run.now))
+            self._say(type="begun", now=page_values(run.config))
         self._clock.step(run.run, iterate)
         self._last = iterate
         began = time.monotonic()
@@ -67,11 +67,10 @@ class Guide:
         if self._orders.over:
             raise KeyboardInterrupt
 
-    def end(self, run: RecordedRun) -> bool:
-        """Report the last step and the result; return False, because the run has ended."""
+    def end(self, run: RecordedRun) -> None:
+        """Report the last step and the result."""
         if self._last is not None:
             self._tell(run, self._last, encode(run.run.result().picture))
-        return False
 
     def _pause(self, run: RecordedRun, iterate: Iterate) -> None:
         """Wait for a request to resume or to stop; meanwhile, carry out requests to steer."""
@@ -94,13 +93,13 @@ class Guide:
                     self._say(type="stopping")
                     raise KeyboardInterrupt
                 case "steer":
-                    now, wanted = page_values(run.now), page_values(wish["config"])
+                    now, wanted = page_values(run.config), page_values(wish["config"])
                     changes = {key: wanted[key] for key in wanted if wanted[key] != now[key]}
                     if changes:
                         run.steer(changes)
         except UserError as problem:
             error, key = str(problem), problem.key
-        number, now = wish.get("number"), page_values(run.now)
+        number, now = wish.get("number"), page_values(run.config)
         self._say(type="standing", number=number, error=error, key=key, now=now)
 
     def _tell(self, run: RecordedRun, iterate: Iterate, picture: bytes | None) -> None:

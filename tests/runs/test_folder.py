@@ -8,8 +8,8 @@ from helpers import check_error, picture, write_pictures
 from styletransfer.job.load import files_read
 from styletransfer.pictures import images
 from styletransfer.runs.folder import Step, read_error, read_run, read_steps, write_record
-from styletransfer.runs.recipe import check_recipe, recipe, settings, until
-from styletransfer.settings import ChangeConfig, FeaturesConfig, TrainConfig
+from styletransfer.runs.recipe import check_recipe, recipe, settings
+from styletransfer.settings import FeaturesConfig, TrainConfig
 from styletransfer.settings.networks import TrainNetworkConfig
 from styletransfer.system.files import sha256
 
@@ -86,23 +86,18 @@ def desk(desk):
 
 
 def test_settings_are_by_key_and_files_by_full_path_and_hash(desk):
-    changes = [ChangeConfig(3, {"style": "b.png", "size": 9})]
     config = TrainConfig(content="a.png", style=["folder", "gone.png"], output="new.png")
-    config.changes, config.resume = changes, "folder"
+    config.resume = "folder"
     made = recipe(config, ["output", "resume"], device="cpu")
     said = made["config"]
     assert said["content"] == str(desk / "a.png")
     assert said["style"] == [str(desk / "folder"), "gone.png"]
     assert (said["output"], said["resume"]) == (str(desk / "new.png"), "folder")
-    assert said["changes"] == [{"after": 3, "set": {"style": str(desk / "b.png"), "size": 9}}]
     assert (said["size"], said["optimizer.name"], made["device"]) == (512, "lbfgs", "cpu")
     assert made["files"] == {
         "content": [sha256("a.png")],
         "style": [sha256("folder/c.png"), sha256("folder/d.png")],
-        "changes[0].style": [sha256("b.png")],
     }
-    assert "changes[0].style" not in until(made, 0)["files"]
-    assert until(made, 1) == made
 
 
 def test_a_word_is_no_path_whatever_lies_beside(desk):

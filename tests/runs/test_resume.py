@@ -111,10 +111,9 @@ def test_a_run_without_checkpoint_or_resume_begins_afresh(begun):
 
 
 def test_names_that_hold_what_hydra_would_resolve(desk, monkeypatch):
-    style, other = "b${c}\\${d}.png", "${x:y}.png"
-    write_pictures("style.png", style, other)
-    change = f"changes=[{{after:2,set:{{style:'{other}'}}}}]"
-    words = arguments(f"style={style}", change.replace("${", "\\${"), steps=6)
+    style = "b${c}\\${d}.png"
+    write_pictures("style.png", style)
+    words = arguments(f"style={style}", steps=6)
     assert call(*words, "hydra.run.dir=whole") == 0
     with monkeypatch.context() as patch:
         stop_after(4, patch)
@@ -134,7 +133,7 @@ def test_what_is_no_runs_checkpoint_or_anothers(begun, capsys):
     before = Path("run", "metrics.jsonl").read_bytes()
     for path in Path("run").glob("checkpoint*"):
         path.write_bytes(path.read_bytes()[:-1])
-    assert "checkpoint.pt is damaged or was tampered with" in refusal(capsys, "train", "resume=run")
+    assert "checkpoint.pt is damaged, or no checkpoint" in refusal(capsys, "train", "resume=run")
     assert Path("run", "metrics.jsonl").read_bytes() == before
     with locked(Path("run")):
         assert "another run is at work in run" in refusal(capsys, "train", "resume=run")
@@ -222,7 +221,6 @@ def test_checkpoints_that_are_not_wanted_or_cannot_be_written(desk, monkeypatch,
     assert "resume" not in capsys.readouterr().out
     assert not Path("without", "checkpoint.pt").exists()
     Path("run", "checkpoint.pt").mkdir(parents=True)
-    Path("run", "checkpoint.previous.pt").touch()
     monkeypatch.setattr(Checkpoint, "remove", lambda self: None)
     assert call(*arguments("hydra.run.dir=run", "checkpoint_every=1e-9")) == 0
     assert capsys.readouterr().out.count("going on without checkpoints") == 1

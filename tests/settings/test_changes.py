@@ -4,13 +4,11 @@ import shlex
 from pathlib import Path
 
 import numpy as np
-import pytest
 from helpers import check_error, composed
 
 from styletransfer.cli.arguments import parse
-from styletransfer.errors import UserError
-from styletransfer.runs.changes import changed, in_turn, with_change
-from styletransfer.settings import ChangeConfig, ObjectiveConfig, TrainConfig
+from styletransfer.runs.changes import changed
+from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.values import command, override, with_values
 
 
@@ -53,22 +51,10 @@ def test_values_that_are_refused():
 
 
 def test_keys_that_cannot_change_during_a_run():
-    once = ("content", "init", "seed", "device", "precision", "output", "resume", "changes")
+    once = ("content", "init", "seed", "device", "precision", "output", "resume")
     for key in once:
         message = f"{key} cannot change during a run; start another one"
         check_error(message, changed, TrainConfig(), {"size": 64, key: getattr(TrainConfig(), key)})
-
-
-def test_changes_in_turn():
-    changes = [ChangeConfig(2, {"size": 64}), ChangeConfig(2, {"steps": 9, "seed": 0})]
-    check_error("seed cannot change", in_turn, TrainConfig(), changes)
-    del changes[1].set["seed"]
-    first, second = in_turn(TrainConfig(), changes)
-    assert (first, second) == (TrainConfig(size=64), TrainConfig(size=64, steps=9))
-    with pytest.raises(UserError, match="after=1 must be 2 or more, in order"):
-        in_turn(TrainConfig(), [*changes, ChangeConfig(1, {"size": 32})])
-    assert with_change(changes[:1], changes[1]) == [ChangeConfig(2, {"size": 64, "steps": 9})]
-    assert with_change(changes[:1], ChangeConfig(3, {})) == [changes[0], ChangeConfig(3, {})]
 
 
 def test_the_command_to_copy_reads_as_the_same_file_names():

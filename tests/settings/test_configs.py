@@ -12,7 +12,6 @@ from omegaconf import OmegaConf
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective.criterion import Criterion
-from styletransfer.runs.changes import in_turn
 from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.commands import SCHEMAS
 from styletransfer.settings.compose import compose
@@ -49,11 +48,6 @@ def test_the_default_look_is_what_configs_train_yaml_shows():
     of_look = "content_weight match_weight style_weight content_layers match_layers style_layers"
     assert {*of_look.split()} < {*shown.objective}
     assert composed("train", "experiment=classic") == TrainConfig()
-
-
-def test_the_relay_ends_with_vgg():
-    relay = composed("train", "experiment=relay")
-    assert in_turn(relay, relay.changes)[-1].features.name == "vgg19"
 
 
 def test_the_tutorials_minimise_one_objective():

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 # The job's pictures at full size are judged this many steps apart.
 STEPS_BETWEEN_PICTURES = 5
 JOB = "the default job"
-# Steps of the second half of experiment=relay over those of its first.
+# Steps of the second half of a relay (see `_run_relay`) over those of its first.
 RELAY = 0.84
 
 
@@ -135,7 +135,7 @@ def _run_default_job(job: Job) -> list[tuple[int, float, Tensor]]:
 
 
 def _run_relay(job: Job) -> tuple[Tensor, float]:
-    """Run what `experiment=relay` does; return the pastiche (1, 3, H, W) and the seconds."""
+    """Run the bundled network, then the job's own; return the pastiche (1, 3, H, W) and seconds."""
     config = job.config
     first = prepare(replace(config, features=FeaturesConfig()))
     second = prepare(replace(config, steps=max(1, round(RELAY * config.steps))), like=job)

@@ -95,7 +95,7 @@ def _quality_sentences(
         )
     if quality.relay_seconds is not None and quality.relay_final is not None:
         lines.append(
-            "Begun by the bundled network (`experiment=relay`) it ended at "
+            "Begun by the bundled network it ended at "
             f"{quality.relay_final / quality.target:.3f} times the plain loop's best objective, in "
             f"{quality.relay_seconds / quality.plain_seconds:.3f} times the time."
         )
