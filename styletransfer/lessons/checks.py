@@ -4,7 +4,6 @@ The analytic Jacobian is computed by autograd row by row, and the numerical Jaco
 differences. torch's gradcheck checks each case as well, and gradgradcheck its second derivative.
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -80,23 +79,6 @@ def check(case: Case) -> Verdict:
     except RuntimeError as error:
         complaint = str(error).strip().splitlines()[0]
     return Verdict(deviation, complaint)
-
-
-def check_in_float32(case: Case) -> tuple[bool, float, float]:
-    """Repeat the first-order check in float32, which fails although the backward is right.
-
-    Return (whether torch's gradcheck passes, relative deviation of the backward from the difference
-    quotient, relative deviation of the backward from the backward in float64).
-    """
-    inputs = tuple(x.detach().float().requires_grad_(x.requires_grad) for x in case.inputs)
-    analytic, numerical = jacobians(case.function, inputs)
-    exact, _ = jacobians(case.function, case.inputs)
-    with warnings.catch_warnings():
-        # gradcheck warns that a float32 check will likely fail, which this lesson demonstrates.
-        warnings.filterwarnings("ignore", message=".*not a double precision floating point")
-        passed = gradcheck(case.function, inputs, eps=STEP, raise_exception=False)
-    off_quotient = relative_deviation(analytic, numerical)
-    return passed, off_quotient, relative_deviation(analytic.double(), exact)
 
 
 def relative_deviation(value: Tensor, reference: Tensor) -> float:
