@@ -40,7 +40,7 @@ CROPS = ["pictures=null", "steps=2", "batch=1", "crop=16", "style_size=40", "dev
 # Command -> words that make it a matter of a moment.
 TINY = {
     "train": RUN,
-    "compare": [*RUN, "rounds=1", "points=2"],
+    "compare": [*RUN, "rounds=1"],
     "explain": RUN,
     "gradcheck": [],
     "mix": ["run", "strength=0.5"],

@@ -109,9 +109,6 @@ class CompareConfig(StyleTransferConfig):
     """The reference that all modes are compared with. Default: autograd's own gradient."""
     rounds: int = number(5, "[1, inf)")
     """Timed evaluations of each loss mode."""
-    points: int = number(4, "[2, 1000]")
-    """Pictures along the reference's path, from start to end, at which gradients are compared; 2 to
-    1000."""
 
 
 @dataclass

@@ -9,17 +9,16 @@ import torch
 from helpers import LAYERS, check_refused, composed
 from helpers import picture as noise
 
-from styletransfer.commands.compare import compare, descend, gradient_errors, main
+from styletransfer.commands.compare import compare, gradient_errors, main
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
 from styletransfer.losses import LOSS_MODES, fake_backward
-from styletransfer.optimize.run import complete_run
 from styletransfer.pictures import images
 
 STEPS = 5
 TINY = [
     *(*LAYERS, "features=vgg19", "features.weights=random", "objective.tv_weight=0.01"),
-    *("size=24", "scales=2", f"steps={STEPS}", "points=3", "rounds=1"),
+    *("size=24", "scales=2", f"steps={STEPS}", "rounds=1"),
     *("device=cpu", "precision=float32"),
 ]
 KEYS = (
@@ -84,18 +83,8 @@ def test_the_table_follows_from_the_numbers(done):
     assert cells[5:7] == ["4", f"{mode.gradient_relative_error:.1e}"]
 
 
-def test_the_path_is_that_of_the_run(tiny):
-    job = prepare(composed("compare", *tiny))
-    seen = {}
-    complete_run(job, [lambda iterate: seen.update({iterate.step: iterate.image.clone()})])
-    path = descend(job, job.mode, points=3).path
-    assert len(path) == 3
-    for picture, step in zip(path, (1, 3), strict=False):
-        torch.testing.assert_close(picture, seen[step], rtol=0, atol=0)
-
-
 def test_the_command_prints_a_table_and_writes_the_overview(tiny, tmp_path, capsys):
-    short = ("steps=1", "scales=1", "points=2", f"output={tmp_path}/sub/overview.jpg")
+    short = ("steps=1", "scales=1", f"output={tmp_path}/sub/overview.jpg")
     main(composed("compare", *tiny, *short), tmp_path / "run")
     assert f"| fake_backward {' ' * 4}|" in capsys.readouterr().out
     overview = images.read(tmp_path / "sub" / "overview.jpg")
