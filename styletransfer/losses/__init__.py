@@ -1,11 +1,11 @@
-"""Losses: three ways in which a module can hold a loss, and the functions that compute losses.
+"""Losses: four ways in which a module can carry a loss, and the functions that compute losses.
 
-Read `fake_backward.py`, `loss_attribute.py` and `autograd_function.py` first. Each file defines
-`ContentLoss`, `MatchLoss`, `StyleLoss`, and can be read without the others.
+Read `fake_backward.py`, `loss_attribute.py`, `autograd_function.py` and `tensor_hook.py` first.
+Each file defines `ContentLoss`, `MatchLoss`, `StyleLoss`, and can be read without the others.
 """
 
 from styletransfer.errors import UserError
-from styletransfer.losses import autograd_function, fake_backward, loss_attribute
+from styletransfer.losses import autograd_function, fake_backward, loss_attribute, tensor_hook
 from styletransfer.losses.mode import LossMode, Term
 from styletransfer.losses.squares import content_loss, mean_square, temporal_loss, total_variation
 from styletransfer.losses.style import GRAM, MOMENTS, WASSERSTEIN, StyleMeasure
@@ -26,7 +26,8 @@ __all__ = [
 ]
 
 LOSS_MODES: dict[str, LossMode] = {
-    module.MODE.name: module.MODE for module in (fake_backward, loss_attribute, autograd_function)
+    module.MODE.name: module.MODE
+    for module in (fake_backward, loss_attribute, autograd_function, tensor_hook)
 }
 STYLE_LOSSES: dict[str, StyleMeasure] = {
     "gram": GRAM,

@@ -146,7 +146,7 @@ def make_style_loss(
     return StyleLoss(target, math.sqrt(weight), measure, weights)
 
 
-def call_each_backward(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:
+def call_each_backward(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
     """Call every module's own `backward`; the gradients add up in the image."""
     losses = [term.module.backward() for term in terms]  # type: ignore[operator]
     if prior is not None:

@@ -30,15 +30,16 @@ class LossMode:
     #: (target statistic, linear weight, measure, weights of positions or None) -> transparent
     #: style-loss layer.
     style: Callable[[Tensor, float, StyleMeasure, Tensor | None], nn.Module]
-    #: (terms, prior) -> weighted losses, one per term. Their gradient, and the gradient of `prior`
-    #: (a 0-d loss on the image itself, or None), is added to the image's `.grad`.
-    differentiate: Callable[[Sequence[Term], Tensor | None], list[Tensor]]
+    #: (terms, prior, output) -> weighted losses, one per term. Their gradient, and the gradient of
+    #: `prior` (a 0-d loss on the image itself, or None), is added to the image's `.grad`. `output`
+    #: is what the network returned: the features after the deepest loss.
+    differentiate: Callable[[Sequence[Term], Tensor | None, Tensor], list[Tensor]]
     #: True if the gradient at each position follows from the moments in closed form. The graph then
     #: saves nothing but the features, and a picture can be evaluated in tiles.
     is_closed_form: bool = False
 
 
-def differentiate_sum(terms: Sequence[Term], prior: Tensor | None) -> list[Tensor]:
+def differentiate_sum(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
     """Sum weight * loss over all modules and call `.backward()` once."""
     losses: list[Tensor] = [term.weight * term.module.loss for term in terms]  # type: ignore
     total = torch.stack(losses).sum()

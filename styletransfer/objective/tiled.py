@@ -49,7 +49,7 @@ class TiledObjective:
     picture and its gradient. Arguments are those of `Objective`, and:
 
     Args:
-        mode: must be autograd_function: tiles need the closed form of the gradient.
+        mode: must have the gradient in closed form: autograd_function or tensor_hook.
         tile: side of a tile in pixels without its halo; at least the stride of the deepest layer.
             See `Stage.tiles`.
 

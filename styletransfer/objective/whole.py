@@ -78,9 +78,9 @@ class Objective:
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`; add their gradient to `image.grad`; free the graph."""
-        self.network(image)
+        output = self.network(image)
         priors = self.prior.losses(image)
-        values = self.mode.differentiate(self.terms, total(priors))
+        values = self.mode.differentiate(self.terms, total(priors), output)
         terms = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
         terms |= {name: value.detach() for name, value in priors.items()}
         for term in self.terms:

@@ -100,8 +100,8 @@ class FeaturesConfig:
 class LossModeConfig:
     """The way in which losses are computed and differentiated."""
 
-    name: str = choice("autograd_function", "fake_backward", "loss_attribute")
-    """fake_backward, loss_attribute or autograd_function."""
+    name: str = choice("autograd_function", "fake_backward", "loss_attribute", "tensor_hook")
+    """fake_backward, loss_attribute, autograd_function or tensor_hook."""
 
 
 @dataclass

@@ -67,10 +67,11 @@ def test_the_modes_have_one_gradient_and_their_own_calls(done):
     assert modes["loss_attribute"].gradient_relative_error == 0
     assert all(0 <= mode.gradient_relative_error <= 1e-10 for mode in modes.values())
     first = [mode.losses[0] for mode in modes.values()]
-    assert first == pytest.approx([first[0]] * 3, rel=1e-5)
+    assert first == pytest.approx([first[0]] * 4, rel=1e-5)
     # One call for each loss and one for the prior.
     calls = {name: mode.backward_calls_per_evaluation for name, mode in modes.items()}
-    assert calls == {"fake_backward": 4, "loss_attribute": 1, "autograd_function": 1}
+    one = {"loss_attribute": 1, "autograd_function": 1}
+    assert calls == {"fake_backward": 4, **one, "tensor_hook": 2}
 
 
 def test_the_table_follows_from_the_numbers(done):
@@ -101,7 +102,7 @@ def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
     for factor, expected in ((3.0, 2.0), (math.nan, math.nan)):
         calls = iter([1.0, factor])
 
-        def scaled(terms, prior, calls=calls):
+        def scaled(terms, prior, output, calls=calls):
             factor = next(calls)
             losses = [term.module.loss * factor for term in terms]
             (sum(losses) + prior * factor).backward()
@@ -124,10 +125,10 @@ def test_bad_input_is_one_line_and_leaves_nothing(tiny, tmp_path):
 
 
 def test_what_stops_a_run_leaves_finished_pictures_only(tiny, tmp_path, monkeypatch):
-    def broken(terms, prior):
-        return [loss * math.nan for loss in fake_backward.MODE.differentiate(terms, prior)]
+    def broken(terms, prior, output):
+        return [loss * math.nan for loss in fake_backward.MODE.differentiate(terms, prior, output)]
 
-    def pressed(terms, prior):
+    def pressed(terms, prior, output):
         raise KeyboardInterrupt
 
     tampered = replace(fake_backward.MODE, differentiate=broken)

@@ -62,6 +62,7 @@ def test_a_hand_written_backward_is_marked_where_it_is_entered():
         "loss_attribute": "none",
         "autograd_function": "2 MomentsTapBackward, 1 ContentTapBackward among the nodes, "
         "entered 3 times",
+        "tensor_hook": "none",
     }.items():
         _, in_losses, in_trunk = summary(studied(mode))
         assert in_losses == f"The losses' hand-written backwards: {losses}"
@@ -79,7 +80,7 @@ def test_explain_writes_page_and_figures(tmp_path, capsys):
     assert {path.name for path in tmp_path.iterdir()} == {"explain.html", *maps}
     page = (tmp_path / "explain.html").read_text(encoding="utf-8")
     shown = re.findall(r'<h2 id="(\w+)"', page)
-    assert shown == ["fake_backward", "loss_attribute", "autograd_function"]
+    assert shown == ["fake_backward", "loss_attribute", "autograd_function", "tensor_hook"]
 
 
 def test_bad_input_writes_nothing(tmp_path):
@@ -112,8 +113,9 @@ def test_fake_backward_walks_the_first_block_once_per_loss():
 
 
 def test_one_pass_enters_every_node_once():
-    for mode in ("loss_attribute", "autograd_function"):
-        assert [call.root for call in studied(mode).passes] == ["total"]
+    for mode in MODES[1:]:
+        start = "output" if mode == "tensor_hook" else "total"
+        assert [call.root for call in studied(mode).passes] == [start]
         assert {node.passes for node in studied(mode).nodes} == {(0,)}
 
 
@@ -122,7 +124,7 @@ def test_every_mode_has_the_same_trunk():
         groups = (group for group in studied(mode).groups if group.kind in ("trunk", "image"))
         return [(group.name, [node.name for node in group.nodes]) for group in groups]
 
-    assert trunk(MODES[0]) == trunk(MODES[1]) == trunk(MODES[2])
+    assert trunk(MODES[0]) == trunk(MODES[1]) == trunk(MODES[2]) == trunk(MODES[3])
 
 
 def test_a_real_backward_is_a_node_of_the_trunk():
@@ -198,7 +200,8 @@ def test_total_variation_hangs_on_the_image(mode):
     seen = studied(mode, 0.5)
     prior = group_of(seen, "total_variation")
     assert (prior.at, prior.on_trunk) == ("image", False)
-    expected = [*TERMS, "total_variation"] if mode == "fake_backward" else ["total"]
+    apart = {"fake_backward": TERMS, "tensor_hook": ["output"]}
+    expected = [*apart[mode], "total_variation"] if mode in apart else ["total"]
     assert [call.root for call in seen.passes] == expected
 
 

@@ -1,4 +1,4 @@
-"""The three loss modes: each against its formula, and all against one another."""
+"""The four loss modes: each against its formula, and all against one another."""
 
 import dataclasses
 
@@ -46,7 +46,13 @@ def test_a_module_is_a_transparent_layer_with_a_constant_target(mode):
         out = module(leaf)
         assert torch.equal(out, f)
         out.backward(direction)
-        assert torch.equal(leaf.grad, direction)
+        if mode == "tensor_hook":  # and again: the first forward left no hook on the leaf
+            first, leaf.grad = leaf.grad, None
+            module(leaf).backward(direction)
+            assert torch.equal(leaf.grad, first)
+            assert not torch.equal(leaf.grad, direction)
+        else:
+            assert torch.equal(leaf.grad, direction)
         assert dict(module.named_buffers()).keys() == {"target"}  # which moves with the network
         assert not module.target.requires_grad
         assert not list(module.parameters())
@@ -165,7 +171,8 @@ def test_backward_calls_per_evaluation(mode, network, content, style, monkeypatc
     calls: list[str] = []
     counted(monkeypatch, torch.Tensor, calls)
     objective.evaluate(picture(seed=3).requires_grad_())
-    assert len(calls) == (len(objective.terms) + 1 if mode == "fake_backward" else 1)
+    expected = {"fake_backward": len(objective.terms) + 1, "tensor_hook": 2}  # 1 for the prior
+    assert len(calls) == expected.get(mode, 1)
     assert all(weight.grad is None for weight in network.parameters())
 
 
@@ -187,6 +194,20 @@ def test_taps_survive_inplace_relu(network, content, style):
             with torch.no_grad():  # transparent as a whole, too
                 assert torch.equal(objective.network(image), expected[layer])
             assert relative_error(gradient(objective, image), slope) <= 1e-10, (mode, layer)
+
+
+def test_a_loss_with_a_hook_has_no_graph(network, content, style):
+    objective = make_objective("tensor_hook", network, content, style)
+    leaf = picture(seed=3).requires_grad_()
+    output = objective.network(leaf)
+    for term in objective.terms:
+        with pytest.raises(RuntimeError, match="does not require grad"):
+            term.module.loss.backward()
+    output.sum().backward()  # a pass from elsewhere brings the hooks' parts along
+    alone = picture(seed=3).requires_grad_()
+    network(alone, ["relu2_1"])["relu2_1"].sum().backward()
+    expected = gradient(objective, picture(seed=3))
+    assert relative_error(leaf.grad - alone.grad, expected) < 1e-10
 
 
 @pytest.mark.cuda

@@ -115,6 +115,7 @@ def test_what_cannot_be_in_tiles_is_refused():
     check_error("tile=15 must be at least 16", made, tile=15)
     for mode in ("fake_backward", "loss_attribute"):
         check_error("loss_mode=autograd_function", made, get_loss_mode(mode))
+    made(get_loss_mode("tensor_hook"))  # its gradient has a closed form too
     check_error("too small for relu5_1", made, style=picture(2, 15, 40))
 
 

@@ -30,7 +30,7 @@ class BenchmarkConfig:
     rounds: int = 3
     """Timed evaluations of each row, after one to warm up."""
     modes: list[str] = field(default_factory=lambda: ["loss_attribute", "autograd_function"])
-    """Loss modes; fake_backward is the third, and the slowest."""
+    """Loss modes; fake_backward is the slowest; tensor_hook is the fourth."""
     precisions: list[str] = field(default_factory=lambda: ["float32", "bfloat16"])
     """Precisions of the network; the plain loop always works in float32."""
     emulated: bool = False

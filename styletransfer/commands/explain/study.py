@@ -56,7 +56,7 @@ class Group:
 class Pass:
     """One call of `Tensor.backward`."""
 
-    root: str  # the loss: "style/relu1_1", "total", "total_variation"
+    root: str  # where it began: "style/relu1_1", "total", "total_variation", "output"
     retain_graph: bool
 
 
@@ -109,7 +109,9 @@ class Watch(TorchFunctionMode):
         for node in visits.elements():
             self.entered[node].append(len(self.passes))
         reached = {self.home.get(node) for node in nodes}
-        total = PRIOR if reached.isdisjoint(term.name for term in self.terms) else "total"
+        total = "output" if args[0].dim() else "total"  # under tensor_hook, zeros for the output
+        if reached.isdisjoint(term.name for term in self.terms):
+            total = PRIOR
         root = next((term.name for term in self.terms if term.module.loss is args[0]), total)
         self.passes.append(Pass(root, bool(kwargs.get("retain_graph"))))
         return None
@@ -119,7 +121,8 @@ class Watch(TorchFunctionMode):
         if module not in self.group_of:
             return
         made = [output, getattr(module, "loss", None)]
-        roots = [graph.root(tensor) for tensor in made if isinstance(tensor, Tensor)]
+        tensors = [each for each in made if isinstance(each, Tensor)]
+        roots = [graph.root(tensor) for tensor in tensors if tensor.requires_grad]
         for node in graph.walk(*roots):
             is_image = graph.leaf(node) is not None
             self.home.setdefault(node, "image" if is_image else self.group_of[module])
@@ -167,7 +170,7 @@ def study(mode: str, objective: Objective, image: Tensor) -> Study:
     with register_module_forward_hook(watch.note), counted(*methods) as by_driver, watch:
         objective.evaluate(point)
     objective.network(point)
-    losses = [term.module.loss for term in objective.terms]
+    losses = [term.module.loss for term in objective.terms if term.module.loss.requires_grad]
     with counted(*methods) as by_autograd:
         torch.autograd.backward(losses)  # type: ignore[arg-type]
     for term in objective.terms:

@@ -1,0 +1,144 @@
+"""The hook way: each loss adds its gradient in a hook on the features that it returns.
+
+`features.register_hook(hook)` makes autograd call `hook(grad)` when the gradient of these features
+is complete, and continue with the tensor that the hook returns. Each loss is computed on detached
+features, so it has no graph, and its gradient is known in closed form. The driver sends zeros
+backward from the network's output. On the way down, each hook adds weight * dL/dF to the gradient.
+Lua Torch's `updateGradInput` added it at the same place (jcjohnson/neural-style).
+
+A loss without a graph cannot be differentiated again, by `loss.backward()` or any other function.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from styletransfer.losses.cosine import cosine_gradient, cosine_loss
+from styletransfer.losses.mode import LossMode, Term
+from styletransfer.losses.moments import Moments, moments
+from styletransfer.losses.moments_tap import add_moments_gradient
+from styletransfer.losses.squares import content_loss
+from styletransfer.losses.style import GRAM, StyleMeasure
+
+
+class ContentLoss(nn.Module):
+    """A transparent layer that computes MSE(F, P); its hook adds weight * 2 (F - P) / (C H W).
+
+    Args:
+        target: P, the content's features, (1, C, H, W).
+        weight: the linear weight of the gradient that the hook adds; `loss` is without it.
+    """
+
+    target: Tensor
+
+    def __init__(self, target: Tensor, weight: float) -> None:
+        super().__init__()
+        self.register_buffer("target", target.detach())
+        self.weight = weight
+        self.loss: Tensor | None = None
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Keep the loss in `self.loss` and return the features (1, C, H, W), with the hook."""
+        measured = features.detach()
+        self.loss = content_loss(measured, self.target)
+        factor = self.weight * 2 / measured.numel()
+        return with_hook(features, lambda grad: grad + (measured - self.target) * factor)
+
+
+class MatchLoss(nn.Module):
+    """A transparent layer that computes the mean of 1 - cos(F_p, T_p); its hook adds the gradient.
+
+    Args:
+        target: T, features of the style, (1, C, H, W).
+        weight: the linear weight of the gradient that the hook adds; `loss` is without it.
+    """
+
+    target: Tensor
+
+    def __init__(self, target: Tensor, weight: float) -> None:
+        super().__init__()
+        self.register_buffer("target", target.detach())
+        self.weight = weight
+        self.loss: Tensor | None = None
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Keep the loss in `self.loss` and return the features (1, C, H, W), with the hook."""
+        measured = features.detach()
+        self.loss = cosine_loss(measured, self.target)
+        factor = self.weight / measured[:, 0].numel()
+        return with_hook(
+            features, lambda grad: grad + cosine_gradient(measured, self.target) * factor
+        )
+
+
+class StyleLoss(nn.Module):
+    """A transparent layer that computes a style loss, MSE(G, A) for Gram matrices.
+
+    Autograd differentiates the loss by the moments, which are small; the hook adds the gradient by
+    the features in closed form (see `add_moments_gradient`).
+
+    Args:
+        target: the style's statistic, for Gram matrices A (C, C).
+        weight: the linear weight of the gradient that the hook adds; `loss` is without it.
+        measure: which statistic is compared, and how.
+        weights: (H, W), weights of the positions; None weighs all alike.
+    """
+
+    target: Tensor
+    weights: Tensor | None
+
+    def __init__(
+        self,
+        target: Tensor,
+        weight: float,
+        measure: StyleMeasure = GRAM,
+        weights: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.register_buffer("target", target.detach())
+        self.register_buffer("weights", weights)
+        self.weight, self.measure = weight, measure
+        self.loss: Tensor | None = None
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Keep the loss in `self.loss` and return the features (1, C, H, W), with the hook."""
+        measured = features.detach()
+        found = moments(measured, self.measure.with_mean, self.weights)
+        found = Moments(*(moment.requires_grad_() for moment in found))
+        with torch.enable_grad():  # the network may run without
+            loss = self.measure.loss(found, self.target)
+            mean, second = torch.autograd.grad(self.weight * loss, found, allow_unused=True)
+        self.loss = loss.detach()
+        total = measured[0, 0].numel() if self.weights is None else self.weights.sum()
+
+        def add_gradient(grad: Tensor) -> Tensor | None:
+            return add_moments_gradient(grad, measured, mean, second, total, self.weights)
+
+        return with_hook(features, add_gradient)
+
+
+def with_hook(features: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Tensor:
+    """Return a view of the features with a hook; the tensor of the caller gets none."""
+    tapped = features.view_as(features)
+    if tapped.requires_grad:
+        tapped.register_hook(hook)  # type: ignore[no-untyped-call]
+    return tapped
+
+
+def send_zeros(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
+    """Send zeros backward from the network's output; the hooks add all gradients on the way."""
+    output.backward(torch.zeros_like(output))  # type: ignore[no-untyped-call]
+    if prior is not None:
+        prior.backward()  # type: ignore[no-untyped-call]
+    return [term.weight * term.module.loss for term in terms]  # type: ignore
+
+
+MODE = LossMode(
+    name="tensor_hook",
+    content=ContentLoss,
+    match=MatchLoss,
+    style=StyleLoss,
+    differentiate=send_zeros,
+    is_closed_form=True,
+)
