@@ -61,7 +61,7 @@ def test_compare_and_explain_take_regions(tmp_path):
     mask = np.zeros((24, 32), np.uint8)
     mask[:, 8:24] = 255  # half of each region is protected
     Image.fromarray(mask).save("left.png")
-    compare(composed("compare", *settings, "points=2", "rounds=1"), tmp_path / "compare")
+    compare(composed("compare", *settings, "rounds=1"), tmp_path / "compare")
     made = {path.name for path in (tmp_path / "compare").iterdir()}
     assert {f"{mode}.png" for mode in MODES} <= made
     explain(composed("explain", *settings), tmp_path / "explain")
