@@ -39,7 +39,8 @@ def one_line_errors() -> Iterator[None]:
     error is a bug and keeps its traceback. Each process of a job prints its own error, because
     torchrun stops the other processes as soon as one has ended.
     """
-    open_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != "backslashreplace":
+        sys.stdout.reconfigure(errors="backslashreplace")  # for letters that it cannot encode
     logging.raiseExceptions = False  # no traceback if the disk of a log file is full
     with warnings.catch_warnings(), stop_on_signals() as stop, signals_held():
         warnings.showwarning = lambda message, *_: tell(f"note: {message}", shared=True)
@@ -104,19 +105,6 @@ def end_at_once() -> None:
     """Let Ctrl-C end the process without a traceback while Python is shutting down."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def open_streams() -> None:
-    """Open closed standard streams; let standard output escape unencodable characters."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is `number`
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != "backslashreplace":
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def flush(stream: TextIO) -> None:

@@ -120,14 +120,11 @@ def saved(tmp_path):
     return tmp_path / "net.safetensors"
 
 
-def changed(path, tensors=None, **told):
-    """Write a file again with other metadata, and other tensors under their right hash."""
+def changed(path, **told):
+    """Write a file again with other metadata."""
     with safe_open(path, framework="pt") as stored:
         told = json.loads(stored.metadata()["styletransfer"]) | told
         values = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-    if tensors is not None:
-        values |= tensors
-        told["sha256"] = weights.digest(values)
     path.unlink()  # what has been read may still be mapped to it
     save_file(values, path, metadata={"styletransfer": json.dumps(told)})
     return path
@@ -163,26 +160,12 @@ def test_what_is_no_network_is_refused(saved, tmp_path):
     saved.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     check_error("is damaged: its tensors", file.read, saved)
     saved.write_bytes(whole)
-    broken = {"segments.0.convs.0.norm.scale": torch.full((2, 2), torch.nan)}
-    check_error("not finite", file.read, changed(saved, broken))
     weights.write(tmp_path / "features.safetensors", {"features.0.weight": torch.zeros(1)})
     features = (tmp_path / "features.safetensors").read_bytes()
     for content in (whole[: len(whole) // 2], b"hello", b"", features):
         saved.write_bytes(content)
         check_error("is no style network", file.read, saved)
     check_error("no style network at", file.read, tmp_path)
-
-
-def test_float16_is_read_and_other_types_are_refused(saved):
-    whole, theirs = saved.read_bytes(), file.read(saved).network.state_dict()
-    half = file.read(changed(saved, {name: value.half() for name, value in theirs.items()}))
-    for name, value in half.network.state_dict().items():
-        assert torch.equal(value, theirs[name].half().float())
-    for kind in (torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.complex64):
-        saved.write_bytes(whole)
-        name = next(iter(theirs))
-        changed(saved, {name: theirs[name].to(kind)})
-        check_error("it may hold float32 and float16", file.read, saved)
 
 
 def test_each_bundled_network_is_small_and_has_a_card():
